@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "module.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The C++ core of Manyscale; use the package's own classes instead.";
+  bind_statistics(module);
+  bind_engine(module);
+  bind_python_component(module);
+  bind_queue(module);
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the binding share: one function per layer that adds its part to the module.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_statistics(nb::module_& module);
+void bind_engine(nb::module_& module);
+void bind_python_component(nb::module_& module);
+void bind_queue(nb::module_& module);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/window_runner.hpp"
+
+#include <thread>
+
+namespace manyscale {
+
+namespace {
+constexpr std::uint64_t events_between_clock_reads = 64;
+constexpr std::chrono::milliseconds poll_interval{40};
+}  // namespace
+
+WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions, const std::vector<Endpoint>& endpoints,
+                           Time lookahead, const RunOptions& options)
+    : partitions_(partitions),
+      endpoints_(endpoints),
+      lookahead_(lookahead),
+      options_(options),
+      barrier_(static_cast<std::uint32_t>(partitions.size())) {
+  for (auto& reports : reports_) reports.resize(partitions.size());
+}
+
+void WindowRunner::run() {
+  // Turn 1 holds what the partitions know before the first window.
+  for (const auto& partition : partitions_) {
+    reports_[1][partition->index] = {partition->queue->next_time(), partition->stop_requested};
+  }
+  std::vector<std::jthread> others;
+  for (std::uint32_t index = 1; index < partitions_.size(); ++index) {
+    others.emplace_back([this, index] { run_partition(index); });
+  }
+  run_partition(0);
+}
+
+void WindowRunner::run_partition(std::uint32_t index) {
+  Partition& partition = *partitions_[index];
+  for (std::uint32_t turn = 0;; turn ^= 1) {
+    // Every thread reads the same reports of the last window and so comes to the same decision.
+    Time start = never;
+    bool stop = false;
+    for (const Report& report : reports_[turn ^ 1]) {
+      start = std::min(start, report.next);
+      stop |= report.stop;
+    }
+    if (index == 0 && stop) stopped_ = true;
+    if (stop || start == never || start > options_.until) return;
+    if (index == 0) ++windows_;
+
+    partition.turn = turn;
+    partition.outgoing[turn].earliest = never;
+    run_window(partition, std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1)));
+
+    Report& report = reports_[turn][index];
+    report.next = std::min(partition.queue->next_time(), partition.outgoing[turn].earliest);
+    report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
+    if (partitions_.size() > 1) {
+      barrier_.arrive_and_wait([this, index] {
+        if (index == 0) poll();
+      });
+      exchange(partition, turn);
+    }
+  }
+}
+
+void WindowRunner::run_window(Partition& partition, Time end) {
+  // Without lookahead all components are in this partition whatever the number of threads: a stop can take effect at
+  // once and still means the same moment everywhere.
+  const bool stop_at_once = lookahead_ == never;
+  const Event* event = nullptr;
+  std::uint64_t events = partition.events;
+  try {
+    while ((event = partition.queue->pop_before(end)) != nullptr) {
+      partition.now = event->time;
+      const Endpoint& endpoint = endpoints_[event->target];
+      ++events;
+      endpoint.handler(*endpoint.component, endpoint.object, *event);
+      if (stop_at_once && partition.stop_requested) break;
+      if (events % events_between_clock_reads == 0) {
+        partition.events = events;
+        if (partition.index == 0) poll();
+        if (interrupted_.load(std::memory_order_relaxed)) break;
+      }
+    }
+  } catch (...) {
+    partition.error = std::current_exception();
+    partition.error_time = event->time;
+    partition.error_order = event->order;
+  }
+  partition.events = events;
+}
+
+void WindowRunner::exchange(Partition& partition, std::uint32_t turn) {
+  for (const auto& other : partitions_) {
+    if (other->index == partition.index) continue;
+    auto& arrived = other->outgoing[turn].to[partition.index];
+    for (const Event& event : arrived) partition.queue->push(event);
+    arrived.clear();
+  }
+}
+
+void WindowRunner::poll() {
+  if (!options_.poll) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_poll_ < poll_interval) return;
+  last_poll_ = now;
+  // The other partitions run the same window, so the first one's time stands for all; their event counts belong to
+  // their threads, so the total is scaled from this partition's.
+  const Partition& first = *partitions_[0];
+  if (!options_.poll({first.now, first.events * partitions_.size()})) interrupted_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace manyscale

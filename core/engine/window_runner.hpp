@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conservative parallel execution: all partitions run the events of one window, then exchange what they sent to each
+// other. A window is no longer than the lookahead, so nothing sent within it can arrive within it.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "engine/barrier.hpp"
+#include "engine/simulation.hpp"
+
+namespace manyscale {
+
+class WindowRunner {
+ public:
+  WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions, const std::vector<Endpoint>& endpoints,
+               Time lookahead, const RunOptions& options);
+
+  // Runs until the end is reached; the caller's thread runs the first partition.
+  void run();
+
+  bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
+  bool stopped() const { return stopped_; }
+  std::uint64_t windows() const { return windows_; }
+
+ private:
+  // What a partition tells the others at the end of a window.
+  struct alignas(128) Report {
+    Time next = never;  // its first pending event, or the first it sent away
+    bool stop = false;  // a model asked for the end, a handler threw, or the caller interrupted
+  };
+
+  void run_partition(std::uint32_t index);
+  void run_window(Partition& partition, Time end);
+  void exchange(Partition& partition, std::uint32_t turn);
+  void poll();
+
+  std::vector<std::unique_ptr<Partition>>& partitions_;
+  const std::vector<Endpoint>& endpoints_;
+  const Time lookahead_;
+  const RunOptions& options_;
+  Barrier barrier_;
+  std::array<std::vector<Report>, 2> reports_;
+  std::atomic<bool> interrupted_{false};
+  bool stopped_ = false;
+  std::uint64_t windows_ = 0;
+  std::chrono::steady_clock::time_point last_poll_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace manyscale

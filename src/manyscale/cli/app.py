@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `manyscale` command: gathers the commands and turns errors into messages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from manyscale.cli import runs
+from manyscale.cli.console import complain
+from manyscale.errors import ManyscaleError
+
+app = typer.Typer(
+    name="manyscale",
+    help="Simulate parallel machines at every scale, from a warp to an MPI job on thousands of nodes.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# One line per command module. A module has `commands`, a typer.Typer; with a name its commands become a group
+# (`manyscale cpu run`). Modules import what is slow (polars, rich, the core) inside their functions.
+app.add_typer(runs.commands)
+
+_STOPPED = 130
+_BROKEN_PIPE = 141
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from manyscale.results.run_directory import package_version
+
+        typer.echo(f"manyscale {package_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 only when the work is done."""
+    try:
+        code = _run(arguments)
+        # What is still buffered must meet a closed pipe here, not in the interpreter's last moments.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        app(None if arguments is None else list(arguments), prog_name="manyscale")
+    except ManyscaleError as error:
+        complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        complain("stopped")
+        return _STOPPED
+    except SystemExit as end:
+        if end.code == _STOPPED:  # typer's own answer to Ctrl-C, which says nothing
+            complain("stopped")
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that commands share, each declared once.
+
+Use them as annotations: `def run(machine: Machine, changes: Changes = None, json: Json = False)`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Machine = Annotated[
+    str,
+    typer.Option("--machine", "-m", metavar="NAME|FILE", help="The machine: a preset's name or a TOML file."),
+]
+
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", metavar="KEY=VALUE", help="Change one parameter of the machine; may be repeated."
+    ),
+]
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="DIR", help="Where to leave the run; without it, the next free runs/NAME-N."
+    ),
+]
+
+Threads = Annotated[
+    int,
+    typer.Option(
+        "--threads", "-t", min=1, metavar="N", help="Threads to use; the results do not depend on it."
+    ),
+]
+
+Seed = Annotated[
+    int,
+    typer.Option("--seed", min=0, metavar="N", help="Seed of every random number of the run."),
+]
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Write the result as JSON to standard output, and nothing else there."),
+]
+
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No progress and no messages; errors are still shown."),
+]

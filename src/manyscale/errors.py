@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors for people: each says what was wrong, where, and what would be right.
+
+The command line prints the message of a `ManyscaleError` without a traceback and exits with its `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ManyscaleError(Exception):
+    """Something the user can understand and mend."""
+
+    exit_code = 1
+
+
+class InputError(ManyscaleError):
+    """A file, parameter, unit or argument given by the user is wrong."""
+
+    exit_code = 2
+
+
+class GraphError(InputError):
+    """A system's graph is not well formed: an unconnected port, a wrong role, a duplicate name."""
+
+
+class DeadlockError(ManyscaleError):
+    """Work is pending and nothing can make progress any more."""
+
+    exit_code = 3
+
+
+class RunError(ManyscaleError):
+    """A run directory cannot be written or read."""
+
+    exit_code = 4
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that names the nearest known word to a misspelt one, or lists a few known ones.
+
+    >>> nearest("clok", ["clock", "cores"])
+    "did you mean 'clock'?"
+    """
+    words = sorted(known)
+    close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    if not words:
+        return "there are none"
+    shown = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
+    return f"known: {shown}"

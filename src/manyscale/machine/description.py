@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a machine: one section for each part of it, each optional.
+
+To extend it, add a parameter to a section, or a section to `Machine`; files, overrides and docs follow.
+"""
+
+from __future__ import annotations
+
+from manyscale.machine.gpu import Gpu
+from manyscale.machine.host import Cpu, Memory, Mesh
+from manyscale.machine.link import Link
+from manyscale.spec import Spec, parameter
+
+
+class Machine(Spec):
+    """A node: a host processor with its memory, and a GPU behind a link."""
+
+    name: str = parameter("", doc="short name of the machine")
+    description: str = parameter("", doc="what the machine stands for, in a sentence")
+    cpu: Cpu | None = parameter(None, doc="host processor")
+    memory: Memory | None = parameter(None, doc="host memory")
+    mesh: Mesh | None = parameter(None, doc="on-chip network between the host's cores and its memory")
+    gpu: Gpu | None = parameter(None, doc="graphics processor")
+    link: Link | None = parameter(None, doc="link between host and GPU")

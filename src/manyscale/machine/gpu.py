@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU's sections of a machine: the chip, its memory, its crossbar and its unified virtual memory."""
+
+from __future__ import annotations
+
+from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
+
+
+class GpuMemory(Spec):
+    """The GPU's stacked DRAM (HBM)."""
+
+    clock: Frequency | None = parameter(None, doc="memory clock", minimum="1Hz")
+    capacity: Bytes | None = parameter(None, doc="total capacity", minimum="1B")
+    bandwidth: Bandwidth | None = parameter(
+        None, doc="bandwidth of one memory port on the crossbar", minimum="1B/s"
+    )
+    controllers: Count | None = parameter(None, doc="number of memory controllers", minimum=1)
+    stacks: Count | None = parameter(None, doc="number of HBM stacks", minimum=1)
+    channels_per_stack: Count | None = parameter(None, doc="channels of one stack", minimum=1)
+    rows: Count | None = parameter(None, doc="rows of one bank", minimum=1)
+
+
+class Crossbar(Spec):
+    """The network between the streaming multiprocessors and the L2 slices."""
+
+    clock: Frequency | None = parameter(None, doc="crossbar clock", minimum="1Hz")
+    latency: Time | None = parameter(None, doc="latency from input to output port", minimum="0fs")
+    bandwidth: Bandwidth | None = parameter(None, doc="total bandwidth", minimum="1B/s")
+    link_bandwidth: Bandwidth | None = parameter(None, doc="bandwidth of one port's link", minimum="1B/s")
+    flit_size: Bytes | None = parameter(None, doc="bytes that move together in one cycle", minimum="1B")
+    input_ports: Count | None = parameter(None, doc="input ports of an endpoint", minimum=1)
+    output_ports: Count | None = parameter(None, doc="output ports of an endpoint", minimum=1)
+
+
+class UnifiedMemory(Spec):
+    """Unified virtual memory: pages that move between host and GPU on demand."""
+
+    page_size: Bytes | None = parameter(None, doc="bytes of one page", minimum="1B")
+    page_fault_handling_latency: Time | None = parameter(
+        None, doc="time to handle a far fault, without moving the page", minimum="0fs"
+    )
+    page_walk_latency: Cycles | None = parameter(
+        None, doc="core cycles to walk the page table after a TLB miss", minimum=0
+    )
+
+
+class Gpu(Spec):
+    """A GPU: streaming multiprocessors (SMs) over a sliced L2."""
+
+    clock: Frequency | None = parameter(None, doc="core clock of the SMs", minimum="1Hz")
+    sm_count: Count | None = parameter(None, doc="number of SMs", minimum=1)
+    sm_groups: Count | None = parameter(None, doc="groups the SMs are simulated in", minimum=1)
+    l2_slices: Count | None = parameter(None, doc="number of L2 slices", minimum=1)
+    l2_slice_capacity: Bytes | None = parameter(None, doc="capacity of one L2 slice", minimum="1B")
+    memory: GpuMemory | None = parameter(None, doc="GPU memory")
+    crossbar: Crossbar | None = parameter(None, doc="network between SMs and L2")
+    uvm: UnifiedMemory | None = parameter(None, doc="unified virtual memory")

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads a machine from a preset or a file, with inheritance, overrides and the source of each value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomlkit
+from tomlkit.container import Container
+from tomlkit.exceptions import ParseError, TOMLKitError
+from tomlkit.items import InlineTable, Item, Table
+
+from manyscale.errors import InputError
+from manyscale.machine.description import Machine
+from manyscale.machine.ini import looks_like_ini, read_ini
+from manyscale.machine.presets import list_presets, preset_path
+from manyscale.machine.statements import (
+    Layer,
+    Statement,
+    Tree,
+    inherited,
+    leaves,
+    merge,
+    origin_at,
+    state,
+    values,
+)
+from manyscale.spec import Spec, build
+from manyscale.units import shown
+
+LARGEST_FILE = 2**20  # bytes; a machine file has a few thousand
+COMMAND_LINE = "command line"
+_INI_SUFFIXES = (".ini", ".cfg")
+_FILE_SUFFIXES = (".toml", *_INI_SUFFIXES)
+_PATH = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+
+
+@dataclass(frozen=True)
+class ResolvedMachine:
+    """A checked machine, the source of each of its values, and what its file said of a workload."""
+
+    machine: Machine
+    sources: dict[str, str]
+    workload: dict[str, str] = field(default_factory=dict)
+
+
+def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> ResolvedMachine:
+    """The machine of a preset's name or a file (TOML or INI), with overrides such as "gpu.clock=1.5GHz"."""
+    path = _locate(str(name_or_path), Path())
+    own = _read(path)
+    tree = own.tree
+    if "name" not in tree:
+        tree = {"name": Statement(path.stem, "file name", str(path)), **tree}
+    workload = own.workload
+    for ancestor_path, ancestor in _ancestors(path, own):
+        tree = merge(inherited(ancestor.tree, ancestor_path.stem), tree)
+        workload = {**ancestor.workload, **workload}
+    tree = merge(tree, _override_tree(overrides))
+    final = tree
+    machine = build(Machine, values(final), lambda location: origin_at(final, location, str(path)))
+    stated = {name: statement.source for name, statement in leaves(tree)}
+    sources = {name: stated.get(name, "default") for name in _stated_paths(machine)}
+    return ResolvedMachine(machine, sources, workload)
+
+
+def _stated_paths(spec: Spec, prefix: str = "") -> Iterator[str]:
+    for name in type(spec).model_fields:
+        value = getattr(spec, name)
+        if isinstance(value, Spec):
+            yield from _stated_paths(value, f"{prefix}{name}.")
+        elif value is not None:
+            yield prefix + name
+
+
+def _locate(name: str, beside: Path) -> Path:
+    """The file of a preset, or of a path relative to the folder `beside`."""
+    if name in list_presets():
+        return preset_path(name)
+    path = beside / name
+    try:
+        exists = path.exists()
+    except (OSError, ValueError):  # a name that the file system cannot have
+        exists = False
+    if exists:
+        return path
+    if path.suffix in _FILE_SUFFIXES or "/" in name:
+        raise InputError(f"there is no file {shown(str(path))}")
+    return preset_path(name)
+
+
+def _ancestors(path: Path, layer: Layer) -> Iterator[tuple[Path, Layer]]:
+    chain = [path]
+    while layer.inherits is not None:
+        try:
+            path = _locate(layer.inherits, path.parent)
+        except InputError as error:
+            raise InputError(f"{chain[-1]}: inherits: {error}") from None
+        if path.resolve() in [earlier.resolve() for earlier in chain]:
+            names = " -> ".join(str(earlier) for earlier in [*chain, path])
+            raise InputError(f"{chain[0]}: machines inherit in a circle: {names}")
+        chain.append(path)
+        layer = _read(path)
+        yield path, layer
+
+
+def _read(path: Path) -> Layer:
+    text = _text(path)
+    if path.suffix in _INI_SUFFIXES or (path.suffix != ".toml" and looks_like_ini(text)):
+        return read_ini(text, str(path))
+    return _read_toml(text, path)
+
+
+def _text(path: Path) -> str:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not a machine file")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"{path} is larger than {LARGEST_FILE // 2**20}MiB; that is no machine file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start})") from None
+
+
+def _read_toml(text: str, path: Path) -> Layer:
+    try:
+        document = tomlkit.parse(text)
+        tree = _toml_tree(document, str(path), path.name)
+    except ParseError as error:
+        reason = re.sub(r" at line \d+ col \d+$", "", str(error))
+        raise InputError(f"{path}, line {error.line}, column {error.col + 1}: {reason}") from None
+    except (TOMLKitError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}") from None
+    parent = tree.pop("inherits", None)
+    if parent is None:
+        return Layer(tree)
+    if not isinstance(parent, Statement) or not isinstance(parent.value, str):
+        raise InputError(f'{path}: inherits: expected the name or file of a machine, such as "v100"')
+    return Layer(tree, parent.value)
+
+
+def _toml_tree(container: Container, origin: str, source: str) -> Tree:
+    """Statements of a TOML table; a value's source is the comment on its line, else `source`."""
+    tree: Tree = {}
+    # The body is walked, not the mapping: only its items carry comments, and a table may come in pieces.
+    for key, item in container.body:
+        if key is None:
+            continue
+        own = _comment(item) or source
+        if isinstance(item, InlineTable):
+            tree = merge(tree, {key.key: _toml_tree(item.value, origin, own)})
+        elif isinstance(item, Table):
+            tree = merge(tree, {key.key: _toml_tree(item.value, origin, source)})
+        else:
+            tree[key.key] = Statement(item.unwrap(), own, origin)
+    return tree
+
+
+def _comment(item: Item) -> str:
+    return item.trivia.comment.lstrip("#").strip()
+
+
+def _override_tree(overrides: Iterable[str]) -> Tree:
+    tree: Tree = {}
+    for override in overrides:
+        path, equals, text = override.partition("=")
+        path = path.strip()
+        if not equals or not _PATH.fullmatch(path):
+            raise InputError(f"--set {shown(override)}: expected path=value, such as gpu.clock=1.5GHz")
+        state(tree, path.split("."), _override_statements(text.strip(), f"--set {path}"))
+    return tree
+
+
+def _override_statements(text: str, origin: str) -> Statement | Tree:
+    try:
+        item = tomlkit.value(text)
+        if isinstance(item, InlineTable):
+            return _toml_tree(item.value, origin, COMMAND_LINE)
+        return Statement(item.unwrap(), COMMAND_LINE, origin)
+    except (TOMLKitError, ValueError, RecursionError):  # a bare word such as 1.5GHz
+        return Statement(text, COMMAND_LINE, origin)

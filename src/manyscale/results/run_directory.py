@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing a run directory: it explains itself, and a killed run never looks done.
+
+`run.json` says "running" from the start, and the process holds a lock on `.lock` until it has written how the
+run ended. A reader that sees "running" without a held lock knows that the run was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import math
+import numbers
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from manyscale.errors import ManyscaleError, RunError
+from manyscale.results import statistics
+from manyscale.results.files import RunLock, replace_file
+
+SCHEMA_VERSION = 1
+
+RUN_FILE = "run.json"
+MACHINE_FILE = "machine.toml"
+STATS_FILE = "stats.parquet"
+LOCK_FILE = ".lock"
+
+Columns = Mapping[str, Sequence[Any]]
+Headline = Mapping[str, Mapping[str, Any]]
+"""Name -> {"value": number, "unit": text}. A name that begins with "wall_" depends on the host's clock."""
+
+
+class RunWriter:
+    """A run directory while its run goes on; use it as a context manager.
+
+    The run is done when `finish` was called. Leaving the `with` block before that sets the status to "failed"
+    with the exception's message, or, for KeyboardInterrupt, to "stopped"; what was written until then stays.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        command: Sequence[str],
+        workload: Mapping[str, Any],
+        seed: int,
+    ) -> None:
+        self.directory = Path(directory)
+        self._lock: RunLock | None = None
+        self._info: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "status": "running",
+            "command": list(command),
+            "workload": dict(workload),
+            "workload_hash": _hash(_json(workload, "the workload", sort_keys=True)),
+            "seed": int(seed),
+            "machine": None,
+            "versions": {
+                "manyscale": package_version(),
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+            },
+            "created": _now(),
+            "ended": None,
+            "partial": False,
+            "error": None,
+            "headline": {},
+        }
+
+    def __enter__(self) -> RunWriter:
+        self._claim()
+        try:
+            self._write_info()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._lock is None:
+            return
+        if isinstance(error, KeyboardInterrupt):
+            self._info["status"] = "stopped"
+        elif error is not None:
+            self._info.update(status="failed", error=_message(error))
+        else:
+            self._info.update(status="failed", error="the run ended without calling finish()")
+        try:
+            self._end()
+        except RunError:
+            # The first error is the one to report; unwritten, the run reads as interrupted, which is true.
+            if error is None:
+                raise
+        finally:
+            self._release()
+        if error is None:
+            raise RunError(f"the run in {self.directory} ended without calling finish(), so it is not done")
+
+    def write_machine(self, text: str) -> None:
+        """Keep the resolved machine, from which the same numbers come again."""
+        self._write(MACHINE_FILE, text.encode())
+        self._info["machine"] = {"file": MACHINE_FILE, "hash": _hash(text)}
+        self._write_info()
+
+    def write_stats(self, columns: Columns) -> None:
+        """Keep the statistics; the columns are those of `statistics.frame`."""
+        from polars.exceptions import PolarsError
+
+        self._check_running()
+        table = statistics.frame(columns)
+        path = self.directory / STATS_FILE
+        try:
+            replace_file(path, table.write_parquet)
+        except (OSError, PolarsError) as error:  # polars has errors of its own for a full disk
+            raise _cannot_write(path, error) from error
+
+    def partial(self, columns: Columns | None = None, headline: Headline | None = None) -> None:
+        """Keep what is known so far, marked as partial until `finish`."""
+        if columns is not None:
+            self.write_stats(columns)
+        if headline is not None:
+            self._info["headline"] = _checked_headline(headline)
+        self._info["partial"] = True
+        self._write_info()
+
+    def finish(self, headline: Headline) -> None:
+        """Declare the run done; nothing can be written after this."""
+        self._check_running()
+        checked = _checked_headline(headline)
+        before = dict(self._info)
+        self._info.update(status="done", partial=False, headline=checked)
+        try:
+            self._end()
+        except BaseException:
+            self._info = before
+            raise
+        self._release()
+
+    def _claim(self) -> None:
+        directory = self.directory
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            names = sorted(entry.name for entry in directory.iterdir())
+            if RUN_FILE in names:
+                raise RunError(
+                    f"{directory} already holds a run; choose another directory or delete this one"
+                )
+            if names:
+                shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+                raise RunError(
+                    f"{directory} is not empty (it holds {shown}); "
+                    "choose a new or empty directory for the run"
+                )
+            self._lock = RunLock(directory / LOCK_FILE)
+        except FileExistsError:
+            if directory.is_dir():
+                raise RunError(
+                    f"another run has just begun in {directory}; choose another directory"
+                ) from None
+            raise RunError(f"{directory} is a file; choose a new or empty directory for the run") from None
+        except OSError as error:
+            raise _cannot_write(directory, error) from error
+
+    def _check_running(self) -> None:
+        if self._lock is None:
+            raise RunError(
+                f"the run in {self.directory} is not open for writing; "
+                "write within its 'with' block, before finish()"
+            )
+
+    def _write(self, name: str, content: bytes) -> None:
+        self._check_running()
+        path = self.directory / name
+        try:
+            replace_file(path, lambda file: file.write(content))
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+
+    def _write_info(self) -> None:
+        self._write(RUN_FILE, (_json(self._info, "the run", indent=2) + "\n").encode())
+
+    def _end(self) -> None:
+        self._info["ended"] = _now()
+        self._write_info()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+def default_directory(base: str | os.PathLike[str], name: str) -> Path:
+    """Create and return the next free `<base>/runs/<name>-<n>`; two callers never get the same one."""
+    parent = Path(base) / "runs"
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-") or "run"
+    pattern = re.compile(re.escape(stem) + r"-(\d+)")
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        taken = [int(match[1]) for entry in parent.iterdir() if (match := pattern.fullmatch(entry.name))]
+        number = max(taken, default=0) + 1
+        while True:
+            directory = parent / f"{stem}-{number}"
+            with contextlib.suppress(FileExistsError):
+                directory.mkdir()
+                return directory
+            number += 1
+    except OSError as error:
+        raise _cannot_write(parent, error) from error
+
+
+def package_version() -> str:
+    """The installed version of Manyscale; "unknown" when it runs from a source tree."""
+    try:
+        return importlib.metadata.version("manyscale")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _checked_headline(headline: Headline) -> dict[str, dict[str, Any]]:
+    """Plain numbers that JSON can hold; one that is not finite has no value."""
+    checked = {}
+    for name, entry in headline.items():
+        value, unit = entry.get("value"), entry.get("unit")
+        if not isinstance(unit, str) or not unit.strip():
+            raise RunError(f"headline number '{name}' has no unit; a number without a unit has the unit '1'")
+        if isinstance(value, bool) or not isinstance(value, numbers.Real | None):
+            raise RunError(f"headline number '{name}' is {value!r}, which is not a number")
+        if isinstance(value, numbers.Integral):
+            value = int(value)
+        elif value is not None:
+            value = float(value) if math.isfinite(value) else None
+        checked[name] = {"value": value, "unit": unit}
+    return checked
+
+
+def _message(error: BaseException) -> str:
+    text = str(error)
+    return text if isinstance(error, ManyscaleError) and text else f"{type(error).__name__}: {text}"
+
+
+def _json(data: Mapping[str, Any], what: str, *, indent: int | None = None, sort_keys: bool = False) -> str:
+    try:
+        return json.dumps(data, indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{what} cannot be written as JSON: {error}") from None
+
+
+def _hash(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def _cannot_write(path: Path, error: Exception) -> RunError:
+    return RunError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a system: from the graph to statistics, headline numbers and a run directory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale import _core, units
+from manyscale.errors import DeadlockError, InputError, ManyscaleError
+from manyscale.results import RunWriter
+from manyscale.results.statistics import frame, scalar
+from manyscale.system.component import Component
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from manyscale.system.system import System
+
+TIMELINE_FILE = "timeline.pftrace"
+TIMELINE_TICK = 1000  # femtoseconds of simulated time shown as one nanosecond
+
+
+class Result:
+    """What came out of a run: how it ended, headline numbers with units, statistics."""
+
+    def __init__(self, report: dict[str, Any], columns: dict[str, list[Any]], directory: Path | None) -> None:
+        self.outcome: str = report["outcome"]
+        """"finished", "limit" (of time), "stopped" (by a model) or "interrupted" (Ctrl-C)."""
+        self.now: int = report["now"]
+        """Simulated time at the end, in femtoseconds."""
+        self.events: int = report["events"]
+        self.threads: int = report["threads"]
+        self.wall_seconds: float = report["wall_seconds"]
+        self.directory = directory
+        self.headline: dict[str, dict[str, Any]] = {
+            "simulated_seconds": {"value": self.now / 10**15, "unit": "s"},
+            "events": {"value": self.events, "unit": "event"},
+            "windows": {"value": report["windows"], "unit": "1"},
+            "pending_events": {"value": report["pending_events"], "unit": "event"},
+            "wall_seconds": {"value": self.wall_seconds, "unit": "s"},
+            "wall_events_per_second": {
+                "value": self.events / self.wall_seconds if self.wall_seconds else None,
+                "unit": "event/s",
+            },
+            "wall_threads": {"value": self.threads, "unit": "1"},
+        }
+        self.columns = columns
+
+    @cached_property
+    def stats(self) -> pl.DataFrame:
+        """The tidy table of statistics."""
+        return frame(self.columns)
+
+    def value(self, component: str, statistic: str) -> int | float:
+        """One scalar statistic."""
+        return scalar(self.stats, component, statistic)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.outcome} at {units.humanize(self.now, units.TIME)}, {self.events:,} events in "
+            f"{self.wall_seconds:.3g} s on {self.threads} thread{'s' if self.threads > 1 else ''})"
+        )
+
+
+def run_system(
+    system: System,
+    *,
+    until: int | None,
+    threads: int,
+    out: str | os.PathLike[str] | None,
+    timeline: bool,
+    progress: Callable[[int, int], None] | None,
+    command: Iterable[str],
+    queue: str,
+) -> Result:
+    """See `System.run`."""
+    if threads < 1:
+        raise InputError(f"cannot run on {threads} threads; give at least 1")
+    if queue not in _core.queue_names():
+        raise InputError(f"there is no event queue '{queue}'; known: {', '.join(_core.queue_names())}")
+    if until is not None and until < 0:
+        raise InputError("the time limit is before the start; give a time of at least 0fs")
+    if timeline and out is None:
+        raise InputError("a timeline is written to the run directory: give out= as well")
+    system.check()
+    if timeline:
+        with core_errors():
+            system.simulation.enable_timeline()
+    options = {"until": _core.never if until is None else until, "threads": threads, "queue": queue}
+    if out is None:
+        return _run(system, options, progress, None)
+    workload = {"kind": "system", "name": system.name, "until": None if until is None else units.format(until, units.TIME)}
+    with RunWriter(out, command=list(command) or sys.argv, workload=workload, seed=system.seed) as writer:
+        writer.write_machine(system.to_toml())
+        try:
+            result = _run(system, options, progress, writer.directory)
+        except DeadlockError:
+            writer.partial(_columns(system))
+            raise
+        if timeline:
+            system.simulation.write_timeline(str(writer.directory / TIMELINE_FILE), TIMELINE_TICK)
+        if result.outcome == "interrupted":
+            writer.partial(result.columns, result.headline)
+            raise KeyboardInterrupt
+        writer.write_stats(result.columns)
+        writer.finish(result.headline)
+    return result
+
+
+def _run(
+    system: System,
+    options: dict[str, Any],
+    progress: Callable[[int, int], None] | None,
+    directory: Path | None,
+) -> Result:
+    python_models = [c for c in system.components.values() if isinstance(c, Component)]
+    # The core borrows the Python objects for the length of the run.
+    for model in python_models:
+        model.native.attach(model)
+    try:
+        with core_errors():
+            report = system.simulation.run(**options, progress=progress)
+        if report["outcome"] == "deadlock":
+            raise DeadlockError(explain_deadlock(report))
+        return Result(report, _columns(system), directory)
+    finally:
+        for model in python_models:
+            model.native.attach(None)
+
+
+def _columns(system: System) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = system.simulation.statistics()
+    columns["scope"] = ["run"] * len(columns["component"])
+    columns["key"] = [None if key != key else key for key in columns["key"]]
+    return columns
+
+
+def explain_deadlock(report: dict[str, Any]) -> str:
+    """Who waits for what, and the circle they wait in if there is one."""
+    waits: list[tuple[str, str, str]] = report["waits"]
+    at = units.humanize(report["now"], units.TIME)
+    lines = [f"deadlock at {at}: no event is left, but {len(waits)} wait"]
+    for component, what, holder in waits[:20]:
+        lines.append(f"  {component}: {what}" + (f" (held by {holder})" if holder else ""))
+    if len(waits) > 20:
+        lines.append(f"  … and {len(waits) - 20} more")
+    circle = _circle({component: holder for component, _, holder in waits if holder})
+    if circle:
+        lines.append("  they wait in a circle: " + " -> ".join([*circle, circle[0]]))
+    return "\n".join(lines)
+
+
+def _circle(waits_for: dict[str, str]) -> list[str]:
+    done: set[str] = set()
+    for first in waits_for:
+        path: list[str] = []
+        at = first
+        while at in waits_for and at not in done:
+            if at in path:
+                return path[path.index(at) :]
+            path.append(at)
+            at = waits_for[at]
+        done.update(path)
+    return []
+
+
+@contextlib.contextmanager
+def core_errors() -> Any:
+    """What the core says against a run, without a traceback of its own."""
+    try:
+        yield
+    except _core.SimulationError as error:
+        raise ManyscaleError(str(error)) from None

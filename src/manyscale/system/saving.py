@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Systems as TOML files: what was run can be run again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomlkit
+import tomlkit.exceptions
+
+from manyscale import units
+from manyscale.errors import InputError, nearest
+from manyscale.spec import Count, Ratio, Spec, Time, build, parameter
+from manyscale.system.component import Hints
+from manyscale.system.drawing import model_name
+
+if TYPE_CHECKING:
+    from manyscale.system.component import Component
+    from manyscale.system.system import System
+
+FORMAT = "manyscale.system/1"
+_LARGEST_FILE = 64 * 2**20
+
+
+class ComponentEntry(Spec):
+    """A component in a saved system."""
+
+    name: str = parameter(doc="its path, such as gpu.sm[3]")
+    model: str = parameter(doc="a model of the core, or the name of a Python class")
+    group: str = parameter("", doc="components of one group stay on one thread")
+    weight: Ratio = parameter(1.0, doc="expected share of the work", minimum=0)
+
+
+class LinkEntry(Spec):
+    """A link in a saved system."""
+
+    a: str = parameter(doc="one port, as component.port")
+    b: str = parameter(doc="the other port, as component.port")
+    latency: Time = parameter(doc="time from one end to the other", minimum="0fs")
+
+
+class SystemEntry(Spec):
+    """The head of a saved system."""
+
+    format: str = parameter(doc=f"{FORMAT} for what this version writes")
+    name: str = parameter("system", doc="for people")
+    seed: Count = parameter(0, doc="of all random numbers", minimum=0)
+    cut_latency: Time = parameter("0fs", doc="shorter links are never cut; 0 chooses", minimum="0fs")
+    component: list[ComponentEntry] = parameter(doc="the components")
+    link: list[LinkEntry] = parameter([], doc="the links")
+
+
+def to_toml(system: System) -> str:
+    """The system as TOML text."""
+    document = tomlkit.document()
+    document["format"] = FORMAT
+    document["name"] = system.name
+    document["seed"] = system.seed
+    document["cut_latency"] = units.format(system.cut_latency, units.TIME)
+    components, links = tomlkit.aot(), tomlkit.aot()
+    for component in system.components.values():
+        entry = tomlkit.table()
+        entry["name"] = component.name
+        entry["model"] = model_name(component)
+        hints = system.hints.get(component.name, Hints())
+        if hints.group:
+            entry["group"] = hints.group
+        if hints.weight != 1.0:
+            entry["weight"] = hints.weight
+        parameters = system.parameters(component)
+        if parameters:
+            entry["parameters"] = parameters
+        components.append(entry)
+    for link in system.links:
+        entry = tomlkit.table()
+        entry.update({"a": link.a, "b": link.b, "latency": units.format(link.latency, units.TIME)})
+        links.append(entry)
+    document["component"] = components
+    if system.links:
+        document["link"] = links
+    return tomlkit.dumps(document)
+
+
+def save(system: System, path: str | os.PathLike[str]) -> None:
+    """Writes the system to a file."""
+    try:
+        Path(path).write_text(to_toml(system), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
+
+
+def load(path: str | os.PathLike[str], models: Iterable[type[Component]] = ()) -> System:
+    """The system in a file; Python models are looked up in `models` by class name."""
+    name = os.fspath(path)
+    try:
+        if Path(path).stat().st_size > _LARGEST_FILE:
+            raise InputError(f"{name} is larger than a system can be (64 MiB)")
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        data = tomlkit.parse(text).unwrap()
+    except (tomlkit.exceptions.TOMLKitError, ValueError, RecursionError) as error:
+        raise InputError(f"{name}: {error}") from None
+    return from_data(data, name, models)
+
+
+def from_data(data: dict[str, Any], where: str, models: Iterable[type[Component]]) -> System:
+    """The system that a parsed file describes."""
+    from manyscale.system.system import System
+
+    if data.get("format") != FORMAT:
+        raise InputError(f"{where} is not a saved system: it needs format = '{FORMAT}' at its top")
+    classes = {model.__name__: model for model in models}
+    parameters = [_take_parameters(entry, where) for entry in _tables(data, "component", where)]
+    head = build(SystemEntry, data, where)
+    system = System(
+        head.name, seed=head.seed, cut_latency=units.format(head.cut_latency, units.TIME)
+    )
+    for entry, given in zip(head.component, parameters, strict=True):
+        if "." in entry.model:
+            component: Any = system.add(entry.model, entry.name, **given)
+        elif entry.model in classes:
+            component = system.add(classes[entry.model], entry.name, **given)
+        else:
+            raise InputError(
+                f"{where}: component {entry.name} is a Python model '{entry.model}', which must be given: "
+                f"System.load(path, models=[{entry.model}]); {nearest(entry.model, classes)}"
+            )
+        if entry.group or entry.weight != 1.0:
+            system.hint(component, group=entry.group or None, weight=entry.weight)
+    for link in head.link:
+        system.connect(
+            system.port(link.a), system.port(link.b), units.format(link.latency, units.TIME)
+        )
+    return system
+
+
+def _tables(data: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    entries = data.get(key, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{where}: expected [[{key}]] tables")
+    return entries
+
+
+def _take_parameters(entry: dict[str, Any], where: str) -> dict[str, Any]:
+    """Parameters belong to the model, which checks them; the rest of the entry is checked here."""
+    parameters = entry.pop("parameters", {})
+    if not isinstance(parameters, dict) or not all(isinstance(key, str) for key in parameters):
+        raise InputError(f"{where}: the parameters of {entry.get('name')} are not a table")
+    return parameters
