@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find core bindings machines -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo test lint bench test-asan test-tsan format clean
+.PHONY: install demo test test-core lint bench test-asan test-tsan format clean
 
 install: $(VENV)/.installed
 
@@ -19,13 +19,38 @@ $(VENV)/.dependencies: pyproject.toml
 # Editable: Python sources are live; the native part is rebuilt, incrementally, when a file of it changes.
 $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --output-file src/manyscale/_core.pyi
 	touch $@
 
 demo: install
 	$(BIN)/manyscale demo
 
-test: install lint
+test: install lint test-core
 	$(BIN)/python -m pytest
+
+# The core alone, without Python.
+test-core: $(VENV)/.dependencies
+	$(BIN)/cmake -S . -B build/core -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=Release > build/core.log
+	$(BIN)/cmake --build build/core >> build/core.log || { cat build/core.log; exit 1; }
+	build/core/core_tests
+
+# The tests that touch the core, with the core instrumented. The interpreter is not, so the sanitizer's library is
+# loaded first; Python's own leaks at exit are not ours to report.
+test-asan: SANITIZE = address,undefined
+test-asan: LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
+test-asan: export ASAN_OPTIONS = detect_leaks=0
+test-tsan: SANITIZE = thread
+test-tsan: LIBRARIES = $(shell g++ -print-file-name=libtsan.so)
+test-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 halt_on_error=1
+test-asan test-tsan: $(VENV)/.dependencies
+	test -x .venv-$@/bin/python || $(PYTHON) -m venv .venv-$@
+	.venv-$@/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-$@/bin/python -m pip install --quiet --group dev
+	.venv-$@/bin/python -m pip install --quiet --no-build-isolation . \
+	  --config-settings=build-dir=build/$@ --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
+	  --config-settings=cmake.build-type=RelWithDebInfo
+	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest -m core -p no:cacheprovider \
+	  --deselect tests/system/test_running.py::test_200_runs_in_one_process_do_not_grow_memory
 
 lint: install
 	$(BIN)/ruff check .
@@ -33,12 +58,12 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_includes.py
-	find core bindings tests -name '*.cpp' -o -name '*.hpp' | xargs $(BIN)/clang-format --dry-run --Werror
+	find core bindings tests -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	find core bindings tests -name '*.cpp' -o -name '*.hpp' | xargs $(BIN)/clang-format -i
+	find core bindings tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
 
 bench: install
 	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done

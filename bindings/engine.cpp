@@ -34,20 +34,28 @@ nb::list field_list(const std::vector<FieldInfo>& fields) {
 
 const char* links_name(Links links) {
   switch (links) {
-    case Links::one: return "one";
-    case Links::optional: return "optional";
-    case Links::many: return "many";
+    case Links::one:
+      return "one";
+    case Links::optional:
+      return "optional";
+    case Links::many:
+      return "many";
   }
   return "one";
 }
 
 const char* outcome_name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::finished: return "finished";
-    case Outcome::limit: return "limit";
-    case Outcome::stopped: return "stopped";
-    case Outcome::interrupted: return "interrupted";
-    case Outcome::deadlock: return "deadlock";
+    case Outcome::finished:
+      return "finished";
+    case Outcome::limit:
+      return "limit";
+    case Outcome::stopped:
+      return "stopped";
+    case Outcome::interrupted:
+      return "interrupted";
+    case Outcome::deadlock:
+      return "deadlock";
   }
   return "finished";
 }
@@ -71,7 +79,8 @@ nb::dict report_dict(const RunReport& report) {
 }
 
 // Runs without the interpreter lock; takes it now and then to see to signals and to show progress.
-nb::dict run(Simulation& simulation, Time until, std::uint32_t threads, const std::string& queue, nb::object progress) {
+nb::dict run(Simulation& simulation, Time until, std::uint32_t threads, const std::string& queue,
+             nb::object progress) {
   std::exception_ptr raised;
   RunOptions options;
   options.until = until;
@@ -143,7 +152,8 @@ void bind_engine(nb::module_& module) {
       .def(nb::init<std::uint64_t>(), nb::arg("seed") = 0)
       .def(
           "add_model",
-          [](Simulation& simulation, const std::string& model, const std::string& name, nb::dict parameters) -> Component& {
+          [](Simulation& simulation, const std::string& model, const std::string& name,
+             nb::dict parameters) -> Component& {
             const auto& registry = model_registry();
             const auto found = registry.find(model);
             if (found == registry.end()) throw std::invalid_argument("no model named '" + model + "'");
@@ -159,18 +169,20 @@ void bind_engine(nb::module_& module) {
       .def("run", &run, nb::arg("until") = never, nb::arg("threads") = 1, nb::arg("queue") = "radix",
            nb::arg("progress") = nb::none())
       .def("statistics", &statistics)
-      .def("clusters", [](const Simulation& simulation) {
-        const Clustering clustering = simulation.clusters();
-        return nb::make_tuple(clustering.cluster, clustering.lookahead);
-      })
-      .def("write_timeline", [](const Simulation& simulation, const std::string& path, Time tick) {
-        std::vector<TimelineSource> sources;
-        for (std::size_t i = 0; i < simulation.timelines().size(); ++i) {
-          sources.push_back({simulation.components()[i]->name(), simulation.timelines()[i].get()});
-        }
-        const nb::gil_scoped_release released;
-        write_perfetto(path, sources, tick);
-      })
+      .def("clusters",
+           [](const Simulation& simulation) {
+             const Clustering clustering = simulation.clusters();
+             return nb::make_tuple(clustering.cluster, clustering.lookahead);
+           })
+      .def("write_timeline",
+           [](const Simulation& simulation, const std::string& path, Time tick) {
+             std::vector<TimelineSource> sources;
+             for (std::size_t i = 0; i < simulation.timelines().size(); ++i) {
+               sources.push_back({simulation.components()[i]->name(), simulation.timelines()[i].get()});
+             }
+             const nb::gil_scoped_release released;
+             write_perfetto(path, sources, tick);
+           })
       .def_prop_ro("now", &Simulation::now);
 
   module.def("models", [] {

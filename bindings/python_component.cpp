@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The native half of a model written in Python: its ports, timers and clocks are endpoints like any other, and what
-// arrives is handed to methods of the Python object. The object is borrowed for the length of a run only, so that no
-// reference cycle passes through C++, where Python's collector could not see it.
+// The native half of a model written in Python: its ports, timers and clocks are endpoints like any other,
+// and what arrives is handed to methods of the Python object. The object is borrowed for the length of a run
+// only, so that no reference cycle passes through C++, where Python's collector could not see it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -45,7 +45,8 @@ class PythonComponent final : public Component {
   PortBase& add_port(const std::string& name, const std::string& protocol, const std::string& role,
                      const std::string& other_role, const std::string& links, const std::string& doc) {
     const Links count = links == "many" ? Links::many : links == "optional" ? Links::optional : Links::one;
-    ports_.push_back(std::make_unique<PythonPort>(*this, name, protocol, role, other_role, count, doc, ports_.size()));
+    ports_.push_back(
+        std::make_unique<PythonPort>(*this, name, protocol, role, other_role, count, doc, ports_.size()));
     return *ports_.back();
   }
 
@@ -69,12 +70,14 @@ class PythonComponent final : public Component {
   void wake(std::size_t clock) { clocks_.at(clock)->wake(); }
   void wake_at(std::size_t clock, Cycle cycle) {
     PythonClock& waked = *clocks_.at(clock);
-    if (waked.edge(cycle) < now()) throw SimulationError(name() + " wants a tick in the past: cycle " + std::to_string(cycle));
+    if (waked.edge(cycle) < now())
+      throw SimulationError(name() + " wants a tick in the past: cycle " + std::to_string(cycle));
     waked.wake_at(cycle);
   }
   Cycle cycle(std::size_t clock) const { return clocks_.at(clock)->cycle(); }
 
-  void declare_statistic(const std::string& name, const std::string& unit, const std::string& doc, nb::handle statistic) {
+  void declare_statistic(const std::string& name, const std::string& unit, const std::string& doc,
+                         nb::handle statistic) {
     StatisticPointer source;
     if (nb::isinstance<Counter>(statistic)) {
       source = nb::cast<const Counter*>(statistic);
@@ -91,8 +94,9 @@ class PythonComponent final : public Component {
  private:
   class PythonPort final : public PortBase {
    public:
-    PythonPort(PythonComponent& owner, const std::string& name, const std::string& protocol, const std::string& role,
-               const std::string& other_role, Links links, const std::string& doc, std::size_t index)
+    PythonPort(PythonComponent& owner, const std::string& name, const std::string& protocol,
+               const std::string& role, const std::string& other_role, Links links, const std::string& doc,
+               std::size_t index)
         : PortBase(owner, name, protocol, role, other_role, links, doc), index_(index) {
       endpoint_ = owner.add_endpoint(this, [](Component& component, void* port, const Event& event) {
         static_cast<PythonPort*>(port)->receive(static_cast<PythonComponent&>(component), event);
@@ -101,9 +105,11 @@ class PythonComponent final : public Component {
 
     void send(nb::object message, Time delay, std::uint32_t lane, std::uint8_t priority) {
       if (lane >= width()) {
-        throw SimulationError(path() + " has " + std::to_string(width()) + " links and none numbered " + std::to_string(lane));
+        throw SimulationError(path() + " has " + std::to_string(width()) + " links and none numbered " +
+                              std::to_string(lane));
       }
-      // A port of the core says how its payload is made of named values; a Python one takes any object by its number.
+      // A port of the core says how its payload is made of named values; a Python one takes any object by its
+      // number.
       if (const PayloadInfo* payload = lanes()[lane].peer->receives()) {
         Event event{};
         payload->encode(named_values(nb::cast<nb::dict>(message)), event);
@@ -133,12 +139,13 @@ class PythonComponent final : public Component {
     PythonTimer(PythonComponent& owner, std::size_t index) : owner_(owner), index_(index) {
       endpoint_ = owner.add_endpoint(this, [](Component& component, void* timer, const Event& event) {
         const nb::gil_scoped_acquire held;
-        static_cast<PythonComponent&>(component).self_.attr("_expire")(static_cast<PythonTimer*>(timer)->index_,
-                                                                       event.load<ObjectNumber>().number);
+        static_cast<PythonComponent&>(component).self_.attr("_expire")(
+            static_cast<PythonTimer*>(timer)->index_, event.load<ObjectNumber>().number);
       });
     }
     void after(Time delay, const ObjectNumber& number) {
-      owner_.post(owner_.partition_index(), owner_.first_endpoint() + endpoint_, 0, delay, default_priority, number);
+      owner_.post(owner_.partition_index(), owner_.first_endpoint() + endpoint_, 0, delay, default_priority,
+                  number);
     }
 
    private:
@@ -149,7 +156,8 @@ class PythonComponent final : public Component {
 
   class PythonClock final : public Clock {
    public:
-    PythonClock(PythonComponent& owner, Time period, std::size_t index) : Clock(owner, period), index_(index) {
+    PythonClock(PythonComponent& owner, Time period, std::size_t index)
+        : Clock(owner, period), index_(index) {
       on_tick([](Component& component, Clock& clock, Cycle cycle) -> Cycle {
         const nb::gil_scoped_acquire held;
         const nb::object next = static_cast<PythonComponent&>(component).self_.attr("_tick")(
@@ -193,9 +201,11 @@ void bind_python_component(nb::module_& module) {
       .def("stop", &PythonComponent::stop)
       .def("declare_statistic", &PythonComponent::declare_statistic)
       .def_prop_ro("random", &PythonComponent::random, nb::rv_policy::reference_internal)
-      .def("emit_span", [](PythonComponent& component, const std::string& name, Time begin, Time end, std::uint32_t track) {
-        if (Timeline* lines = component.timeline()) lines->span(lines->name(name), begin, end, track);
-      })
+      .def(
+          "emit_span",
+          [](PythonComponent& component, const std::string& name, Time begin, Time end, std::uint32_t track) {
+            if (Timeline* lines = component.timeline()) lines->span(lines->name(name), begin, end, track);
+          })
       .def("emit_counter", [](PythonComponent& component, const std::string& name, Time time, double value) {
         if (Timeline* lines = component.timeline()) lines->counter(lines->name(name), time, value);
       });

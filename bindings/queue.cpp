@@ -19,17 +19,19 @@ using namespace manyscale;
 void bind_queue(nb::module_& module) {
   nb::class_<EventQueue>(module, "EventQueue")
       .def_static("make", &make_queue, nb::arg("name"))
-      .def("push", [](EventQueue& queue, Time time, std::uint64_t order) {
-        Event event{};
-        event.time = time;
-        event.order = order;
-        queue.push(event);
-      })
-      .def("pop_before", [](EventQueue& queue, Time end) -> std::optional<std::pair<Time, std::uint64_t>> {
-        const Event* event = queue.pop_before(end);
-        if (event == nullptr) return std::nullopt;
-        return std::pair{event->time, event->order};
-      })
+      .def("push",
+           [](EventQueue& queue, Time time, std::uint64_t order) {
+             Event event{};
+             event.time = time;
+             event.order = order;
+             queue.push(event);
+           })
+      .def("pop_before",
+           [](EventQueue& queue, Time end) -> std::optional<std::pair<Time, std::uint64_t>> {
+             const Event* event = queue.pop_before(end);
+             if (event == nullptr) return std::nullopt;
+             return std::pair{event->time, event->order};
+           })
       .def("next_time", &EventQueue::next_time)
       .def("bytes", &EventQueue::bytes)
       .def("__len__", &EventQueue::size);
@@ -52,10 +54,11 @@ void bind_queue(nb::module_& module) {
   nb::class_<Random>(module, "Random")
       .def(nb::init<std::uint64_t, std::uint64_t>(), nb::arg("seed"), nb::arg("place"))
       .def("next", &Random::next)
-      .def("below", [](Random& random, std::uint64_t bound) {
-        if (bound == 0) throw std::invalid_argument("below() needs a bound of at least 1");
-        return random.below(bound);
-      })
+      .def("below",
+           [](Random& random, std::uint64_t bound) {
+             if (bound == 0) throw std::invalid_argument("below() needs a bound of at least 1");
+             return random.below(bound);
+           })
       .def("uniform", &Random::uniform)
       .def("exponential", &Random::exponential);
   module.attr("never") = never;

@@ -10,8 +10,9 @@ using namespace manyscale;
 void bind_statistics(nb::module_& module) {
   nb::class_<Counter>(module, "Counter")
       .def(nb::init<>())
-      .def("add", [](Counter& counter, std::int64_t amount) { counter += amount; }, nb::arg("amount") = 1,
-           "Counts one more, or `amount` more.")
+      .def(
+          "add", [](Counter& counter, std::int64_t amount) { counter += amount; }, nb::arg("amount") = 1,
+          "Counts one more, or `amount` more.")
       .def_prop_ro("value", &Counter::value);
   nb::class_<Gauge>(module, "Gauge")
       .def(nb::init<>())
@@ -29,7 +30,8 @@ void bind_statistics(nb::module_& module) {
       .def("quantile", &Histogram::quantile, nb::arg("fraction"));
   nb::class_<Series>(module, "Series")
       .def(nb::init<Time>(), nb::arg("interval") = nanosecond)
-      .def("add", &Series::add, nb::arg("time"), nb::arg("amount"), "Adds to the interval that holds the time.")
+      .def("add", &Series::add, nb::arg("time"), nb::arg("amount"),
+           "Adds to the interval that holds the time.")
       .def_prop_ro("interval", &Series::interval)
       .def_prop_ro("sums", &Series::sums);
 }

@@ -13,12 +13,14 @@ class Clock {
     if (period <= 0) throw SimulationError("a clock's period must be at least 1 fs");
   }
 
-  // Says which method is called at an edge: Cycle method(Cycle now), which returns the cycle of the next tick it wants
-  // (later than now) or Clock::asleep.
+  // Says which method is called at an edge: Cycle method(Cycle now), which returns the cycle of the next tick
+  // it wants (later than now) or Clock::asleep.
   template <auto method>
   void on_tick() {
     using Class = typename detail::MethodOf<decltype(method)>::type;
-    on_tick([](Component& component, Clock&, Cycle cycle) { return (static_cast<Class&>(component).*method)(cycle); });
+    on_tick([](Component& component, Clock&, Cycle cycle) {
+      return (static_cast<Class&>(component).*method)(cycle);
+    });
   }
   // The same with a function that captures nothing: Cycle function(Component&, Clock&, Cycle now).
   template <class Function>
@@ -40,13 +42,14 @@ class Clock {
 
   // Makes sure of a tick at the next edge that is not before the present.
   void wake() { wake_at(cycle_at(owner_.now())); }
-  // Makes sure of a tick no later than that cycle; a later one that was wanted before is dropped, since the tick itself
-  // says when the next is due.
+  // Makes sure of a tick no later than that cycle; a later one that was wanted before is dropped, since the
+  // tick itself says when the next is due.
   void wake_at(Cycle cycle) {
     if (cycle >= wanted_) return;
     wanted_ = cycle;
     const Time delay = edge(cycle) - owner_.now();
-    owner_.post(owner_.partition_index(), owner_.first_endpoint() + endpoint_, 0, delay, tick_priority, cycle);
+    owner_.post(owner_.partition_index(), owner_.first_endpoint() + endpoint_, 0, delay, tick_priority,
+                cycle);
   }
 
  private:

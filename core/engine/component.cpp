@@ -9,7 +9,8 @@ std::uint32_t Component::add_endpoint(void* object, Handler handler) {
 }
 
 void Component::refuse_delay(Time delay) const {
-  if (delay < 0) throw SimulationError(name_ + " sends into the past: its delay is " + std::to_string(delay) + " fs");
+  if (delay < 0)
+    throw SimulationError(name_ + " sends into the past: its delay is " + std::to_string(delay) + " fs");
   throw SimulationError(name_ + " sends beyond the end of time (9223 s of simulated time)");
 }
 

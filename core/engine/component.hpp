@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A component: a piece of a simulated machine with its own state, reached only by events through its endpoints.
-// Ports, timers and clocks are the endpoints; see port.hpp, timer.hpp and clock.hpp.
+// A component: a piece of a simulated machine with its own state, reached only by events through its
+// endpoints. Ports, timers and clocks are the endpoints; see port.hpp, timer.hpp and clock.hpp.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
@@ -61,19 +61,21 @@ class Component {
 
   Time now() const { return partition_->now; }
   Random& random() { return random_; }
-  // Ends the run: after this event where all components run in one partition anyway, else at the end of the current
-  // window, which is the same moment on any number of threads.
+  // Ends the run: after this event where all components run in one partition anyway, else at the end of the
+  // current window, which is the same moment on any number of threads.
   void stop() { partition_->stop_requested = true; }
   // Spans and counters for a person to look at; nullptr when nobody asked for a timeline.
   Timeline* timeline() { return timeline_; }
 
   // Sends an event to an endpoint. Used by ports, timers and clocks; models use those.
   template <Payload T>
-  void post(std::uint32_t partition, std::uint32_t target, std::uint32_t lane, Time delay, std::uint8_t priority,
-            const T& payload) {
+  void post(std::uint32_t partition, std::uint32_t target, std::uint32_t lane, Time delay,
+            std::uint8_t priority, const T& payload) {
     Event event;
-    event.time = static_cast<Time>(static_cast<std::uint64_t>(partition_->now) + static_cast<std::uint64_t>(delay));
-    if (event.time < partition_->now) [[unlikely]] refuse_delay(delay);
+    event.time =
+        static_cast<Time>(static_cast<std::uint64_t>(partition_->now) + static_cast<std::uint64_t>(delay));
+    if (event.time < partition_->now || event.time == never) [[unlikely]]
+      refuse_delay(delay);
     event.order = Order::make(priority, id_, sequence_++);
     event.target = target;
     event.lane = lane;
@@ -95,7 +97,8 @@ class Component {
   template <class Statistics>
   void declare(const Statistics& statistics) {
     for_each_field<Statistics>([&](const auto& entry) {
-      declare(std::string(entry.name), std::string(entry.unit), std::string(entry.doc), &(statistics.*(entry.member)));
+      declare(std::string(entry.name), std::string(entry.unit), std::string(entry.doc),
+              &(statistics.*(entry.member)));
     });
   }
   void declare(std::string name, std::string unit, std::string doc, StatisticPointer source) {

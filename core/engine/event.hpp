@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event: something that reaches a component's handler at a time. Plain data, 48 bytes, never allocated one by one.
+// An event: something that reaches a component's handler at a time. Plain data, 48 bytes, never allocated one
+// by one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +13,14 @@ namespace manyscale {
 
 inline constexpr std::size_t payload_bytes = 24;
 
-// What a payload must be: plain data that fits into an event. Larger things stay with their owner, which sends an index.
+// What a payload must be: plain data that fits into an event. Larger things stay with their owner, which
+// sends an index.
 template <class T>
 concept Payload = std::is_trivially_copyable_v<T> && sizeof(T) <= payload_bytes && alignof(T) <= 8;
 
-// Events that meet at one time run in the order of this key: priority (low first), then source, then sequence. All
-// three are properties of the model, none of the host, so the order is the same on any number of threads.
+// Events that meet at one time run in the order of this key: priority (low first), then source, then
+// sequence. All three are properties of the model, none of the host, so the order is the same on any number
+// of threads.
 struct Order {
   static constexpr int source_bits = 24;
   static constexpr int sequence_bits = 32;
@@ -50,8 +53,12 @@ struct Event {
 static_assert(sizeof(Event) == 48 && std::is_trivially_copyable_v<Event>);
 
 // The order of all events of a simulation, total because no source uses a sequence number twice at one time.
-inline bool earlier(const Event& a, const Event& b) {
-  return a.time < b.time || (a.time == b.time && a.order < b.order);
-}
+// An object rather than a function, so that sorting inlines it.
+struct Earlier {
+  bool operator()(const Event& a, const Event& b) const {
+    return a.time < b.time || (a.time == b.time && a.order < b.order);
+  }
+};
+inline constexpr Earlier earlier{};
 
 }  // namespace manyscale

@@ -11,12 +11,12 @@ class HeapQueue final : public EventQueue {
  public:
   void push(const Event& event) override {
     heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), later);
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
   }
 
   const Event* pop_before(Time end) override {
     if (heap_.empty() || heap_.front().time >= end) return nullptr;
-    std::pop_heap(heap_.begin(), heap_.end(), later);
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
     current_ = heap_.back();
     heap_.pop_back();
     return &current_;
@@ -34,7 +34,9 @@ class HeapQueue final : public EventQueue {
   std::size_t bytes() const override { return heap_.capacity() * sizeof(Event); }
 
  private:
-  static bool later(const Event& a, const Event& b) { return earlier(b, a); }
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return earlier(b, a); }
+  };
 
   std::vector<Event> heap_;
   Event current_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hold model: take the first event out, put it back an exponentially distributed time later, over and over. The usual
-// measure of an event queue at a given number of pending events.
+// The hold model: take the first event out, put it back an exponentially distributed time later, over and
+// over. The usual measure of an event queue at a given number of pending events.
 #pragma once
 #include <cstddef>
 #include <cstdint>

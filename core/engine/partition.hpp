@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A partition: the components that one thread runs, with their pending events and what they send to other partitions.
+// A partition: the components that one thread runs, with their pending events and what they send to other
+// partitions.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -21,7 +22,8 @@ struct alignas(128) Partition {
   std::uint64_t events = 0;
   std::unique_ptr<EventQueue> queue;
 
-  // Events for other partitions, two sets used in turn: while the others read one, this thread fills the other.
+  // Events for other partitions, two sets used in turn: while the others read one, this thread fills the
+  // other.
   struct Outgoing {
     std::vector<std::vector<Event>> to;
     Time earliest = never;

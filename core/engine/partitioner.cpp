@@ -119,7 +119,8 @@ Clustering make_clusters(const Graph& graph, Time cut_latency) {
   return best;
 }
 
-std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering, std::uint32_t parts) {
+std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering,
+                                        std::uint32_t parts) {
   parts = std::max(1u, std::min(parts, clustering.count));
   const auto weights = cluster_weights(graph, clustering);
   double remaining = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -130,7 +131,8 @@ std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& cl
   for (const auto cluster : walk(graph, clustering)) {
     const std::uint32_t parts_left = parts - part;
     const double share = (remaining + filled) / parts_left;
-    const bool must_advance = left < parts_left;  // the clusters left are just enough for the parts still empty
+    const bool must_advance =
+        left < parts_left;  // the clusters left are just enough for the parts still empty
     const bool overshoots = filled > 0 && filled + weights[cluster] / 2 > share;
     if (part + 1 < parts && filled > 0 && (must_advance || overshoots)) {
       ++part;

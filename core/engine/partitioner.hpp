@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides where a graph of components may be cut, and which thread gets which part.
 //
-// First the graph is divided into clusters that are never cut: the ends of links without latency, members of one group,
-// and the ends of links shorter than the cut latency. That depends on the graph alone, and so does the lookahead, the
-// shortest latency between clusters: windows of simulated time are the same on any number of threads. Then clusters are
-// dealt to the threads.
+// First the graph is divided into clusters that are never cut: the ends of links without latency, members of
+// one group, and the ends of links shorter than the cut latency. That depends on the graph alone, and so does
+// the lookahead, the shortest latency between clusters: windows of simulated time are the same on any number
+// of threads. Then clusters are dealt to the threads.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -34,12 +34,14 @@ struct Clustering {
   Time lookahead = never;  // shortest latency between two clusters; `never` for a single cluster
 };
 
-// Cuts only links of at least `cut_latency`. With 0 it is chosen: the longest one that leaves no cluster with more than a
-// quarter of all weight, or where there is none, the one that leaves the lightest heaviest cluster.
+// Cuts only links of at least `cut_latency`. With 0 it is chosen: the longest one that leaves no cluster with
+// more than a quarter of all weight, or where there is none, the one that leaves the lightest heaviest
+// cluster.
 Clustering make_clusters(const Graph& graph, Time cut_latency);
 
-// Deals clusters to parts of about equal weight, neighbours together; gives the part of each node. Parts are numbered
-// from 0 without gaps, and there are at most as many as clusters.
-std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering, std::uint32_t parts);
+// Deals clusters to parts of about equal weight, neighbours together; gives the part of each node. Parts are
+// numbered from 0 without gaps, and there are at most as many as clusters.
+std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering,
+                                        std::uint32_t parts);
 
 }  // namespace manyscale

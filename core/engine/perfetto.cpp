@@ -104,7 +104,8 @@ class Writer {
         main_described = true;
       }
       const bool is_counter = record.kind == Timeline::Kind::counter;
-      const auto [entry, fresh] = tracks.try_emplace({is_counter, is_counter ? record.name : record.track}, main_track);
+      const auto [entry, fresh] =
+          tracks.try_emplace({is_counter, is_counter ? record.name : record.track}, main_track);
       if (fresh && (is_counter || record.track != 0)) {
         entry->second = next_track_++;
         const auto& name =
@@ -123,7 +124,8 @@ class Writer {
       event.number(field::event_type, moment.type);
       event.number(field::event_track, moment.track);
       if (moment.type == counter) event.real(field::event_value, moment.value);
-      if (moment.type == slice_begin || moment.type == instant) event.number(field::event_name_id, moment.name);
+      if (moment.type == slice_begin || moment.type == instant)
+        event.number(field::event_name_id, moment.name);
       Message packet;
       packet.number(field::packet_timestamp, static_cast<std::uint64_t>(moment.time / tick_));
       packet.number(field::packet_flags, needs_state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: where links are attached. A port speaks a named protocol in one of its two roles; that is checked when ports are
-// connected, and targets are resolved before the run, so sending looks nothing up.
+// Ports: where links are attached. A port speaks a named protocol in one of its two roles; that is checked
+// when ports are connected, and targets are resolved before the run, so sending looks nothing up.
 //
 // A protocol is a struct:
 //   struct Bus {
@@ -71,7 +71,8 @@ class PortBase {
   template <Payload T>
   void post(const T& payload, Time delay, std::uint32_t lane, std::uint8_t priority) {
     const Lane& to = lanes_[lane];
-    if (delay < 0) [[unlikely]] throw SimulationError(path() + " sends with a negative delay");
+    if (delay < 0) [[unlikely]]
+      throw SimulationError(path() + " sends with a negative delay");
     owner_.post(to.partition, to.target, to.lane, add_saturating(to.latency, delay), priority, payload);
   }
 
@@ -141,7 +142,8 @@ class Port : public PortBase {
   }
 
   // Sends over a link: it arrives after the link's latency and the delay given here.
-  void send(const Sent& payload, Time delay = 0, std::uint32_t lane = 0, std::uint8_t priority = default_priority) {
+  void send(const Sent& payload, Time delay = 0, std::uint32_t lane = 0,
+            std::uint8_t priority = default_priority) {
     post(payload, delay, lane, priority);
   }
 };

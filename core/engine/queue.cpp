@@ -14,6 +14,8 @@ std::unique_ptr<EventQueue> make_queue(std::string_view name) {
   throw std::invalid_argument("no event queue named '" + std::string(name) + "'; known: heap, radix");
 }
 
-std::vector<std::string> queue_names() { return {"heap", "radix"}; }
+std::vector<std::string> queue_names() {
+  return {"heap", "radix"};
+}
 
 }  // namespace manyscale

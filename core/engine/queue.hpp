@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pending events of one partition, taken out in the order of `earlier`. Queues can be swapped; all give the same order.
+// Pending events of one partition, taken out in the order of `earlier`. Queues can be swapped; all give the
+// same order.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -16,8 +17,8 @@ class EventQueue {
   virtual ~EventQueue() = default;
 
   virtual void push(const Event& event) = 0;
-  // The first event if its time is before `end`, else nullptr. It is no longer pending, and the pointer holds until
-  // the next pop; pushes in between leave it alone.
+  // The first event if its time is before `end`, else nullptr. It is no longer pending, and the pointer holds
+  // until the next pop; pushes in between leave it alone.
   virtual const Event* pop_before(Time end) = 0;
   // The time of the first event, `never` when there is none.
   virtual Time next_time() = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue for simulation: events wait unsorted in buckets by the first digit of their time that differs from a moving
-// base, and only the few that are due next are sorted. Each event moves down a few levels, whatever the spread of times,
-// so the cost does not grow with the number pending as a heap's does.
+// A queue for simulation: events wait unsorted in buckets by the first digit of their time that differs from
+// a moving base, and only the few that are due next are sorted. Each event moves down a few levels, whatever
+// the spread of times, so the cost does not grow with the number pending as a heap's does.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -105,7 +105,8 @@ class RadixQueue final : public EventQueue {
       while (occupied_[static_cast<std::size_t>(level)] == 0) ++level;
       const int digit = std::countr_zero(occupied_[static_cast<std::size_t>(level)]);
       const int shift = level * digit_bits;
-      const std::size_t size = buckets_[static_cast<std::size_t>(level)][static_cast<std::size_t>(digit)].size;
+      const std::size_t size =
+          buckets_[static_cast<std::size_t>(level)][static_cast<std::size_t>(digit)].size;
       // The bucket holds the times that agree with the base above this level and have this digit here.
       const Time above = (base_ >> shift >> digit_bits) << digit_bits << shift;
       base_ = above | static_cast<Time>(digit) << shift;

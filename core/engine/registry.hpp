@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models that the core knows by name. A model registers itself from its own folder:
 //   const Registered<Phold> registered{"synthetic.phold", "…one sentence…"};
-// A model is constructed from its Spec: explicit Phold(const Spec&), with a nested type Spec that has a field table.
+// A model is constructed from its Spec: explicit Phold(const Spec&), with a nested type Spec that has a field
+// table.
 #pragma once
 #include <map>
 #include <memory>
@@ -26,11 +27,11 @@ template <class Model>
 struct Registered {
   Registered(std::string name, std::string doc) {
     using Spec = typename Model::Spec;
-    model_registry().emplace(
-        std::move(name),
-        ModelInfo{std::move(doc), field_infos<Spec>(), [](const NamedValues& parameters) -> std::unique_ptr<Component> {
-                    return std::make_unique<Model>(from_values<Spec>(parameters));
-                  }});
+    model_registry().emplace(std::move(name),
+                             ModelInfo{std::move(doc), field_infos<Spec>(),
+                                       [](const NamedValues& parameters) -> std::unique_ptr<Component> {
+                                         return std::make_unique<Model>(from_values<Spec>(parameters));
+                                       }});
   }
 };
 

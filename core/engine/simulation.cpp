@@ -28,8 +28,8 @@ void Simulation::connect(PortBase& a, PortBase& b, Time latency) {
   }
   if (a.role() != b.other_role() || b.role() != a.other_role()) {
     throw SimulationError("cannot connect " + a.path() + " to " + b.path() + ": both are '" + a.role() +
-                          "' of the protocol '" + a.protocol() + "'; connect to a port that is '" + a.other_role() +
-                          "'");
+                          "' of the protocol '" + a.protocol() + "'; connect to a port that is '" +
+                          a.other_role() + "'");
   }
   for (const PortBase* port : {&a, &b}) {
     if (port->links() != Links::many && port->width() == 1) {
@@ -37,7 +37,8 @@ void Simulation::connect(PortBase& a, PortBase& b, Time latency) {
                             " takes one link and is connected to " + port->lanes()[0].peer->path());
     }
   }
-  if (latency < 0) throw SimulationError("the latency between " + a.path() + " and " + b.path() + " is negative");
+  if (latency < 0)
+    throw SimulationError("the latency between " + a.path() + " and " + b.path() + " is negative");
   const auto lane_a = a.width();
   const auto lane_b = &a == &b ? lane_a + 1 : b.width();
   a.lanes_.push_back({latency, 0, 0, lane_b, &b});
@@ -75,7 +76,8 @@ std::vector<std::string> Simulation::problems() const {
     const auto& b = graph_.nodes[edge.b];
     if (edge.latency == 0 && !a.group.empty() && !b.group.empty() && a.group != b.group) {
       found.push_back("zero latency across a cut: " + a.name + " (group '" + a.group + "') and " + b.name +
-                      " (group '" + b.group + "') are linked with no latency; give the link a latency or put both "
+                      " (group '" + b.group +
+                      "') are linked with no latency; give the link a latency or put both "
                       "into one group");
     }
   }
@@ -90,7 +92,8 @@ void Simulation::elaborate() {
   }
   for (const auto& component : components_) {
     for (PortBase* port : component->ports()) {
-      for (auto& lane : port->lanes_) lane.target = lane.peer->owner().first_endpoint() + lane.peer->endpoint_;
+      for (auto& lane : port->lanes_)
+        lane.target = lane.peer->owner().first_endpoint() + lane.peer->endpoint_;
     }
   }
   if (timeline_enabled_) {
@@ -165,8 +168,9 @@ RunReport Simulation::run(const RunOptions& options) {
     report.pending_events += partition->queue->size();
     now_ = std::max(now_, partition->now);
     stop_requested |= partition->stop_requested;
-    if (partition->error && (failed == nullptr || partition->error_time < failed->error_time ||
-                             (partition->error_time == failed->error_time && partition->error_order < failed->error_order))) {
+    if (partition->error &&
+        (failed == nullptr || partition->error_time < failed->error_time ||
+         (partition->error_time == failed->error_time && partition->error_order < failed->error_order))) {
       failed = partition.get();
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulation: components, the links between them and the events under way. There is no global state; several
-// simulations can run in one process at the same time.
+// A simulation: components, the links between them and the events under way. There is no global state;
+// several simulations can run in one process at the same time.
 #pragma once
 #include <functional>
 #include <memory>
@@ -61,8 +61,8 @@ class Simulation {
 
   // Takes a component in under a name that no other has. Throws SimulationError otherwise.
   Component& add(std::string name, std::unique_ptr<Component> component);
-  // Joins two ports by a link; what is sent on either side arrives on the other after the latency. The protocol and
-  // roles must fit.
+  // Joins two ports by a link; what is sent on either side arrives on the other after the latency. The
+  // protocol and roles must fit.
   void connect(PortBase& a, PortBase& b, Time latency);
   // Hints for the partitioner.
   void set_group(const Component& component, std::string group);
@@ -74,8 +74,8 @@ class Simulation {
 
   // Says what is wrong with the graph, one sentence each; empty when it can run.
   std::vector<std::string> problems() const;
-  // Runs on from where the last run ended. What a handler throws comes out here; of several, the earliest in simulated
-  // time.
+  // Runs on from where the last run ended. What a handler throws comes out here; of several, the earliest in
+  // simulated time.
   RunReport run(const RunOptions& options);
 
   const std::vector<std::unique_ptr<Component>>& components() const { return components_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and payload fields are declared once, in a table beside their struct. From that table come the Python
-// class, its checks and its documentation; the core only ever sees plain numbers.
+// Parameters and payload fields are declared once, in a table beside their struct. From that table come the
+// Python class, its checks and its documentation; the core only ever sees plain numbers.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -21,14 +21,22 @@ enum class Unit { none, count, ratio, time, frequency, bytes, bandwidth, cycles 
 
 constexpr std::string_view unit_name(Unit unit) {
   switch (unit) {
-    case Unit::none: return "none";
-    case Unit::count: return "count";
-    case Unit::ratio: return "ratio";
-    case Unit::time: return "time";
-    case Unit::frequency: return "frequency";
-    case Unit::bytes: return "bytes";
-    case Unit::bandwidth: return "bandwidth";
-    case Unit::cycles: return "cycles";
+    case Unit::none:
+      return "none";
+    case Unit::count:
+      return "count";
+    case Unit::ratio:
+      return "ratio";
+    case Unit::time:
+      return "time";
+    case Unit::frequency:
+      return "frequency";
+    case Unit::bytes:
+      return "bytes";
+    case Unit::bandwidth:
+      return "bandwidth";
+    case Unit::cycles:
+      return "cycles";
   }
   return "none";
 }
@@ -37,7 +45,7 @@ constexpr std::string_view unit_name(Unit unit) {
 template <class Struct, class Value>
 struct Field {
   std::string_view name;
-  Value Struct::*member;
+  Value Struct::* member;
   Unit unit;
   std::string_view doc;
   std::optional<double> minimum = std::nullopt;
@@ -134,8 +142,8 @@ std::vector<FieldInfo> field_infos() {
 
 using NamedValues = std::vector<std::pair<std::string, Value>>;
 
-// Makes a struct from named values; what is not named keeps its default. Throws std::invalid_argument for an unknown
-// name, a wrong type or a value out of range.
+// Makes a struct from named values; what is not named keeps its default. Throws std::invalid_argument for an
+// unknown name, a wrong type or a value out of range.
 template <class Struct>
 Struct from_values(const NamedValues& values) {
   Struct result{};

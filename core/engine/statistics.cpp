@@ -7,13 +7,22 @@ namespace manyscale {
 
 std::int64_t Histogram::quantile(double fraction) const {
   if (count_ == 0) return 0;
-  const auto rank = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(count_))));
+  const auto rank =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(count_))));
   std::int64_t seen = 0;
   for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
     seen += (*buckets_)[bucket];
     if (seen >= rank && bucket + 1 < bucket_count) return std::min(greatest_, lower_bound(bucket + 1) - 1);
   }
   return greatest_;
+}
+
+void Series::find(Time time) {
+  while (time / interval_ >= static_cast<Time>(most_intervals)) halve();
+  index_ = static_cast<std::size_t>(time / interval_);
+  if (index_ >= sums_.size()) sums_.resize(index_ + 1);
+  begin_ = static_cast<Time>(index_) * interval_;
+  end_ = add_saturating(begin_, interval_);
 }
 
 void Series::halve() {

@@ -54,8 +54,8 @@ class Gauge {
   double highest_ = -std::numeric_limits<double>::infinity();
 };
 
-// How values are spread: exact count, sum, least and greatest, and buckets of four per power of two, so that a quantile
-// is at most 19% above a value that was recorded. Takes memory only once something is recorded.
+// How values are spread: exact count, sum, least and greatest, and buckets of four per power of two, so that
+// a quantile is at most 19% above a value that was recorded. Takes memory only once something is recorded.
 class Histogram {
  public:
   static constexpr int sub_bits = 2;
@@ -102,8 +102,8 @@ class Histogram {
   std::int64_t greatest_ = 0;
 };
 
-// How much per interval of simulated time. Holds at most 1024 intervals: when they are used up, neighbours are added
-// together and the interval doubles, so memory stays bounded however long the run.
+// How much per interval of simulated time. Holds at most 1024 intervals: when they are used up, neighbours
+// are added together and the interval doubles, so memory stays bounded however long the run.
 class Series {
  public:
   static constexpr std::size_t most_intervals = 1024;
@@ -111,23 +111,23 @@ class Series {
   explicit Series(Time interval = nanosecond) : interval_(interval) {}
 
   void add(Time time, double amount) {
-    auto index = static_cast<std::size_t>(time / interval_);
-    while (index >= most_intervals) {
-      halve();
-      index = static_cast<std::size_t>(time / interval_);
-    }
-    if (index >= sums_.size()) sums_.resize(index + 1);
-    sums_[index] += amount;
+    // Most times fall into the interval of the one before, which needs no division.
+    if (time < begin_ || time >= end_) find(time);
+    sums_[index_] += amount;
   }
 
   Time interval() const { return interval_; }
   const std::vector<double>& sums() const { return sums_; }
 
  private:
+  void find(Time time);
   void halve();
 
   Time interval_;
   std::vector<double> sums_;
+  std::size_t index_ = 0;  // the interval of the last time, from begin to end
+  Time begin_ = 0;
+  Time end_ = 0;
 };
 
 using StatisticPointer = std::variant<const Counter*, const Gauge*, const Histogram*, const Series*>;
@@ -144,7 +144,7 @@ struct StatisticInfo {
 template <class Struct, class Kind>
 struct Statistic {
   std::string_view name;
-  Kind Struct::*member;
+  Kind Struct::* member;
   std::string_view unit;
   std::string_view doc;
 };

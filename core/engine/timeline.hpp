@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened when, for a person to look at: spans and counter values of one component, kept apart from the model and
-// written as a Perfetto trace (perfetto.hpp). A model asks Component::timeline() and does nothing when it is nullptr.
+// What happened when, for a person to look at: spans and counter values of one component, kept apart from the
+// model and written as a Perfetto trace (perfetto.hpp). A model asks Component::timeline() and does nothing
+// when it is nullptr.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,8 +19,8 @@ class Timeline {
 
   struct Record {
     Time begin;
-    Time end;         // spans only
-    double value;     // counters only
+    Time end;      // spans only
+    double value;  // counters only
     std::uint32_t name;
     std::uint32_t track;
     Kind kind;
@@ -27,12 +28,14 @@ class Timeline {
 
   // A number for a name; ask once and keep it.
   std::uint32_t name(std::string_view text) {
-    const auto [entry, fresh] = ids_.try_emplace(std::string(text), static_cast<std::uint32_t>(names_.size()));
+    const auto [entry, fresh] =
+        ids_.try_emplace(std::string(text), static_cast<std::uint32_t>(names_.size()));
     if (fresh) names_.emplace_back(text);
     return entry->second;
   }
 
-  // Something that lasted. Spans of one track must nest or follow each other; overlapping ones go to other tracks.
+  // Something that lasted. Spans of one track must nest or follow each other; overlapping ones go to other
+  // tracks.
   void span(std::uint32_t name, Time begin, Time end, std::uint32_t track = 0) {
     records_.push_back({begin, end, 0.0, name, track, Kind::span});
   }

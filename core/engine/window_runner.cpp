@@ -10,8 +10,8 @@ constexpr std::uint64_t events_between_clock_reads = 64;
 constexpr std::chrono::milliseconds poll_interval{40};
 }  // namespace
 
-WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions, const std::vector<Endpoint>& endpoints,
-                           Time lookahead, const RunOptions& options)
+WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
+                           const std::vector<Endpoint>& endpoints, Time lookahead, const RunOptions& options)
     : partitions_(partitions),
       endpoints_(endpoints),
       lookahead_(lookahead),
@@ -63,8 +63,8 @@ void WindowRunner::run_partition(std::uint32_t index) {
 }
 
 void WindowRunner::run_window(Partition& partition, Time end) {
-  // Without lookahead all components are in this partition whatever the number of threads: a stop can take effect at
-  // once and still means the same moment everywhere.
+  // Without lookahead all components are in this partition whatever the number of threads: a stop can take
+  // effect at once and still means the same moment everywhere.
   const bool stop_at_once = lookahead_ == never;
   const Event* event = nullptr;
   std::uint64_t events = partition.events;
@@ -103,10 +103,11 @@ void WindowRunner::poll() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_poll_ < poll_interval) return;
   last_poll_ = now;
-  // The other partitions run the same window, so the first one's time stands for all; their event counts belong to
-  // their threads, so the total is scaled from this partition's.
+  // The other partitions run the same window, so the first one's time stands for all; their event counts
+  // belong to their threads, so the total is scaled from this partition's.
   const Partition& first = *partitions_[0];
-  if (!options_.poll({first.now, first.events * partitions_.size()})) interrupted_.store(true, std::memory_order_relaxed);
+  if (!options_.poll({first.now, first.events * partitions_.size()}))
+    interrupted_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace manyscale

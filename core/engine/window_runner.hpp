@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conservative parallel execution: all partitions run the events of one window, then exchange what they sent to each
-// other. A window is no longer than the lookahead, so nothing sent within it can arrive within it.
+// Conservative parallel execution: all partitions run the events of one window, then exchange what they sent
+// to each other. A window is no longer than the lookahead, so nothing sent within it can arrive within it.
 #pragma once
 #include <atomic>
 #include <chrono>

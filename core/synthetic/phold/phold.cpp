@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "synthetic/phold/phold.hpp"
 
+#include <algorithm>
+
 #include "engine/registry.hpp"
 
 namespace manyscale::synthetic {
 
 namespace {
-const Registered<Phold> registered{"synthetic.phold",
-                                   "Jobs that wander between components at random: the usual load for an event engine."};
+const Registered<Phold> registered{
+    "synthetic.phold", "Jobs that wander between components at random: the usual load for an event engine."};
 }
 
 Phold::Phold(const Spec& spec) : spec_(spec) {
@@ -23,17 +25,23 @@ void Phold::start() {
 void Phold::receive(const Job& job, std::uint32_t) {
   ++statistics_.received;
   statistics_.arrivals.add(now(), 1);
-  if (Timeline* lines = timeline()) lines->counter(lines->name("received"), now(), static_cast<double>(statistics_.received.value()));
+  if (Timeline* lines = timeline())
+    lines->counter(lines->name("received"), now(), static_cast<double>(statistics_.received.value()));
   pass_on(Job{job.hops + 1});
 }
 
-void Phold::come_back(const Job& job) { receive(job, 0); }
+void Phold::come_back(const Job& job) {
+  receive(job, 0);
+}
 
 void Phold::pass_on(const Job& job) {
   const auto delay = static_cast<Time>(random().exponential() * static_cast<double>(spec_.mean_delay));
-  statistics_.delay.record(delay);
-  if (random().uniform() <= spec_.remote) {
-    peers_.send(job, delay, static_cast<std::uint32_t>(random().below(peers_.width())));
+  // One draw says both whether the job goes to a peer and to which.
+  const double draw = random().uniform();
+  if (draw <= spec_.remote) {
+    const auto width = static_cast<double>(peers_.width());
+    const double lane = std::min(draw / spec_.remote * width, width - 1);
+    peers_.send(job, delay, static_cast<std::uint32_t>(lane));
   } else {
     own_.after(delay, job);
   }

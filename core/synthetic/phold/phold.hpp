@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PHOLD, the usual load for measuring an event engine: jobs wander between components at random, each hop taking the
-// link's latency and an exponentially distributed delay. Stands for no hardware.
+// PHOLD, the usual load for measuring an event engine: jobs wander between components at random, each hop
+// taking the link's latency and an exponentially distributed delay. Stands for no hardware.
 #pragma once
 #include "engine/port.hpp"
 #include "engine/timer.hpp"
@@ -27,7 +27,6 @@ struct PholdSpec {
 
 struct PholdStatistics {
   Counter received;
-  Histogram delay;
   Series arrivals;
 };
 
@@ -65,17 +64,17 @@ struct describe<synthetic::PholdSpec> {
   using Spec = synthetic::PholdSpec;
   static constexpr auto fields = std::tuple{
       Field<Spec, std::int64_t>{"jobs", &Spec::jobs, Unit::count, "jobs that start here", 0, 1e9},
-      Field<Spec, Time>{"mean_delay", &Spec::mean_delay, Unit::time, "mean of the random part of a hop", 1, 1e15},
+      Field<Spec, Time>{"mean_delay", &Spec::mean_delay, Unit::time, "mean of the random part of a hop", 1,
+                        1e15},
       Field<Spec, double>{"remote", &Spec::remote, Unit::ratio, "share of the hops that go to a peer", 0, 1}};
 };
 
 template <>
 struct describe<synthetic::PholdStatistics> {
   using S = synthetic::PholdStatistics;
-  static constexpr auto fields = std::tuple{
-      Statistic<S, Counter>{"received", &S::received, "job", "jobs that arrived"},
-      Statistic<S, Histogram>{"delay", &S::delay, "fs", "random part of each hop's time"},
-      Statistic<S, Series>{"arrivals", &S::arrivals, "job", "jobs that arrived, per interval"}};
+  static constexpr auto fields =
+      std::tuple{Statistic<S, Counter>{"received", &S::received, "job", "jobs that arrived"},
+                            Statistic<S, Series>{"arrivals", &S::arrivals, "job", "jobs that arrived, per interval"}};
 };
 
 }  // namespace manyscale

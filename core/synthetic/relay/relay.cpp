@@ -60,7 +60,8 @@ Cycle Relay::tick(Cycle now_cycle) {
 
 std::vector<Wait> Relay::waits() const {
   if (held_.empty()) return {};
-  const std::string what = std::to_string(held_.size()) + (held_.size() == 1 ? " token waits" : " tokens wait") +
+  const std::string what = std::to_string(held_.size()) +
+                           (held_.size() == 1 ? " token waits" : " tokens wait") +
                            " for a credit at port output";
   return {{what, out_.width() > 0 ? out_.lanes()[0].peer->owner().name() : "nobody (not connected)"}};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relay with credits: takes tokens on one side and hands them on at its clock, one a cycle, when the next stage has
-// given it a credit. The smallest model with a clock, two roles, back pressure and, in a full ring, a deadlock.
+// A relay with credits: takes tokens on one side and hands them on at its clock, one a cycle, when the next
+// stage has given it a credit. The smallest model with a clock, two roles, back pressure and, in a full ring,
+// a deadlock.
 #pragma once
 #include <deque>
 
@@ -75,9 +76,9 @@ namespace manyscale {
 template <>
 struct describe<synthetic::Token> {
   using T = synthetic::Token;
-  static constexpr auto fields =
-      std::tuple{Field<T, std::int64_t>{"hops_left", &T::hops_left, Unit::count, "hops the token still has to make"},
-                 Field<T, Time>{"born", &T::born, Unit::time, "when it was made"}};
+  static constexpr auto fields = std::tuple{
+      Field<T, std::int64_t>{"hops_left", &T::hops_left, Unit::count, "hops the token still has to make"},
+      Field<T, Time>{"born", &T::born, Unit::time, "when it was made"}};
 };
 
 template <>
@@ -91,8 +92,10 @@ template <>
 struct describe<synthetic::RelaySpec> {
   using Spec = synthetic::RelaySpec;
   static constexpr auto fields = std::tuple{
-      Field<Spec, std::int64_t>{"clock", &Spec::clock, Unit::frequency, "one token is passed on per cycle", 1, 1e12},
-      Field<Spec, std::int64_t>{"slots", &Spec::slots, Unit::count, "tokens it holds for the stage before", 1, 1e6},
+      Field<Spec, std::int64_t>{"clock", &Spec::clock, Unit::frequency, "one token is passed on per cycle", 1,
+                                1e12},
+      Field<Spec, std::int64_t>{"slots", &Spec::slots, Unit::count, "tokens it holds for the stage before", 1,
+                                1e6},
       Field<Spec, std::int64_t>{"tokens", &Spec::tokens, Unit::count, "tokens that start here", 0, 1e6},
       Field<Spec, std::int64_t>{"hops", &Spec::hops, Unit::count, "hops each of its tokens makes", 0, 1e12}};
 };

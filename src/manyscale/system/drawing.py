@@ -36,7 +36,11 @@ def to_dot(system: System) -> str:
     clusters: dict[int, list[AnyComponent]] = {}
     for component, cluster in zip(system.components.values(), system.simulation.clusters()[0], strict=True):
         clusters.setdefault(cluster, []).append(component)
-    lines = [f"graph {_quoted(system.name)} {{", "  node [shape=box, fontname=sans];", "  edge [fontname=sans];"]
+    lines = [
+        f"graph {_quoted(system.name)} {{",
+        "  node [shape=box, fontname=sans];",
+        "  edge [fontname=sans];",
+    ]
     for cluster, members in clusters.items():
         lines.append(f"  subgraph cluster_{cluster} {{")
         lines.append("    style=dotted;")

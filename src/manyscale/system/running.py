@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +95,11 @@ def run_system(
     options = {"until": _core.never if until is None else until, "threads": threads, "queue": queue}
     if out is None:
         return _run(system, options, progress, None)
-    workload = {"kind": "system", "name": system.name, "until": None if until is None else units.format(until, units.TIME)}
+    workload = {
+        "kind": "system",
+        "name": system.name,
+        "until": None if until is None else units.format(until, units.TIME),
+    }
     with RunWriter(out, command=list(command) or sys.argv, workload=workload, seed=system.seed) as writer:
         writer.write_machine(system.to_toml())
         try:
@@ -171,7 +175,7 @@ def _circle(waits_for: dict[str, str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def core_errors() -> Any:
+def core_errors() -> Iterator[None]:
     """What the core says against a run, without a traceback of its own."""
     try:
         yield

@@ -117,9 +117,7 @@ def from_data(data: dict[str, Any], where: str, models: Iterable[type[Component]
     classes = {model.__name__: model for model in models}
     parameters = [_take_parameters(entry, where) for entry in _tables(data, "component", where)]
     head = build(SystemEntry, data, where)
-    system = System(
-        head.name, seed=head.seed, cut_latency=units.format(head.cut_latency, units.TIME)
-    )
+    system = System(head.name, seed=head.seed, cut_latency=units.format(head.cut_latency, units.TIME))
     for entry, given in zip(head.component, parameters, strict=True):
         if "." in entry.model:
             component: Any = system.add(entry.model, entry.name, **given)
@@ -133,9 +131,7 @@ def from_data(data: dict[str, Any], where: str, models: Iterable[type[Component]
         if entry.group or entry.weight != 1.0:
             system.hint(component, group=entry.group or None, weight=entry.weight)
     for link in head.link:
-        system.connect(
-            system.port(link.a), system.port(link.b), units.format(link.latency, units.TIME)
-        )
+        system.connect(system.port(link.a), system.port(link.b), units.format(link.latency, units.TIME))
     return system
 
 

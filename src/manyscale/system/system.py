@@ -89,9 +89,7 @@ class System:
             if isinstance(model, str):
                 spec = build(catalogue.model(model).spec, parameters, f"{name} ({model})")
                 values = {field: getattr(spec, field) for field in type(spec).model_fields}
-                component = NativeComponent(
-                    model, name, spec, self.simulation.add_model(model, name, values)
-                )
+                component = NativeComponent(model, name, spec, self.simulation.add_model(model, name, values))
             else:
                 spec = build(model.Spec, parameters, f"{name} ({model.__name__})")
                 component = model(name, spec, _core.add_python_component(self.simulation, name), self._mail)
@@ -106,7 +104,7 @@ class System:
         self.links.append(Link(a.native.path, b.native.path, femtoseconds))
 
     def hint(self, *components: AnyComponent, group: str | None = None, weight: float | None = None) -> None:
-        """Tells the partitioner: members of a `group` stay on one thread; `weight` is the share of the work."""
+        """Tells the partitioner: a `group` stays on one thread; `weight` is the share of the work."""
         for component in components:
             hints = self.hints.setdefault(component.name, Hints())
             if group is not None:
@@ -203,4 +201,3 @@ def graph_errors() -> Iterator[None]:
         yield
     except (_core.SimulationError, ValueError) as error:
         raise GraphError(str(error)) from None
-

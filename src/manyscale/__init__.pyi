@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from .errors import DeadlockError, GraphError, InputError, ManyscaleError, RunError
+from .machine import Machine, load_machine
+from .results import compare, identical, load
+from .spec import Bandwidth, Bytes, Count, Cycles, Frequency, Ratio, Spec, Time, parameter
+from .system import (
+    Clock,
+    Component,
+    Counter,
+    Gauge,
+    Histogram,
+    Port,
+    Result,
+    Series,
+    System,
+    Timer,
+    models,
+)
+
+__all__ = [
+    "Bandwidth",
+    "Bytes",
+    "Clock",
+    "Component",
+    "Count",
+    "Counter",
+    "Cycles",
+    "DeadlockError",
+    "Frequency",
+    "Gauge",
+    "GraphError",
+    "Histogram",
+    "InputError",
+    "Machine",
+    "ManyscaleError",
+    "Port",
+    "Ratio",
+    "Result",
+    "RunError",
+    "Series",
+    "Spec",
+    "System",
+    "Time",
+    "Timer",
+    "compare",
+    "identical",
+    "load",
+    "load_machine",
+    "models",
+    "parameter",
+]

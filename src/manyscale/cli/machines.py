@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on machines: list the presets, show one, list what can be said of one, import a listing."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.listing import listing_wanted, print_table
+from manyscale.cli.options import Changes, Json, Quiet
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.machine import ResolvedMachine
+
+commands = typer.Typer(name="machines")
+
+_TITLE = ("name", "description")  # shown above the numbers, not among them
+
+
+def complete_preset(incomplete: str) -> list[str]:
+    """For the shell: the presets whose names begin so. Where there is none, bash completes files."""
+    from manyscale.machine.presets import list_presets
+
+    return [name for name in list_presets() if name.startswith(incomplete)]
+
+
+@commands.callback(invoke_without_command=True)
+def machines(context: typer.Context, json: Json = False) -> None:
+    """List the machines that come with Manyscale; its commands look into one."""
+    if not listing_wanted(context, json):
+        return
+    from manyscale.machine import list_presets, load_machine
+
+    presets = [(name, load_machine(name)) for name in list_presets()]
+    rows = [(name, preset.machine.description, _origins(preset)) for name, preset in presets]
+    if json:
+        emit_json([{"name": name, "description": text, "from": origins} for name, text, origins in rows])
+        return
+    print_table(
+        "Machines", ("name", "description", "from"), [(name, text, "\n".join(o)) for name, text, o in rows]
+    )
+
+
+@commands.command()
+def show(
+    machine: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="A preset's name, or a machine file (TOML or INI).",
+            autocompletion=complete_preset,
+        ),
+    ],
+    changes: Changes = None,
+    json: Json = False,
+) -> None:
+    """Show a machine as it will be simulated: each number with its unit and its source."""
+    from manyscale.machine import load_machine
+
+    resolved = load_machine(machine, changes or ())
+    parameters = _parameters(resolved)
+    name, description = resolved.machine.name, resolved.machine.description
+    if json:
+        emit_json({"name": name, "description": description, "parameters": parameters})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(justify="right")
+    grid.add_column(overflow="fold", style="dim")
+    section = ""
+    for path, entry in parameters.items():
+        above, _, last = path.rpartition(".")
+        if above != section:
+            section = above
+            grid.add_row()
+            grid.add_row(Text(f"[{section}]", style="bold"))
+        grid.add_row(Text(f"  {last}"), Text(entry["text"]), Text(entry["source"]))
+    console = tables()
+    console.print(Text(f"{name}: {description}" if description else name))
+    console.print(grid)
+
+
+@commands.command()
+def parameters(json: Json = False) -> None:
+    """List all that can be said of a machine, in files and with --set."""
+    from manyscale.machine import Machine
+    from manyscale.spec import parameters
+
+    rows = parameters(Machine)
+    if json:
+        emit_json([row._asdict() for row in rows])
+        return
+    print_table(
+        "Parameters of a machine",
+        ("path", "unit", "range", "default", "meaning"),
+        [(row.path, row.unit, row.range or "any", row.default or "empty", row.doc) for row in rows],
+    )
+
+
+@commands.command("import")
+def import_listing(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.ini", exists=True, dir_okay=False, help="The listing to read.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.toml", help="The machine file to write.")],
+    quiet: Quiet = False,
+) -> None:
+    """Turn an INI listing of SST-GPU or UVM Smart into a machine file."""
+    from manyscale.machine import load_machine, to_toml
+
+    # With a folder before it, the file cannot be taken for a preset.
+    resolved = load_machine(str(file) if file.is_absolute() else f"./{file}")
+    text = to_toml(resolved.machine, resolved.sources)
+    try:
+        with out.open("x", encoding="utf-8") as target:
+            target.write(text)
+    except FileExistsError:
+        raise InputError(f"{out} exists already; choose another file or delete this one") from None
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from None
+    say(f"Wrote {len(_parameters(resolved))} parameters to {out}", quiet=quiet)
+    for name, value in resolved.workload.items():
+        say(f"Left out, since it is of the workload and not of the machine: {name} = {value}", quiet=quiet)
+
+
+def _origins(resolved: ResolvedMachine) -> list[str]:
+    """The documents that a machine's numbers come from: what stands before the first comma of a source."""
+    stated = (source for path, source in resolved.sources.items() if path not in _TITLE)
+    return list(dict.fromkeys(source.partition(",")[0] for source in stated))
+
+
+def _parameters(resolved: ResolvedMachine) -> dict[str, dict[str, Any]]:
+    """Each stated parameter by its path, a section's own before those of the sections within it."""
+    from manyscale.machine import Machine
+    from manyscale.spec import dump, parameters
+
+    units = {parameter.path.removesuffix("[]"): parameter.unit for parameter in parameters(Machine)}
+    texts = dump(resolved.machine)
+    entries = {}
+    for path, source in resolved.sources.items():
+        if path in _TITLE:
+            continue
+        parts = path.split(".")
+        entries[path] = {
+            "value": reduce(getattr, parts, resolved.machine),
+            "unit": units[path],
+            "text": str(reduce(lambda table, part: table[part], parts, texts)),
+            "source": source,
+        }
+    return entries

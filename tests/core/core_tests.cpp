@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core without Python: builds, links and gives the same result on one and two threads.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "engine/registry.hpp"
+#include "engine/simulation.hpp"
+#include "synthetic/phold/phold.hpp"
+
+using namespace manyscale;
+
+namespace {
+
+int passed = 0;
+int failed = 0;
+
+void check(bool condition, const char* what) {
+  ++(condition ? passed : failed);
+  if (!condition) std::fprintf(stderr, "failed: %s\n", what);
+}
+
+StatisticRows run_phold(std::uint32_t threads, RunReport& report) {
+  Simulation simulation(7);
+  std::vector<Component*> nodes;
+  for (int i = 0; i < 6; ++i) {
+    synthetic::PholdSpec spec;
+    spec.jobs = 10;
+    nodes.push_back(&simulation.add("node" + std::to_string(i), std::make_unique<synthetic::Phold>(spec)));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    simulation.connect(*nodes[i]->ports()[0], *nodes[(i + 1) % nodes.size()]->ports()[0], 500 * picosecond);
+  }
+  RunOptions options;
+  options.until = microsecond;
+  options.threads = threads;
+  report = simulation.run(options);
+  return simulation.statistics();
+}
+
+void same_statistics_on_one_and_two_threads() {
+  RunReport one, two;
+  const StatisticRows first = run_phold(1, one);
+  const StatisticRows second = run_phold(2, two);
+  check(one.threads == 1 && two.threads == 2, "threads are used");
+  check(one.events == two.events && one.events > 10'000, "the same number of events");
+  check(one.windows == two.windows, "the same windows");
+  check(first.value == second.value, "the same statistics");
+}
+
+void models_register_themselves() {
+  check(model_registry().contains("synthetic.phold"), "phold is registered");
+  check(model_registry().contains("synthetic.relay"), "relay is registered");
+}
+
+void a_wrong_parameter_is_refused() {
+  try {
+    from_values<synthetic::PholdSpec>({{"remote", 2.0}});
+    check(false, "a ratio of 2 is refused");
+  } catch (const std::invalid_argument&) {
+    check(true, "a ratio of 2 is refused");
+  }
+}
+
+}  // namespace
+
+int main() {
+  same_statistics_on_one_and_two_threads();
+  models_register_themselves();
+  a_wrong_parameter_is_refused();
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

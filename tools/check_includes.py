@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the direction of the core's includes: a folder of `core/` may include only the folders below it.
+
+Run by `make lint`. Also checks that the core knows nothing of Python and that every source has its licence line.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+# What each folder of core/ may include besides itself.
+ALLOWED: dict[str, set[str]] = {
+    "engine": set(),
+    "synthetic": {"engine"},
+}
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+_LICENCE = "SPDX-License-Identifier: Apache-2.0"
+
+
+def include_problems(core: Path) -> list[str]:
+    """What is wrong with the includes below `core`, one sentence each."""
+    problems = []
+    for path in sorted([*core.rglob("*.hpp"), *core.rglob("*.cpp")]):
+        folder = path.relative_to(core).parts[0]
+        if folder not in ALLOWED:
+            problems.append(f"{path}: folder '{folder}' has no entry in tools/check_includes.py")
+            continue
+        for quote, target in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if "nanobind" in target or target == "Python.h":
+                problems.append(f"{path}: the core includes {target}, but it has no Python in it")
+            elif quote == '"':
+                layer = target.split("/")[0]
+                if not (core / target).is_file():
+                    problems.append(f'{path}: "{target}" is not a path from core/')
+                elif layer != folder and layer not in ALLOWED[folder]:
+                    problems.append(f"{path}: '{folder}' must not include '{layer}' ({target})")
+    return problems
+
+
+def licence_problems(root: Path) -> list[str]:
+    """The sources without a licence line in their first lines."""
+    folders = ("core", "bindings", "src", "tests", "benchmarks", "examples", "tools")
+    sources = [
+        path
+        for folder in folders
+        for pattern in ("*.py", "*.hpp", "*.cpp")
+        for path in (root / folder).rglob(pattern)
+    ]
+    return [
+        f"{path}: no line '{_LICENCE}' at its top"
+        for path in sorted(sources)
+        if _LICENCE not in path.read_text(encoding="utf-8")[:300]
+    ]
+
+
+def main() -> int:
+    """Prints the problems and returns 1 if there are any."""
+    root = Path(__file__).resolve().parent.parent
+    problems = include_problems(root / "core") + licence_problems(root)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
