@@ -30,6 +30,7 @@ test: install lint test-core
 
 # The core alone, without Python.
 test-core: $(VENV)/.dependencies
+	mkdir -p build
 	$(BIN)/cmake -S . -B build/core -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=Release > build/core.log
 	$(BIN)/cmake --build build/core >> build/core.log || { cat build/core.log; exit 1; }
 	build/core/core_tests

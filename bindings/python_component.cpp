@@ -112,7 +112,14 @@ class PythonComponent final : public Component {
       // number.
       if (const PayloadInfo* payload = lanes()[lane].peer->receives()) {
         Event event{};
-        payload->encode(named_values(nb::cast<nb::dict>(message)), event);
+        try {
+          payload->encode(named_values(nb::cast<nb::dict>(message)), event);
+        } catch (const std::invalid_argument& error) {
+          std::string known;
+          for (const auto& field : payload->fields) known += (known.empty() ? "" : ", ") + field.name;
+          throw SimulationError(path() + " sends a wrong message: " + error.what() + "; its fields are " +
+                                known);
+        }
         post(event.load<std::array<std::int64_t, 3>>(), delay, lane, priority);
       } else {
         post(ObjectNumber{nb::cast<std::int64_t>(message)}, delay, lane, priority);
@@ -188,7 +195,7 @@ class PythonComponent final : public Component {
 
 void bind_python_component(nb::module_& module) {
   nb::class_<PythonComponent, Component>(module, "PythonComponent")
-      .def("attach", &PythonComponent::attach, nb::arg("self").none())
+      .def("attach", &PythonComponent::attach, nb::arg("model").none())
       .def("add_port", &PythonComponent::add_port, nb::rv_policy::reference_internal)
       .def("send", &PythonComponent::send)
       .def("speaks_core", &PythonComponent::speaks_core)

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: small systems, made anew for each run."""
+"""Shared by all tests."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import settings
-
-from manyscale import System
 
 settings.register_profile("manyscale", deadline=None, max_examples=100)
 settings.load_profile("manyscale")
@@ -17,33 +15,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in ("engine", "system"):
             item.add_marker(pytest.mark.core)
-
-
-def make_phold(
-    *, components: int = 12, jobs: int = 20, latency: str = "300ps", seed: int = 1, cut_latency: str = "0fs"
-) -> System:
-    """PHOLD on a ring with chords."""
-    system = System("phold", seed=seed, cut_latency=cut_latency)
-    nodes = [
-        system.add("synthetic.phold", f"node[{i}]", jobs=jobs, mean_delay="1ns") for i in range(components)
-    ]
-    for i in range(components):
-        for distance in (1, 3):
-            system.connect(nodes[i].peers, nodes[(i + distance) % components].peers, latency)
-    return system
-
-
-def make_ring(
-    *, stages: int = 4, tokens: int = 1, slots: int = 4, hops: int = 20, latency: str = "2ns", clock: str = "1GHz"
-) -> System:
-    """Relays in a ring; `tokens` start at each."""
-    system = System("ring")
-    relays = [
-        system.add(
-            "synthetic.relay", f"stage[{i}]", tokens=tokens, slots=slots, hops=hops, clock=clock
-        )
-        for i in range(stages)
-    ]
-    for i in range(stages):
-        system.connect(relays[i].output, relays[(i + 1) % stages].input, latency)
-    return system

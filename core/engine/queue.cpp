@@ -14,6 +14,10 @@ std::unique_ptr<EventQueue> make_queue(std::string_view name) {
   throw std::invalid_argument("no event queue named '" + std::string(name) + "'; known: heap, radix");
 }
 
+void ClosedQueue::push(const Event&) {
+  throw std::logic_error("a model sends or sets a timer before the run: do that in start() or later");
+}
+
 std::vector<std::string> queue_names() {
   return {"heap", "radix"};
 }

@@ -29,6 +29,17 @@ class EventQueue {
   virtual std::size_t bytes() const = 0;
 };
 
+// The queue of components that are not in a run: refuses every event.
+class ClosedQueue final : public EventQueue {
+ public:
+  void push(const Event&) override;
+  const Event* pop_before(Time) override { return nullptr; }
+  Time next_time() override { return never; }
+  std::size_t size() const override { return 0; }
+  void drain(std::vector<Event>&) override {}
+  std::size_t bytes() const override { return 0; }
+};
+
 // Makes the queue of that name; throws std::invalid_argument for an unknown one.
 std::unique_ptr<EventQueue> make_queue(std::string_view name);
 std::vector<std::string> queue_names();

@@ -14,6 +14,7 @@ Component& Simulation::add(std::string name, std::unique_ptr<Component> componen
   if (components_.size() > Order::max_source) throw SimulationError("more than 16,777,216 components");
   component->name_ = std::move(name);
   component->id_ = static_cast<std::uint32_t>(components_.size());
+  component->partition_ = &before_;
   component->random_ = Random(seed_, hash_name(component->name_));
   graph_.nodes.push_back({component->name_, 1.0, ""});
   components_.push_back(std::move(component));
@@ -106,7 +107,10 @@ void Simulation::elaborate() {
 
 void Simulation::partition(const Clustering& clustering, const RunOptions& options) {
   std::vector<Event> pending;
-  for (const auto& partition : partitions_) partition->queue->drain(pending);
+  for (const auto& partition : partitions_) {
+    partition->queue->drain(pending);
+    collect_outgoing(*partition, pending);
+  }
   const auto part = assign_parts(graph_, clustering, options.threads);
   const std::uint32_t parts = 1 + *std::max_element(part.begin(), part.end());
   partitions_.clear();
@@ -129,6 +133,17 @@ void Simulation::partition(const Clustering& clustering, const RunOptions& optio
   }
 }
 
+// Takes what a partition has sent to others outside of any window.
+void Simulation::collect_outgoing(Partition& partition, std::vector<Event>& events) {
+  for (auto& outgoing : partition.outgoing) {
+    for (auto& box : outgoing.to) {
+      events.insert(events.end(), box.begin(), box.end());
+      box.clear();
+    }
+    outgoing.earliest = never;
+  }
+}
+
 RunReport Simulation::run(const RunOptions& options) {
   if (running_) throw SimulationError("this simulation is running already");
   for (const auto& problem : problems()) throw SimulationError(problem);
@@ -145,16 +160,9 @@ RunReport Simulation::run(const RunOptions& options) {
   if (!started_) {
     started_ = true;
     for (const auto& component : components_) component->start();
-    // What start() sent to other partitions travels by the mailboxes of the turn that is read next.
-    for (const auto& from : partitions_) {
-      for (auto& outgoing : from->outgoing) {
-        for (std::uint32_t to = 0; to < outgoing.to.size(); ++to) {
-          for (const Event& event : outgoing.to[to]) partitions_[to]->queue->push(event);
-          outgoing.to[to].clear();
-        }
-        outgoing.earliest = never;
-      }
-    }
+    std::vector<Event> sent;
+    for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
+    for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
   }
 
   WindowRunner runner(partitions_, endpoints_, clustering.lookahead, options);

@@ -55,7 +55,9 @@ struct RunReport {
 
 class Simulation {
  public:
-  explicit Simulation(std::uint64_t seed = 0) : seed_(seed) {}
+  explicit Simulation(std::uint64_t seed = 0) : seed_(seed) {
+    before_.queue = std::make_unique<ClosedQueue>();
+  }
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
@@ -90,6 +92,7 @@ class Simulation {
  private:
   void elaborate();
   void partition(const Clustering& clustering, const RunOptions& options);
+  static void collect_outgoing(Partition& partition, std::vector<Event>& events);
   std::vector<ComponentWait> collect_waits() const;
 
   std::uint64_t seed_;
@@ -103,6 +106,7 @@ class Simulation {
   std::vector<std::unique_ptr<Component>> components_;
   std::vector<std::unique_ptr<Timeline>> timelines_;
   std::vector<Endpoint> endpoints_;
+  Partition before_;  // where all components are until the first run
   std::vector<std::unique_ptr<Partition>> partitions_;
 };
 

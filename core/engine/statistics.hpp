@@ -55,7 +55,7 @@ class Gauge {
 };
 
 // How values are spread: exact count, sum, least and greatest, and buckets of four per power of two, so that
-// a quantile is at most 19% above a value that was recorded. Takes memory only once something is recorded.
+// a quantile is at most 25% above a value that was recorded. Takes memory only once something is recorded.
 class Histogram {
  public:
   static constexpr int sub_bits = 2;

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
+import tomlkit
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -23,6 +24,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticUndefined, core_schema
+from tomlkit.exceptions import TOMLKitError
 
 from manyscale import units
 from manyscale.errors import InputError, nearest
@@ -203,6 +205,14 @@ _PROBLEMS_SHOWN = 50
 
 def _problem(reason: str) -> PydanticCustomError:
     return PydanticCustomError(_PROBLEM, "{reason}", {"reason": reason})
+
+
+def toml_value(text: str) -> Any:
+    """A value as people write it on a command line: TOML, or a bare word such as 1.5GHz."""
+    try:
+        return tomlkit.value(text.strip()).unwrap()
+    except (TOMLKitError, ValueError, RecursionError):
+        return text.strip()
 
 
 def path_text(location: Location) -> str:

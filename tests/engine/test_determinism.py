@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from conftest import make_phold
 
 from manyscale import Result, System
+from systems import make_phold
 
 
 def random_graph(seed: int) -> System:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from conftest import make_phold, make_ring
 
 import manyscale as ms
+from systems import make_phold, make_ring
 
 
 class Probe(ms.Component):
@@ -94,9 +94,7 @@ def test_one_token_round_a_ring_takes_hops_times_link_and_clock() -> None:
     """
     system = make_ring(stages=5, tokens=0, hops=0)
     ring = ms.System("one token")
-    relays = [
-        ring.add("synthetic.relay", f"s[{i}]", tokens=1 if i == 0 else 0, hops=50) for i in range(5)
-    ]
+    relays = [ring.add("synthetic.relay", f"s[{i}]", tokens=1 if i == 0 else 0, hops=50) for i in range(5)]
     for i in range(5):
         ring.connect(relays[i].output, relays[(i + 1) % 5].input, "2ns")
     result = ring.run(threads=2)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import make_phold, make_ring
 from hypothesis import given
 from hypothesis import strategies as st
 
 import manyscale as ms
+from systems import make_phold, make_ring
 
 
 class Probe(ms.Component):
@@ -28,7 +28,9 @@ class Probe(ms.Component):
 def test_an_unconnected_port_is_named_with_what_it_needs() -> None:
     system = ms.System()
     system.add(Probe, "p")
-    with pytest.raises(ms.GraphError, match=r"port p\.asks is not connected; it needs .* 'teller' of .* 'talk'"):
+    with pytest.raises(
+        ms.GraphError, match=r"port p\.asks is not connected; it needs .* 'teller' of .* 'talk'"
+    ):
         system.run()
 
 
@@ -63,7 +65,9 @@ def test_another_protocol_is_named() -> None:
 def test_a_port_for_one_link_takes_no_second() -> None:
     system = make_ring(stages=2)
     spare = system.add("synthetic.relay", "spare")
-    with pytest.raises(ms.GraphError, match=r"stage\[0\]\.output takes one link and is connected to stage\[1\]"):
+    with pytest.raises(
+        ms.GraphError, match=r"stage\[0\]\.output takes one link and is connected to stage\[1\]"
+    ):
         system.connect(system.port("stage[0].output"), spare.input, "1ns")
 
 
@@ -118,7 +122,9 @@ def test_parameters_are_checked_for_core_and_python_models_alike() -> None:
 
 
 def test_an_unknown_model_names_the_nearest() -> None:
-    with pytest.raises(ms.InputError, match=r"no model named 'synthetic.rely'; did you mean 'synthetic.relay'"):
+    with pytest.raises(
+        ms.InputError, match=r"no model named 'synthetic.rely'; did you mean 'synthetic.relay'"
+    ):
         ms.System().add("synthetic.rely", "a")
 
 
@@ -158,6 +164,30 @@ def test_a_saved_system_runs_to_the_same_statistics(tmp_path: Path) -> None:
     loaded = ms.System.load(tmp_path / "phold.toml")
     assert loaded.to_toml() == system.to_toml()
     assert loaded.run(until="300ns", threads=2).stats.equals(system.run(until="300ns").stats)
+
+
+def test_a_loaded_system_can_be_changed(tmp_path: Path) -> None:
+    make_ring(stages=2).save(tmp_path / "ring.toml")
+    changes = ["stage[1].slots=8", "stage[0].clock=2GHz"]
+    system = ms.System.load(tmp_path / "ring.toml", changes=changes, seed=9)
+    assert system.parameters(system.components["stage[1]"])["slots"] == 8
+    assert system.parameters(system.components["stage[0]"])["clock"] == "2GHz"
+    assert system.seed == 9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("slots", "expected component.parameter=value"),
+        ("stage[2].slots=3", r"no component 'stage\[2\]' in .*; did you mean 'stage\["),
+        ("stage[1].slot=3", "did you mean 'slots'"),
+        ("stage[1].slots=0", "must be from 1"),
+    ],
+)
+def test_a_wrong_change_says_what_is_right(tmp_path: Path, change: str, message: str) -> None:
+    make_ring(stages=2).save(tmp_path / "ring.toml")
+    with pytest.raises(ms.InputError, match=message):
+        ms.System.load(tmp_path / "ring.toml", changes=[change])
 
 
 def test_python_models_are_loaded_only_when_given(tmp_path: Path) -> None:

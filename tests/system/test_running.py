@@ -14,9 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import make_phold, make_ring
 
 import manyscale as ms
+from systems import make_phold, make_ring
 
 
 class Stopper(ms.Component):
@@ -121,6 +121,52 @@ def test_a_python_model_can_say_what_it_waits_for() -> None:
     system.add(Waiter, "w")
     with pytest.raises(ms.DeadlockError, match=r"deadlock at 1ns: .*\n  w: an answer \(held by nobody\)"):
         system.run()
+
+
+def test_a_deadlock_of_a_python_model_leaves_its_statistics(tmp_path: Path) -> None:
+    class Stuck(ms.Component):
+        """Counts once and waits for ever."""
+
+        alarm = ms.Timer()
+        rung = ms.Counter("1", "alarms")
+
+        def start(self) -> None:
+            self.alarm.after("1ns")
+
+        @alarm
+        def ring(self, payload: object) -> None:
+            self.rung.add()
+
+        def waits(self) -> list[tuple[str, str]]:
+            return [("nothing in particular", "")]
+
+    system = ms.System()
+    system.add(Stuck, "s")
+    with pytest.raises(ms.DeadlockError):
+        system.run(out=tmp_path / "run")
+    assert ms.load(tmp_path / "run").value("s", "rung") == 1
+
+
+def test_before_the_first_run_it_is_time_zero_and_nothing_can_be_sent() -> None:
+    system = pairs(1)
+    component = system.components["a[0]"]
+    assert isinstance(component, Stopper)
+    assert component.now == 0
+    with pytest.raises(RuntimeError, match="before the run"):
+        component.line.send(1)
+
+
+def test_what_is_sent_between_runs_arrives_in_the_next() -> None:
+    for threads in (1, 2):
+        system = pairs(1, stop_at=3)
+        system.run(threads=threads)
+        component = system.components["a[0]"]
+        assert isinstance(component, Stopper)
+        component.line.send(100)
+        before = system.simulation.now
+        system.run(until="1us", threads=threads)
+        assert system.components["b[0]"].handled.value > 3  # type: ignore[union-attr]
+        assert system.simulation.now > before
 
 
 def test_a_limit_is_no_deadlock() -> None:

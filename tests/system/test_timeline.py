@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import make_phold, make_ring
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 import manyscale as ms
+from systems import make_phold, make_ring
 
 
 def packets(path: Path) -> list[perfetto.TracePacket]:
@@ -82,7 +82,9 @@ def test_a_model_of_the_core_emits_a_span_for_each_token(tmp_path: Path) -> None
         for packet in packets(tmp_path / "run" / "timeline.pftrace")
         if packet.track_event.type == perfetto.TrackEvent.TYPE_SLICE_BEGIN
     ]
-    passed = sum(result.value(f"stage[{i}]", "passed") + result.value(f"stage[{i}]", "retired") for i in range(3))
+    passed = sum(
+        result.value(f"stage[{i}]", "passed") + result.value(f"stage[{i}]", "retired") for i in range(3)
+    )
     assert len(begins) == passed == 33
 
 

@@ -74,7 +74,7 @@ struct describe<synthetic::PholdStatistics> {
   using S = synthetic::PholdStatistics;
   static constexpr auto fields =
       std::tuple{Statistic<S, Counter>{"received", &S::received, "job", "jobs that arrived"},
-                            Statistic<S, Series>{"arrivals", &S::arrivals, "job", "jobs that arrived, per interval"}};
+                 Statistic<S, Series>{"arrivals", &S::arrivals, "job", "jobs that arrived, per interval"}};
 };
 
 }  // namespace manyscale

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from manyscale.cli import machines, models, new, run, runs
+from manyscale.cli import demo, machines, models, new, run, runs
 from manyscale.cli.console import complain
 from manyscale.errors import ManyscaleError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 # One line per command module. A module has `commands`, a typer.Typer; with a name its commands become a group
 # (`manyscale cpu run`). Modules import what is slow (polars, rich, the core) inside their functions.
+app.add_typer(demo.commands)
 app.add_typer(run.commands)
 app.add_typer(runs.commands)
 app.add_typer(machines.commands)

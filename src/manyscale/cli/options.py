@@ -18,9 +18,7 @@ Machine = Annotated[
 
 Changes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", "-s", metavar="KEY=VALUE", help="Change one parameter of the machine; may be repeated."
-    ),
+    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change one parameter; may be repeated."),
 ]
 
 Out = Annotated[
@@ -38,7 +36,7 @@ Threads = Annotated[
 ]
 
 Seed = Annotated[
-    int,
+    int | None,
     typer.Option("--seed", min=0, metavar="N", help="Seed of every random number of the run."),
 ]
 

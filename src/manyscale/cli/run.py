@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyscale.cli.console import emit_json, say, tables
-from manyscale.cli.options import Json, Out, Quiet, Threads
+from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def run(
         str | None,
         typer.Option("--until", metavar="TIME", help="Stop at this simulated time, such as 1ms."),
     ] = None,
+    changes: Changes = None,
     threads: Threads = 1,
+    seed: Seed = None,
     out: Out = None,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Also write what happened when, to look at in ui.perfetto.dev.")
@@ -55,7 +57,7 @@ def run(
     from manyscale.system import System
 
     limit = None if until is None else _time(until)
-    system = System.load(file)
+    system = System.load(file, changes=changes or (), seed=seed)
     system.check()
     with (
         _directory(out, system.name, quiet) as directory,

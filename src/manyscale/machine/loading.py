@@ -28,7 +28,7 @@ from manyscale.machine.statements import (
     state,
     values,
 )
-from manyscale.spec import Spec, build
+from manyscale.spec import Spec, build, toml_value
 from manyscale.units import shown
 
 LARGEST_FILE = 2**20  # bytes; a machine file has a few thousand
@@ -181,10 +181,7 @@ def _override_tree(overrides: Iterable[str]) -> Tree:
 
 
 def _override_statements(text: str, origin: str) -> Statement | Tree:
-    try:
-        item = tomlkit.value(text)
-        if isinstance(item, InlineTable):
-            return _toml_tree(item.value, origin, COMMAND_LINE)
-        return Statement(item.unwrap(), COMMAND_LINE, origin)
-    except (TOMLKitError, ValueError, RecursionError):  # a bare word such as 1.5GHz
-        return Statement(text, COMMAND_LINE, origin)
+    value = toml_value(text)
+    if isinstance(value, dict):
+        return _toml_tree(tomlkit.item(value).value, origin, COMMAND_LINE)
+    return Statement(value, COMMAND_LINE, origin)

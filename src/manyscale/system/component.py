@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyscale import _core
+from manyscale import spec as specs
 from manyscale.errors import InputError, nearest
-from manyscale.spec import Spec
 from manyscale.system.declarations import Clock, Port, Statistic, Timer, femtoseconds
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class PortRef:
 class NativeComponent:
     """A model of the core within a system; its ports are attributes."""
 
-    def __init__(self, model: str, name: str, spec: Spec, native: _core.Component) -> None:
+    def __init__(self, model: str, name: str, spec: specs.Spec, native: _core.Component) -> None:
         self.model, self.name, self.spec, self.native = model, name, spec, native
         self.ports = {port.name: PortRef(port) for port in native.ports}
 
@@ -70,7 +70,7 @@ class Component:
     `System.add` makes the instances.
     """
 
-    class Spec(Spec):
+    class Spec(specs.Spec):
         """No parameters, unless a model declares its own."""
 
     _ports: ClassVar[list[Port]] = []
@@ -88,7 +88,9 @@ class Component:
         cls._clocks = [entry for entry in declared.values() if isinstance(entry, Clock)]
         cls._statistics = [entry for entry in declared.values() if isinstance(entry, Statistic)]
 
-    def __init__(self, name: str, spec: Spec, native: _core.PythonComponent, mail: Mail) -> None:
+    spec: Any  # the model's own Spec
+
+    def __init__(self, name: str, spec: specs.Spec, native: _core.PythonComponent, mail: Mail) -> None:
         self.name, self.spec, self.native = name, spec, native
         self._mail = mail
         self._live: dict[str, Any] = {}

@@ -92,9 +92,26 @@ def run_system(
     if timeline:
         with core_errors():
             system.simulation.enable_timeline()
+    with attached(system):
+        return _run_attached(system, until, threads, queue, out, timeline, progress, command)
+
+
+def _run_attached(
+    system: System,
+    until: int | None,
+    threads: int,
+    queue: str,
+    out: str | os.PathLike[str] | None,
+    timeline: bool,
+    progress: Callable[[int, int], None] | None,
+    command: Iterable[str],
+) -> Result:
     options = {"until": _core.never if until is None else until, "threads": threads, "queue": queue}
     if out is None:
-        return _run(system, options, progress, None)
+        result = _simulate(system, options, progress, None)
+        if result.outcome == "interrupted":
+            raise KeyboardInterrupt
+        return result
     workload = {
         "kind": "system",
         "name": system.name,
@@ -103,39 +120,52 @@ def run_system(
     with RunWriter(out, command=list(command) or sys.argv, workload=workload, seed=system.seed) as writer:
         writer.write_machine(system.to_toml())
         try:
-            result = _run(system, options, progress, writer.directory)
+            result = _simulate(system, options, progress, writer.directory)
         except DeadlockError:
             writer.partial(_columns(system))
             raise
-        if timeline:
-            system.simulation.write_timeline(str(writer.directory / TIMELINE_FILE), TIMELINE_TICK)
         if result.outcome == "interrupted":
             writer.partial(result.columns, result.headline)
+        else:
+            writer.write_stats(result.columns)
+        if timeline:
+            _write_timeline(system, writer.directory / TIMELINE_FILE)
+        if result.outcome == "interrupted":
             raise KeyboardInterrupt
-        writer.write_stats(result.columns)
         writer.finish(result.headline)
     return result
 
 
-def _run(
+def _simulate(
     system: System,
     options: dict[str, Any],
     progress: Callable[[int, int], None] | None,
     directory: Path | None,
 ) -> Result:
-    python_models = [c for c in system.components.values() if isinstance(c, Component)]
-    # The core borrows the Python objects for the length of the run.
-    for model in python_models:
+    with core_errors():
+        report = system.simulation.run(**options, progress=progress)
+    if report["outcome"] == "deadlock":
+        raise DeadlockError(explain_deadlock(report))
+    return Result(report, _columns(system), directory)
+
+
+@contextlib.contextmanager
+def attached(system: System) -> Iterator[None]:
+    """Lends the Python models to the core for the length of a run, until their statistics are read."""
+    models = [component for component in system.components.values() if isinstance(component, Component)]
+    for model in models:
         model.native.attach(model)
     try:
-        with core_errors():
-            report = system.simulation.run(**options, progress=progress)
-        if report["outcome"] == "deadlock":
-            raise DeadlockError(explain_deadlock(report))
-        return Result(report, _columns(system), directory)
+        yield
     finally:
-        for model in python_models:
+        for model in models:
             model.native.attach(None)
+
+
+def _write_timeline(system: System, path: Path) -> None:
+    unfinished = path.with_suffix(".unfinished")
+    system.simulation.write_timeline(str(unfinished), TIMELINE_TICK)
+    unfinished.replace(path)
 
 
 def _columns(system: System) -> dict[str, list[Any]]:

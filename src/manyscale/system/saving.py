@@ -13,7 +13,7 @@ import tomlkit.exceptions
 
 from manyscale import units
 from manyscale.errors import InputError, nearest
-from manyscale.spec import Count, Ratio, Spec, Time, build, parameter
+from manyscale.spec import Count, Ratio, Spec, Time, build, parameter, toml_value
 from manyscale.system.component import Hints
 from manyscale.system.drawing import model_name
 
@@ -92,7 +92,12 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
         raise InputError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
 
 
-def load(path: str | os.PathLike[str], models: Iterable[type[Component]] = ()) -> System:
+def load(
+    path: str | os.PathLike[str],
+    models: Iterable[type[Component]] = (),
+    changes: Iterable[str] = (),
+    seed: int | None = None,
+) -> System:
     """The system in a file; Python models are looked up in `models` by class name."""
     name = os.fspath(path)
     try:
@@ -105,11 +110,31 @@ def load(path: str | os.PathLike[str], models: Iterable[type[Component]] = ()) -
         data = tomlkit.parse(text).unwrap()
     except (tomlkit.exceptions.TOMLKitError, ValueError, RecursionError) as error:
         raise InputError(f"{name}: {error}") from None
-    return from_data(data, name, models)
+    if seed is not None:
+        data["seed"] = seed
+    return _from_data(data, name, models, _read_changes(changes))
 
 
-def from_data(data: dict[str, Any], where: str, models: Iterable[type[Component]]) -> System:
-    """The system that a parsed file describes."""
+def _read_changes(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Changes such as "stage[0].slots=8", by component and parameter."""
+    read: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        path, equals, text = change.partition("=")
+        component, dot, name = path.strip().rpartition(".")
+        if not (equals and dot and component and name):
+            raise InputError(
+                f"--set {units.shown(change)}: expected component.parameter=value, such as stage[0].slots=8"
+            )
+        read.setdefault(component, {})[name] = toml_value(text)
+    return read
+
+
+def _from_data(
+    data: dict[str, Any],
+    where: str,
+    models: Iterable[type[Component]],
+    changes: dict[str, dict[str, Any]],
+) -> System:
     from manyscale.system.system import System
 
     if data.get("format") != FORMAT:
@@ -118,7 +143,12 @@ def from_data(data: dict[str, Any], where: str, models: Iterable[type[Component]
     parameters = [_take_parameters(entry, where) for entry in _tables(data, "component", where)]
     head = build(SystemEntry, data, where)
     system = System(head.name, seed=head.seed, cut_latency=units.format(head.cut_latency, units.TIME))
+    names = [entry.name for entry in head.component]
+    for name in changes:
+        if name not in names:
+            raise InputError(f"--set: there is no component '{name}' in {where}; {nearest(name, names)}")
     for entry, given in zip(head.component, parameters, strict=True):
+        given |= changes.get(entry.name, {})
         if "." in entry.model:
             component: Any = system.add(entry.model, entry.name, **given)
         elif entry.model in classes:

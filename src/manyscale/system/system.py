@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,11 +30,10 @@ class Mail:
 
     def __init__(self) -> None:
         self._objects: dict[int, object] = {}
-        self._next = 0
+        self._numbers = itertools.count()
 
     def post(self, message: object) -> int:
-        number = self._next
-        self._next += 1
+        number = next(self._numbers)
         self._objects[number] = message
         return number
 
@@ -173,7 +173,7 @@ class System:
         return to_dot(self)
 
     def to_toml(self) -> str:
-        """The system as text that `System.from_toml` makes an equal system of."""
+        """The system as TOML text; in a file, `System.load` makes an equal system of it."""
         return to_toml(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -181,10 +181,19 @@ class System:
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], models: Iterable[type[Component]] = ()) -> System:
-        """The system in a file. Models written in Python are found among `models`: a file never makes
-        Manyscale import or run code."""
-        return load(path, models)
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        models: Iterable[type[Component]] = (),
+        *,
+        changes: Iterable[str] = (),
+        seed: int | None = None,
+    ) -> System:
+        """The system in a file, with changes such as "stage[0].slots=8" and perhaps another seed.
+
+        Models written in Python are found among `models`: a file never makes Manyscale import or run code.
+        """
+        return load(path, models, changes, seed)
 
     def parameters(self, component: AnyComponent) -> dict[str, Any]:
         """The parameters of a component, with units."""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`manyscale demo`: everything there is, once, in under a minute. Each capability adds a step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, tables
+from manyscale.cli.options import Json, Out, Quiet
+from manyscale.errors import ManyscaleError
+
+if TYPE_CHECKING:
+    from manyscale.system import System
+
+commands = typer.Typer()
+
+Facts = dict[str, Any]
+Step = Callable[[Path, bool], Facts]
+
+
+def engine_on_threads(directory: Path, quiet: bool) -> Facts:
+    """Random events between 64 components: the same statistics on 1 and 2 threads"""
+    from manyscale.cli.progress import SimulationProgress
+    from manyscale.results import identical, load
+
+    def network() -> System:
+        from manyscale.system import System
+
+        system = System("phold", seed=42)
+        nodes = [system.add("synthetic.phold", f"node[{i}]", jobs=500, mean_delay="1us") for i in range(64)]
+        for i in range(64):
+            for distance in (1, 5):
+                system.connect(nodes[i].peers, nodes[(i + distance) % 64].peers, "100ns")
+        return system
+
+    facts: Facts = {}
+    for threads in (1, 2):
+        with SimulationProgress(f"{threads} thread(s)", 50 * 10**9, quiet) as progress:
+            result = network().run(
+                until="50us",
+                threads=threads,
+                out=directory / f"{threads}-threads",
+                progress=progress.update,
+                command=["manyscale", "demo"],
+            )
+        rate = result.events / result.wall_seconds
+        facts[f"on {threads} thread(s)"] = f"{result.events:,} events, {rate / 1e6:.1f} M events/s"
+    same = identical(load(directory / "1-threads"), load(directory / "2-threads"))
+    if not same:
+        raise ManyscaleError("the statistics of the two runs differ: please report this")
+    facts["statistics of both runs"] = "identical to the bit"
+    return facts
+
+
+def credits_limit_throughput(directory: Path, quiet: bool) -> Facts:
+    """Two stages with credits: throughput against the closed form min(1, slots / round trip)"""
+    from manyscale.system import System
+
+    facts: Facts = {}
+    for slots in (1, 2, 4, 8):
+        system = System(f"line with {slots} slots")
+        first = system.add("synthetic.relay", "first", clock="1GHz", tokens=10_000, hops=1)
+        last = system.add("synthetic.relay", "last", clock="1GHz", slots=slots)
+        system.connect(first.output, last.input, latency="2ns")
+        out = directory / f"{slots}-slots"
+        result = system.run(out=out, timeline=slots == 2, command=["manyscale", "demo"])
+        measured = 10_000 / (result.now / 10**6)
+        facts[f"{slots} slots"] = f"{measured:.4f} tokens a cycle, expected {min(1.0, slots / 4):.4f}"
+    facts["timeline"] = f"{directory / '2-slots' / 'timeline.pftrace'} (opens in ui.perfetto.dev)"
+    return facts
+
+
+def deadlock_is_explained(directory: Path, quiet: bool) -> Facts:
+    """A ring that is too full: who waits for what"""
+    from manyscale.errors import DeadlockError
+    from manyscale.system import System
+
+    system = System("full ring")
+    stages = [system.add("synthetic.relay", f"stage[{i}]", tokens=6, slots=4) for i in range(3)]
+    for i in range(3):
+        system.connect(stages[i].output, stages[(i + 1) % 3].input, latency="1ns")
+    try:
+        system.run(out=directory / "run", command=["manyscale", "demo"])
+    except DeadlockError as error:
+        return {"diagnosis": str(error)}
+    raise ManyscaleError("the ring ran although it is too full: please report this")
+
+
+def machines_have_sources(directory: Path, quiet: bool) -> Facts:
+    """A machine description: every number with its unit and source"""
+    from manyscale import units
+    from manyscale.machine import load_machine
+
+    resolved = load_machine("v100", ["gpu.clock=1.5GHz"])
+    gpu = resolved.machine.gpu
+    if gpu is None or gpu.clock is None or gpu.sm_count is None:
+        return {"v100": "the preset states no GPU"}
+    return {
+        "gpu.clock": f"{units.format(gpu.clock, units.FREQUENCY)} ({resolved.sources['gpu.clock']})",
+        "gpu.sm_count": f"{gpu.sm_count} ({resolved.sources['gpu.sm_count']})",
+        "more": "manyscale machines show v100",
+    }
+
+
+STEPS: dict[str, Step] = {
+    "threads": engine_on_threads,
+    "credits": credits_limit_throughput,
+    "deadlock": deadlock_is_explained,
+    "machines": machines_have_sources,
+}
+
+
+@commands.command()
+def demo(out: Out = None, json: Json = False, quiet: Quiet = False) -> None:
+    """Show what there is: every capability once, in under a minute."""
+    from manyscale.results.run_directory import default_directory
+
+    directory = default_directory(Path.cwd(), "demo") if out is None else out
+    began = time.monotonic()
+    facts: dict[str, Facts] = {}
+    for name, step in STEPS.items():
+        if not json:
+            typer.echo(step.__doc__)
+        facts[name] = step(directory / name, quiet or json)
+        if not json:
+            _show(facts[name])
+    seconds = time.monotonic() - began
+    if json:
+        emit_json({"directory": str(directory), "wall_seconds": seconds, "steps": facts})
+        return
+    typer.echo(
+        f"Done in {seconds:.1f} s. The runs are in {directory}; look at one of them:\n"
+        f"  manyscale show {directory / 'threads' / '2-threads'}\n"
+        f"  manyscale compare {directory / 'credits' / '1-slots'} {directory / 'credits' / '8-slots'}"
+    )
+
+
+def _show(facts: Facts) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, padding=(0, 1, 0, 3))
+    for name, fact in facts.items():
+        table.add_row(Text(name, style="bold"), Text(str(fact), overflow="fold"))
+    tables().print(table)
