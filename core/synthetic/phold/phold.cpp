@@ -19,6 +19,7 @@ Phold::Phold(const Spec& spec) : spec_(spec) {
 }
 
 void Phold::start() {
+  lanes_per_draw_ = static_cast<double>(peers_.width()) / spec_.remote;
   for (std::int64_t job = 0; job < spec_.jobs; ++job) pass_on(Job{});
 }
 
@@ -39,9 +40,7 @@ void Phold::pass_on(const Job& job) {
   // One draw says both whether the job goes to a peer and to which.
   const double draw = random().uniform();
   if (draw <= spec_.remote) {
-    const auto width = static_cast<double>(peers_.width());
-    const double lane = std::min(draw / spec_.remote * width, width - 1);
-    peers_.send(job, delay, static_cast<std::uint32_t>(lane));
+    peers_.send(job, delay, std::min(static_cast<std::uint32_t>(draw * lanes_per_draw_), peers_.width() - 1));
   } else {
     own_.after(delay, job);
   }

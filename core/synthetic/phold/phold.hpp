@@ -44,6 +44,7 @@ class Phold final : public Component {
 
   const Spec spec_;
   PholdStatistics statistics_;
+  double lanes_per_draw_ = 0;
   Port<JobProtocol, 0> peers_{*this, "peers", "other components that jobs go to", Links::many};
   Timer<Job> own_{*this};
 };
