@@ -8,6 +8,8 @@ import random
 import pytest
 
 from manyscale import Result, System
+
+pytestmark = pytest.mark.parallel
 from systems import make_phold
 
 
@@ -39,8 +41,8 @@ def random_graph(seed: int) -> System:
     return system
 
 
-def table(result: Result) -> list[tuple[object, ...]]:
-    return result.stats.rows()
+def table(result: Result) -> dict[str, list[object]]:
+    return result.columns
 
 
 @pytest.mark.parametrize("threads", [2, 3, 4])

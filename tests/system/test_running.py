@@ -57,10 +57,11 @@ def pairs(count: int, **parameters: int) -> ms.System:
     return system
 
 
+@pytest.mark.parallel
 def test_a_stop_means_the_same_moment_on_any_number_of_threads() -> None:
     results = [pairs(4, stop_at=20).run(threads=threads) for threads in (1, 2, 4)]
     assert [result.outcome for result in results] == ["stopped"] * 3
-    assert results[0].stats.rows() == results[1].stats.rows() == results[2].stats.rows()
+    assert results[0].columns == results[1].columns == results[2].columns
     # The stop takes effect at the end of its window, which is no longer than the shortest link.
     assert results[0].now <= 21 * 10_000_000 + 10_000_000
 
@@ -72,12 +73,14 @@ def test_a_stop_is_immediate_where_nothing_can_be_cut() -> None:
     assert (result.outcome, result.now) == ("stopped", 8 * 10_000_000)
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_model_raises_comes_out_unchanged(threads: int) -> None:
     with pytest.raises(ValueError, match=r"[ab]\[0\] fails at 5"):
         pairs(3, fail_at=5).run(threads=threads)
 
 
+@pytest.mark.parallel
 def test_of_several_errors_the_earliest_comes_out() -> None:
     """Pair 1 would fail at 11 ns x 4, pair 0 at 10 ns x 4: pair 0 is first, on any number of threads."""
     for threads in (1, 2, 4):
@@ -90,6 +93,7 @@ def test_of_several_errors_the_earliest_comes_out() -> None:
             system.run(threads=threads)
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_deadlock_names_who_waits_for_what_and_the_circle(threads: int) -> None:
     """Each stage starts with more tokens of its own than the next has slots, and they are first in line."""
@@ -173,19 +177,20 @@ def test_a_limit_is_no_deadlock() -> None:
     assert make_ring(stages=3, tokens=6, slots=4).run(until="1ps").outcome == "limit"
 
 
+@pytest.mark.parallel
 def test_two_simulations_run_at_the_same_time_in_one_process() -> None:
-    expected = {seed: make_phold(seed=seed).run(until="1us").stats for seed in (1, 2)}
+    expected = {seed: make_phold(seed=seed).run(until="1us").columns for seed in (1, 2)}
     found: dict[int, object] = {}
 
     def run(seed: int) -> None:
-        found[seed] = make_phold(seed=seed).run(until="1us", threads=2).stats
+        found[seed] = make_phold(seed=seed).run(until="1us", threads=2).columns
 
     threads = [threading.Thread(target=run, args=(seed,)) for seed in expected]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(expected[seed].equals(found[seed]) for seed in expected)
+    assert found == expected
 
 
 def test_progress_is_told_on_long_runs() -> None:
