@@ -39,11 +39,11 @@ test-core: $(VENV)/.dependencies
 # loaded first; Python's own leaks at exit are not ours to report.
 test-asan: SANITIZE = address,undefined
 test-asan: LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
-test-asan: TESTS = core
+test-asan: TESTS = -m core
 test-asan: export ASAN_OPTIONS = detect_leaks=0
 test-tsan: SANITIZE = thread
 test-tsan: LIBRARIES = $(shell g++ -print-file-name=libtsan.so)
-test-tsan: TESTS = parallel
+test-tsan: TESTS = -m parallel $(wildcard tests/engine tests/system tests/memory)
 test-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 halt_on_error=1
 test-asan test-tsan: $(VENV)/.dependencies
 	test -x .venv-$@/bin/python || $(PYTHON) -m venv .venv-$@
@@ -52,7 +52,7 @@ test-asan test-tsan: $(VENV)/.dependencies
 	.venv-$@/bin/python -m pip install --quiet --no-build-isolation . \
 	  --config-settings=build-dir=build/$@ --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
 	  --config-settings=cmake.build-type=RelWithDebInfo
-	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest -m $(TESTS) -p no:cacheprovider \
+	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest $(TESTS) -p no:cacheprovider \
 	  --deselect tests/system/test_running.py::test_200_runs_in_one_process_do_not_grow_memory
 
 lint: install
