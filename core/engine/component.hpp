@@ -93,11 +93,12 @@ class Component {
  protected:
   Component() = default;
 
-  // Declares all statistics of a struct that has a table of them (describe<Statistics>).
+  // Declares all statistics of a struct that has a table of them (describe<Statistics>), with a prefix if
+  // given.
   template <class Statistics>
-  void declare(const Statistics& statistics) {
+  void declare(const Statistics& statistics, const std::string& prefix = "") {
     for_each_field<Statistics>([&](const auto& entry) {
-      declare(std::string(entry.name), std::string(entry.unit), std::string(entry.doc),
+      declare(prefix + std::string(entry.name), std::string(entry.unit), std::string(entry.doc),
               &(statistics.*(entry.member)));
     });
   }

@@ -52,7 +52,15 @@ struct Field {
   std::optional<double> maximum = std::nullopt;
 };
 
-// Specialise with `static constexpr auto fields = std::tuple{Field…}`.
+// A struct within a struct, with fields of its own: their names are then "section.field".
+template <class Struct, class Part>
+struct Section {
+  std::string_view name;
+  Part Struct::* member;
+  std::string_view doc;
+};
+
+// Specialise with `static constexpr auto fields = std::tuple{Field…, Section…}`.
 template <class Struct>
 struct describe;
 
@@ -121,21 +129,38 @@ Member from_value(const Value& value, std::string_view name) {
 
 }  // namespace detail
 
-// Calls visit(field) for each described field of the struct, in order.
+template <class Entry>
+inline constexpr bool is_section = false;
+template <class Struct, class Part>
+inline constexpr bool is_section<Section<Struct, Part>> = true;
+
+// Calls visit(entry) for each entry of the struct's table, in order.
 template <class Struct, class Visit>
 constexpr void for_each_field(Visit&& visit) {
-  std::apply([&](const auto&... field) { (visit(field), ...); }, describe<Struct>::fields);
+  std::apply([&](const auto&... entry) { (visit(entry), ...); }, describe<Struct>::fields);
+}
+
+// Calls visit(name, field, member) for each field of an object and of the sections within it.
+template <class Struct, class Visit>
+void for_each_member(Struct& object, Visit&& visit, const std::string& prefix = "") {
+  for_each_field<std::remove_const_t<Struct>>([&](const auto& entry) {
+    const std::string name = prefix + std::string(entry.name);
+    if constexpr (is_section<std::remove_cvref_t<decltype(entry)>>) {
+      for_each_member(object.*(entry.member), visit, name + ".");
+    } else {
+      visit(name, entry, object.*(entry.member));
+    }
+  });
 }
 
 template <class Struct>
 std::vector<FieldInfo> field_infos() {
   std::vector<FieldInfo> infos;
   const Struct initial{};
-  for_each_field<Struct>([&](const auto& field) {
-    using Member = std::remove_cvref_t<decltype(initial.*(field.member))>;
-    infos.push_back({std::string(field.name), detail::type_name<Member>(), std::string(unit_name(field.unit)),
-                     std::string(field.doc), detail::to_value(initial.*(field.member)), field.minimum,
-                     field.maximum});
+  for_each_member(initial, [&](const std::string& name, const auto& field, const auto& member) {
+    using Member = std::remove_cvref_t<decltype(member)>;
+    infos.push_back({name, detail::type_name<Member>(), std::string(unit_name(field.unit)),
+                     std::string(field.doc), detail::to_value(member), field.minimum, field.maximum});
   });
   return infos;
 }
@@ -147,21 +172,21 @@ using NamedValues = std::vector<std::pair<std::string, Value>>;
 template <class Struct>
 Struct from_values(const NamedValues& values) {
   Struct result{};
-  for (const auto& [name, value] : values) {
+  for (const auto& [wanted, value] : values) {
     bool found = false;
-    for_each_field<Struct>([&](const auto& field) {
-      if (field.name != name) return;
+    for_each_member(result, [&](const std::string& name, const auto& field, auto& member) {
+      if (name != wanted) return;
       found = true;
-      using Member = std::remove_cvref_t<decltype(result.*(field.member))>;
-      result.*(field.member) = detail::from_value<Member>(value, name);
+      using Member = std::remove_cvref_t<decltype(member)>;
+      member = detail::from_value<Member>(value, name);
       if constexpr (std::is_arithmetic_v<Member>) {
-        const auto number = static_cast<double>(result.*(field.member));
+        const auto number = static_cast<double>(member);
         if ((field.minimum && number < *field.minimum) || (field.maximum && number > *field.maximum)) {
           throw std::invalid_argument("'" + name + "' is out of range: " + std::to_string(number));
         }
       }
     });
-    if (!found) throw std::invalid_argument("no field named '" + name + "'");
+    if (!found) throw std::invalid_argument("no field named '" + wanted + "'");
   }
   return result;
 }
@@ -169,8 +194,8 @@ Struct from_values(const NamedValues& values) {
 template <class Struct>
 NamedValues to_values(const Struct& source) {
   NamedValues values;
-  for_each_field<Struct>([&](const auto& field) {
-    values.emplace_back(std::string(field.name), detail::to_value(source.*(field.member)));
+  for_each_member(source, [&](const std::string& name, const auto&, const auto& member) {
+    values.emplace_back(name, detail::to_value(member));
   });
   return values;
 }

@@ -373,15 +373,20 @@ _TABLE_TYPES: Mapping[str, Any] = {
 def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) -> type[Spec]:
     """A Spec class from a parameter table of the core, whose defaults and bounds are in base units.
 
-    A field is `name`, `type` ("int", "float", "bool", "str"), `unit` (a dimension, or "none"), `default`,
+    A field is `name` ("section.name" within a section), `type` ("int", "float", "bool", "str"), `unit` (a dimension, or "none"), `default`,
     `minimum`, `maximum`, `doc`. A bound that no value can pass (None, infinite, beyond 64 bits) is no bound.
     """
     definitions: dict[str, Any] = {}
+    sections: dict[str, list[Mapping[str, Any]]] = {}
     for field in fields:
-        annotation = _table_type(field)
+        section, dot, rest = field["name"].partition(".")
+        if dot:
+            sections.setdefault(section, []).append({**field, "name": rest})
+            definitions.setdefault(section, None)  # keeps the order of the table
+            continue
         default = field.get("default", PydanticUndefined)
-        definitions[field["name"]] = (
-            annotation,
+        definitions[section] = (
+            _table_type(field),
             parameter(
                 Base(default) if type(default) is int else default,
                 doc=field["doc"],
@@ -389,7 +394,19 @@ def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) ->
                 maximum=_table_bound(field, "maximum"),
             ),
         )
+    for section, within in sections.items():
+        part = spec_from_table(f"{name}.{section}", f"{section} of {name}", within)
+        definitions[section] = (part, parameter(part(), doc=f"{section} of {name}"))
     return create_model(name, __base__=Spec, __doc__=doc, **definitions)
+
+
+def table_values(spec: Spec, prefix: str = "") -> dict[str, Any]:
+    """The base values of a Spec by the names of the core's table, in which sections are joined by dots."""
+    values: dict[str, Any] = {}
+    for name in type(spec).model_fields:
+        value = getattr(spec, name)
+        values |= table_values(value, f"{prefix}{name}.") if isinstance(value, Spec) else {prefix + name: value}
+    return values
 
 
 def _table_type(field: Mapping[str, Any]) -> Any:

@@ -7,8 +7,9 @@ To extend it, add a parameter to a section, or a section to `Machine`; files, ov
 from __future__ import annotations
 
 from manyscale.machine.gpu import Gpu
-from manyscale.machine.host import Cpu, Memory, Mesh
+from manyscale.machine.host import Cpu, Mesh
 from manyscale.machine.link import Link
+from manyscale.machine.memory import Memory
 from manyscale.spec import Spec, parameter
 
 
@@ -18,7 +19,7 @@ class Machine(Spec):
     name: str = parameter("", doc="short name of the machine")
     description: str = parameter("", doc="what the machine stands for, in a sentence")
     cpu: Cpu | None = parameter(None, doc="host processor")
-    memory: Memory | None = parameter(None, doc="host memory")
+    memory: Memory | None = parameter(None, doc="host memory, from the cores' caches to the DRAM")
     mesh: Mesh | None = parameter(None, doc="on-chip network between the host's cores and its memory")
     gpu: Gpu | None = parameter(None, doc="graphics processor")
     link: Link | None = parameter(None, doc="link between host and GPU")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's sections of a machine: processor, memory and the mesh between them."""
+"""The host's sections of a machine: the processor, and the mesh between it and its memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ class Cpu(Spec):
     cores: Count | None = parameter(None, doc="number of cores", minimum=1)
     requests_per_cycle: Count | None = parameter(
         None, doc="memory requests a core may issue in one cycle", minimum=1
-    )
-
-
-class Memory(Spec):
-    """The host's DRAM."""
-
-    clock: Frequency | None = parameter(
-        None, doc="memory clock, as the source states it (for DDR often the data rate)", minimum="1Hz"
-    )
-    capacity: Bytes | None = parameter(None, doc="total capacity", minimum="1B")
-    bandwidth: Bandwidth | None = parameter(
-        None, doc="bandwidth of the memory's port on the mesh", minimum="1B/s"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 from manyscale import _core, units
 from manyscale.errors import GraphError, InputError, nearest
-from manyscale.spec import Quantity, build, dump
+from manyscale.spec import Quantity, build, dump, table_values
 from manyscale.system import catalogue
 from manyscale.system.component import Component, Hints, NativeComponent, PortRef, check_name
 from manyscale.system.declarations import LivePort
@@ -88,8 +88,8 @@ class System:
         with graph_errors():
             if isinstance(model, str):
                 spec = build(catalogue.model(model).spec, parameters, f"{name} ({model})")
-                values = {field: getattr(spec, field) for field in type(spec).model_fields}
-                component = NativeComponent(model, name, spec, self.simulation.add_model(model, name, values))
+                native = self.simulation.add_model(model, name, table_values(spec))
+                component = NativeComponent(model, name, spec, native)
             else:
                 spec = build(model.Spec, parameters, f"{name} ({model.__name__})")
                 component = model(name, spec, _core.add_python_component(self.simulation, name), self._mail)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/cache/cache_array.hpp"
+
+namespace manyscale::memory {
+
+CacheArray::CacheArray(const CacheSpec& spec, std::uint64_t seed)
+    : line_mask_(static_cast<std::uint64_t>(spec.line) - 1),
+      line_shift_(std::countr_zero(static_cast<std::uint64_t>(spec.line))),
+      sets_(static_cast<std::uint64_t>(spec.sets())),
+      ways_(static_cast<std::uint32_t>(spec.ways)),
+      power_of_two_(std::has_single_bit(sets_)),
+      hash_index_(spec.hash_index),
+      index_bits_(std::max(1, static_cast<int>(std::bit_width(sets_)) - 1)),
+      replacement_(replacement_of(spec.replacement)),
+      random_(seed, 0x63616368u) {
+  spec.check();
+  const std::size_t count = sets_ * ways_;
+  tags_.assign(count, no_tag);
+  lines_.resize(count);
+  stamps_.assign(count, 0);
+  if (replacement_ == Replacement::tree_plru) trees_.assign(sets_, 0);
+}
+
+void CacheArray::place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid) {
+  tags_[at] = line;
+  lines_[at] = {state, valid, 0, false, false};
+  touch(at);
+  // A line that was just fetched is expected back late; its first use makes it young.
+  if (replacement_ == Replacement::srrip) stamps_[at] = srrip_longest - 1;
+}
+
+std::uint32_t CacheArray::victim(std::uint64_t line) {
+  const std::uint32_t set = set_of(line);
+  const std::uint32_t first = set * ways_;
+  if (replacement_ == Replacement::lru) return lru_victim(first);
+  std::uint64_t movable = 0;
+  std::uint32_t lost = none;
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    const Line& held = lines_[first + way];
+    if (held.state == LineState::invalid) return first + way;
+    if (held.state == LineState::lost) lost = first + way;
+    movable |= std::uint64_t{held.state != LineState::pending && !held.pinned} << way;
+  }
+  if (movable == 0) return none;
+  if (lost != none) return lost;
+  if (replacement_ == Replacement::random) {
+    auto skip = random_.below(static_cast<std::uint64_t>(std::popcount(movable)));
+    while (skip-- > 0) movable &= movable - 1;
+    return first + static_cast<std::uint32_t>(std::countr_zero(movable));
+  }
+  if (replacement_ == Replacement::tree_plru) {
+    const std::uint32_t at = tree_victim(set);
+    if ((movable >> (at - first) & 1) != 0) return at;
+    return first + static_cast<std::uint32_t>(std::countr_zero(movable));
+  }
+  if (replacement_ == Replacement::srrip) {
+    for (;;) {
+      for (std::uint32_t way = 0; way < ways_; ++way) {
+        if ((movable >> way & 1) != 0 && stamps_[first + way] >= srrip_longest) return first + way;
+      }
+      for (std::uint32_t way = 0; way < ways_; ++way) ++stamps_[first + way];
+    }
+  }
+  return none;
+}
+
+std::uint32_t CacheArray::lru_victim(std::uint32_t first) const {
+  std::uint32_t oldest = none;
+  std::uint32_t oldest_age = 0;
+  for (std::uint32_t at = first; at < first + ways_; ++at) {
+    const Line& held = lines_[at];
+    if (held.state == LineState::invalid) return at;
+    // Ages are differences, so that the clock may wrap; a line that was lost is older than all.
+    const std::uint32_t age = held.state == LineState::lost ? ~0u : clock_ - stamps_[at];
+    const bool movable = held.state != LineState::pending && !held.pinned;
+    if (movable && (oldest == none || age > oldest_age)) {
+      oldest = at;
+      oldest_age = age;
+    }
+  }
+  return oldest;
+}
+
+void CacheArray::touch_tree(std::uint32_t at) {
+  std::uint64_t& tree = trees_[at / ways_];
+  const std::uint32_t way = at % ways_;
+  std::uint32_t node = 1;
+  for (std::uint32_t half = ways_ / 2; half > 0; half /= 2) {
+    const bool right = (way & half) != 0;
+    // The bit points away from what was just used.
+    tree = right ? tree & ~(std::uint64_t{1} << node) : tree | std::uint64_t{1} << node;
+    node = 2 * node + (right ? 1 : 0);
+  }
+}
+
+std::uint32_t CacheArray::tree_victim(std::uint32_t set) const {
+  const std::uint64_t tree = trees_[set];
+  std::uint32_t node = 1;
+  std::uint32_t way = 0;
+  for (std::uint32_t half = ways_ / 2; half > 0; half /= 2) {
+    const bool right = (tree >> node & 1) != 0;
+    if (right) way += half;
+    node = 2 * node + (right ? 1 : 0);
+  }
+  return set * ways_ + way;
+}
+
+}  // namespace manyscale::memory

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of a cache: tags, states, sectors and who is replaced next. Knows nothing of time.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "engine/random.hpp"
+#include "memory/cache/cache_spec.hpp"
+
+namespace manyscale::memory {
+
+// What a cache may do with a line. Without coherence, clean lines are `exclusive` and dirty ones `modified`.
+enum class LineState : std::uint8_t {
+  invalid,
+  lost,     // invalid because another cache wanted it; the tag stays, to tell the next miss's cause
+  pending,  // a place kept for a line under way
+  shared,
+  exclusive,
+  modified,
+};
+
+inline bool is_present(LineState state) {
+  return state >= LineState::shared;
+}
+
+class CacheArray {
+ public:
+  static constexpr std::uint32_t none = ~0u;
+
+  struct Line {
+    LineState state = LineState::invalid;
+    std::uint8_t valid = 0;   // sectors
+    std::uint8_t dirty = 0;   // sectors
+    bool prefetched = false;  // and not used yet
+    bool pinned = false;      // must not be replaced: something about it is under way
+  };
+
+  explicit CacheArray(const CacheSpec& spec, std::uint64_t seed = 0);
+
+  std::uint64_t line_address(std::uint64_t address) const { return address & ~line_mask_; }
+  std::uint8_t sectors_of(std::uint64_t address, std::uint32_t size) const {
+    const std::uint64_t first = (address & line_mask_) / sector_bytes;
+    const std::uint64_t last = ((address & line_mask_) + size - 1) / sector_bytes;
+    return static_cast<std::uint8_t>((2u << last) - (1u << first));
+  }
+
+  // The index of the place with this tag, whatever its state; `none` if there is none.
+  std::uint32_t find(std::uint64_t line) const {
+    const std::uint32_t first = set_of(line) * ways_;
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (tags_[first + way] == line) return first + way;
+    }
+    return none;
+  }
+  // Likewise, but only a line that is present.
+  std::uint32_t find_present(std::uint64_t line) const {
+    const std::uint32_t at = find(line);
+    return at != none && is_present(lines_[at].state) ? at : none;
+  }
+
+  Line& line(std::uint32_t at) { return lines_[at]; }
+  const Line& line(std::uint32_t at) const { return lines_[at]; }
+  std::uint64_t tag(std::uint32_t at) const { return tags_[at]; }
+
+  // Notes a use of the place.
+  void touch(std::uint32_t at) {
+    switch (replacement_) {
+      case Replacement::lru:
+        stamps_[at] = ++clock_;
+        break;
+      case Replacement::srrip:
+        stamps_[at] = 0;
+        break;
+      case Replacement::tree_plru:
+        touch_tree(at);
+        break;
+      case Replacement::random:
+        break;
+    }
+  }
+  // Where a new line would go: a free place of its set, else the one to replace, never one that is pending or
+  // pinned; `none` when all are.
+  std::uint32_t victim(std::uint64_t line);
+  // Gives the place to a line.
+  void place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
+
+  std::uint32_t lines() const { return static_cast<std::uint32_t>(tags_.size()); }
+  std::uint32_t set_of(std::uint64_t line) const {
+    std::uint64_t index = line >> line_shift_;
+    if (hash_index_) index ^= (index >> index_bits_) ^ (index >> (2 * index_bits_));
+    return static_cast<std::uint32_t>(power_of_two_ ? index & (sets_ - 1) : index % sets_);
+  }
+  std::size_t bytes() const {
+    return tags_.capacity() * sizeof(std::uint64_t) + lines_.capacity() * sizeof(Line) +
+           stamps_.capacity() * sizeof(std::uint32_t) + trees_.capacity() * sizeof(std::uint64_t);
+  }
+
+ private:
+  static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
+  static constexpr std::uint32_t srrip_longest = 3;
+
+  std::uint32_t lru_victim(std::uint32_t first) const;
+  void touch_tree(std::uint32_t at);
+  std::uint32_t tree_victim(std::uint32_t set) const;
+
+  std::uint64_t line_mask_;
+  int line_shift_;
+  std::uint64_t sets_;
+  std::uint32_t ways_;
+  bool power_of_two_;
+  bool hash_index_;
+  int index_bits_;
+  Replacement replacement_;
+  std::uint32_t clock_ = 0;
+  Random random_;
+  std::vector<std::uint64_t> tags_;
+  std::vector<Line> lines_;
+  std::vector<std::uint32_t> stamps_;  // LRU: time of last use; SRRIP: expected distance to the next use
+  std::vector<std::uint64_t> trees_;   // tree-PLRU: a bit per inner node, which half is older
+};
+
+}  // namespace manyscale::memory

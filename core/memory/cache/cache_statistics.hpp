@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every level of a hierarchy reports.
+#pragma once
+#include "engine/statistics.hpp"
+#include "memory/cache/miss_classifier.hpp"
+
+namespace manyscale::memory {
+
+struct CacheStatistics {
+  Counter reads, writes, hits;
+  Counter cold, capacity, conflict, coherence;  // misses by cause
+  Counter merged, blocked;
+  Counter evictions, writebacks, invalidations;
+  Counter bytes_in, bytes_out;
+  Gauge outstanding;
+  Histogram miss_latency, queueing;
+
+  void count_miss(MissCause cause) {
+    switch (cause) {
+      case MissCause::cold:
+        ++cold;
+        break;
+      case MissCause::capacity:
+        ++capacity;
+        break;
+      case MissCause::conflict:
+        ++conflict;
+        break;
+      case MissCause::coherence:
+        ++coherence;
+        break;
+    }
+  }
+};
+
+}  // namespace manyscale::memory
+
+namespace manyscale {
+
+template <>
+struct describe<memory::CacheStatistics> {
+  using S = memory::CacheStatistics;
+  static constexpr auto fields = std::tuple{
+      Statistic<S, Counter>{"reads", &S::reads, "access", "reads that reached this level"},
+      Statistic<S, Counter>{"writes", &S::writes, "access",
+                            "writes and atomic operations that reached this level"},
+      Statistic<S, Counter>{"hits", &S::hits, "access", "accesses served by this level"},
+      Statistic<S, Counter>{"misses_cold", &S::cold, "access", "misses on lines never seen before"},
+      Statistic<S, Counter>{"misses_capacity", &S::capacity, "access",
+                            "misses that a fully associative cache of this size would have too"},
+      Statistic<S, Counter>{"misses_conflict", &S::conflict, "access",
+                            "misses that a fully associative cache of this size would not have"},
+      Statistic<S, Counter>{"misses_coherence", &S::coherence, "access",
+                            "misses on lines lost to another cache"},
+      Statistic<S, Counter>{"merged", &S::merged, "access", "misses that joined a line already under way"},
+      Statistic<S, Counter>{"blocked", &S::blocked, "access",
+                            "accesses that had to wait for a free place to miss in"},
+      Statistic<S, Counter>{"evictions", &S::evictions, "line", "lines replaced"},
+      Statistic<S, Counter>{"writebacks", &S::writebacks, "line", "dirty lines sent down"},
+      Statistic<S, Counter>{"invalidations", &S::invalidations, "line",
+                            "lines given up because another cache wanted them"},
+      Statistic<S, Counter>{"bytes_in", &S::bytes_in, "B", "data that came from below"},
+      Statistic<S, Counter>{"bytes_out", &S::bytes_out, "B", "data sent down"},
+      Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "lines under way"},
+      Statistic<S, Histogram>{"miss_latency", &S::miss_latency, "fs", "time from a miss to its data"},
+      Statistic<S, Histogram>{"queueing", &S::queueing, "fs", "time an access waited for a port or bank"}};
+};
+
+}  // namespace manyscale

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines under way and who waits for each (MSHRs). The waiters of all lines share one pool.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/time.hpp"
+#include "memory/flat_map.hpp"
+
+namespace manyscale::memory {
+
+template <class Waiter>
+class MissTable {
+ public:
+  struct Entry {
+    Time since = 0;
+    std::uint32_t first = none, last = none;
+    std::uint32_t waiters = 0;
+    std::uint8_t asked = 0;    // sectors
+    std::uint8_t arrived = 0;  // sectors
+    bool for_write = false;    // asked with write permission
+    bool prefetch = false;     // nobody asked for it yet
+  };
+
+  MissTable(std::int64_t lines, std::int64_t waiters_per_line)
+      : lines_(static_cast<std::size_t>(lines)),
+        waiters_per_line_(static_cast<std::uint32_t>(waiters_per_line)),
+        entries_(static_cast<std::size_t>(lines)) {}
+
+  bool full() const { return entries_.size() >= lines_; }
+  std::size_t size() const { return entries_.size(); }
+  Entry* find(std::uint64_t line) { return entries_.find(line); }
+  Entry& open(std::uint64_t line, Time now) {
+    Entry& entry = entries_[line];
+    entry.since = now;
+    return entry;
+  }
+  void close(std::uint64_t line) { entries_.erase(line); }
+
+  bool can_wait(const Entry& entry) const { return entry.waiters < waiters_per_line_; }
+  void wait(Entry& entry, const Waiter& waiter) {
+    const std::uint32_t at = take_node();
+    nodes_[at] = {waiter, none};
+    (entry.first == none ? entry.first : nodes_[entry.last].next) = at;
+    entry.last = at;
+    ++entry.waiters;
+  }
+  // The first waiter of an entry that has some.
+  const Waiter& front(const Entry& entry) const { return nodes_[entry.first].waiter; }
+  Waiter pop(Entry& entry) {
+    const std::uint32_t at = entry.first;
+    entry.first = nodes_[at].next;
+    if (entry.first == none) entry.last = none;
+    --entry.waiters;
+    nodes_[at].next = free_;
+    free_ = at;
+    return nodes_[at].waiter;
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~0u;
+
+  struct Node {
+    Waiter waiter;
+    std::uint32_t next;
+  };
+
+  std::uint32_t take_node() {
+    if (free_ == none) {
+      nodes_.push_back({Waiter{}, none});
+      return static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+    const std::uint32_t at = free_;
+    free_ = nodes_[at].next;
+    return at;
+  }
+
+  std::size_t lines_;
+  std::uint32_t waiters_per_line_;
+  FlatMap<Entry> entries_;
+  std::vector<Node> nodes_;
+  std::uint32_t free_ = none;
+};
+
+}  // namespace manyscale::memory

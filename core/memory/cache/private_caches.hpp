@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The caches that belong to one core or SM: one to three levels, each inside the next (inclusive), called
+// directly by the component that embeds them. A hit at any level is answered at once with the time its data
+// is there; only what misses all levels becomes a message. Coherent (MESI, with a home that keeps the
+// directory) or not; write-back or write-through. Leaves out: the traffic of dirty lines between the levels
+// (they change hands without taking a port).
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/time.hpp"
+#include "memory/address_hash.hpp"
+#include "memory/cache/level.hpp"
+#include "memory/cache/miss_table.hpp"
+#include "memory/prefetch/prefetcher.hpp"
+#include "memory/protocol.hpp"
+
+namespace manyscale::memory {
+
+enum class AccessKind : std::uint8_t { load, store, atomic_add };
+
+struct Access {
+  std::uint64_t address = 0;
+  std::uint64_t value = 0;  // stored or added
+  std::uint32_t size = 8;
+  std::uint32_t token = 0;  // the owner's own number
+  std::uint32_t id = 0;     // of the instruction or stream, for prefetchers
+  AccessKind kind = AccessKind::load;
+};
+
+struct AccessResult {
+  enum class Status : std::uint8_t {
+    done,     // the data is there, or written, at `ready`
+    waiting,  // the owner will be told
+    blocked,  // nothing was done: try again when told that it is unblocked
+  };
+  Status status = Status::done;
+  Time ready = 0;
+  std::uint64_t value = 0;
+};
+
+struct PrivateCachesSpec {
+  std::vector<CacheSpec> levels;  // from the core outwards, all with the same line size
+  bool coherent = false;
+  bool keep_values = false;
+  std::int64_t homes = 1;              // responders that lines are spread over
+  std::string home_hash = "modulo";    // how; see SliceHash
+  PrefetcherSpec prefetcher{};         // of the outermost level
+  std::int64_t writeback_buffer = 16;  // owned lines given back and not yet confirmed, if coherent
+};
+
+class PrivateCaches {
+ public:
+  // The component that embeds the caches.
+  class Owner {
+   public:
+    virtual void send_to_memory(const Message& message, Time when) = 0;
+    virtual void access_done(std::uint32_t token, Time ready, std::uint64_t value) = 0;
+    // Something became free that a blocked access may have waited for.
+    virtual void unblocked() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time period, std::uint64_t seed);
+
+  AccessResult access(const Access& access, Time now);
+  // A message from a home or from memory.
+  void receive(const Message& message, Time now);
+  // Drops all lines, without writing any back: the software-managed coherence of GPU L1s.
+  void invalidate_all();
+
+  std::size_t outstanding() const { return misses_.size() + writebacks_.size() + pending_writes_; }
+  std::vector<std::unique_ptr<Level>>& levels() { return levels_; }
+  const PrefetcherStatistics& prefetcher_statistics() const { return prefetcher_.statistics(); }
+  // What is under way, for a deadlock's diagnosis; empty if nothing is.
+  std::string waits() const;
+
+ private:
+  using Table = MissTable<Access>;
+
+  struct Writeback {
+    std::uint64_t line;
+    std::uint64_t value;
+    bool dirty;
+  };
+
+  Level& outermost() { return *levels_.back(); }
+  std::uint8_t wanted_sectors(const Access& access) const;
+  AccessResult access_beyond_first(const Access& access, std::uint64_t line, std::uint8_t sectors,
+                                   Time begin);
+  AccessResult write_through(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
+  AccessResult miss(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
+  AccessResult blocked();
+  void train(const Access& access, bool hit, Time when);
+  void prefetch(std::uint64_t line, Time when);
+  bool merge(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
+  void count_miss(const Access& access, std::uint64_t line);
+  void ask(std::uint64_t line, std::uint8_t sectors, bool for_write, bool has_data, Time when);
+  void evict(std::uint32_t at, Time when);
+  std::uint64_t perform(const Access& access, std::uint32_t at);
+  void make_modified(std::uint64_t line);
+  void copy_inwards(std::uint64_t line, std::size_t from_level, std::uint8_t sectors, LineState state);
+  void set_inwards(std::uint64_t line, LineState state);
+  void data_arrived(const Message& message, Time now);
+  void serve_waiters(std::uint64_t line, std::uint32_t at, Time now);
+  void give_up(const Message& message, Time now);
+  void unblock();
+  bool writing_back(std::uint64_t line) const;
+  void send(Message message, Time when);
+
+  Owner& owner_;
+  const PrivateCachesSpec spec_;
+  const bool write_through_;
+  std::vector<std::unique_ptr<Level>> levels_;
+  Table misses_;
+  Prefetcher prefetcher_;
+  SliceHash homes_;
+  std::vector<Writeback> writebacks_;
+  std::vector<std::uint64_t> values_;   // of the outermost level's lines, if kept
+  std::size_t pending_writes_ = 0;      // written through and not yet confirmed
+  std::vector<std::uint32_t> atomics_;  // tokens of atomic operations under way at the responder, by tag
+  std::vector<std::uint8_t> free_tags_;
+  bool somebody_blocked_ = false;
+};
+
+}  // namespace manyscale::memory

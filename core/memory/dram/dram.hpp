@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One memory channel with its controller, in one of three degrees of detail.
+#pragma once
+#include <memory>
+#include <unordered_map>
+
+#include "engine/clock.hpp"
+#include "memory/dram/banked_channel.hpp"
+#include "memory/dram/controller.hpp"
+#include "memory/dram/simple_channel.hpp"
+#include "memory/dram/spec.hpp"
+#include "memory/dram/statistics.hpp"
+#include "memory/protocol.hpp"
+
+namespace manyscale::memory {
+
+// A channel of DRAM behind its memory controller; what it leaves out depends on the backend (see
+// SimpleChannel, BankedChannel, DramController and DramGates).
+class Dram final : public Component {
+ public:
+  using Spec = DramSpec;
+
+  explicit Dram(const Spec& spec);
+  void settle() override;
+
+  // The commands so far, where the Spec says to keep them.
+  const CommandLog& log() const;
+
+ private:
+  void receive(const Message& message, std::uint32_t lane);
+  void serve_simple(const Message& request, const Message& answer, std::uint32_t lane);
+  void serve_banked(const Message& request, const Message& answer, std::uint32_t lane);
+  Cycle tick(Cycle now);
+  void send_answers();
+
+  const Spec spec_;
+  DramStatistics statistics_;
+  ResponderPort requests_{*this, "requests", "where reads and writes come from", Links::many};
+  Clock clock_;
+  // The one that the Spec names.
+  std::unique_ptr<SimpleChannel> simple_;
+  std::unique_ptr<BankedChannel> banked_;
+  std::unique_ptr<DramController> controller_;
+  std::unordered_map<std::uint64_t, std::uint64_t> values_;
+};
+
+}  // namespace manyscale::memory

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/shared/home.hpp"
+
+#include "engine/registry.hpp"
+
+namespace manyscale::memory {
+
+namespace {
+const Registered<Home> registered{"memory.home",
+                                  "A slice of a shared cache with the directory of a coherent system."};
+
+std::uint64_t bit(std::uint32_t requester) {
+  return std::uint64_t{1} << requester;
+}
+}  // namespace
+
+Home::Home(const Spec& spec)
+    : spec_(spec), level_(spec.cache, period_of(spec.clock), 0), memory_(*this, spec.memory_interleave) {
+  if (spec.cache.sectored) throw std::invalid_argument("cache.sectored: coherent lines are whole");
+  declare(level_.statistics);
+  declare(statistics_);
+  if (spec.keep_values) values_.resize(level_.array.lines());
+  requesters_.on_receive<&Home::receive>();
+  memory_.on_receive<&Home::from_memory>();
+}
+
+void Home::receive(const Message& message, std::uint32_t lane) {
+  const std::uint32_t requester = requesters_.width() == 1 ? message.source : lane;
+  if (requester >= most_requesters)
+    throw SimulationError(name() + ": a directory has room for 64 requesters");
+  switch (message.op) {
+    case Op::invalidate_ack:
+      acknowledged(message);
+      return;
+    case Op::done:
+      finish(transaction_of(message.address, "a confirmation"));
+      return;
+    case Op::get_shared:
+    case Op::get_modified:
+    case Op::put:
+      break;
+    default:
+      throw SimulationError(name() +
+                            " is coherent: it takes get_shared, get_modified and put, not operation " +
+                            std::to_string(static_cast<int>(message.op)));
+  }
+  if (const std::uint32_t* transaction = busy_.find(message.address)) {
+    ++statistics_.queued;
+    transactions_[*transaction].queue.push_back({message, requester});
+    return;
+  }
+  begin({message, requester});
+}
+
+void Home::begin(Request request) {
+  if (request.message.op == Op::put) {
+    put(request);
+  } else {
+    begin_get(transactions_[open_transaction(request, request.message.address)]);
+  }
+}
+
+std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line) {
+  std::uint32_t index;
+  if (free_.empty()) {
+    index = static_cast<std::uint32_t>(transactions_.size());
+    transactions_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Transaction& transaction = transactions_[index];
+  transaction.request = request;
+  transaction.line = line;
+  transaction.recall = transaction.fresh = false;
+  transaction.acks = 0;
+  transaction.since = now();
+  busy_[line] = index;
+  pin(line, true);
+  return index;
+}
+
+std::uint32_t Home::transaction_of(std::uint64_t line, const char* what) {
+  const std::uint32_t* index = busy_.find(line);
+  if (index == nullptr) throw SimulationError(name() + " got " + what + " for a line without a transaction");
+  return *index;
+}
+
+void Home::begin_get(Transaction& transaction) {
+  const bool for_write = transaction.request.message.op == Op::get_modified;
+  const std::uint32_t requester = transaction.request.requester;
+  ++(for_write ? level_.statistics.writes : level_.statistics.reads);
+  const Time when = level_.begin(transaction.line, now()) + level_.tag_time;
+  const Holders* found = directory_.find(transaction.line);
+  const Holders holders = found != nullptr ? *found : Holders{};
+  if (holders.owner == static_cast<int>(requester)) {
+    throw SimulationError(name() + ": requester " + std::to_string(requester) +
+                          " asks for a line that it owns");
+  }
+  std::uint64_t asked = for_write ? holders.sharers & ~bit(requester) : 0;
+  if (holders.owner >= 0) asked = bit(static_cast<std::uint32_t>(holders.owner));
+  if (asked != 0) {
+    ask_holders(transaction, asked, for_write ? Op::invalidate : Op::downgrade, when);
+  } else {
+    supply(*busy_.find(transaction.line), when);
+  }
+}
+
+void Home::ask_holders(Transaction& transaction, std::uint64_t holders, Op op, Time when) {
+  transaction.phase = Phase::acks;
+  transaction.acks = static_cast<std::uint32_t>(std::popcount(holders));
+  (op == Op::invalidate ? statistics_.invalidations_sent : statistics_.downgrades_sent) += transaction.acks;
+  for (; holders != 0; holders &= holders - 1) {
+    send(static_cast<std::uint32_t>(std::countr_zero(holders)), {transaction.line, 0, op, 0, 0}, when);
+  }
+}
+
+void Home::acknowledged(const Message& message) {
+  const std::uint32_t index = transaction_of(message.address, "an acknowledgement");
+  Transaction& transaction = transactions_[index];
+  if (message.has(Flag::dirty)) {
+    transaction.fresh = true;
+    transaction.value = message.value;
+    level_.statistics.bytes_in += spec_.cache.line;
+  }
+  if (--transaction.acks > 0) return;
+  const std::uint64_t line = transaction.line;
+  Holders& holders = directory_[line];
+  const Time when = level_.begin(line, now()) + level_.tag_time;
+  if (transaction.recall) {
+    holders = Holders{};
+    const std::uint32_t at = level_.array.find_present(line);
+    if (transaction.fresh) absorb(line, transaction.value);
+    if (at != CacheArray::none) drop(at);
+    directory_.erase(line);
+    finish(index);
+    return;
+  }
+  if (transaction.request.message.op == Op::get_modified) {
+    holders.sharers &= bit(transaction.request.requester);
+  } else if (holders.owner >= 0) {
+    holders.sharers = bit(static_cast<std::uint32_t>(holders.owner));
+  }
+  holders.owner = -1;
+  if (transaction.fresh && !absorb(line, transaction.value)) {
+    // No place for it here: memory takes it, and the requester gets it straight away.
+    memory_.write(line, spec_.cache.all_sectors(), transaction.value, when - now());
+    grant(transaction, Op::data, transaction.value, when);
+    return;
+  }
+  supply(index, when);
+}
+
+// Gives the requester its answer, from the array or from memory.
+void Home::supply(std::uint32_t index, Time when) {
+  Transaction& transaction = transactions_[index];
+  const std::uint64_t line = transaction.line;
+  const Message& message = transaction.request.message;
+  const Holders* holders = directory_.find(line);
+  const bool shares = holders != nullptr && (holders->sharers & bit(transaction.request.requester)) != 0;
+  if (message.op == Op::get_modified && message.has(Flag::has_data) && shares) {
+    ++statistics_.upgrades;
+    ++level_.statistics.hits;
+    grant(transaction, Op::upgrade_ack, 0, when);
+    return;
+  }
+  std::uint32_t at = level_.array.find_present(line);
+  const MissCause cause = level_.classifier.access(line);
+  if (at != CacheArray::none) {
+    ++level_.statistics.hits;
+    level_.array.touch(at);
+    grant(transaction, Op::data, spec_.keep_values ? values_[at] : 0, when + level_.data_time);
+    return;
+  }
+  at = make_room(line);
+  if (at == CacheArray::none) {
+    transaction.phase = Phase::room;
+    without_room_.push_back(index);
+    ++level_.statistics.blocked;
+    return;
+  }
+  level_.statistics.count_miss(cause);
+  level_.array.place(at, line, LineState::pending, 0);
+  transaction.phase = Phase::memory;
+  memory_.read(line, spec_.cache.all_sectors(), when - now());
+}
+
+void Home::from_memory(const Message& message, std::uint32_t) {
+  if (message.op != Op::data) return;
+  const std::uint32_t index = transaction_of(message.address, "data");
+  Transaction& transaction = transactions_[index];
+  const std::uint32_t at = level_.array.find(transaction.line);
+  level_.array.line(at).state = LineState::exclusive;
+  level_.array.line(at).pinned = true;
+  level_.array.line(at).valid = spec_.cache.all_sectors();
+  level_.statistics.bytes_in += spec_.cache.line;
+  level_.statistics.miss_latency.record(now() - transaction.since);
+  if (spec_.keep_values) values_[at] = message.value;
+  grant(transaction, Op::data, message.value, now());
+}
+
+void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when) {
+  Holders& holders = directory_[transaction.line];
+  const std::uint32_t requester = transaction.request.requester;
+  Message answer{transaction.line, value, op, 0, spec_.cache.all_sectors()};
+  if (transaction.request.message.op == Op::get_modified) {
+    holders = {0, static_cast<std::int16_t>(requester)};
+    answer.flags = Flag::modified;
+  } else if (holders.sharers == 0) {
+    holders = {0, static_cast<std::int16_t>(requester)};
+    answer.flags = Flag::exclusive;
+  } else {
+    holders.sharers |= bit(requester);
+  }
+  transaction.phase = Phase::confirmation;
+  send(requester, answer, when);
+}
+
+void Home::put(const Request& request) {
+  const std::uint64_t line = request.message.address;
+  const Time when = level_.begin(line, now()) + level_.tag_time;
+  Holders* holders = directory_.find(line);
+  if (holders != nullptr && holders->owner == static_cast<int>(request.requester)) {
+    directory_.erase(line);
+    if (request.message.has(Flag::dirty)) {
+      level_.statistics.bytes_in += spec_.cache.line;
+      if (!absorb(line, request.message.value)) {
+        memory_.write(line, spec_.cache.all_sectors(), request.message.value, when - now());
+      }
+    }
+  } else {
+    ++statistics_.stale_puts;
+  }
+  send(request.requester, {line, 0, Op::put_ack, 0, 0}, when);
+}
+
+// Takes newer data into the array; false when there is no place for it.
+bool Home::absorb(std::uint64_t line, std::uint64_t value) {
+  std::uint32_t at = level_.array.find_present(line);
+  if (at == CacheArray::none) {
+    at = make_room(line);
+    if (at == CacheArray::none) return false;
+    level_.array.place(at, line, LineState::modified, spec_.cache.all_sectors());
+    level_.array.line(at).pinned = busy_.find(line) != nullptr;
+  }
+  level_.array.line(at).state = LineState::modified;
+  if (spec_.keep_values) values_[at] = value;
+  return true;
+}
+
+// A free place in the line's set. Where private caches hold the line to replace and the slice is inclusive,
+// they must give it up first: then there is no place yet.
+std::uint32_t Home::make_room(std::uint64_t line) {
+  const std::uint32_t at = level_.array.victim(line);
+  if (at == CacheArray::none || !is_present(level_.array.line(at).state)) return at;
+  const std::uint64_t victim = level_.array.tag(at);
+  const Holders* holders = directory_.find(victim);
+  if (spec_.inclusive && holders != nullptr && (holders->owner >= 0 || holders->sharers != 0)) {
+    recall(victim);
+    return CacheArray::none;
+  }
+  drop(at);
+  return at;
+}
+
+void Home::recall(std::uint64_t line) {
+  const Holders holders = *directory_.find(line);
+  ++statistics_.recalls;
+  Transaction& transaction = transactions_[open_transaction(Request{}, line)];
+  transaction.recall = true;
+  const std::uint64_t asked =
+      holders.owner >= 0 ? bit(static_cast<std::uint32_t>(holders.owner)) : holders.sharers;
+  ask_holders(transaction, asked, Op::invalidate, now() + level_.tag_time);
+}
+
+void Home::drop(std::uint32_t at) {
+  CacheArray::Line& held = level_.array.line(at);
+  ++level_.statistics.evictions;
+  if (held.state == LineState::modified) {
+    ++level_.statistics.writebacks;
+    level_.statistics.bytes_out += spec_.cache.line;
+    memory_.write(level_.array.tag(at), spec_.cache.all_sectors(), spec_.keep_values ? values_[at] : 0,
+                  level_.tag_time);
+  }
+  held.state = LineState::invalid;
+}
+
+void Home::finish(std::uint32_t index) {
+  Transaction& transaction = transactions_[index];
+  const std::uint64_t line = transaction.line;
+  busy_.erase(line);
+  pin(line, false);
+  std::deque<Request> queue;
+  queue.swap(transaction.queue);
+  free_.push_back(index);
+  // The next request for the line begins; a put ends at once, so that more may follow.
+  while (!queue.empty() && busy_.find(line) == nullptr) {
+    const Request next = queue.front();
+    queue.pop_front();
+    begin(next);
+  }
+  if (!queue.empty()) {
+    auto& waiting = transactions_[*busy_.find(line)].queue;
+    waiting.insert(waiting.end(), queue.begin(), queue.end());
+  }
+  // A place may have become free.
+  std::vector<std::uint32_t> retry;
+  retry.swap(without_room_);
+  for (const std::uint32_t waiting : retry)
+    supply(waiting, level_.begin(transactions_[waiting].line, now()) + level_.tag_time);
+}
+
+// A line with a transaction is not replaced.
+void Home::pin(std::uint64_t line, bool pinned) {
+  const std::uint32_t at = level_.array.find(line);
+  if (at != CacheArray::none) level_.array.line(at).pinned = pinned;
+}
+
+void Home::send(std::uint32_t requester, Message message, Time when) {
+  message.destination = static_cast<std::uint16_t>(requester);
+  requesters_.send(message, when - now(), requesters_.width() == 1 ? 0 : requester);
+}
+
+std::vector<Wait> Home::waits() const {
+  std::vector<Wait> waits;
+  busy_.for_each([&](std::uint64_t line, std::uint32_t index) {
+    static constexpr const char* phases[] = {"acknowledgements", "a place in its set", "memory",
+                                             "the requester's confirmation"};
+    const Transaction& transaction = transactions_[index];
+    waits.push_back(
+        {"line " + std::to_string(line) + " waits for " + phases[static_cast<int>(transaction.phase)], ""});
+  });
+  return waits;
+}
+
+}  // namespace manyscale::memory

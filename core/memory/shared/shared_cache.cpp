@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/shared/shared_cache.hpp"
+
+#include "engine/registry.hpp"
+
+namespace manyscale::memory {
+
+namespace {
+const Registered<SharedCache> registered{
+    "memory.cache", "A slice of a shared cache without coherence, with atomic operations."};
+}
+
+SharedCache::SharedCache(const Spec& spec)
+    : spec_(spec),
+      period_(period_of(spec.clock)),
+      level_(spec.cache, period_, 0),
+      misses_(spec.cache.outstanding_misses, spec.cache.merged_misses),
+      memory_(*this, spec.memory_interleave) {
+  declare(level_.statistics);
+  if (spec.keep_values) values_.resize(level_.array.lines());
+  requesters_.on_receive<&SharedCache::receive>();
+  memory_.on_receive<&SharedCache::fill>();
+}
+
+void SharedCache::receive(const Message& message, std::uint32_t lane) {
+  const Request request{message, lane};
+  // Behind one that waits, all wait: requests are served in the order they came.
+  if (!stalled_.empty() || !serve(request)) stalled_.push_back(request);
+}
+
+// Serves a request as far as it can be now; false when it must be tried again.
+bool SharedCache::serve(const Request& request) {
+  const Message& message = request.message;
+  const bool is_read = message.op == Op::read;
+  if (!is_read && message.op != Op::write && message.op != Op::atomic) {
+    throw SimulationError(name() + " has no coherence: it takes read, write and atomic, not operation " +
+                          std::to_string(static_cast<int>(message.op)));
+  }
+  const std::uint64_t line = level_.array.line_address(message.address);
+  const std::uint8_t sectors =
+      message.op == Op::write || spec_.cache.sectored ? message.sectors : spec_.cache.all_sectors();
+  std::uint32_t at = level_.array.find_present(line);
+  const bool has_all = at != CacheArray::none && (level_.array.line(at).valid & sectors) == sectors;
+  const bool can_proceed =
+      has_all || message.op == Op::write || misses_.find(line) != nullptr || !misses_.full();
+  if (!can_proceed) {
+    ++level_.statistics.blocked;
+    return false;
+  }
+  const auto moved = sector_bytes * static_cast<std::uint32_t>(std::popcount(message.sectors));
+  Time bank_time = (moved + spec_.width - 1) / spec_.width * period_;
+  if (message.op == Op::atomic) bank_time += spec_.atomic_latency * period_;
+  if (message.op == Op::write) return serve_write(request, at, level_.begin(line, now(), bank_time));
+  if (!has_all) return miss(request, sectors, now());
+  ++(is_read ? level_.statistics.reads : level_.statistics.writes);
+  ++level_.statistics.hits;
+  level_.classifier.access(line);
+  hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time);
+  return true;
+}
+
+bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time begin) {
+  const Message& message = request.message;
+  const std::uint64_t line = level_.array.line_address(message.address);
+  const bool present = at != CacheArray::none;
+  const bool keeps = spec_.cache.write == "back" && (present || spec_.cache.allocate_on_write);
+  if (keeps && !present && misses_.find(line) == nullptr) {
+    at = make_room(line);
+    if (at == CacheArray::none) {
+      ++level_.statistics.blocked;
+      return false;
+    }
+    level_.array.place(at, line, LineState::exclusive, 0);
+  } else if (!present) {
+    at = level_.array.find(line);  // the place of a line under way
+  }
+  ++level_.statistics.writes;
+  const MissCause cause = level_.classifier.access(line);
+  if (present) {
+    ++level_.statistics.hits;
+  } else {
+    level_.statistics.count_miss(cause);
+  }
+  if (at != CacheArray::none && (keeps || present)) {
+    CacheArray::Line& held = level_.array.line(at);
+    held.valid |= message.sectors;
+    if (spec_.keep_values) values_[at] = message.value;
+    level_.array.touch(at);
+    if (keeps) {
+      held.dirty |= message.sectors;
+      if (held.state != LineState::pending) held.state = LineState::modified;
+    }
+  }
+  if (!keeps) {
+    level_.statistics.bytes_out += sector_bytes * std::popcount(message.sectors);
+    memory_.write(line, message.sectors, message.value, begin - now() + level_.tag_time);
+  }
+  if (message.has(Flag::wants_ack)) answer(request, Op::write_ack, 0, begin + level_.tag_time);
+  return true;
+}
+
+bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin) {
+  const std::uint64_t line = level_.array.line_address(request.message.address);
+  auto* entry = misses_.find(line);
+  std::uint32_t at = level_.array.find(line);
+  if (entry == nullptr) {
+    if (at == CacheArray::none || !is_present(level_.array.line(at).state)) {
+      at = make_room(line);
+      if (at == CacheArray::none) {
+        ++level_.statistics.blocked;
+        return false;
+      }
+      level_.array.place(at, line, LineState::pending, 0);
+    }
+    level_.array.line(at).pinned = true;
+    entry = &misses_.open(line, begin);
+  } else if (!misses_.can_wait(*entry)) {
+    ++level_.statistics.blocked;
+    return false;
+  } else {
+    ++level_.statistics.merged;
+  }
+  ++(request.message.op == Op::read ? level_.statistics.reads : level_.statistics.writes);
+  level_.statistics.count_miss(level_.classifier.access(line));
+  misses_.wait(*entry, request);
+  level_.statistics.outstanding.set(static_cast<double>(misses_.size()));
+  const auto missing = static_cast<std::uint8_t>(sectors & ~entry->asked & ~level_.array.line(at).valid);
+  if (missing != 0) {
+    entry->asked |= missing;
+    memory_.read(line, missing, level_.begin(line, begin) - now() + level_.tag_time);
+  }
+  return true;
+}
+
+void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
+  level_.array.touch(at);
+  std::uint64_t value = 0;
+  if (spec_.keep_values) value = values_[at];
+  if (request.message.op == Op::read) {
+    answer(request, Op::data, value, ready);
+    return;
+  }
+  CacheArray::Line& held = level_.array.line(at);
+  held.state = LineState::modified;
+  held.dirty |= request.message.sectors;
+  if (spec_.keep_values) values_[at] += request.message.value;
+  answer(request, Op::atomic_result, value, ready + spec_.atomic_latency * period_);
+}
+
+// A place for the line, after sending down what was there; `none` when all are kept for lines under way.
+std::uint32_t SharedCache::make_room(std::uint64_t line) {
+  const std::uint32_t at = level_.array.victim(line);
+  if (at == CacheArray::none) return at;
+  CacheArray::Line& victim = level_.array.line(at);
+  if (is_present(victim.state)) {
+    ++level_.statistics.evictions;
+    if (victim.state == LineState::modified) {
+      ++level_.statistics.writebacks;
+      level_.statistics.bytes_out += sector_bytes * std::popcount(victim.dirty);
+      memory_.write(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time);
+    }
+    victim.state = LineState::invalid;
+  }
+  return at;
+}
+
+void SharedCache::fill(const Message& message, std::uint32_t) {
+  if (message.op != Op::data) return;  // writes down are not waited for
+  const std::uint64_t line = message.address;
+  const std::uint32_t at = level_.array.find(line);
+  auto* entry = misses_.find(line);
+  if (entry == nullptr || at == CacheArray::none)
+    throw SimulationError(name() + " got data it did not ask for");
+  CacheArray::Line& held = level_.array.line(at);
+  level_.statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+  // What was written here meanwhile is newer.
+  if (spec_.keep_values && held.dirty == 0) values_[at] = message.value;
+  held.valid |= message.sectors;
+  entry->arrived |= message.sectors;
+  if (held.state == LineState::pending)
+    held.state = held.dirty != 0 ? LineState::modified : LineState::exclusive;
+  while (entry->waiters > 0) {
+    const std::uint8_t sectors =
+        spec_.cache.sectored ? misses_.front(*entry).message.sectors : spec_.cache.all_sectors();
+    if ((held.valid & sectors) != sectors) break;
+    level_.statistics.miss_latency.record(now() - entry->since);
+    hit(misses_.pop(*entry), at, now());
+  }
+  if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
+    misses_.close(line);
+    held.pinned = false;
+    level_.statistics.outstanding.set(static_cast<double>(misses_.size()));
+  }
+  while (!stalled_.empty() && serve(stalled_.front())) stalled_.pop_front();
+}
+
+void SharedCache::answer(const Request& request, Op op, std::uint64_t value, Time when) {
+  Message message = request.message;
+  message.op = op;
+  message.flags = 0;
+  message.value = value;
+  message.destination = request.message.source;
+  requesters_.send(message, when - now(), request.lane);
+}
+
+std::vector<Wait> SharedCache::waits() const {
+  if (misses_.size() == 0 && stalled_.empty()) return {};
+  return {{std::to_string(misses_.size()) + " lines from memory, " + std::to_string(stalled_.size()) +
+               " requests stalled",
+           ""}};
+}
+
+}  // namespace manyscale::memory

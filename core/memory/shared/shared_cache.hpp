@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slice of a shared cache without coherence, such as one of a GPU's L2 slices: serves reads and writes of
+// many requesters, performs their atomic operations, and fetches from memory what it does not hold. A write
+// takes whole sectors, so it never fetches. Leaves out: the order in which waiting requests of different sets
+// could overtake each other (first come, first served).
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "memory/cache/level.hpp"
+#include "memory/cache/miss_table.hpp"
+#include "memory/protocol.hpp"
+#include "memory/shared/memory_side.hpp"
+
+namespace manyscale::memory {
+
+struct SharedCacheSpec {
+  std::int64_t clock = 1'000'000'000;
+  CacheSpec cache{.size = 192 * 1024,
+                  .line = 128,
+                  .ways = 16,
+                  .sectored = true,
+                  .tag_latency = 10,
+                  .data_latency = 20,
+                  .outstanding_misses = 64,
+                  .merged_misses = 32};
+  std::int64_t width = 32;
+  std::int64_t atomic_latency = 4;
+  std::int64_t memory_interleave = 256;
+  bool keep_values = false;
+};
+
+class SharedCache final : public Component {
+ public:
+  using Spec = SharedCacheSpec;
+
+  explicit SharedCache(const Spec& spec);
+  std::vector<Wait> waits() const override;
+
+ private:
+  struct Request {
+    Message message;
+    std::uint32_t lane = 0;
+  };
+
+  void receive(const Message& message, std::uint32_t lane);
+  void fill(const Message& message, std::uint32_t lane);
+  bool serve(const Request& request);
+  bool serve_write(const Request& request, std::uint32_t at, Time begin);
+  bool miss(const Request& request, std::uint8_t sectors, Time begin);
+  void hit(const Request& request, std::uint32_t at, Time ready);
+  std::uint32_t make_room(std::uint64_t line);
+  void answer(const Request& request, Op op, std::uint64_t value, Time when);
+
+  const Spec spec_;
+  const Time period_;
+  Level level_;
+  MissTable<Request> misses_;
+  std::deque<Request> stalled_;  // came when there was no place to miss in
+  std::vector<std::uint64_t> values_;
+  ResponderPort requesters_{*this, "requesters", "who asks: cores, SMs or an interconnect", Links::many};
+  MemorySide memory_;
+};
+
+}  // namespace manyscale::memory
+
+namespace manyscale {
+
+template <>
+struct describe<memory::SharedCacheSpec> {
+  using S = memory::SharedCacheSpec;
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the slice", 1, 1e12},
+      Section<S, memory::CacheSpec>{"cache", &S::cache, "its lines"},
+      Field<S, std::int64_t>{"width", &S::width, Unit::bytes, "data a bank moves per cycle", 1, 4096},
+      Field<S, std::int64_t>{"atomic_latency", &S::atomic_latency, Unit::cycles,
+                             "cycles an atomic operation keeps its bank busy", 0, 1e6},
+      Field<S, std::int64_t>{"memory_interleave", &S::memory_interleave, Unit::bytes,
+                             "consecutive bytes that go to one of several memories", 32, 1e9},
+      Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};
+};
+
+}  // namespace manyscale

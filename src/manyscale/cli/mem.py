@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on memory systems: run a pattern or a trace, and measure latency against load."""
+
+from __future__ import annotations
+
+import csv as csv_files
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.listing import print_table
+from manyscale.cli.options import Changes, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.run import _directory
+from manyscale.errors import DeadlockError, InputError
+
+if TYPE_CHECKING:
+    from manyscale.machine import ResolvedMachine
+    from manyscale.machine.memory import MemoryWorkload
+    from manyscale.system import Result, System
+    from manyscale.workloads import MemoryTrace
+
+commands = typer.Typer(name="mem", help="Simulate a machine's memory: caches, interconnect, DRAM.")
+
+_PATTERNS = "stream, triad, stride, random, chase, gups"
+_CURVE_INTERVALS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)  # cycles between two issues of a core
+_FEMTOSECONDS = 10**15
+
+Accesses = Annotated[
+    int, typer.Option("--accesses", min=0, metavar="N", help="Accesses that each core makes.")
+]
+Footprint = Annotated[
+    str, typer.Option("--footprint", metavar="SIZE", help="Memory that each core touches, such as 16MiB.")
+]
+Cores = Annotated[
+    int | None, typer.Option("--cores", metavar="N", help="Cores, as --set memory.cores=N would say.")
+]
+
+
+@commands.command()
+def run(
+    machine: Machine,
+    pattern: Annotated[
+        str | None,
+        typer.Argument(metavar="PATTERN", help=f"What each core does: {_PATTERNS}, or trace FILE."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="The trace of the first core, if PATTERN is trace."),
+    ] = None,
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option("--trace", metavar="FILE", help="A trace to run; repeated, one for each core."),
+    ] = None,
+    changes: Changes = None,
+    accesses: Accesses = 100_000,
+    footprint: Footprint = "16MiB",
+    stride: Annotated[
+        str, typer.Option("--stride", metavar="SIZE", help="Distance of two accesses of the pattern stride.")
+    ] = "64B",
+    writes: Annotated[
+        float, typer.Option("--writes", metavar="SHARE", help="Share of stores (stream, stride, random).")
+    ] = 0.0,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="All cores use the same memory, and not a region each.")
+    ] = False,
+    cores: Cores = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            "--window", metavar="N", help="Accesses a core has under way at most (memory.core.window)."
+        ),
+    ] = None,
+    threads: Threads = 1,
+    seed: Seed = None,
+    out: Out = None,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Also write what happened when, to look at in ui.perfetto.dev.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a pattern or a trace on a machine's memory and leave a run directory."""
+    from manyscale.cli.progress import SimulationProgress
+    from manyscale.machine import to_toml
+    from manyscale.machine.memory import build_memory, complete
+
+    files = [*([] if file is None else [file]), *(traces or [])]
+    pattern = _chosen(pattern, files)
+    resolved = _machine(machine, changes, {"memory.cores": cores, "memory.core.window": window})
+    loaded = _read_traces(files, resolved)
+    workload = _workload(
+        pattern=pattern, accesses=accesses, footprint=footprint, stride=stride, writes=writes, shared=shared
+    )
+    system = build_memory(
+        resolved.machine, workload, traces=[trace.records for trace in loaded], seed=seed or 0
+    )
+    text = to_toml(*complete(resolved.machine, resolved.sources, system))
+    with (
+        _directory(out, f"mem-{pattern}", quiet) as directory,
+        SimulationProgress(f"{pattern} on {resolved.machine.name}", None, quiet) as progress,
+    ):
+        result = _run(
+            system, directory, text, _workload_facts(workload, loaded), threads, timeline, progress.update
+        )
+    summary = _summary(system, result) | {"directory": str(directory)}
+    if json:
+        emit_json(summary)
+    elif not quiet:
+        _print(summary)
+
+
+@commands.command()
+def curve(
+    machine: Machine,
+    pattern: Annotated[
+        str, typer.Option("--pattern", metavar="PATTERN", help=f"What each core does: {_PATTERNS}.")
+    ] = "random",
+    changes: Changes = None,
+    accesses: Accesses = 5_000,
+    footprint: Footprint = "64MiB",
+    writes: Annotated[float, typer.Option("--writes", metavar="SHARE", help="Share of stores.")] = 0.0,
+    cores: Cores = None,
+    threads: Threads = 1,
+    seed: Seed = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the points to this CSV file.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure latency against bandwidth: the cores issue more and more often, a run for each point."""
+    from manyscale.machine.memory import build_memory
+    from manyscale.units import BANDWIDTH, TIME, humanize
+
+    workload = _workload(pattern=pattern, accesses=accesses, footprint=footprint, writes=writes)
+    points = []
+    for interval in _CURVE_INTERVALS:
+        wanted = {"memory.cores": cores, "memory.core.interval": interval}
+        system = build_memory(_machine(machine, changes, wanted).machine, workload, seed=seed or 0)
+        summary = _summary(system, system.run(threads=threads))
+        seconds = summary["simulated_seconds"]
+        moved = sum(channel["bytes"] for channel in summary["channels"])
+        points.append(
+            {
+                "interval_cycles": interval,
+                "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
+                "latency_seconds": summary["latency_seconds"],
+            }
+        )
+    if csv is not None:
+        _write_csv(csv, points)
+        say(f"Wrote {len(points)} points to {csv}", quiet=quiet or json)
+    if json:
+        emit_json({"machine": machine, "pattern": pattern, "points": points})
+    elif not quiet:
+        print_table(
+            f"{pattern} on {machine}: memory bandwidth and mean latency of an access",
+            ("cycles between issues", "bandwidth", "latency"),
+            [
+                (
+                    str(point["interval_cycles"]),
+                    humanize(round(point["bandwidth_bytes_per_second"]), BANDWIDTH),
+                    humanize(round((point["latency_seconds"] or 0) * _FEMTOSECONDS), TIME),
+                )
+                for point in points
+            ],
+        )
+
+
+def _chosen(pattern: str | None, files: Sequence[Path]) -> str:
+    if pattern is None and not files:
+        raise InputError(f"say what to run: a pattern ({_PATTERNS}) or trace FILE")
+    if pattern not in (None, "trace") and files:
+        raise InputError(f"give a pattern or a trace, not both: {pattern} and {files[0]}")
+    if pattern == "trace" and not files:
+        raise InputError("the pattern trace needs a file: manyscale mem run trace FILE")
+    return pattern or "trace"
+
+
+def _machine(name: str, changes: Sequence[str] | None, wanted: dict[str, int | None]) -> ResolvedMachine:
+    from manyscale.machine import load_machine
+
+    options = [f"{path}={value}" for path, value in wanted.items() if value is not None]
+    return load_machine(name, [*(changes or ()), *options])
+
+
+def _read_traces(files: Sequence[Path], resolved: ResolvedMachine) -> list[MemoryTrace]:
+    from manyscale.workloads import read_memory_trace
+
+    memory = resolved.machine.memory
+    first = None if memory is None else memory.l1
+    # Without a first level there is an error to come that says so.
+    return [read_memory_trace(path, getattr(first, "line", 64)) for path in files]
+
+
+def _workload(**parameters: Any) -> MemoryWorkload:
+    from manyscale.machine.memory import MemoryWorkload
+    from manyscale.spec import build
+
+    return build(MemoryWorkload, parameters, "command line")
+
+
+def _workload_facts(workload: MemoryWorkload, traces: Sequence[MemoryTrace]) -> dict[str, Any]:
+    """What the run directory keeps of the workload."""
+    from manyscale.spec import dump
+
+    facts = {"kind": "memory", **dump(workload)}
+    if traces:
+        facts["traces"] = [
+            {
+                "name": trace.name,
+                "accesses": trace.accesses,
+                "hash": hashlib.sha256(trace.records).hexdigest(),
+            }
+            for trace in traces
+        ]
+    return facts
+
+
+def _run(
+    system: System,
+    directory: Path,
+    machine: str,
+    workload: dict[str, Any],
+    threads: int,
+    timeline: bool,
+    progress: Callable[[int, int], None],
+) -> Result:
+    """Runs the system and leaves a run directory whose machine.toml is the machine, not the system."""
+    from manyscale.results import RunWriter
+    from manyscale.system import running
+
+    command = ["manyscale", *sys.argv[1:]]
+    with RunWriter(directory, command=command, workload=workload, seed=system.seed) as writer:
+        writer.write_machine(machine)
+        if timeline:
+            system.simulation.enable_timeline()
+        try:
+            result = system.run(threads=threads, progress=progress)
+        except (KeyboardInterrupt, DeadlockError):
+            writer.partial(running._columns(system))
+            raise
+        writer.write_stats(result.columns)
+        if timeline:
+            running._write_timeline(system, writer.directory / running.TIMELINE_FILE)
+        writer.finish(_headline(_summary(system, result), result))
+    return result
+
+
+def _headline(summary: dict[str, Any], result: Result) -> dict[str, dict[str, Any]]:
+    per_second = summary["accesses"] / result.wall_seconds if result.wall_seconds else None
+    return result.headline | {
+        "simulated_seconds": {"value": summary["simulated_seconds"], "unit": "s"},
+        "accesses": {"value": summary["accesses"], "unit": "access"},
+        "latency_seconds": {"value": summary["latency_seconds"], "unit": "s"},
+        "bandwidth_bytes_per_second": {"value": summary["bandwidth_bytes_per_second"], "unit": "B/s"},
+        "wall_accesses_per_second": {"value": per_second, "unit": "access/s"},
+    }
+
+
+class _Values:
+    """The scalar statistics of a run, over several components at a time."""
+
+    def __init__(self, result: Result) -> None:
+        columns = result.columns
+        rows = zip(columns["component"], columns["statistic"], columns["key"], columns["value"], strict=True)
+        self._values = {(component, name): value for component, name, key, value in rows if key is None}
+
+    def __contains__(self, statistic: tuple[str, str]) -> bool:
+        return statistic in self._values
+
+    def total(self, components: Sequence[str], name: str) -> int:
+        return sum(self._values[component, name] for component in components)
+
+    def most(self, components: Sequence[str], name: str) -> float:
+        return max((self._values[component, name] for component in components), default=0.0)
+
+    def seconds(self, components: Sequence[str], name: str, of: int | None = None) -> float | None:
+        """The mean of a histogram of times; with `of`, spread over so many, of which the rest took none."""
+        counts = [self._values[component, f"{name}.count"] for component in components]
+        sums = [
+            self._values[component, f"{name}.mean"] * count
+            for component, count in zip(components, counts, strict=True)
+        ]
+        number = sum(counts) if of is None else of
+        return sum(sums) / number / _FEMTOSECONDS if number else None
+
+
+def _summary(system: System, result: Result) -> dict[str, Any]:
+    """What came out, as --json shows it: totals, levels from the cores outwards, channels."""
+    values = _Values(result)
+    names = list(system.components)
+    cores, slices, channels = (
+        [name for name in names if name.startswith(kind)] for kind in ("core[", "slice[", "channel[")
+    )
+    # Hits need no event each, so the last access may be complete after the last event.
+    seconds = max(values.most(cores, "finished"), 0.0) / _FEMTOSECONDS
+    levels = [_level(values, "l1", cores, "l1.", seconds)]
+    if ("core[0]", "l2.hits") in values:
+        levels.append(_level(values, "l2", cores, "l2.", seconds))
+    if slices:
+        levels.append(_level(values, "shared", slices, "", seconds))
+    moved = values.total(cores, "bytes")
+    network = ["interconnect"] if "interconnect" in names else []
+    return {
+        "simulated_seconds": seconds,
+        "wall_seconds": result.wall_seconds,
+        "accesses": values.total(cores, "completed"),
+        "latency_seconds": values.seconds(cores, "latency"),
+        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
+        "levels": levels,
+        "interconnect": _network(values, network, seconds) if network else None,
+        "channels": [_channel(values, name, seconds) for name in channels],
+    }
+
+
+def _level(values: _Values, level: str, components: list[str], prefix: str, seconds: float) -> dict[str, Any]:
+    def total(name: str) -> int:
+        return values.total(components, prefix + name)
+
+    accesses = total("reads") + total("writes")
+    moved = total("bytes_in") + total("bytes_out")
+    return {
+        "level": level,
+        "components": len(components),
+        "accesses": accesses,
+        "hit_rate": total("hits") / accesses if accesses else None,
+        "misses": {
+            cause: total(f"misses_{cause}") for cause in ("cold", "capacity", "conflict", "coherence")
+        },
+        "merged": total("merged"),
+        "writebacks": total("writebacks"),
+        "miss_latency_seconds": values.seconds(components, f"{prefix}miss_latency"),
+        "outstanding_max": values.most(components, f"{prefix}outstanding.max"),
+        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
+        "queueing_seconds": values.seconds(components, f"{prefix}queueing", of=accesses),
+    }
+
+
+def _network(values: _Values, components: list[str], seconds: float) -> dict[str, Any]:
+    return {
+        "messages": values.total(components, "messages"),
+        "bandwidth_bytes_per_second": values.total(components, "bytes") / seconds if seconds else 0.0,
+        "latency_seconds": values.seconds(components, "latency"),
+        "queueing_seconds": values.seconds(components, "queueing"),
+    }
+
+
+def _channel(values: _Values, name: str, seconds: float) -> dict[str, Any]:
+    def total(statistic: str) -> int:
+        return values.total([name], statistic)
+
+    moved = total("read_bytes") + total("write_bytes")
+    return {
+        "channel": name,
+        "reads": total("reads"),
+        "writes": total("writes"),
+        "bytes": moved,
+        "row_hits": total("row_hits"),
+        "row_misses": total("row_misses"),
+        "row_conflicts": total("row_conflicts"),
+        "read_latency_seconds": values.seconds([name], "read_latency"),
+        "queueing_seconds": values.seconds([name], "queueing_delay"),
+        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    wall = summary["wall_seconds"]
+    rate = f" ({_count(summary['accesses'] / wall)} accesses/s)" if wall else ""
+    facts = {
+        "simulated": _time(summary["simulated_seconds"]),
+        "accesses": f"{summary['accesses']:,}",
+        "mean latency": _time(summary["latency_seconds"]),
+        "bandwidth": _rate(summary["bandwidth_bytes_per_second"]),
+        "took": f"{wall:.3g} s{rate}",
+        "directory": summary["directory"],
+    }
+    grid = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        grid.add_row(name, Text(fact, overflow="fold"))
+    tables().print(grid)
+    causes = ("cold", "capacity", "conflict", "coherence")
+    print_table(
+        "Caches",
+        (
+            "level",
+            "accesses",
+            "hit rate",
+            *causes,
+            "merged",
+            "miss latency",
+            "MSHRs used",
+            "to below",
+            "queueing",
+        ),
+        [
+            (
+                level["level"],
+                f"{level['accesses']:,}",
+                "-" if level["hit_rate"] is None else f"{level['hit_rate']:.2%}",
+                *(f"{level['misses'][cause]:,}" for cause in causes),
+                f"{level['merged']:,}",
+                _time(level["miss_latency_seconds"]),
+                f"{level['outstanding_max']:.0f}",
+                _rate(level["bandwidth_bytes_per_second"]),
+                _time(level["queueing_seconds"]),
+            )
+            for level in summary["levels"]
+        ],
+    )
+    network = summary["interconnect"]
+    if network is not None:
+        print_table(
+            "Interconnect",
+            ("messages", "bandwidth", "latency", "queueing"),
+            [
+                (
+                    f"{network['messages']:,}",
+                    _rate(network["bandwidth_bytes_per_second"]),
+                    _time(network["latency_seconds"]),
+                    _time(network["queueing_seconds"]),
+                )
+            ],
+        )
+    counts = ("reads", "writes", "row_hits", "row_misses", "row_conflicts")
+    print_table(
+        "Channels",
+        ("channel", *(name.replace("_", " ") for name in counts), "bandwidth", "read latency", "queueing"),
+        [
+            (
+                channel["channel"],
+                *(f"{channel[name]:,}" for name in counts),
+                _rate(channel["bandwidth_bytes_per_second"]),
+                _time(channel["read_latency_seconds"]),
+                _time(channel["queueing_seconds"]),
+            )
+            for channel in summary["channels"]
+        ],
+    )
+
+
+def _time(seconds: float | None) -> str:
+    from manyscale.units import TIME, humanize
+
+    return "-" if seconds is None else humanize(round(seconds * _FEMTOSECONDS), TIME)
+
+
+def _rate(bytes_per_second: float) -> str:
+    from manyscale.units import BANDWIDTH, humanize
+
+    return humanize(round(bytes_per_second), BANDWIDTH) if bytes_per_second else "-"
+
+
+def _count(value: float) -> str:
+    from manyscale.units import COUNT, humanize
+
+    return humanize(round(value), COUNT)
+
+
+def _write_csv(path: Path, points: Sequence[dict[str, Any]]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv_files.DictWriter(file, list(points[0]))
+            writer.writeheader()
+            writer.writerows(points)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
