@@ -18,9 +18,10 @@ $(VENV)/.dependencies: pyproject.toml
 
 # Editable: Python sources are live; the native part is rebuilt, incrementally, when a file of it changes.
 $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
+	touch $@.new  # before the build, so that a file changed during it is built next time
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --output-file src/manyscale/_core.pyi
-	touch $@
+	mv $@.new $@
 
 demo: install
 	$(BIN)/manyscale demo

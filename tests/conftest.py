@@ -13,5 +13,5 @@ settings.load_profile("manyscale")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the engine and of systems touch the core."""
     for item in items:
-        if item.path.parent.name in ("engine", "system"):
+        if item.path.parent.name in ("engine", "memory", "system"):
             item.add_marker(pytest.mark.core)

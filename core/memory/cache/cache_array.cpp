@@ -3,10 +3,11 @@
 
 namespace manyscale::memory {
 
-CacheArray::CacheArray(const CacheSpec& spec, std::uint64_t seed)
+CacheArray::CacheArray(const CacheSpec& spec, std::uint64_t seed, std::int64_t slices)
     : line_mask_(static_cast<std::uint64_t>(spec.line) - 1),
       line_shift_(std::countr_zero(static_cast<std::uint64_t>(spec.line))),
       sets_(static_cast<std::uint64_t>(spec.sets())),
+      slices_(static_cast<std::uint64_t>(slices)),
       ways_(static_cast<std::uint32_t>(spec.ways)),
       power_of_two_(std::has_single_bit(sets_)),
       hash_index_(spec.hash_index),

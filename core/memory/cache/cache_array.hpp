@@ -36,7 +36,9 @@ class CacheArray {
     bool pinned = false;      // must not be replaced: something about it is under way
   };
 
-  explicit CacheArray(const CacheSpec& spec, std::uint64_t seed = 0);
+  // Of `slices` such arrays this one gets a share of the lines, one of each run of so many: the set is chosen
+  // by what is left of the line's number.
+  explicit CacheArray(const CacheSpec& spec, std::uint64_t seed = 0, std::int64_t slices = 1);
 
   std::uint64_t line_address(std::uint64_t address) const { return address & ~line_mask_; }
   std::uint8_t sectors_of(std::uint64_t address, std::uint32_t size) const {
@@ -88,6 +90,7 @@ class CacheArray {
   std::uint32_t lines() const { return static_cast<std::uint32_t>(tags_.size()); }
   std::uint32_t set_of(std::uint64_t line) const {
     std::uint64_t index = line >> line_shift_;
+    if (slices_ != 1) index /= slices_;
     if (hash_index_) index ^= (index >> index_bits_) ^ (index >> (2 * index_bits_));
     return static_cast<std::uint32_t>(power_of_two_ ? index & (sets_ - 1) : index % sets_);
   }
@@ -107,6 +110,7 @@ class CacheArray {
   std::uint64_t line_mask_;
   int line_shift_;
   std::uint64_t sets_;
+  std::uint64_t slices_;
   std::uint32_t ways_;
   bool power_of_two_;
   bool hash_index_;

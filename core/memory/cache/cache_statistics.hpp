@@ -12,6 +12,7 @@ struct CacheStatistics {
   Counter merged, blocked;
   Counter evictions, writebacks, invalidations;
   Counter bytes_in, bytes_out;
+  Counter line_time;
   Gauge outstanding;
   Histogram miss_latency, queueing;
 
@@ -62,6 +63,9 @@ struct describe<memory::CacheStatistics> {
       Statistic<S, Counter>{"bytes_in", &S::bytes_in, "B", "data that came from below"},
       Statistic<S, Counter>{"bytes_out", &S::bytes_out, "B", "data sent down"},
       Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "lines under way"},
+      Statistic<S, Counter>{
+          "line_time", &S::line_time, "fs",
+          "time that lines were under way, summed over them; over the run's time, the mean occupancy"},
       Statistic<S, Histogram>{"miss_latency", &S::miss_latency, "fs", "time from a miss to its data"},
       Statistic<S, Histogram>{"queueing", &S::queueing, "fs", "time an access waited for a port or bank"}};
 };

@@ -13,9 +13,9 @@ namespace manyscale::memory {
 
 class Level {
  public:
-  Level(const CacheSpec& spec, Time period, std::uint64_t seed)
+  Level(const CacheSpec& spec, Time period, std::uint64_t seed, std::int64_t slices = 1)
       : spec(spec),
-        array(spec, seed),
+        array(spec, seed, slices),
         classifier(array.lines(), spec.line, spec.classify_misses),
         tag_time(spec.tag_latency * period),
         data_time(spec.data_latency * period),

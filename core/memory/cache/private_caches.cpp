@@ -86,6 +86,8 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
         Level& missed = *levels_[above];
         ++(is_load ? missed.statistics.reads : missed.statistics.writes);
         missed.statistics.count_miss(missed.classifier.access(line));
+        missed.statistics.miss_latency.record(time + level.tag_time + level.data_time - begin);
+        missed.statistics.bytes_in += level.spec.line;
       }
       ++(is_load ? level.statistics.reads : level.statistics.writes);
       ++level.statistics.hits;
@@ -174,7 +176,7 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   entry.asked = sectors;
   entry.for_write = access.kind != AccessKind::load;
   misses_.wait(entry, access);
-  level.statistics.outstanding.set(static_cast<double>(misses_.size()));
+  for (auto& each : levels_) each->statistics.outstanding.set(static_cast<double>(misses_.size()));
   ask(line, sectors, entry.for_write, held, when);
   train(access, false, when);
   return {AccessResult::Status::waiting, 0, 0};
@@ -216,12 +218,15 @@ void PrivateCaches::prefetch(std::uint64_t line, Time when) {
 bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin) {
   auto& entry = *misses_.find(line);
   if (!misses_.can_wait(entry)) return false;
-  ++outermost().statistics.merged;
   if (entry.prefetch) {
     entry.prefetch = false;
     prefetcher_.on_use(true);
   }
-  count_miss(access, line);
+  for (auto& level : levels_) {
+    ++(access.kind == AccessKind::load ? level->statistics.reads : level->statistics.writes);
+    ++level->statistics.merged;
+    level->classifier.access(line);
+  }
   const auto more = static_cast<std::uint8_t>(
       sectors & ~(entry.asked | outermost().array.line(outermost().array.find(line)).valid));
   misses_.wait(entry, access);
@@ -369,7 +374,7 @@ void PrivateCaches::data_arrived(const Message& message, Time now) {
   CacheArray::Line& held = level.array.line(at);
   if (message.op == Op::data) {
     if (spec_.keep_values && !is_present(held.state)) values_[at] = message.value;
-    level.statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+    for (auto& each : levels_) each->statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
     held.valid |= message.sectors;
     entry->arrived |= message.sectors;
   } else {
@@ -401,13 +406,14 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
     }
     const Access access = misses_.pop(*entry);
     if (access.kind != AccessKind::load) make_modified(line);
-    level.statistics.miss_latency.record(now - entry->since);
+    for (auto& each : levels_) each->statistics.miss_latency.record(now - entry->since);
     const std::uint64_t value = spec_.keep_values ? perform(access, at) : 0;
     copy_inwards(line, levels_.size() - 1, level.array.line(at).valid, level.array.line(at).state);
     owner_.access_done(access.token, now, value);
     entry = misses_.find(line);  // the owner may have begun other misses
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
+    for (auto& each : levels_) each->statistics.line_time += now - entry->since;
     misses_.close(line);
     level.array.line(at).pinned = false;
     level.statistics.outstanding.set(static_cast<double>(misses_.size()));

@@ -15,7 +15,9 @@ std::uint64_t bit(std::uint32_t requester) {
 }  // namespace
 
 Home::Home(const Spec& spec)
-    : spec_(spec), level_(spec.cache, period_of(spec.clock), 0), memory_(*this, spec.memory_interleave) {
+    : spec_(spec),
+      level_(spec.cache, period_of(spec.clock), 0, spec.slices),
+      memory_(*this, spec.memory_interleave) {
   if (spec.cache.sectored) throw std::invalid_argument("cache.sectored: coherent lines are whole");
   declare(level_.statistics);
   declare(statistics_);
@@ -77,6 +79,7 @@ std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line)
   transaction.since = now();
   busy_[line] = index;
   pin(line, true);
+  level_.statistics.outstanding.set(static_cast<double>(busy_.size()));
   return index;
 }
 
@@ -290,6 +293,8 @@ void Home::finish(std::uint32_t index) {
   const std::uint64_t line = transaction.line;
   busy_.erase(line);
   pin(line, false);
+  level_.statistics.line_time += now() - transaction.since;
+  level_.statistics.outstanding.set(static_cast<double>(busy_.size()));
   std::deque<Request> queue;
   queue.swap(transaction.queue);
   free_.push_back(index);

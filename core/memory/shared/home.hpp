@@ -20,6 +20,7 @@ struct HomeSpec {
   std::int64_t clock = 2'000'000'000;
   CacheSpec cache{.size = 2 * 1024 * 1024, .line = 64, .ways = 16, .tag_latency = 8, .data_latency = 22};
   bool inclusive = true;
+  std::int64_t slices = 1;
   std::int64_t memory_interleave = 256;
   bool keep_values = false;
 };
@@ -103,6 +104,8 @@ struct describe<memory::HomeSpec> {
       Section<S, memory::CacheSpec>{"cache", &S::cache, "its lines"},
       Field<S, bool>{"inclusive", &S::inclusive, Unit::none,
                      "whether private caches hold only lines that this slice holds too"},
+      Field<S, std::int64_t>{"slices", &S::slices, Unit::count,
+                             "slices that share the lines; this one sees one line of so many", 1, 65536},
       Field<S, std::int64_t>{"memory_interleave", &S::memory_interleave, Unit::bytes,
                              "consecutive bytes that go to one of several memories", 32, 1e9},
       Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};

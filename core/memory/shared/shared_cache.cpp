@@ -13,7 +13,7 @@ const Registered<SharedCache> registered{
 SharedCache::SharedCache(const Spec& spec)
     : spec_(spec),
       period_(period_of(spec.clock)),
-      level_(spec.cache, period_, 0),
+      level_(spec.cache, period_, 0, spec.slices),
       misses_(spec.cache.outstanding_misses, spec.cache.merged_misses),
       memory_(*this, spec.memory_interleave) {
   declare(level_.statistics);
@@ -117,11 +117,14 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
   } else if (!misses_.can_wait(*entry)) {
     ++level_.statistics.blocked;
     return false;
-  } else {
-    ++level_.statistics.merged;
   }
   ++(request.message.op == Op::read ? level_.statistics.reads : level_.statistics.writes);
-  level_.statistics.count_miss(level_.classifier.access(line));
+  const MissCause cause = level_.classifier.access(line);
+  if (entry->waiters > 0) {
+    ++level_.statistics.merged;
+  } else {
+    level_.statistics.count_miss(cause);
+  }
   misses_.wait(*entry, request);
   level_.statistics.outstanding.set(static_cast<double>(misses_.size()));
   const auto missing = static_cast<std::uint8_t>(sectors & ~entry->asked & ~level_.array.line(at).valid);
@@ -187,6 +190,7 @@ void SharedCache::fill(const Message& message, std::uint32_t) {
     hit(misses_.pop(*entry), at, now());
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
+    level_.statistics.line_time += now() - entry->since;
     misses_.close(line);
     held.pinned = false;
     level_.statistics.outstanding.set(static_cast<double>(misses_.size()));

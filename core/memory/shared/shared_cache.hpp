@@ -26,6 +26,7 @@ struct SharedCacheSpec {
                   .merged_misses = 32};
   std::int64_t width = 32;
   std::int64_t atomic_latency = 4;
+  std::int64_t slices = 1;
   std::int64_t memory_interleave = 256;
   bool keep_values = false;
 };
@@ -75,6 +76,8 @@ struct describe<memory::SharedCacheSpec> {
       Field<S, std::int64_t>{"width", &S::width, Unit::bytes, "data a bank moves per cycle", 1, 4096},
       Field<S, std::int64_t>{"atomic_latency", &S::atomic_latency, Unit::cycles,
                              "cycles an atomic operation keeps its bank busy", 0, 1e6},
+      Field<S, std::int64_t>{"slices", &S::slices, Unit::count,
+                             "slices that share the lines; this one sees one line of so many", 1, 65536},
       Field<S, std::int64_t>{"memory_interleave", &S::memory_interleave, Unit::bytes,
                              "consecutive bytes that go to one of several memories", 32, 1e9},
       Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};

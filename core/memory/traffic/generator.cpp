@@ -50,6 +50,12 @@ Generator::Generator(const Spec& spec)
       caches_(std::make_unique<PrivateCaches>(*this, caches_spec(spec), period_, 1)),
       total_(spec.accesses) {
   if (spec.size > spec.footprint) throw std::invalid_argument("footprint: smaller than one access");
+  if (pattern_ == Pattern::triad && spec.footprint / spec.size < 3) {
+    throw std::invalid_argument("footprint: a triad needs three arrays of at least one element");
+  }
+  if (pattern_ == Pattern::chase && spec.footprint < spec.l1.line) {
+    throw std::invalid_argument("footprint: a chase goes from line to line and needs at least one");
+  }
   declare(statistics_);
   declare(caches_->levels()[0]->statistics, "l1.");
   if (caches_->levels().size() > 1) declare(caches_->levels()[1]->statistics, "l2.");
@@ -96,7 +102,11 @@ void Generator::pump() {
   for (int count = 0; count < most_at_a_stretch; ++count) {
     if (blocked_ || walking_ || free_slots_.empty()) return;
     if (!has_current_) {
-      if (next_number_ == total_) return;
+      if (next_number_ == total_) {
+        // The run lasts until the last data is there.
+        if (last_ready_ > now()) schedule(last_ready_);
+        return;
+      }
       current_ = next_access();
       has_current_ = true;
       translated_ = translator_ == nullptr;

@@ -101,6 +101,7 @@ class Generator final : public Component, public PrivateCaches::Owner {
   bool has_current_ = false;
   bool blocked_ = false;
   Time next_issue_ = 0;
+  Time last_ready_ = 0;
   Time wake_at_ = never;
   std::int64_t in_flight_ = 0;
   struct Slot {

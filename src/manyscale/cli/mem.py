@@ -28,6 +28,7 @@ commands = typer.Typer(name="mem", help="Simulate a machine's memory: caches, in
 
 _PATTERNS = "stream, triad, stride, random, chase, gups"
 _CURVE_INTERVALS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)  # cycles between two issues of a core
+_CURVE_COLUMNS = ("interval_cycles", "bandwidth_bytes_per_second", "latency_seconds")
 _FEMTOSECONDS = 10**15
 
 Accesses = Annotated[
@@ -138,20 +139,17 @@ def curve(
     from manyscale.units import BANDWIDTH, TIME, humanize
 
     workload = _workload(pattern=pattern, accesses=accesses, footprint=footprint, writes=writes)
-    points = []
+    points: list[dict[str, Any]] = []
+    if csv is not None:
+        _write_csv(csv, points)  # before the work, so that a wrong name costs none
     for interval in _CURVE_INTERVALS:
         wanted = {"memory.cores": cores, "memory.core.interval": interval}
         system = build_memory(_machine(machine, changes, wanted).machine, workload, seed=seed or 0)
         summary = _summary(system, system.run(threads=threads))
         seconds = summary["simulated_seconds"]
         moved = sum(channel["bytes"] for channel in summary["channels"])
-        points.append(
-            {
-                "interval_cycles": interval,
-                "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
-                "latency_seconds": summary["latency_seconds"],
-            }
-        )
+        point = (interval, moved / seconds if seconds else 0.0, summary["latency_seconds"])
+        points.append(dict(zip(_CURVE_COLUMNS, point, strict=True)))
     if csv is not None:
         _write_csv(csv, points)
         say(f"Wrote {len(points)} points to {csv}", quiet=quiet or json)
@@ -469,7 +467,7 @@ def _count(value: float) -> str:
 def _write_csv(path: Path, points: Sequence[dict[str, Any]]) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv_files.DictWriter(file, list(points[0]))
+            writer = csv_files.DictWriter(file, _CURVE_COLUMNS)
             writer.writeheader()
             writer.writerows(points)
     except OSError as error:

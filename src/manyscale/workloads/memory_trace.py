@@ -75,7 +75,7 @@ def read_memory_trace(path: str | os.PathLike[str], line_size: int = 64) -> Memo
     except (EOFError, zlib.error) as error:
         raise InputError(f"{name} is cut off or damaged: it cannot be decompressed ({error})") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
     if sys.byteorder == "big":
         records.byteswap()
     return MemoryTrace(name, records.tobytes())
