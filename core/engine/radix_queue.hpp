@@ -17,7 +17,11 @@ class RadixQueue final : public EventQueue {
  public:
   void push(const Event& event) override {
     if (event.time < limit_) {
-      late_.push(event);
+      if (run_.size() - next_ < insert_at_most) {
+        insert(event);
+      } else {
+        late_.push(event);
+      }
     } else {
       place(event);
       ++waiting_;
@@ -30,8 +34,9 @@ class RadixQueue final : public EventQueue {
       const Event& event = run_[next_];
       if (late_.size() == 0 || earlier(event, late_.front())) {
         if (event.time >= end) return nullptr;
-        ++next_;
-        return &event;
+        current_ = event;
+        if (++next_ == compact_at) compact();
+        return &current_;
       }
     }
     return late_.pop_before(end);
@@ -67,6 +72,9 @@ class RadixQueue final : public EventQueue {
   static constexpr int levels = (63 + digit_bits - 1) / digit_bits;
   static constexpr std::size_t chunk_events = 16;
   static constexpr std::size_t sort_at_most = 64;  // a bucket this small is sorted at once, not split further
+  static constexpr std::size_t insert_at_most =
+      96;  // into a run this short a late event is put where it belongs
+  static constexpr std::size_t compact_at = 1024;
 
   struct Chunk {
     std::array<Event, chunk_events> events;
@@ -77,6 +85,19 @@ class RadixQueue final : public EventQueue {
     Chunk* head = nullptr;
     std::size_t size = 0;
   };
+
+  // Puts a late event into the run. Most are later than what is there, so the place is looked for from the
+  // back.
+  void insert(const Event& event) {
+    auto first = run_.begin() + static_cast<std::ptrdiff_t>(next_);
+    run_.insert(std::upper_bound(first, run_.end(), event, earlier), event);
+  }
+
+  // Forgets what has been taken, so that a run that never ends does not grow.
+  void compact() {
+    run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(next_));
+    next_ = 0;
+  }
 
   // Puts an event that is not before the limit into its bucket.
   void place(const Event& event) {
@@ -163,7 +184,8 @@ class RadixQueue final : public EventQueue {
   Time limit_ = 0;  // the run and the late ones hold all events before this time
   std::vector<Event> run_;
   std::size_t next_ = 0;
-  HeapQueue late_;  // pushed after their bucket was sorted
+  HeapQueue late_;  // pushed after their bucket was sorted, when the run was long
+  Event current_{};
   std::size_t waiting_ = 0;
   std::array<std::array<Bucket, fan_out>, levels> buckets_{};
   std::array<std::uint64_t, levels> occupied_{};

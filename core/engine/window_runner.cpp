@@ -21,6 +21,10 @@ WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
 }
 
 void WindowRunner::run() {
+  if (partitions_.size() == 1) {
+    run_alone(*partitions_[0]);
+    return;
+  }
   // Turn 1 holds what the partitions know before the first window.
   for (const auto& partition : partitions_) {
     reports_[1][partition->index] = {partition->queue->next_time(), partition->stop_requested};
@@ -30,6 +34,40 @@ void WindowRunner::run() {
     others.emplace_back([this, index] { run_partition(index); });
   }
   run_partition(0);
+}
+
+// One partition: the same windows, noticed in passing, since there is nobody to meet at their ends.
+void WindowRunner::run_alone(Partition& partition) {
+  const Time end = add_saturating(options_.until, 1);
+  Time window_end = 0;
+  std::uint64_t events = partition.events;
+  const Event* event = nullptr;
+  try {
+    while ((event = partition.queue->pop_before(end)) != nullptr) {
+      if (event->time >= window_end) {
+        if (partition.stop_requested) {
+          const Event next = *event;
+          partition.queue->push(next);
+          break;
+        }
+        ++windows_;
+        window_end = add_saturating(event->time, lookahead_);
+      }
+      partition.now = event->time;
+      const Endpoint& endpoint = endpoints_[event->target];
+      ++events;
+      endpoint.handler(*endpoint.component, endpoint.object, *event);
+      if (partition.stop_requested && lookahead_ == never) break;
+      if (events % events_between_clock_reads == 0) {
+        partition.events = events;
+        poll();
+        if (interrupted_.load(std::memory_order_relaxed)) break;
+      }
+    }
+  } catch (...) {
+    fail(partition, *event);
+  }
+  partition.events = events;
 }
 
 void WindowRunner::run_partition(std::uint32_t index) {
@@ -42,7 +80,6 @@ void WindowRunner::run_partition(std::uint32_t index) {
       start = std::min(start, report.next);
       stop |= report.stop;
     }
-    if (index == 0 && stop) stopped_ = true;
     if (stop || start == never || start > options_.until) return;
     if (index == 0) ++windows_;
 
@@ -53,19 +90,14 @@ void WindowRunner::run_partition(std::uint32_t index) {
     Report& report = reports_[turn][index];
     report.next = std::min(partition.queue->next_time(), partition.outgoing[turn].earliest);
     report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
-    if (partitions_.size() > 1) {
-      barrier_.arrive_and_wait([this, index] {
-        if (index == 0) poll();
-      });
-      exchange(partition, turn);
-    }
+    barrier_.arrive_and_wait([this, index] {
+      if (index == 0) poll();
+    });
+    exchange(partition, turn);
   }
 }
 
 void WindowRunner::run_window(Partition& partition, Time end) {
-  // Without lookahead all components are in this partition whatever the number of threads: a stop can take
-  // effect at once and still means the same moment everywhere.
-  const bool stop_at_once = lookahead_ == never;
   const Event* event = nullptr;
   std::uint64_t events = partition.events;
   try {
@@ -74,7 +106,6 @@ void WindowRunner::run_window(Partition& partition, Time end) {
       const Endpoint& endpoint = endpoints_[event->target];
       ++events;
       endpoint.handler(*endpoint.component, endpoint.object, *event);
-      if (stop_at_once && partition.stop_requested) break;
       if (events % events_between_clock_reads == 0) {
         partition.events = events;
         if (partition.index == 0) poll();
@@ -82,11 +113,16 @@ void WindowRunner::run_window(Partition& partition, Time end) {
       }
     }
   } catch (...) {
-    partition.error = std::current_exception();
-    partition.error_time = event->time;
-    partition.error_order = event->order;
+    fail(partition, *event);
   }
   partition.events = events;
+}
+
+// Keeps what a handler threw, with the event it was handling. To be called while handling the exception.
+void WindowRunner::fail(Partition& partition, const Event& event) {
+  partition.error = std::current_exception();
+  partition.error_time = event.time;
+  partition.error_order = event.order;
 }
 
 void WindowRunner::exchange(Partition& partition, std::uint32_t turn) {

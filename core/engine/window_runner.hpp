@@ -21,7 +21,6 @@ class WindowRunner {
   void run();
 
   bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
-  bool stopped() const { return stopped_; }
   std::uint64_t windows() const { return windows_; }
 
  private:
@@ -31,9 +30,11 @@ class WindowRunner {
     bool stop = false;  // a model asked for the end, a handler threw, or the caller interrupted
   };
 
+  void run_alone(Partition& partition);
   void run_partition(std::uint32_t index);
   void run_window(Partition& partition, Time end);
   void exchange(Partition& partition, std::uint32_t turn);
+  static void fail(Partition& partition, const Event& event);
   void poll();
 
   std::vector<std::unique_ptr<Partition>>& partitions_;
@@ -43,7 +44,6 @@ class WindowRunner {
   Barrier barrier_;
   std::array<std::vector<Report>, 2> reports_;
   std::atomic<bool> interrupted_{false};
-  bool stopped_ = false;
   std::uint64_t windows_ = 0;
   std::chrono::steady_clock::time_point last_poll_ = std::chrono::steady_clock::now();
 };

@@ -2,12 +2,11 @@
 // A hash table from addresses to small values, in one piece of memory: no allocation per entry, few cache
 // misses per look-up.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "engine/random.hpp"
 
 namespace manyscale::memory {
 
@@ -18,7 +17,7 @@ class FlatMap {
   explicit FlatMap(std::size_t expected = 8) {
     std::size_t slots = 16;
     while (slots < expected * 2) slots *= 2;
-    slots_.resize(slots);
+    resize(slots);
   }
 
   std::size_t size() const { return size_; }
@@ -36,10 +35,15 @@ class FlatMap {
   // or removal.
   Value& operator[](std::uint64_t key) {
     if (Value* found = find(key)) return *found;
+    return insert_new(key, Value{});
+  }
+
+  // The same for a key that is not there, which saves looking for it.
+  Value& insert_new(std::uint64_t key, const Value& value) {
     if ((size_ + 1) * 2 > slots_.size()) grow();
     std::size_t at = home(key);
     while (slots_[at].used) at = next(at);
-    slots_[at] = {key, Value{}, true};
+    slots_[at] = {key, value, true};
     ++size_;
     return slots_[at].value;
   }
@@ -77,12 +81,19 @@ class FlatMap {
     bool used = false;
   };
 
-  std::size_t home(std::uint64_t key) const { return mix64(key) & (slots_.size() - 1); }
+  // The upper bits of a product with an odd constant depend on all bits of the key.
+  std::size_t home(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15u) >> shift_; }
   std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
 
+  void resize(std::size_t slots) {
+    slots_.assign(slots, Slot{});
+    shift_ = 64 - std::countr_zero(slots);
+  }
+
   void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
+    std::vector<Slot> old;
     old.swap(slots_);
+    resize(old.size() * 2);
     for (Slot& slot : old) {
       if (!slot.used) continue;
       std::size_t at = home(slot.key);
@@ -92,6 +103,7 @@ class FlatMap {
   }
 
   std::vector<Slot> slots_;
+  int shift_ = 0;
   std::size_t size_ = 0;
 };
 

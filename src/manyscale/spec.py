@@ -373,8 +373,9 @@ _TABLE_TYPES: Mapping[str, Any] = {
 def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) -> type[Spec]:
     """A Spec class from a parameter table of the core, whose defaults and bounds are in base units.
 
-    A field is `name` ("section.name" within a section), `type` ("int", "float", "bool", "str"), `unit` (a dimension, or "none"), `default`,
-    `minimum`, `maximum`, `doc`. A bound that no value can pass (None, infinite, beyond 64 bits) is no bound.
+    A field is `name` ("section.name" within a section), `type` ("int", "float", "bool", "str"), `unit` (a
+    dimension, or "none"), `default`, `minimum`, `maximum`, `doc`. A bound that no value can pass (None,
+    infinite, beyond 64 bits) is no bound.
     """
     definitions: dict[str, Any] = {}
     sections: dict[str, list[Mapping[str, Any]]] = {}
@@ -405,7 +406,9 @@ def table_values(spec: Spec, prefix: str = "") -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name in type(spec).model_fields:
         value = getattr(spec, name)
-        values |= table_values(value, f"{prefix}{name}.") if isinstance(value, Spec) else {prefix + name: value}
+        values |= (
+            table_values(value, f"{prefix}{name}.") if isinstance(value, Spec) else {prefix + name: value}
+        )
     return values
 
 

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from manyscale import Result, System
+from systems import make_phold
 
 pytestmark = pytest.mark.parallel
-from systems import make_phold
 
 
 def random_graph(seed: int) -> System:

@@ -100,7 +100,9 @@ def test_caches_without_coherence_are_found_out() -> None:
         )
         for i in range(4)
     ]
-    shared = system.add("memory.cache", "shared", keep_values=True, cache={"size": "8KiB", "line": "64B", "ways": 4})
+    shared = system.add(
+        "memory.cache", "shared", keep_values=True, cache={"size": "8KiB", "line": "64B", "ways": 4}
+    )
     channel = system.add("memory.dram", "channel", backend="simple", keep_values=True)
     for core in cores:
         system.connect(core.memory, shared.requesters, "1ns")
@@ -114,7 +116,9 @@ def test_ten_million_accesses_with_delays_and_no_deadlock() -> None:
     """8 cores, small caches, messages delayed and reordered at random; checked in slices of simulated time."""
     accesses = 10_000_000
     caches = {"size": "2KiB", "ways": 4, "outstanding_misses": 4}
-    system, cores = coherent_cores(accesses=accesses // 8, jitter="10ns", reorder=True, lines=40, writes=0.1, l1=caches)
+    system, cores = coherent_cores(
+        accesses=accesses // 8, jitter="10ns", reorder=True, lines=40, writes=0.1, l1=caches
+    )
     before: dict[int, int] = {}
     seen = wrong = limit = 0
     outcome = "limit"
@@ -142,7 +146,9 @@ def test_the_same_statistics_on_any_number_of_threads(variant: str) -> None:
 
 def test_atomic_additions_are_never_lost() -> None:
     """Eight cores add one to each of a few lines: the lines' values add up to the number of additions."""
-    system, cores = coherent_cores(accesses=3000, writes=0.0, atomics=1.0, lines=5, jitter="20ns", reorder=True)
+    system, cores = coherent_cores(
+        accesses=3000, writes=0.0, atomics=1.0, lines=5, jitter="20ns", reorder=True
+    )
     system.run(threads=2)
     accesses, _ = take_logs(cores)
     line = accesses["address"] // 64

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/cache/cache_array.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace manyscale::memory {
 
 CacheArray::CacheArray(const CacheSpec& spec, std::uint64_t seed, std::int64_t slices)
@@ -66,20 +69,34 @@ std::uint32_t CacheArray::victim(std::uint64_t line) {
 }
 
 std::uint32_t CacheArray::lru_victim(std::uint32_t first) const {
-  std::uint32_t oldest = none;
-  std::uint32_t oldest_age = 0;
-  for (std::uint32_t at = first; at < first + ways_; ++at) {
-    const Line& held = lines_[at];
-    if (held.state == LineState::invalid) return at;
-    // Ages are differences, so that the clock may wrap; a line that was lost is older than all.
-    const std::uint32_t age = held.state == LineState::lost ? ~0u : clock_ - stamps_[at];
-    const bool movable = held.state != LineState::pending && !held.pinned;
-    if (movable && (oldest == none || age > oldest_age)) {
-      oldest = at;
-      oldest_age = age;
-    }
+  const std::uint32_t* stamps = &stamps_[first];
+  std::uint32_t least = stamps[0];
+  for (std::uint32_t way = 1; way < ways_; ++way) least = std::min(least, stamps[way]);
+  std::uint32_t oldest = 0;
+  while (stamps[oldest] != least) ++oldest;
+  const auto movable = [&](std::uint32_t way) {
+    return lines_[first + way].state != LineState::pending && !lines_[first + way].pinned;
+  };
+  if (movable(oldest)) return first + oldest;
+  // The oldest must stay: the oldest of those that need not.
+  std::uint32_t best = none;
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    if (movable(way) && (best == none || stamps[way] < stamps[best])) best = way;
   }
-  return oldest;
+  return best == none ? none : first + best;
+}
+
+// The clock has run out: within each set the order of use is kept, in small numbers.
+void CacheArray::restart_clock() {
+  std::vector<std::uint32_t> order(ways_);
+  for (std::uint32_t first = 0; first < lines(); first += ways_) {
+    std::iota(order.begin(), order.end(), first);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return stamps_[a] < stamps_[b]; });
+    std::uint32_t rank = 0;
+    for (const std::uint32_t at : order) stamps_[at] = stamps_[at] == 0 ? 0 : ++rank;
+  }
+  clock_ = ways_;
 }
 
 void CacheArray::touch_tree(std::uint32_t at) {

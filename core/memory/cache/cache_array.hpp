@@ -70,6 +70,7 @@ class CacheArray {
     switch (replacement_) {
       case Replacement::lru:
         stamps_[at] = ++clock_;
+        if (clock_ == latest_clock) restart_clock();
         break;
       case Replacement::srrip:
         stamps_[at] = 0;
@@ -84,6 +85,12 @@ class CacheArray {
   // Where a new line would go: a free place of its set, else the one to replace, never one that is pending or
   // pinned; `none` when all are.
   std::uint32_t victim(std::uint64_t line);
+  // Takes the line from a place; `state` is invalid or lost.
+  void remove(std::uint32_t at, LineState state) {
+    lines_[at].state = state;
+    lines_[at].pinned = false;
+    if (replacement_ == Replacement::lru) stamps_[at] = 0;
+  }
   // Gives the place to a line.
   void place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
 
@@ -102,8 +109,10 @@ class CacheArray {
  private:
   static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
   static constexpr std::uint32_t srrip_longest = 3;
+  static constexpr std::uint32_t latest_clock = ~0u;
 
   std::uint32_t lru_victim(std::uint32_t first) const;
+  void restart_clock();
   void touch_tree(std::uint32_t at);
   std::uint32_t tree_victim(std::uint32_t set) const;
 
@@ -120,8 +129,9 @@ class CacheArray {
   Random random_;
   std::vector<std::uint64_t> tags_;
   std::vector<Line> lines_;
-  std::vector<std::uint32_t> stamps_;  // LRU: time of last use; SRRIP: expected distance to the next use
-  std::vector<std::uint64_t> trees_;   // tree-PLRU: a bit per inner node, which half is older
+  std::vector<std::uint32_t>
+      stamps_;  // LRU: time of last use, 0 if free; SRRIP: expected distance to the next use
+  std::vector<std::uint64_t> trees_;  // tree-PLRU: a bit per inner node, which half is older
 };
 
 }  // namespace manyscale::memory

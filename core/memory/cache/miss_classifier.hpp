@@ -76,7 +76,7 @@ class MissClassifier {
     }
     places_[at].line = line;
     link_front(at);
-    where_[line] = at;
+    where_.insert_new(line, at);
   }
 
   static constexpr std::uint32_t end = ~0u;

@@ -3,21 +3,12 @@
 
 namespace manyscale::memory {
 
-namespace {
-
-PrefetcherSpec prefetcher_spec(PrefetcherSpec spec, std::int64_t line) {
-  spec.line_size = line;
-  return spec;
-}
-
-}  // namespace
-
 PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time period, std::uint64_t seed)
     : owner_(owner),
       spec_(spec),
       write_through_(spec.levels.at(0).write == "through"),
       misses_(spec.levels.back().outstanding_misses, spec.levels.back().merged_misses),
-      prefetcher_(prefetcher_spec(spec.prefetcher, spec.levels.front().line)),
+      prefetcher_(spec.prefetcher),
       homes_({.slices = spec.homes, .line_size = spec.levels.front().line, .hash = spec.home_hash}) {
   for (const auto& level : spec.levels) {
     if (level.line != spec.levels.front().line)
@@ -26,6 +17,9 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
       throw std::invalid_argument("write: a write-through cache is the only private level");
     }
     levels_.push_back(std::make_unique<Level>(level, period, seed + levels_.size()));
+  }
+  if (prefetcher_.kind() != Prefetcher::Kind::none && spec.prefetcher.line_size != spec.levels.front().line) {
+    throw std::invalid_argument("prefetcher.line_size: must be the line size of the caches");
   }
   if (write_through_ && spec.coherent) throw std::invalid_argument("write: coherent caches are write-back");
   if (spec.keep_values) values_.resize(outermost().array.lines());
@@ -119,8 +113,8 @@ AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t li
   const std::uint32_t at = level.array.find_present(line);
   if (at != CacheArray::none) {
     if (atomic) {
-      level.array.line(at).state =
-          LineState::invalid;  // it happens at the responder, so a copy here would be old
+      // It happens at the responder, so a copy here would be old.
+      level.array.remove(at, LineState::invalid);
     } else {
       ++level.statistics.hits;
       level.array.touch(at);
@@ -222,11 +216,11 @@ bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t
     entry.prefetch = false;
     prefetcher_.on_use(true);
   }
-  for (auto& level : levels_) {
-    ++(access.kind == AccessKind::load ? level->statistics.reads : level->statistics.writes);
-    ++level->statistics.merged;
-    level->classifier.access(line);
-  }
+  // It waits at the first level and goes no further.
+  Level& first = *levels_.front();
+  ++(access.kind == AccessKind::load ? first.statistics.reads : first.statistics.writes);
+  ++first.statistics.merged;
+  first.classifier.access(line);
   const auto more = static_cast<std::uint8_t>(
       sectors & ~(entry.asked | outermost().array.line(outermost().array.find(line)).valid));
   misses_.wait(entry, access);
@@ -281,7 +275,7 @@ void PrivateCaches::evict(std::uint32_t at, Time when) {
   } else if (dirty) {
     send({line, value, Op::write, 0, victim.dirty != 0 ? victim.dirty : level.spec.all_sectors()}, when);
   }
-  victim.state = LineState::invalid;
+  level.array.remove(at, LineState::invalid);
 }
 
 // Does what the access says to the value of a line; gives what a load or an atomic operation returns.
@@ -319,7 +313,7 @@ void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std
       const std::uint64_t lost = array.tag(at);
       for (std::size_t inner = 0; inner < i; ++inner) {
         const std::uint32_t copy = levels_[inner]->array.find_present(lost);
-        if (copy != CacheArray::none) levels_[inner]->array.line(copy).state = LineState::invalid;
+        if (copy != CacheArray::none) levels_[inner]->array.remove(copy, LineState::invalid);
       }
     }
     array.place(at, line, state, sectors);
@@ -329,7 +323,12 @@ void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std
 void PrivateCaches::set_inwards(std::uint64_t line, LineState state) {
   for (std::size_t i = 0; i + 1 < levels_.size(); ++i) {
     const std::uint32_t at = levels_[i]->array.find_present(line);
-    if (at != CacheArray::none) levels_[i]->array.line(at).state = state;
+    if (at == CacheArray::none) continue;
+    if (is_present(state)) {
+      levels_[i]->array.line(at).state = state;
+    } else {
+      levels_[i]->array.remove(at, state);
+    }
   }
 }
 
@@ -386,6 +385,8 @@ void PrivateCaches::data_arrived(const Message& message, Time now) {
   } else if (!is_present(held.state)) {
     held.state = spec_.coherent && !message.has(Flag::exclusive) ? LineState::shared : LineState::exclusive;
   }
+  for (std::size_t i = 1; i < levels_.size(); ++i)
+    levels_[i]->statistics.miss_latency.record(now - entry->since);
   if (entry->prefetch) held.prefetched = true;
   if (spec_.coherent) send({line, 0, Op::done, 0, 0}, now);
   serve_waiters(line, at, now);
@@ -406,7 +407,7 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
     }
     const Access access = misses_.pop(*entry);
     if (access.kind != AccessKind::load) make_modified(line);
-    for (auto& each : levels_) each->statistics.miss_latency.record(now - entry->since);
+    levels_.front()->statistics.miss_latency.record(now - entry->since);
     const std::uint64_t value = spec_.keep_values ? perform(access, at) : 0;
     copy_inwards(line, levels_.size() - 1, level.array.line(at).valid, level.array.line(at).state);
     owner_.access_done(access.token, now, value);
@@ -442,7 +443,11 @@ void PrivateCaches::give_up(const Message& message, Time now) {
     } else {
       ++level.statistics.invalidations;
       // While it asks to write the line, its place stays kept for the answer.
-      held.state = misses_.find(line) != nullptr ? LineState::pending : LineState::lost;
+      if (misses_.find(line) != nullptr) {
+        held.state = LineState::pending;
+      } else {
+        level.array.remove(at, LineState::lost);
+      }
       held.valid = 0;
       set_inwards(line, LineState::lost);
     }
@@ -473,7 +478,7 @@ bool PrivateCaches::writing_back(std::uint64_t line) const {
 void PrivateCaches::invalidate_all() {
   for (auto& level : levels_) {
     for (std::uint32_t at = 0; at < level->array.lines(); ++at) {
-      if (is_present(level->array.line(at).state)) level->array.line(at).state = LineState::invalid;
+      if (is_present(level->array.line(at).state)) level->array.remove(at, LineState::invalid);
     }
   }
 }

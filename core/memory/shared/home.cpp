@@ -93,6 +93,7 @@ void Home::begin_get(Transaction& transaction) {
   const bool for_write = transaction.request.message.op == Op::get_modified;
   const std::uint32_t requester = transaction.request.requester;
   ++(for_write ? level_.statistics.writes : level_.statistics.reads);
+  transaction.cause = level_.classifier.access(transaction.line);
   const Time when = level_.begin(transaction.line, now()) + level_.tag_time;
   const Holders* found = directory_.find(transaction.line);
   const Holders holders = found != nullptr ? *found : Holders{};
@@ -168,7 +169,6 @@ void Home::supply(std::uint32_t index, Time when) {
     return;
   }
   std::uint32_t at = level_.array.find_present(line);
-  const MissCause cause = level_.classifier.access(line);
   if (at != CacheArray::none) {
     ++level_.statistics.hits;
     level_.array.touch(at);
@@ -182,7 +182,7 @@ void Home::supply(std::uint32_t index, Time when) {
     ++level_.statistics.blocked;
     return;
   }
-  level_.statistics.count_miss(cause);
+  level_.statistics.count_miss(transaction.cause);
   level_.array.place(at, line, LineState::pending, 0);
   transaction.phase = Phase::memory;
   memory_.read(line, spec_.cache.all_sectors(), when - now());
@@ -285,7 +285,7 @@ void Home::drop(std::uint32_t at) {
     memory_.write(level_.array.tag(at), spec_.cache.all_sectors(), spec_.keep_values ? values_[at] : 0,
                   level_.tag_time);
   }
-  held.state = LineState::invalid;
+  level_.array.remove(at, LineState::invalid);
 }
 
 void Home::finish(std::uint32_t index) {
@@ -317,7 +317,7 @@ void Home::finish(std::uint32_t index) {
 
 // A line with a transaction is not replaced.
 void Home::pin(std::uint64_t line, bool pinned) {
-  const std::uint32_t at = level_.array.find(line);
+  const std::uint32_t at = level_.array.find_present(line);
   if (at != CacheArray::none) level_.array.line(at).pinned = pinned;
 }
 

@@ -53,7 +53,8 @@ class Home final : public Component {
     std::uint64_t line = 0;
     Phase phase = Phase::acks;
     bool recall = false;
-    bool fresh = false;  // an owner has sent data
+    bool fresh = false;                 // an owner has sent data
+    MissCause cause = MissCause::cold;  // of its miss, if it is one
     std::uint64_t value = 0;
     std::uint32_t acks = 0;
     Time since = 0;

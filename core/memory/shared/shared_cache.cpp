@@ -162,7 +162,7 @@ std::uint32_t SharedCache::make_room(std::uint64_t line) {
       level_.statistics.bytes_out += sector_bytes * std::popcount(victim.dirty);
       memory_.write(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time);
     }
-    victim.state = LineState::invalid;
+    level_.array.remove(at, LineState::invalid);
   }
   return at;
 }

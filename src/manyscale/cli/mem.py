@@ -15,7 +15,7 @@ import typer
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Json, Machine, Out, Quiet, Seed, Threads
-from manyscale.cli.run import _directory
+from manyscale.cli.run import output_directory
 from manyscale.errors import DeadlockError, InputError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(
     )
     text = to_toml(*complete(resolved.machine, resolved.sources, system))
     with (
-        _directory(out, f"mem-{pattern}", quiet) as directory,
+        output_directory(out, f"mem-{pattern}", quiet) as directory,
         SimulationProgress(f"{pattern} on {resolved.machine.name}", None, quiet) as progress,
     ):
         result = _run(
@@ -241,11 +241,11 @@ def _run(
         try:
             result = system.run(threads=threads, progress=progress)
         except (KeyboardInterrupt, DeadlockError):
-            writer.partial(running._columns(system))
+            writer.partial(running.statistics_columns(system))
             raise
         writer.write_stats(result.columns)
         if timeline:
-            running._write_timeline(system, writer.directory / running.TIMELINE_FILE)
+            running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
         writer.finish(_headline(_summary(system, result), result))
     return result
 

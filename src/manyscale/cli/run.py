@@ -60,7 +60,7 @@ def run(
     system = System.load(file, changes=changes or (), seed=seed)
     system.check()
     with (
-        _directory(out, system.name, quiet) as directory,
+        output_directory(out, system.name, quiet) as directory,
         SimulationProgress(system.name, limit, quiet) as progress,
     ):
         result = system.run(
@@ -99,7 +99,7 @@ def _time(text: str) -> int:
 
 
 @contextlib.contextmanager
-def _directory(out: Path | None, name: str, quiet: bool) -> Iterator[Path]:
+def output_directory(out: Path | None, name: str, quiet: bool) -> Iterator[Path]:
     """The directory of the run: tells where partial results are, and goes if the run never began."""
     from manyscale.results.run_directory import RUN_FILE, default_directory
 

@@ -45,7 +45,7 @@ MOST_COHERENT_CORES = 64  # what an entry of the directory of memory.home has ro
 DEFAULT_INTERLEAVE = 256  # bytes
 REGION = 4096  # cores have memory of their own in multiples of so many bytes
 # Set by `build_memory` from what the description says elsewhere, or meant for tests of a model alone.
-_BUILT = ("memory_interleave", "interleave_channels", "interleave_bytes")
+_BUILT = ("slices", "memory_interleave", "interleave_channels", "interleave_bytes")
 _FOR_TESTS = ("keep_values", "log_commands", "jitter", "reorder")
 
 
@@ -84,12 +84,14 @@ def _spec(name: str, doc: str, definitions: Mapping[str, Any]) -> type[Spec]:
 
 _generator = model(CORE).spec.model_fields
 _PATTERN = ("pattern", "accesses", "footprint", "stride", "size", "writes", "atomics")
-_CORE = ("clock", "window", "interval", "writeback_buffer")
+_CORE = ("clock", "window", "interval", "writeback_buffer", "home_hash")
 
 if TYPE_CHECKING:  # what the core's tables make at run time
     Core = Spec
     L1 = Spec
     L2 = Spec
+    Prefetcher = Spec
+    Translation = Spec
     _Slice = Spec
     _Network = Spec
     _Channel = Spec
@@ -97,6 +99,7 @@ if TYPE_CHECKING:  # what the core's tables make at run time
 else:
     Core = _some("Core", "A core: what it can have under way.", _generator, _CORE)
     L1, L2 = _generator["l1"].annotation, _generator["l2"].annotation
+    Prefetcher, Translation = _generator["prefetcher"].annotation, _generator["translation"].annotation
     _Slice = _any_of("Slice", "A slice.", SLICES.values())
     _Network = _any_of("Network", "A network.", INTERCONNECTS.values())
     _Channel = _any_of("Channel", "A channel.", [CHANNEL])
@@ -155,6 +158,8 @@ class Memory(Spec):
     core: Core | None = parameter(None, doc="each of the cores")
     l1: L1 | None = parameter(None, doc="first private cache of a core")
     l2: L2 | None = parameter(None, doc="second private cache of a core; none if not stated")
+    prefetcher: Prefetcher | None = parameter(None, doc="of the last private cache; none if not stated")
+    translation: Translation | None = parameter(None, doc="TLBs and page walks; none if not stated")
     shared: SharedCache | None = parameter(None, doc="cache that the cores share; none if not stated")
     interconnect: Interconnect | None = parameter(None, doc="network between cores and slices or channels")
     dram: Dram | None = parameter(None, doc="channels of DRAM")
@@ -176,6 +181,8 @@ class _Parts:
     core: Spec
     l1: Spec
     l2: Spec | None
+    prefetcher: Spec | None
+    translation: Spec | None
     shared: SharedCache | None
     network: Interconnect | None
     dram: Dram
@@ -280,6 +287,8 @@ def _whole(machine: Machine) -> _Parts:
         memory.core,
         memory.l1,
         memory.l2,
+        memory.prefetcher,
+        memory.translation,
         memory.shared,
         network,
         memory.dram,
@@ -358,7 +367,11 @@ def _add_cores(
 ) -> list[NativeComponent]:
     coherent = parts.shared is not None and parts.shared.coherence == "mesi"
     caches = {"l1": dump(parts.l1)} | ({} if parts.l2 is None else {"l2": dump(parts.l2)})
-    # One level after the other, so that an error names the level.
+    for name in ("prefetcher", "translation"):
+        section = getattr(parts, name)
+        if section is not None:
+            caches[name] = dump(section)
+    # One section after the other, so that an error names it.
     for count, name in enumerate(caches, start=1):
         some = dict(list(caches.items())[:count])
         _add(System(), parts, CORE, "check", f"memory.{name}", coherent=coherent, **some)
@@ -388,6 +401,7 @@ def _add_slices(system: System, parts: _Parts) -> list[NativeComponent]:
     name = SLICES[parts.shared.coherence]
     given = _stated(parts, parts.shared, name, "memory.shared")
     given["memory_interleave"] = _bytes(parts.interleave)
+    given["slices"] = parts.shared.slices
     slices = [
         _add(system, parts, name, f"slice[{index}]", "memory.shared", **given)
         for index in range(parts.shared.slices)

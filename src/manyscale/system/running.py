@@ -122,14 +122,14 @@ def _run_attached(
         try:
             result = _simulate(system, options, progress, writer.directory)
         except DeadlockError:
-            writer.partial(_columns(system))
+            writer.partial(statistics_columns(system))
             raise
         if result.outcome == "interrupted":
             writer.partial(result.columns, result.headline)
         else:
             writer.write_stats(result.columns)
         if timeline:
-            _write_timeline(system, writer.directory / TIMELINE_FILE)
+            write_timeline(system, writer.directory / TIMELINE_FILE)
         if result.outcome == "interrupted":
             raise KeyboardInterrupt
         writer.finish(result.headline)
@@ -146,7 +146,7 @@ def _simulate(
         report = system.simulation.run(**options, progress=progress)
     if report["outcome"] == "deadlock":
         raise DeadlockError(explain_deadlock(report))
-    return Result(report, _columns(system), directory)
+    return Result(report, statistics_columns(system), directory)
 
 
 @contextlib.contextmanager
@@ -162,13 +162,15 @@ def attached(system: System) -> Iterator[None]:
             model.native.attach(None)
 
 
-def _write_timeline(system: System, path: Path) -> None:
+def write_timeline(system: System, path: Path) -> None:
+    """Writes the spans and counters so far as a Perfetto trace; the file appears when it is whole."""
     unfinished = path.with_suffix(".unfinished")
     system.simulation.write_timeline(str(unfinished), TIMELINE_TICK)
     unfinished.replace(path)
 
 
-def _columns(system: System) -> dict[str, list[Any]]:
+def statistics_columns(system: System) -> dict[str, list[Any]]:
+    """The statistics so far, as the columns of the tidy table."""
     columns: dict[str, list[Any]] = system.simulation.statistics()
     columns["scope"] = ["run"] * len(columns["component"])
     columns["key"] = [None if key != key else key for key in columns["key"]]
