@@ -8,12 +8,11 @@ Every ratio is the median of several rounds in which both sides take turns, sinc
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 
 from manyscale import System, _core
+from support.reporting import run_benchmark
 
 POPULATIONS = (1_000, 100_000, 1_000_000)
 TARGETS = {
@@ -93,24 +92,5 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     return numbers
 
 
-def main() -> int:
-    """Prints the numbers; exits with 1 when a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--scale", type=float, default=1.0, help="work per round; 0.1 for a quick look")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    numbers = measure(options.rounds, options.scale)
-    missed = [name for name, target in TARGETS.items() if numbers[name] < target]
-    if options.json:
-        print(json.dumps(numbers, indent=2))
-    else:
-        for name, value in numbers.items():
-            target = f"  (target: at least {TARGETS[name]})" if name in TARGETS else ""
-            print(f"{name:34} {value:>16,.2f}{target}")
-        print("all targets met" if not missed else f"missed: {', '.join(missed)}")
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benchmark(__doc__ or "", measure, TARGETS, rounds=5))

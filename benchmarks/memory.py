@@ -7,8 +7,6 @@ Streams that hit in L1, that are served by L2, and that go to DRAM, on one core 
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 from collections.abc import Callable
@@ -17,8 +15,9 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from manyscale import System
+from support.reporting import run_benchmark
 
-TARGETS = {"l1_stream": 15e6, "dram_stream": 2e6, "triad_accesses_per_second": 3e6 / 1.3}
+TARGETS = {"l1_stream": 15e6, "dram_stream": 2e6, "triad_accesses_per_second": round(3e6 / 1.3)}
 
 L1 = {"size": "32KiB", "ways": 8}
 L2 = {"size": "256KiB", "ways": 8, "tag_latency": 3, "data_latency": 8}
@@ -126,24 +125,5 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     return numbers
 
 
-def main() -> int:
-    """Prints the numbers; exits with 1 when a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=1.0, help="work per round; 0.1 for a quick look")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    numbers = measure(options.rounds, options.scale)
-    missed = [name for name, target in TARGETS.items() if numbers[name] < target]
-    if options.json:
-        print(json.dumps(numbers, indent=2))
-    else:
-        for name, value in numbers.items():
-            target = f"  (target: at least {TARGETS[name]:,.0f})" if name in TARGETS else ""
-            print(f"{name:42} {value:>16,.2f}{target}")
-        print("all targets met" if not missed else f"missed: {', '.join(missed)}")
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benchmark(__doc__ or "", measure, TARGETS, rounds=3))

@@ -93,12 +93,12 @@ def misses(statistics: dict[str, int | float], prefix: str = "") -> int | float:
 
 def period(clock: int) -> int:
     """Of a clock, in whole femtoseconds."""
-    return round(10**15 / clock)
+    return (10**15 + clock // 2) // clock
 
 
 def transfer(size: int, bandwidth: int) -> int:
     """Time on a bus, in whole femtoseconds."""
-    return round(size * 10**15 / bandwidth)
+    return (size * 10**15 + bandwidth // 2) // bandwidth
 
 
 def coherent_cores(

@@ -157,8 +157,9 @@ LATENCIES = st.tuples(CYCLES, CYCLES)
         l2=st.one_of(st.none(), LATENCIES),
         shared_clock=st.integers(GHZ // 2, 5 * GHZ),
         shared=LATENCIES,
-        links=st.tuples(st.integers(1, 20 * NANOSECOND), st.integers(1, 20 * NANOSECOND)),
-        memory=st.integers(0, 200 * NANOSECOND),
+        # Ways so long that an access never meets the one before at a port or bank.
+        links=st.tuples(st.integers(2 * NANOSECOND, 20 * NANOSECOND), st.integers(1, 20 * NANOSECOND)),
+        memory=st.integers(5 * NANOSECOND, 200 * NANOSECOND),
         bandwidth=st.integers(10**9, 10**12),
     ),
     level=st.sampled_from(list(LINES)),

@@ -107,11 +107,32 @@ def machines_have_sources(directory: Path, quiet: bool) -> Facts:
     }
 
 
+def memory_levels(directory: Path, quiet: bool) -> Facts:
+    """Four cores with coherent caches on DDR4: what a load costs, by how much memory it wanders over"""
+    from manyscale import units
+    from manyscale.machine import load_machine
+    from manyscale.machine.memory import MemoryWorkload, build_memory
+    from manyscale.spec import build
+
+    machine = load_machine("memory-small").machine
+    facts: Facts = {}
+    for footprint in ("16KiB", "128KiB", "512KiB", "16MiB"):
+        parameters = {"pattern": "chase", "accesses": 20_000, "footprint": footprint}
+        system = build_memory(machine, build(MemoryWorkload, parameters, "demo"))
+        result = system.run(out=directory / footprint, command=["manyscale", "demo"])
+        latency = units.humanize(round(result.value("core[0]", "latency.p50")), units.TIME)
+        hits = result.value("core[0]", "l1.hits") / 20_000
+        facts[footprint] = f"{latency} for half of the loads at most, {hits:.0%} hit in L1"
+    facts["more"] = "manyscale mem run random --machine memory-small"
+    return facts
+
+
 STEPS: dict[str, Step] = {
     "threads": engine_on_threads,
     "credits": credits_limit_throughput,
     "deadlock": deadlock_is_explained,
     "machines": machines_have_sources,
+    "memory": memory_levels,
 }
 
 

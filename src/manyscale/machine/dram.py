@@ -8,54 +8,57 @@ from dataclasses import dataclass
 from typing import Any
 
 import tomlkit
+from pydantic import Field, create_model
+from pydantic.fields import FieldInfo
 
 from manyscale.errors import InputError, nearest
 from manyscale.machine.presets import presets_folder
-from manyscale.spec import Bytes, Count, Cycles, Frequency, Spec, build, dump, parameter
+from manyscale.spec import Spec, build, dump
+from manyscale.system.catalogue import model
+
+_ORGANISATION = (
+    *("clock", "ranks", "bank_groups", "banks", "rows", "row_bytes"),
+    *("burst_bytes", "burst_cycles", "separate_row_bus"),
+)
+_TIMINGS = (
+    *("trcd", "trcd_write", "trp", "tras", "trc", "tcl", "tcwl", "tccd_s", "tccd_l", "trrd_s", "trrd_l"),
+    *("tfaw", "twtr_s", "twtr_l", "trtp", "twr", "turnaround", "trtrs", "trfc", "trefi"),
+)
 
 
-class DramChannel(Spec):
-    """One channel of a DRAM standard: how it is organised, and its JEDEC timings in cycles of its command clock."""
+def _required(field: FieldInfo) -> tuple[Any, Any]:
+    """A parameter as the core declares it, which a standard must state."""
+    return (
+        field.rebuild_annotation(),
+        Field(description=field.description, json_schema_extra=field.json_schema_extra),
+    )
 
-    clock: Frequency = parameter(doc="command clock", minimum="1Hz")
-    ranks: Count = parameter(doc="ranks of the channel", minimum=1)
-    bank_groups: Count = parameter(doc="bank groups of a rank", minimum=1)
-    banks: Count = parameter(doc="banks of a bank group", minimum=1)
-    rows: Count = parameter(doc="rows of a bank", minimum=1)
-    row_bytes: Bytes = parameter(doc="bytes of a row over all devices", minimum="32B")
-    burst_bytes: Bytes = parameter(doc="bytes that a column command moves", minimum="32B")
-    burst_cycles: Cycles = parameter(doc="cycles that a burst takes on the data bus", minimum=1)
-    separate_row_bus: bool = parameter(doc="row and column commands have a bus each")
-    trcd: Cycles = parameter(doc="activate to read", minimum=1)
-    trcd_write: Cycles = parameter(doc="activate to write", minimum=1)
-    trp: Cycles = parameter(doc="precharge to activate", minimum=1)
-    tras: Cycles = parameter(doc="activate to precharge", minimum=1)
-    trc: Cycles = parameter(doc="activate to activate of one bank", minimum=1)
-    tcl: Cycles = parameter(doc="read to first data", minimum=1)
-    tcwl: Cycles = parameter(doc="write to first data", minimum=1)
-    tccd_s: Cycles = parameter(doc="column to column, other bank group", minimum=1)
-    tccd_l: Cycles = parameter(doc="column to column, same bank group", minimum=1)
-    trrd_s: Cycles = parameter(doc="activate to activate, other bank group", minimum=1)
-    trrd_l: Cycles = parameter(doc="activate to activate, same bank group", minimum=1)
-    tfaw: Cycles = parameter(doc="window that holds at most four activates of a rank", minimum=1)
-    twtr_s: Cycles = parameter(doc="end of write data to read, other bank group", minimum=0)
-    twtr_l: Cycles = parameter(doc="end of write data to read, same bank group", minimum=0)
-    trtp: Cycles = parameter(doc="read to precharge", minimum=1)
-    twr: Cycles = parameter(doc="end of write data to precharge", minimum=0)
-    turnaround: Cycles = parameter(doc="idle cycles on the data bus between read and write", minimum=0)
-    trtrs: Cycles = parameter(doc="idle cycles on the data bus between two ranks", minimum=0)
-    trfc: Cycles = parameter(doc="time of a refresh", minimum=1)
-    trefi: Cycles = parameter(doc="interval of refreshes of a rank", minimum=0)
+
+_fields = model("memory.dram").spec.model_fields
+_StatedByStandard: Any = create_model(
+    "StatedByStandard",
+    __base__=Spec,
+    **{name: _required(_fields[name]) for name in (*_ORGANISATION, *_TIMINGS)},
+)
+
+
+class DramChannel(_StatedByStandard):  # type: ignore[misc]
+    """One channel of a DRAM standard: how it is organised, and its JEDEC timings in cycles of its command clock.
+
+    The parameters are those of `memory.dram` that a standard decides.
+    """
 
     @property
     def bandwidth(self) -> float:
         """What the data bus carries at most, in bytes per second."""
-        return self.burst_bytes / self.burst_cycles * self.clock
+        stated: Any = self
+        return float(stated.burst_bytes / stated.burst_cycles * stated.clock)
 
     @property
     def capacity(self) -> int:
         """Bytes of the channel."""
-        return self.ranks * self.bank_groups * self.banks * self.rows * self.row_bytes
+        stated: Any = self
+        return int(stated.ranks * stated.bank_groups * stated.banks * stated.rows * stated.row_bytes)
 
 
 @dataclass(frozen=True)
