@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import manyscale as ms
 from manyscale import _core
@@ -21,11 +20,6 @@ NANOSECOND = 10**6  # in femtoseconds
 L1 = {"size": "32KiB", "ways": 8, "tag_latency": 1, "data_latency": 3}
 L2 = {"size": "256KiB", "ways": 8, "tag_latency": 3, "data_latency": 8}
 SHARED = {"size": "2MiB", "line": "64B", "ways": 16, "sectored": False, "tag_latency": 10, "data_latency": 20}
-
-
-def known_bug(reason: str) -> pytest.MarkDecorator:
-    """Marks a test of what the core does not do yet; it fails once the core does, and then the mark goes."""
-    return pytest.mark.xfail(strict=True, reason=reason)
 
 
 def one_core(

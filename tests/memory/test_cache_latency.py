@@ -15,7 +15,6 @@ import pytest
 from hierarchies import (
     NANOSECOND,
     NONE,
-    known_bug,
     misses,
     numbers,
     one_core,
@@ -120,16 +119,12 @@ def check_chase(hierarchy: Hierarchy, level: str) -> None:
     assert not wrong, f"{level} of {hierarchy}: off by {wrong} fs of {again} fs"
 
 
-PORT_TWICE = "a miss takes a port of the last private level again, after its tags"
-
-
 @pytest.mark.parametrize(
     ("name", "level"),
     [
         pytest.param(
             name,
             level,
-            marks=[known_bug(PORT_TWICE)] if hierarchy.l2 is None and hierarchy.l1[0] == 0 else [],
         )
         for name, hierarchy in HIERARCHIES.items()
         for level in LINES
@@ -188,7 +183,6 @@ def test_a_miss_of_a_level_lasts_from_its_tags_to_the_data() -> None:
     assert shared["miss_latency.min"] == shared["miss_latency.max"] == latency - tags - 2 * hierarchy.links[0]
 
 
-@known_bug("from before L1's tags where L2 serves, from after L2's where memory does")
 @pytest.mark.parametrize("level", ["l2", "memory"])
 def test_the_first_level_counts_its_misses_from_its_own_tags(level: str) -> None:
     """Whoever serves it, a miss of L1 lasts as long as the access less L1's tags."""
@@ -378,7 +372,6 @@ def test_the_window_limits_bandwidth_as_little_says(window: int) -> None:
     check_rate(got * LINE, expected * LINE, "B")
 
 
-@known_bug(PORT_TWICE + ", and so does one that is blocked")
 @pytest.mark.parametrize("tag", [1, 2, 4])
 def test_misses_of_one_level_begin_once_in_a_cycle(tag: int) -> None:
     """An access takes a port for one cycle, hit or miss, however long the tags take."""
@@ -391,7 +384,6 @@ def test_misses_of_one_level_begin_once_in_a_cycle(tag: int) -> None:
     check_rate(got, GHZ)
 
 
-@known_bug("a miss takes a port of L2 after its tags, and a hit behind it waits for that")
 @pytest.mark.parametrize("tag", [1, 2, 4])
 def test_misses_and_hits_of_the_second_level_begin_once_in_a_cycle(tag: int) -> None:
     """Every second access hits L2, every other misses it: one access each cycle, as the ports of both let them."""
@@ -415,7 +407,6 @@ def test_misses_and_hits_of_the_second_level_begin_once_in_a_cycle(tag: int) -> 
     assert waited == 0, f"an access waited {waited} fs for a port that takes one each cycle"
 
 
-@known_bug("the line is in L1 at once")
 def test_an_access_to_a_line_on_its_way_from_the_second_level_waits_for_it() -> None:
     """L2 sends the line in 1 + 3 + 8 cycles; an access to it a cycle later has its data 11 cycles after its issue."""
     before = [0, *[LINE] * 40]
@@ -427,7 +418,6 @@ def test_an_access_to_a_line_on_its_way_from_the_second_level_waits_for_it() -> 
     assert took == 11, f"{took} cycles, not 11"
 
 
-@known_bug("l1.outstanding_misses has no effect where there is an L2")
 @pytest.mark.parametrize("outstanding", [1, 4])
 def test_lines_under_way_are_limited_in_the_first_of_two_levels_too(outstanding: int) -> None:
     """Bandwidth = MSHRs of L1 x line / latency, however many L2 has."""

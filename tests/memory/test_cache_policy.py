@@ -17,7 +17,6 @@ from hierarchies import (
     LOAD,
     NONE,
     STORE,
-    known_bug,
     misses,
     numbers,
     one_core,
@@ -343,7 +342,7 @@ def test_the_causes_of_misses_add_up_and_say_what_they_mean() -> None:
     [
         "lru",
         "tree-plru",
-        pytest.param("srrip", marks=known_bug("the access that brings a line counts as a use of it")),
+        "srrip",
     ],
 )
 def test_the_shared_cache_keeps_what_the_reference_keeps(policy: str) -> None:
@@ -415,7 +414,6 @@ def test_a_shared_cache_without_sectors_fetches_whole_lines_for_a_core_with_them
     assert numbers(result, "shared")["bytes_in"] == 16 * 128
 
 
-@known_bug("a store that hits a modified line does not make its sector dirty")
 def test_a_store_to_a_second_sector_of_a_dirty_line_is_written_back_too() -> None:
     """Store to sector 0, load of sector 1, store to sector 1; when the line leaves, both sectors (64 B) go down."""
     l1 = {"size": "64B", "ways": 1, "sectored": True}
@@ -428,7 +426,6 @@ def test_a_store_to_a_second_sector_of_a_dirty_line_is_written_back_too() -> Non
     assert shared == 2, f"{shared} sectors arrived below, not 2"
 
 
-@known_bug("bytes_out counts the whole line")
 def test_a_write_back_of_one_sector_counts_one_sector() -> None:
     """A store to one sector of a line of 64 B; when the line leaves, 32 B go down, and the statistics say so."""
     l1 = {"size": "64B", "ways": 1, "sectored": True}
@@ -476,7 +473,6 @@ def load_hits(where: np.ndarray, kinds: np.ndarray) -> int:
     return hits
 
 
-@known_bug("a store that misses is not counted as a miss")
 def test_the_misses_of_a_write_through_cache_are_those_of_the_reference() -> None:
     """Stores that miss are misses too: reads + writes = hits + misses by cause."""
     where = random_lines(1000, 64, seed=4)
@@ -541,7 +537,6 @@ def test_writes_that_hit_the_shared_cache_go_down_only_if_it_writes_through(
     assert numbers(result, "channel")["writes"] == expected
 
 
-@known_bug("the answer to the load, which is older, replaces what was stored")
 def test_a_store_written_through_while_its_line_is_on_the_way_is_seen_by_the_next_load() -> None:
     """A line that L1 lost and the shared cache has: load, store, and later a load, which returns what was stored."""
     system = trace_system(
@@ -562,7 +557,6 @@ def test_a_store_written_through_while_its_line_is_on_the_way_is_seen_by_the_nex
     assert last[2] == stored, f"the load returned {last[2]}, not {stored}"
 
 
-@known_bug("the place of an invalid line is given away though a sector is under way")
 def test_an_atomic_operation_on_a_line_with_a_sector_under_way_does_no_harm() -> None:
     """Sector 0 is there, sector 1 on its way; an atomic operation drops the line, and others want its place."""
     system = trace_system(
@@ -704,7 +698,6 @@ def test_every_access_is_a_hit_a_miss_or_merged(given: dict[str, Any]) -> None:
     assert core["issued"] == 3000
 
 
-@known_bug("only the last private level's gauge goes down")
 def test_lines_under_way_are_none_at_the_end() -> None:
     """The gauge of lines under way ends at zero at every level."""
     result = one_core(pattern="random", accesses=500, l1=l1_of(16, 2), l2=l1_of(64, 4)).run()

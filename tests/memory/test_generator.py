@@ -14,7 +14,6 @@ from hierarchies import (
     NONE,
     STORE,
     coherent_cores,
-    known_bug,
     misses,
     numbers,
     one_core,
@@ -172,8 +171,8 @@ def test_every_access_completes_and_moves_its_bytes() -> None:
 @pytest.mark.parametrize(
     "footprint",
     [
-        pytest.param("64B", marks=known_bug("last_ready_ is never set")),
-        pytest.param("16KiB", marks=known_bug("last_ready_ is never set")),
+        "64B",
+        "16KiB",
         "1MiB",
     ],
 )
@@ -191,7 +190,6 @@ def test_the_run_ends_with_the_last_data(footprint: str) -> None:
 
 SMALL: dict[str, Any] = {"l1": {"size": "4KiB", "ways": 4}, "l2": {"size": "32KiB", "ways": 8}}
 PREFETCHERS = ["next_line", "stride", "stream"]
-AHEAD_OF_TIME = "hits run ahead of time while prefetches or writes are under way"
 
 
 def prefetched(kind: str, **core: Any) -> dict[str, int | float]:
@@ -210,7 +208,6 @@ def test_prefetchers_cut_the_misses_of_a_stream(kind: str) -> None:
     assert with_["finished"] < 0.7 * without["finished"]
 
 
-@known_bug(AHEAD_OF_TIME)
 @pytest.mark.parametrize("kind", PREFETCHERS)
 def test_prefetchers_keep_ahead_of_a_slow_stream(kind: str) -> None:
     """A line each 160 ns, which memory brings in 61: a page of 64 lines costs a few misses to begin with (no prefetch
@@ -221,7 +218,6 @@ def test_prefetchers_keep_ahead_of_a_slow_stream(kind: str) -> None:
     assert core["prefetcher.useful"] > 10 * core["prefetcher.late"]
 
 
-@known_bug("an access that waits for a prefetched line is not shown to the prefetcher")
 @pytest.mark.parametrize("kind", PREFETCHERS)
 def test_prefetchers_keep_up_with_a_fast_stream(kind: str) -> None:
     """A line each 16 ns: lines are late at first, but an access that waits for one asks for the next ones too."""
@@ -230,7 +226,6 @@ def test_prefetchers_keep_up_with_a_fast_stream(kind: str) -> None:
     assert misses(core, "l2.") <= 4 * pages, f"{misses(core, 'l2.')} misses on {pages:.0f} pages"
 
 
-@known_bug(AHEAD_OF_TIME)
 @pytest.mark.parametrize("kind", PREFETCHERS)
 def test_no_access_is_faster_than_a_hit(kind: str) -> None:
     """Nor is one that waits for a line that is being prefetched: no latency is below tag + data, 4 cycles."""
@@ -238,7 +233,6 @@ def test_no_access_is_faster_than_a_hit(kind: str) -> None:
     assert core["latency.min"] == L1_HIT, f"{core['latency.min']} fs"
 
 
-@known_bug(AHEAD_OF_TIME)
 def test_stores_written_through_that_are_confirmed_in_time_do_not_wait() -> None:
     """A store each 200 ns, confirmed after 8, and room for four: none has to wait."""
     l1 = {"size": "4KiB", "ways": 4, "write": "through", "outstanding_misses": 4}
@@ -297,7 +291,6 @@ def test_without_a_prefetcher_nothing_is_prefetched() -> None:
     )
 
 
-@known_bug("bytes that arrive count at every level")
 def test_lines_prefetched_into_the_second_level_are_not_data_of_the_first() -> None:
     """L1 gets the lines that it missed and no others: its bytes in = 64 B x misses, however many L2 fetches."""
     core = prefetched("next_line", pattern="stride", stride="256B")
@@ -420,9 +413,7 @@ def test_a_walk_with_its_entries_in_l1_costs_a_hit_for_each_level(
     assert took == expected, f"{took} fs, {took - expected:+} from {expected}"
 
 
-@pytest.mark.parametrize(
-    "latency", [0, pytest.param(3, marks=known_bug("translation.walk_cache.latency has no effect"))]
-)
+@pytest.mark.parametrize("latency", [0, 3])
 def test_a_walk_cache_leaves_one_entry_to_read_and_costs_its_own_latency(latency: int) -> None:
     """Both TLBs (0 and 7 cycles) + walk cache + one L1 hit instead of four + the access."""
     changes = translated(
@@ -545,14 +536,12 @@ def test_what_does_not_fit_together_is_refused_before_the_run(core: dict[str, An
         one_core(**core)
 
 
-@known_bug("the prefetcher complains first")
 def test_a_line_that_is_no_power_of_two_is_the_caches_fault() -> None:
     """The message speaks of the cache's line, whatever else looks at the size of a line."""
     with pytest.raises(ms.InputError, match=r"^line: 48B is no power of two from 32B to 256B"):
         one_core(l1={"size": "3KiB", "line": "48B"}, l2=NONE)
 
 
-@known_bug("a RuntimeError comes through")
 def test_an_address_without_a_page_is_an_error_of_the_simulation() -> None:
     """Without `demand` nothing is mapped: the run stops and says which address that was."""
     system = one_core(**translated(page_table={"demand": False}))

@@ -94,6 +94,8 @@ class CacheArray {
   // Gives the place to a line.
   void place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
 
+  void reseed(std::uint64_t seed) { random_ = Random(seed, 0); }
+
   std::uint32_t lines() const { return static_cast<std::uint32_t>(tags_.size()); }
   std::uint32_t set_of(std::uint64_t line) const {
     std::uint64_t index = line >> line_shift_;

@@ -27,8 +27,10 @@ class Level {
   // When an access that arrives now can begin; it takes a port for a cycle, and its bank for `bank_time` or a
   // cycle.
   Time begin(std::uint64_t line, Time now, Time bank_time = 0) {
+    last_port_ = next_port_;
     Time& port = ports_[next_port_];
     if (++next_port_ == ports_.size()) next_port_ = 0;
+    before_ = port;
     Time start = std::max(now, port);
     if (banks_.size() > 1 || bank_time > 0) {
       Time& bank = banks_[banks_.size() == 1 ? 0 : (line >> line_shift_) % banks_.size()];
@@ -40,17 +42,26 @@ class Level {
     return start;
   }
 
+  // The last access to begin did nothing: its port is as free as before.
+  void take_back() {
+    ports_[last_port_] = before_;
+    next_port_ = last_port_;
+  }
+
   const CacheSpec spec;
   CacheArray array;
   MissClassifier classifier;
   CacheStatistics statistics;
   const Time tag_time;
   const Time data_time;
+  std::vector<Time> available;  // when the data of each line is there, where that may be later than its tag
 
  private:
   Time period_;
   std::vector<Time> ports_;
   std::size_t next_port_ = 0;
+  std::size_t last_port_ = 0;
+  Time before_ = 0;
   std::vector<Time> banks_;
   int line_shift_;
 };

@@ -13,13 +13,15 @@ template <class Waiter>
 class MissTable {
  public:
   struct Entry {
-    Time since = 0;
+    Time since = 0;        // it is under way
+    Time since_first = 0;  // the first level knew of the miss
     std::uint32_t first = none, last = none;
     std::uint32_t waiters = 0;
     std::uint8_t asked = 0;    // sectors
     std::uint8_t arrived = 0;  // sectors
     bool for_write = false;    // asked with write permission
     bool prefetch = false;     // nobody asked for it yet
+    bool outdated = false;     // written meanwhile: not to be kept
   };
 
   MissTable(std::int64_t lines, std::int64_t waiters_per_line)
@@ -28,6 +30,7 @@ class MissTable {
         entries_(static_cast<std::size_t>(lines)) {}
 
   bool full() const { return entries_.size() >= lines_; }
+  std::size_t capacity() const { return lines_; }
   std::size_t size() const { return entries_.size(); }
   Entry* find(std::uint64_t line) { return entries_.find(line); }
   Entry& open(std::uint64_t line, Time now) {

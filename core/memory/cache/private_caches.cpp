@@ -3,11 +3,27 @@
 
 namespace manyscale::memory {
 
+namespace {
+
+const PrivateCachesSpec& checked(const PrivateCachesSpec& spec) {
+  for (const auto& level : spec.levels) level.check();
+  return spec;
+}
+
+// A line under way takes a place at every level.
+std::int64_t fewest_misses(const PrivateCachesSpec& spec) {
+  std::int64_t fewest = spec.levels.front().outstanding_misses;
+  for (const auto& level : spec.levels) fewest = std::min(fewest, level.outstanding_misses);
+  return fewest;
+}
+
+}  // namespace
+
 PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time period, std::uint64_t seed)
     : owner_(owner),
-      spec_(spec),
+      spec_(checked(spec)),
       write_through_(spec.levels.at(0).write == "through"),
-      misses_(spec.levels.back().outstanding_misses, spec.levels.back().merged_misses),
+      misses_(fewest_misses(spec), spec.levels.front().merged_misses),
       prefetcher_(spec.prefetcher),
       homes_({.slices = spec.homes, .line_size = spec.levels.front().line, .hash = spec.home_hash}) {
   for (const auto& level : spec.levels) {
@@ -23,6 +39,10 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
   }
   if (write_through_ && spec.coherent) throw std::invalid_argument("write: coherent caches are write-back");
   if (spec.keep_values) values_.resize(outermost().array.lines());
+  if (levels_.size() > 1) {
+    places_to_miss_.assign(static_cast<std::size_t>(spec.levels.front().outstanding_misses), 0);
+    for (auto& level : levels_) level->available.assign(level->array.lines(), 0);
+  }
   if (write_through_) {
     atomics_.resize(256);
     for (int tag = 0; tag < 256; ++tag) free_tags_.push_back(static_cast<std::uint8_t>(tag));
@@ -56,9 +76,12 @@ AccessResult PrivateCaches::access(const Access& access, Time now) {
         prefetcher_.on_use();
         train(access, true, begin + first.tag_time);
       }
+      if (!is_load && (held.dirty & sectors) != sectors) make_modified(line, sectors);
       std::uint64_t value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
-      return {AccessResult::Status::done, begin + first.tag_time + first.data_time, value};
+      Time ready = begin + first.tag_time + first.data_time;
+      if (levels_.size() > 1) ready = std::max(ready, first.available[at]);
+      return {AccessResult::Status::done, ready, value};
     }
   }
   return access_beyond_first(access, line, sectors, begin);
@@ -75,14 +98,16 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
     // A clean line that nobody else holds may be written without asking.
     if (at != CacheArray::none && (level.array.line(at).valid & sectors) == sectors &&
         (is_load || level.array.line(at).state != LineState::shared)) {
-      if (i > 0) time = level.begin(line, time);
+      if (i > 0) time = level.begin(line, std::max(time, next_place_to_miss()));
+      const Time ready = time + level.tag_time + level.data_time;
       for (std::size_t above = 0; above < i; ++above) {
         Level& missed = *levels_[above];
         ++(is_load ? missed.statistics.reads : missed.statistics.writes);
         missed.statistics.count_miss(missed.classifier.access(line));
-        missed.statistics.miss_latency.record(time + level.tag_time + level.data_time - begin);
+        missed.statistics.miss_latency.record(ready - begin - missed.tag_time);
         missed.statistics.bytes_in += level.spec.line;
       }
+      if (i > 0) take_place_to_miss(ready);
       ++(is_load ? level.statistics.reads : level.statistics.writes);
       ++level.statistics.hits;
       level.classifier.access(line);
@@ -91,16 +116,28 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
         level.array.line(at).prefetched = false;
         prefetcher_.on_use();
       }
-      if (!is_load) make_modified(line);
-      copy_inwards(line, i, level.array.line(at).valid, level.array.line(at).state);
+      if (!is_load) make_modified(line, sectors);
+      copy_inwards(line, i, level.array.line(at).valid, level.array.line(at).state, ready);
       train(access, true, time + level.tag_time);
       std::uint64_t value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
-      return {AccessResult::Status::done, time + level.tag_time + level.data_time, value};
+      return {AccessResult::Status::done, ready, value};
     }
     time += level.tag_time;
   }
-  return miss(access, line, sectors, time);
+  return miss(access, line, sectors, begin);
+}
+
+// With a second level, an access that the first level missed takes one of that level's places until its data
+// is there.
+Time PrivateCaches::next_place_to_miss() const {
+  return places_to_miss_.empty() ? 0 : places_to_miss_[next_place_];
+}
+
+void PrivateCaches::take_place_to_miss(Time until) {
+  if (places_to_miss_.empty()) return;
+  places_to_miss_[next_place_] = until;
+  if (++next_place_ == places_to_miss_.size()) next_place_ = 0;
 }
 
 AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t line, std::uint8_t sectors,
@@ -110,16 +147,19 @@ AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t li
   if (pending_writes_ >= static_cast<std::size_t>(level.spec.outstanding_misses)) return blocked();
   if (atomic && free_tags_.empty()) return blocked();
   ++level.statistics.writes;
+  const MissCause cause = level.classifier.access(line);
+  // What is under way was read before this write: it serves those who wait and is not kept.
+  auto* entry = misses_.find(line);
+  if (entry != nullptr) entry->outdated = true;
   const std::uint32_t at = level.array.find_present(line);
-  if (at != CacheArray::none) {
-    if (atomic) {
-      // It happens at the responder, so a copy here would be old.
-      level.array.remove(at, LineState::invalid);
-    } else {
-      ++level.statistics.hits;
-      level.array.touch(at);
-      if (spec_.keep_values) values_[at] = access.value;
-    }
+  if (at != CacheArray::none && !atomic && entry == nullptr) {
+    ++level.statistics.hits;
+    level.array.touch(at);
+    if (spec_.keep_values) values_[at] = access.value;
+  } else {
+    level.statistics.count_miss(cause);
+    // An atomic operation happens at the responder, so a copy here would be old.
+    if (at != CacheArray::none && entry == nullptr) level.array.remove(at, LineState::invalid);
   }
   level.statistics.bytes_out += sector_bytes * std::popcount(sectors);
   Message message{line, access.value, atomic ? Op::atomic : Op::write, Flag::wants_ack, sectors};
@@ -138,6 +178,7 @@ AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t li
 
 AccessResult PrivateCaches::blocked() {
   somebody_blocked_ = true;
+  levels_.front()->take_back();
   ++outermost().statistics.blocked;
   return {AccessResult::Status::blocked, 0, 0};
 }
@@ -159,18 +200,22 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
     if (gives_back && writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer))
       return blocked();
   }
-  const Time when = level.begin(line, begin);
+  const Time known = begin + levels_.front()->tag_time;  // that it is a miss, at the first level
+  Time when = known;
+  for (std::size_t i = 1; i < levels_.size(); ++i)
+    when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
   count_miss(access, line);
   if (!held) {
     if (is_present(level.array.line(at).state)) evict(at, when);
     level.array.place(at, line, LineState::pending, 0);
   }
   level.array.line(at).pinned = true;
-  auto& entry = misses_.open(line, begin);
+  auto& entry = misses_.open(line, when);
+  entry.since_first = known;
   entry.asked = sectors;
   entry.for_write = access.kind != AccessKind::load;
   misses_.wait(entry, access);
-  for (auto& each : levels_) each->statistics.outstanding.set(static_cast<double>(misses_.size()));
+  show_outstanding();
   ask(line, sectors, entry.for_write, held, when);
   train(access, false, when);
   return {AccessResult::Status::waiting, 0, 0};
@@ -193,7 +238,7 @@ void PrivateCaches::prefetch(std::uint64_t line, Time when) {
     return;
   }
   // The last free place is for those who wait; and giving an owned line back may need a place of its own.
-  if (misses_.size() + 2 > static_cast<std::size_t>(level.spec.outstanding_misses)) return;
+  if (misses_.size() + 2 > misses_.capacity()) return;
   if (spec_.coherent &&
       (writing_back(line) || writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer)))
     return;
@@ -205,15 +250,18 @@ void PrivateCaches::prefetch(std::uint64_t line, Time when) {
   auto& entry = misses_.open(line, when);
   entry.asked = level.spec.all_sectors();
   entry.prefetch = true;
+  show_outstanding();
   ask(line, entry.asked, false, false, when);
 }
 
 // Joins a line under way; asks for sectors that were not asked for yet.
 bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin) {
   auto& entry = *misses_.find(line);
-  if (!misses_.can_wait(entry)) return false;
-  if (entry.prefetch) {
+  if (!misses_.can_wait(entry) || entry.outdated) return false;
+  const bool prefetched = entry.prefetch;
+  if (prefetched) {
     entry.prefetch = false;
+    entry.since_first = begin + levels_.front()->tag_time;
     prefetcher_.on_use(true);
   }
   // It waits at the first level and goes no further.
@@ -226,9 +274,14 @@ bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t
   misses_.wait(entry, access);
   if (more != 0) {
     entry.asked |= more;
-    ask(line, more, false, false, begin);
+    ask(line, more, false, false, begin + levels_.front()->tag_time);
   }
+  if (prefetched) train(access, false, begin + levels_.front()->tag_time);
   return true;
+}
+
+void PrivateCaches::show_outstanding() {
+  for (auto& level : levels_) level->statistics.outstanding.set(static_cast<double>(misses_.size()));
 }
 
 void PrivateCaches::count_miss(const Access& access, std::uint64_t line) {
@@ -265,15 +318,16 @@ void PrivateCaches::evict(std::uint32_t at, Time when) {
   if (victim.prefetched) prefetcher_.on_evict_unused();
   set_inwards(line, LineState::invalid);
   const std::uint64_t value = spec_.keep_values ? values_[at] : 0;
+  const std::uint8_t sent = spec_.coherent ? level.spec.all_sectors() : victim.dirty;
   if (dirty) {
     ++level.statistics.writebacks;
-    level.statistics.bytes_out += level.spec.line;
+    level.statistics.bytes_out += sector_bytes * std::popcount(sent);
   }
   if (spec_.coherent && victim.state != LineState::shared) {
     writebacks_.push_back({line, value, dirty});
     send({line, value, Op::put, dirty ? Flag::dirty : std::uint8_t{0}, level.spec.all_sectors()}, when);
   } else if (dirty) {
-    send({line, value, Op::write, 0, victim.dirty != 0 ? victim.dirty : level.spec.all_sectors()}, when);
+    send({line, value, Op::write, 0, sent}, when);
   }
   level.array.remove(at, LineState::invalid);
 }
@@ -286,17 +340,17 @@ std::uint64_t PrivateCaches::perform(const Access& access, std::uint32_t at) {
   return before;
 }
 
-void PrivateCaches::make_modified(std::uint64_t line) {
+void PrivateCaches::make_modified(std::uint64_t line, std::uint8_t sectors) {
   for (auto& level : levels_) {
     const std::uint32_t at = level->array.find_present(line);
     if (at == CacheArray::none) continue;
     level->array.line(at).state = LineState::modified;
-    level->array.line(at).dirty = level->array.line(at).valid;
+    level->array.line(at).dirty |= sectors;
   }
 }
 
 void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std::uint8_t sectors,
-                                 LineState state) {
+                                 LineState state, Time when) {
   for (std::size_t i = from_level; i-- > 0;) {
     CacheArray& array = levels_[i]->array;
     std::uint32_t at = array.find(line);
@@ -317,6 +371,9 @@ void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std
       }
     }
     array.place(at, line, state, sectors);
+    if (state == LineState::modified)
+      array.line(at).dirty = outermost().array.line(outermost().array.find(line)).dirty;
+    levels_[i]->available[at] = when;
   }
 }
 
@@ -373,7 +430,10 @@ void PrivateCaches::data_arrived(const Message& message, Time now) {
   CacheArray::Line& held = level.array.line(at);
   if (message.op == Op::data) {
     if (spec_.keep_values && !is_present(held.state)) values_[at] = message.value;
-    for (auto& each : levels_) each->statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+    for (auto& each : levels_) {
+      if (entry->prefetch && each != levels_.back()) continue;  // it goes to the last level only
+      each->statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+    }
     held.valid |= message.sectors;
     entry->arrived |= message.sectors;
   } else {
@@ -406,18 +466,20 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
       return;
     }
     const Access access = misses_.pop(*entry);
-    if (access.kind != AccessKind::load) make_modified(line);
-    levels_.front()->statistics.miss_latency.record(now - entry->since);
+    if (access.kind != AccessKind::load) make_modified(line, sectors);
+    levels_.front()->statistics.miss_latency.record(now - entry->since_first);
     const std::uint64_t value = spec_.keep_values ? perform(access, at) : 0;
-    copy_inwards(line, levels_.size() - 1, level.array.line(at).valid, level.array.line(at).state);
+    copy_inwards(line, levels_.size() - 1, level.array.line(at).valid, level.array.line(at).state, now);
     owner_.access_done(access.token, now, value);
     entry = misses_.find(line);  // the owner may have begun other misses
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
     for (auto& each : levels_) each->statistics.line_time += now - entry->since;
+    const bool outdated = entry->outdated;
     misses_.close(line);
     level.array.line(at).pinned = false;
-    level.statistics.outstanding.set(static_cast<double>(misses_.size()));
+    if (outdated) level.array.remove(at, LineState::invalid);
+    show_outstanding();
     unblock();
   }
 }

@@ -70,6 +70,10 @@ class PrivateCaches {
   AccessResult access(const Access& access, Time now);
   // A message from a home or from memory.
   void receive(const Message& message, Time now);
+  // Draws from the seed for random replacement.
+  void reseed(Random& random) {
+    for (auto& level : levels_) level->array.reseed(random.next());
+  }
   // Drops all lines, without writing any back: the software-managed coherence of GPU L1s.
   void invalidate_all();
 
@@ -102,13 +106,17 @@ class PrivateCaches {
   void ask(std::uint64_t line, std::uint8_t sectors, bool for_write, bool has_data, Time when);
   void evict(std::uint32_t at, Time when);
   std::uint64_t perform(const Access& access, std::uint32_t at);
-  void make_modified(std::uint64_t line);
-  void copy_inwards(std::uint64_t line, std::size_t from_level, std::uint8_t sectors, LineState state);
+  void make_modified(std::uint64_t line, std::uint8_t sectors);
+  void copy_inwards(std::uint64_t line, std::size_t from_level, std::uint8_t sectors, LineState state,
+                    Time when);
   void set_inwards(std::uint64_t line, LineState state);
   void data_arrived(const Message& message, Time now);
   void serve_waiters(std::uint64_t line, std::uint32_t at, Time now);
   void give_up(const Message& message, Time now);
   void unblock();
+  Time next_place_to_miss() const;
+  void take_place_to_miss(Time until);
+  void show_outstanding();
   bool writing_back(std::uint64_t line) const;
   void send(Message message, Time when);
 
@@ -120,6 +128,9 @@ class PrivateCaches {
   Prefetcher prefetcher_;
   SliceHash homes_;
   std::vector<Writeback> writebacks_;
+  std::vector<Time>
+      places_to_miss_;  // of the first level, for what the second serves: each is taken until then
+  std::size_t next_place_ = 0;
   std::vector<std::uint64_t> values_;   // of the outermost level's lines, if kept
   std::size_t pending_writes_ = 0;      // written through and not yet confirmed
   std::vector<std::uint32_t> atomics_;  // tokens of atomic operations under way at the responder, by tag

@@ -26,6 +26,10 @@ Home::Home(const Spec& spec)
   memory_.on_receive<&Home::from_memory>();
 }
 
+void Home::start() {
+  level_.array.reseed(random().next());
+}
+
 void Home::receive(const Message& message, std::uint32_t lane) {
   const std::uint32_t requester = requesters_.width() == 1 ? message.source : lane;
   if (requester >= most_requesters)

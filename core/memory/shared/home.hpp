@@ -35,6 +35,7 @@ class Home final : public Component {
   static constexpr std::uint32_t most_requesters = 64;
 
   explicit Home(const Spec& spec);
+  void start() override;
   std::vector<Wait> waits() const override;
 
  private:

@@ -22,6 +22,10 @@ SharedCache::SharedCache(const Spec& spec)
   memory_.on_receive<&SharedCache::fill>();
 }
 
+void SharedCache::start() {
+  level_.array.reseed(random().next());
+}
+
 void SharedCache::receive(const Message& message, std::uint32_t lane) {
   const Request request{message, lane};
   // Behind one that waits, all wait: requests are served in the order they came.
@@ -37,6 +41,11 @@ bool SharedCache::serve(const Request& request) {
                           std::to_string(static_cast<int>(message.op)));
   }
   const std::uint64_t line = level_.array.line_address(message.address);
+  if (line != message.address) {
+    throw SimulationError(
+        name() + " has lines of " + std::to_string(spec_.cache.line) +
+        " B and is asked for a shorter one: caches above and below need the same line size");
+  }
   const std::uint8_t sectors =
       message.op == Op::write || spec_.cache.sectored ? message.sectors : spec_.cache.all_sectors();
   std::uint32_t at = level_.array.find_present(line);
@@ -55,6 +64,7 @@ bool SharedCache::serve(const Request& request) {
   ++(is_read ? level_.statistics.reads : level_.statistics.writes);
   ++level_.statistics.hits;
   level_.classifier.access(line);
+  level_.array.touch(at);
   hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time);
   return true;
 }
@@ -85,7 +95,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     CacheArray::Line& held = level_.array.line(at);
     held.valid |= message.sectors;
     if (spec_.keep_values) values_[at] = message.value;
-    level_.array.touch(at);
+    if (present) level_.array.touch(at);
     if (keeps) {
       held.dirty |= message.sectors;
       if (held.state != LineState::pending) held.state = LineState::modified;
@@ -136,7 +146,6 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
 }
 
 void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
-  level_.array.touch(at);
   std::uint64_t value = 0;
   if (spec_.keep_values) value = values_[at];
   if (request.message.op == Op::read) {

@@ -36,6 +36,7 @@ class SharedCache final : public Component {
   using Spec = SharedCacheSpec;
 
   explicit SharedCache(const Spec& spec);
+  void start() override;
   std::vector<Wait> waits() const override;
 
  private:

@@ -75,11 +75,19 @@ Generator::Generator(const Spec& spec)
 }
 
 void Generator::set_trace(std::vector<Access> trace) {
+  const auto line = static_cast<std::uint64_t>(spec_.l1.line);
+  for (const Access& access : trace) {
+    if (access.size == 0 || access.kind > AccessKind::atomic_add ||
+        access.address % line + access.size > line) {
+      throw std::invalid_argument("a trace's access has no size, an unknown kind, or crosses a line");
+    }
+  }
   trace_ = std::move(trace);
   total_ = static_cast<std::int64_t>(trace_.size());
 }
 
 void Generator::start() {
+  caches_->reseed(random());
   pump();
 }
 
@@ -115,7 +123,7 @@ void Generator::pump() {
     // Of the window's places the misses under way take some; the rest is for the latest hits.
     const Time place = done_at_[(ring_ + static_cast<std::size_t>(in_flight_)) % done_at_.size()];
     const Time when = std::max({now(), next_issue_, place});
-    if (when > now() && (spec_.coherent || in_flight_ > 0)) {
+    if (when > now() && (spec_.coherent || caches_->outstanding() > 0)) {
       schedule(when);
       return;
     }
@@ -142,7 +150,8 @@ bool Generator::translate(Time when) {
   const auto reads = translator_->begin_walk(virtual_address_);
   walk_reads_.assign(reads.rbegin(), reads.rend());
   walking_ = true;
-  walk_timer_.after(when + found.latency * period_ - now(), Wake{});
+  const std::int64_t cycles = found.latency + translator_->walk_latency();
+  walk_timer_.after(when + cycles * period_ - now(), Wake{});
   return false;
 }
 
@@ -213,8 +222,10 @@ void Generator::completed(const Access& access, Time issued, Time performed, Tim
   ++statistics_.completed;
   statistics_.bytes += access.size;
   statistics_.completions.add(ready, 1);
-  if (static_cast<double>(ready) > statistics_.finished.last())
+  if (ready > last_ready_) {
+    last_ready_ = ready;
     statistics_.finished.set(static_cast<double>(ready));
+  }
   statistics_.latency.record(ready - issued);
   if (spec_.log) {
     log_.push_back({performed, access.address, access.kind == AccessKind::store ? access.value : value,

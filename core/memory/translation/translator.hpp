@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/component.hpp"
 #include "memory/translation/page_table.hpp"
 #include "memory/translation/page_walker.hpp"
 #include "memory/translation/tlb.hpp"
@@ -37,7 +38,11 @@ class Translator {
   // Begins a walk, mapping the page if it is touched for the first time: the entries to read, one after the
   // other.
   std::span<const std::uint64_t> begin_walk(std::uint64_t virtual_address) {
-    table_.touch(virtual_address);
+    try {
+      table_.touch(virtual_address);
+    } catch (const std::runtime_error& error) {
+      throw SimulationError(error.what());
+    }
     walk_ = walker_.begin(table_, virtual_address).walk;
     return walker_.reads(walk_);
   }
@@ -47,6 +52,9 @@ class Translator {
     tlbs_.fill(virtual_address, 0, result.translation->of(virtual_address),
                static_cast<std::int64_t>(result.translation->page_size));
   }
+
+  // Cycles to look into the walk caches before the first read.
+  std::int64_t walk_latency() const { return walker_.cache_latency(); }
 
   const TlbStatistics& tlb_statistics(int level) const { return tlbs_.statistics(level); }
   const PageWalkerStatistics& walker_statistics() const { return walker_.statistics(); }
