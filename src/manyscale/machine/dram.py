@@ -35,14 +35,11 @@ def _required(field: FieldInfo) -> tuple[Any, Any]:
 
 
 _fields = model("memory.dram").spec.model_fields
-_StatedByStandard: Any = create_model(
-    "StatedByStandard",
-    __base__=Spec,
-    **{name: _required(_fields[name]) for name in (*_ORGANISATION, *_TIMINGS)},
-)
+_stated: dict[str, Any] = {name: _required(_fields[name]) for name in (*_ORGANISATION, *_TIMINGS)}
+_StatedByStandard = create_model("StatedByStandard", __base__=Spec, **_stated)
 
 
-class DramChannel(_StatedByStandard):  # type: ignore[misc]
+class DramChannel(_StatedByStandard):
     """One channel of a DRAM standard: how it is organised, and its JEDEC timings in cycles of its command clock.
 
     The parameters are those of `memory.dram` that a standard decides.
