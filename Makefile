@@ -40,7 +40,7 @@ test-core: $(VENV)/.dependencies
 # loaded first; Python's own leaks at exit are not ours to report.
 test-asan: SANITIZE = address,undefined
 test-asan: LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
-test-asan: TESTS = -m core
+test-asan: TESTS = -m "core and not long"
 test-asan: export ASAN_OPTIONS = detect_leaks=0
 test-tsan: SANITIZE = thread
 test-tsan: LIBRARIES = $(shell g++ -print-file-name=libtsan.so)
@@ -53,8 +53,7 @@ test-asan test-tsan: $(VENV)/.dependencies
 	.venv-$@/bin/python -m pip install --quiet --no-build-isolation . \
 	  --config-settings=build-dir=build/$@ --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
 	  --config-settings=cmake.build-type=RelWithDebInfo
-	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest $(TESTS) -p no:cacheprovider \
-	  --deselect tests/system/test_running.py::test_200_runs_in_one_process_do_not_grow_memory
+	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest $(TESTS) -p no:cacheprovider
 
 lint: install
 	$(BIN)/ruff check .

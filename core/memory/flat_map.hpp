@@ -68,6 +68,12 @@ class FlatMap {
   }
 
   template <class Visit>
+  void for_each(Visit&& visit) {
+    for (Slot& slot : slots_) {
+      if (slot.used) visit(slot.key, slot.value);
+    }
+  }
+  template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Slot& slot : slots_) {
       if (slot.used) visit(slot.key, slot.value);

@@ -346,7 +346,7 @@ def test_the_causes_of_misses_add_up_and_say_what_they_mean() -> None:
     ],
 )
 def test_the_shared_cache_keeps_what_the_reference_keeps(policy: str) -> None:
-    """An L1 of one line passes on all but repeated lines, and writes a dirty one back before the next miss."""
+    """An L1 of one line passes on all but repeated lines, and writes a dirty one back a cycle after the next miss."""
     where = random_lines(2000, 64, seed=9)
     where = where[np.concatenate([[True], where[1:] != where[:-1]])]
     kinds = np.random.default_rng(2).integers(0, 10, len(where)) < 3
@@ -355,10 +355,9 @@ def test_the_shared_cache_keeps_what_the_reference_keeps(policy: str) -> None:
     reference = ReferenceCache(64, 4, policy)
     before: int | None = None
     for number, write in zip(where.tolist(), kinds.tolist(), strict=True):
-        # The write of the line that leaves goes first, being sent first.
+        reference.access(number)
         if before is not None:
             reference.access(before, write=True)
-        reference.access(number)
         before = number if write else None
     got = numbers(result, "shared")
     compare(got, reference)

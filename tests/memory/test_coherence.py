@@ -112,6 +112,7 @@ def test_caches_without_coherence_are_found_out() -> None:
     assert wrong_reads(accesses, {}) > 100
 
 
+@pytest.mark.long
 def test_ten_million_accesses_with_delays_and_no_deadlock() -> None:
     """8 cores, small caches, messages delayed and reordered at random; checked in slices of simulated time."""
     accesses = 10_000_000
@@ -188,3 +189,65 @@ def test_more_requesters_than_the_directory_has_room_for_are_refused() -> None:
     system, _ = coherent_cores(cores=65, accesses=1)
     with pytest.raises(ms.ManyscaleError, match="room for 64 requesters"):
         system.run()
+
+
+def test_a_home_answers_in_the_sum_of_its_parts() -> None:
+    """L1's tags, the link, the home's tags and data, the link: 1 + 4 + 8 + 22 + 4 cycles of 500 ps is 19.5 ns.
+
+    From memory: the home's data time is replaced by two links of 5 ns and the 40 ns and 2.5 ns (64 B at 25.6 GB/s)
+    of the channel.
+    """
+    for lines, expected in ((4096, 19_500_000), (1_000_000, 61_000_000)):
+        system = ms.System("one coherent core")
+        core = system.add(
+            "memory.generator",
+            "core",
+            pattern="chase",
+            accesses=2 * 4096,
+            footprint=f"{64 * lines}B",
+            window=1,
+            clock="2GHz",
+            coherent=True,
+            l1={"size": "4KiB", "ways": 1, "tag_latency": 1, "data_latency": 3},
+        )
+        home = system.add("memory.home", "home", clock="2GHz")
+        channel = system.add("memory.dram", "channel", backend="simple", latency="40ns", bandwidth="25.6GB/s")
+        system.connect(core.memory, home.requesters, "2ns")
+        system.connect(home.memory, channel.requests, "5ns")
+        result = system.run()
+        least = result.value("core", "latency.min")
+        most = result.value("core", "latency.max")
+        assert (least if lines == 4096 else most) == expected, (least, most)
+
+
+def test_a_write_through_cache_sees_others_writes_only_after_it_dropped_its_lines() -> None:
+    """A GPU's L1: one core writes, another reads the same line; the reader keeps its old copy until it invalidates."""
+    seen = {}
+    for invalidate_every in (0, 50):
+        system = ms.System("two SMs")
+        writer, reader = (
+            system.add(
+                "memory.generator",
+                name,
+                pattern="stream",
+                accesses=400,
+                footprint="32B",
+                size="32B",
+                interval=20,
+                writes=1.0 if name == "writer" else 0.0,
+                log=True,
+                invalidate_every=invalidate_every,
+                l1={"size": "16KiB", "line": "128B", "ways": 4, "sectored": True, "write": "through"},
+            )
+            for name in ("writer", "reader")
+        )
+        shared = system.add("memory.cache", "shared", keep_values=True)
+        channel = system.add("memory.dram", "channel", backend="simple", keep_values=True)
+        system.connect(writer.memory, shared.requesters, "1ns")
+        system.connect(reader.memory, shared.requesters, "1ns")
+        system.connect(shared.memory, channel.requests, "5ns")
+        system.run()
+        log = np.frombuffer(_core.take_log(reader.native), RECORD)
+        seen[invalidate_every] = len(np.unique(log["value"]))
+    assert seen[0] == 1
+    assert seen[50] == 8  # a new value after each of the seven times

@@ -208,6 +208,7 @@ def test_an_error_in_progress_comes_out() -> None:
         make_phold(components=40).run(until="1ms", progress=fail)
 
 
+@pytest.mark.long
 def test_200_runs_in_one_process_do_not_grow_memory() -> None:
     def once(threads: int) -> None:
         make_phold(components=8, jobs=500).run(until="20ns", threads=threads)

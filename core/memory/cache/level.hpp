@@ -42,6 +42,7 @@ class Level {
     return start;
   }
 
+  Time period() const { return period_; }
   // The last access to begin did nothing: its port is as free as before.
   void take_back() {
     ports_[last_port_] = before_;

@@ -40,6 +40,11 @@ class MissTable {
   }
   void close(std::uint64_t line) { entries_.erase(line); }
 
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    entries_.for_each(visit);
+  }
+
   bool can_wait(const Entry& entry) const { return entry.waiters < waiters_per_line_; }
   void wait(Entry& entry, const Waiter& waiter) {
     const std::uint32_t at = take_node();

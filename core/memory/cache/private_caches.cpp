@@ -206,7 +206,7 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
     when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
   count_miss(access, line);
   if (!held) {
-    if (is_present(level.array.line(at).state)) evict(at, when);
+    if (is_present(level.array.line(at).state)) evict(at, when + level.period());
     level.array.place(at, line, LineState::pending, 0);
   }
   level.array.line(at).pinned = true;
@@ -244,7 +244,7 @@ void PrivateCaches::prefetch(std::uint64_t line, Time when) {
     return;
   if (at == CacheArray::none) at = level.array.victim(line);
   if (at == CacheArray::none) return;
-  if (is_present(level.array.line(at).state)) evict(at, when);
+  if (is_present(level.array.line(at).state)) evict(at, when + level.period());
   level.array.place(at, line, LineState::pending, 0);
   level.array.line(at).pinned = true;
   auto& entry = misses_.open(line, when);
@@ -308,7 +308,8 @@ void PrivateCaches::ask(std::uint64_t line, std::uint8_t sectors, bool for_write
   send(message, when);
 }
 
-// Gives up a line of the outermost level, and with it its copies further in.
+// Gives up a line of the outermost level, and with it its copies further in. What is sent for it leaves a
+// cycle after the request that takes its place.
 void PrivateCaches::evict(std::uint32_t at, Time when) {
   Level& level = outermost();
   CacheArray::Line& victim = level.array.line(at);
@@ -538,9 +539,16 @@ bool PrivateCaches::writing_back(std::uint64_t line) const {
 }
 
 void PrivateCaches::invalidate_all() {
+  // What is under way may have been read before now: it serves those who wait and is not kept.
+  misses_.for_each([](std::uint64_t, auto& entry) { entry.outdated = true; });
   for (auto& level : levels_) {
     for (std::uint32_t at = 0; at < level->array.lines(); ++at) {
-      if (is_present(level->array.line(at).state)) level->array.remove(at, LineState::invalid);
+      CacheArray::Line& held = level->array.line(at);
+      if (held.pinned) {
+        held.valid = 0;
+      } else if (is_present(held.state)) {
+        level->array.remove(at, LineState::invalid);
+      }
     }
   }
 }

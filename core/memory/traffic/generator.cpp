@@ -50,6 +50,10 @@ Generator::Generator(const Spec& spec)
       caches_(std::make_unique<PrivateCaches>(*this, caches_spec(spec), period_, 1)),
       total_(spec.accesses) {
   if (spec.size > spec.footprint) throw std::invalid_argument("footprint: smaller than one access");
+  if (spec.invalidate_every > 0 && spec.l1.write != "through") {
+    throw std::invalid_argument(
+        "invalidate_every: a write-back cache would lose what it has not written yet");
+  }
   if (pattern_ == Pattern::triad && spec.footprint / spec.size < 3) {
     throw std::invalid_argument("footprint: a triad needs three arrays of at least one element");
   }
@@ -114,6 +118,9 @@ void Generator::pump() {
         // The run lasts until the last data is there.
         if (last_ready_ > now()) schedule(last_ready_);
         return;
+      }
+      if (spec_.invalidate_every > 0 && next_number_ > 0 && next_number_ % spec_.invalidate_every == 0) {
+        caches_->invalidate_all();
       }
       current_ = next_access();
       has_current_ = true;

@@ -33,6 +33,7 @@ struct GeneratorSpec {
   std::int64_t homes = 1;
   std::string home_hash = "modulo";
   std::int64_t writeback_buffer = 16;
+  std::int64_t invalidate_every = 0;
   PrefetcherSpec prefetcher{};
   TranslationSpec translation{};
 };
@@ -156,6 +157,9 @@ struct describe<memory::GeneratorSpec> {
                              "owned lines given back and not yet confirmed", 1, 65536},
       Field<S, std::string>{"home_hash", &S::home_hash, Unit::none,
                             "how lines are spread over slices: modulo, xor or polynomial"},
+      Field<S, std::int64_t>{
+          "invalidate_every", &S::invalidate_every, Unit::count,
+          "accesses after which a write-through L1 drops all lines, as a GPU's does; 0: never", 0, 1e15},
       Section<S, memory::PrefetcherSpec>{"prefetcher", &S::prefetcher,
                                          "prefetcher of the last private level"},
       Section<S, memory::TranslationSpec>{"translation", &S::translation, "virtual addresses"}};
