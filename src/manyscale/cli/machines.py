@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,9 +133,10 @@ def import_listing(
 
 
 def _origins(resolved: ResolvedMachine) -> list[str]:
-    """The documents that a machine's numbers come from: what stands before the first comma of a source."""
+    """The documents that a machine's numbers come from: what stands before the first comma or colon of a source."""
     stated = (source for path, source in resolved.sources.items() if path not in _TITLE)
-    return list(dict.fromkeys(source.partition(",")[0] for source in stated))
+    titles = (re.split("[,:]", source)[0] for source in stated if source != "default")
+    return list(dict.fromkeys(titles))
 
 
 def _parameters(resolved: ResolvedMachine) -> dict[str, dict[str, Any]]:

@@ -334,6 +334,9 @@ def _level(values: _Values, level: str, components: list[str], prefix: str, seco
         "merged": total("merged"),
         "writebacks": total("writebacks"),
         "miss_latency_seconds": values.seconds(components, f"{prefix}miss_latency"),
+        "outstanding_mean": (
+            total("line_time") / _FEMTOSECONDS / seconds / len(components) if seconds else 0.0
+        ),
         "outstanding_max": values.most(components, f"{prefix}outstanding.max"),
         "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
         "queueing_seconds": values.seconds(components, f"{prefix}queueing", of=accesses),
@@ -396,7 +399,7 @@ def _print(summary: dict[str, Any]) -> None:
             *causes,
             "merged",
             "miss latency",
-            "MSHRs used",
+            "MSHRs used (most)",
             "to below",
             "queueing",
         ),
@@ -408,7 +411,7 @@ def _print(summary: dict[str, Any]) -> None:
                 *(f"{level['misses'][cause]:,}" for cause in causes),
                 f"{level['merged']:,}",
                 _time(level["miss_latency_seconds"]),
-                f"{level['outstanding_max']:.0f}",
+                f"{level['outstanding_mean']:.1f} ({level['outstanding_max']:.0f})",
                 _rate(level["bandwidth_bytes_per_second"]),
                 _time(level["queueing_seconds"]),
             )
