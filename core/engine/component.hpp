@@ -66,6 +66,10 @@ class Component {
   void stop() { partition_->stop_requested = true; }
   // Spans and counters for a person to look at; nullptr when nobody asked for a timeline.
   Timeline* timeline() { return timeline_; }
+  // Shows a level from now on, if somebody asked for a timeline.
+  void show_level(std::string_view level, double value) {
+    if (timeline_ != nullptr) timeline_->counter(timeline_->name(level), now(), value);
+  }
 
   // Sends an event to an endpoint. Used by ports, timers and clocks; models use those.
   template <Payload T>

@@ -110,3 +110,28 @@ def test_a_timeline_must_be_asked_for_before_the_first_run(tmp_path: Path) -> No
     system.run(until="1ns")
     with pytest.raises(ms.ManyscaleError, match="ask for a timeline before the first run"):
         system.run(until="2ns", out=tmp_path / "run", timeline=True)
+
+
+def test_memory_shows_its_misses_and_lines_under_way(tmp_path: Path) -> None:
+    """The counters on the timeline never pass the window and the MSHRs, and end at zero."""
+    system = ms.System("memory")
+    core = system.add("memory.generator", "core", pattern="random", accesses=500, footprint="16MiB", window=6)
+    shared = system.add("memory.cache", "shared", cache={"line": "64B"})
+    channel = system.add("memory.dram", "channel", backend="simple")
+    system.connect(core.memory, shared.requesters, "1ns")
+    system.connect(shared.memory, channel.requests, "5ns")
+    system.run(out=tmp_path / "run", timeline=True)
+    found = packets(tmp_path / "run" / "timeline.pftrace")
+    names = {
+        p.track_descriptor.uuid: p.track_descriptor.name for p in found if p.HasField("track_descriptor")
+    }
+    levels: dict[str, list[float]] = {}
+    for packet in found:
+        if packet.track_event.type == perfetto.TrackEvent.TYPE_COUNTER:
+            levels.setdefault(names[packet.track_event.track_uuid], []).append(
+                packet.track_event.double_counter_value
+            )
+    assert set(levels) == {"misses under way", "lines under way"}
+    for values in levels.values():
+        assert max(values) == 6
+        assert values[-1] == 0

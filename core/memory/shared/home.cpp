@@ -83,7 +83,7 @@ std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line)
   transaction.since = now();
   busy_[line] = index;
   pin(line, true);
-  level_.statistics.outstanding.set(static_cast<double>(busy_.size()));
+  show_outstanding();
   return index;
 }
 
@@ -298,7 +298,7 @@ void Home::finish(std::uint32_t index) {
   busy_.erase(line);
   pin(line, false);
   level_.statistics.line_time += now() - transaction.since;
-  level_.statistics.outstanding.set(static_cast<double>(busy_.size()));
+  show_outstanding();
   std::deque<Request> queue;
   queue.swap(transaction.queue);
   free_.push_back(index);
@@ -317,6 +317,12 @@ void Home::finish(std::uint32_t index) {
   retry.swap(without_room_);
   for (const std::uint32_t waiting : retry)
     supply(waiting, level_.begin(transactions_[waiting].line, now()) + level_.tag_time);
+}
+
+void Home::show_outstanding() {
+  const auto busy = static_cast<double>(busy_.size());
+  level_.statistics.outstanding.set(busy);
+  show_level("lines under way", busy);
 }
 
 // A line with a transaction is not replaced.

@@ -77,6 +77,7 @@ class Home final : public Component {
   void recall(std::uint64_t line);
   void drop(std::uint32_t at);
   void pin(std::uint64_t line, bool pinned);
+  void show_outstanding();
   void send(std::uint32_t requester, Message message, Time when);
   std::uint32_t open_transaction(const Request& request, std::uint64_t line);
   std::uint32_t transaction_of(std::uint64_t line, const char* what);

@@ -136,7 +136,7 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
     level_.statistics.count_miss(cause);
   }
   misses_.wait(*entry, request);
-  level_.statistics.outstanding.set(static_cast<double>(misses_.size()));
+  show_outstanding();
   const auto missing = static_cast<std::uint8_t>(sectors & ~entry->asked & ~level_.array.line(at).valid);
   if (missing != 0) {
     entry->asked |= missing;
@@ -202,9 +202,15 @@ void SharedCache::fill(const Message& message, std::uint32_t) {
     level_.statistics.line_time += now() - entry->since;
     misses_.close(line);
     held.pinned = false;
-    level_.statistics.outstanding.set(static_cast<double>(misses_.size()));
+    show_outstanding();
   }
   while (!stalled_.empty() && serve(stalled_.front())) stalled_.pop_front();
+}
+
+void SharedCache::show_outstanding() {
+  const auto lines = static_cast<double>(misses_.size());
+  level_.statistics.outstanding.set(lines);
+  show_level("lines under way", lines);
 }
 
 void SharedCache::answer(const Request& request, Op op, std::uint64_t value, Time when) {

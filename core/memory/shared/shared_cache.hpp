@@ -52,6 +52,7 @@ class SharedCache final : public Component {
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
   void hit(const Request& request, std::uint32_t at, Time ready);
   std::uint32_t make_room(std::uint64_t line);
+  void show_outstanding();
   void answer(const Request& request, Op op, std::uint64_t value, Time when);
 
   const Spec spec_;

@@ -209,6 +209,7 @@ bool Generator::issue(Time when) {
   free_slots_.pop_back();
   slots_[slot] = {current_, when};
   ++in_flight_;
+  show_level("misses under way", static_cast<double>(in_flight_));
   return true;
 }
 
@@ -220,6 +221,7 @@ void Generator::access_done(std::uint32_t token, Time ready, std::uint64_t value
   const Slot slot = slots_[token];
   free_slots_.push_back(token);
   --in_flight_;
+  show_level("misses under way", static_cast<double>(in_flight_));
   completed(slot.access, slot.issued, now(), ready, value);
   if (pattern_ == Pattern::chase) next_issue_ = std::max(next_issue_, ready);
 }

@@ -26,8 +26,7 @@ void Phold::start() {
 void Phold::receive(const Job& job, std::uint32_t) {
   ++statistics_.received;
   statistics_.arrivals.add(now(), 1);
-  if (Timeline* lines = timeline())
-    lines->counter(lines->name("received"), now(), static_cast<double>(statistics_.received.value()));
+  show_level("received", static_cast<double>(statistics_.received.value()));
   pass_on(Job{job.hops + 1});
 }
 
