@@ -344,3 +344,23 @@ def test_lines_under_way_are_none_at_the_end() -> None:
     assert numbers(result, "shared")["outstanding"] == 0
     assert core["l2.outstanding"] == 0
     assert core["l1.outstanding"] == 0, f"L1 still has {core['l1.outstanding']} lines under way"
+
+
+@pytest.mark.parametrize("allocate", [True, False])
+def test_a_private_cache_takes_a_line_for_a_store_only_if_it_is_told_to(allocate: bool) -> None:
+    """One store to each of 8 lines, then one load of each: with lines taken the loads hit, without they miss."""
+    where = [*range(8), *range(8)]
+    kinds = [STORE] * 8 + [LOAD] * 8
+    l1 = l1_of(16, 2, allocate_on_write=allocate)
+    result = run_trace(np.array(where) * LINE, kinds, l1=l1, l2=NONE, window=1)
+    core = numbers(result, "core")
+    assert core["l1.hits"] == (8 if allocate else 0)
+    assert numbers(result, "shared")["writes"] == (0 if allocate else 8)
+    assert core["l1.bytes_out"] == (0 if allocate else 8 * LINE)
+
+
+def test_a_coherent_cache_takes_a_line_for_every_write() -> None:
+    with pytest.raises(
+        ms.GraphError, match="allocate_on_write: a coherent cache takes a line for every write"
+    ):
+        ms.System().add("memory.generator", "core", coherent=True, l1={"allocate_on_write": False})

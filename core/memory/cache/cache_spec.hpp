@@ -81,7 +81,7 @@ struct describe<memory::CacheSpec> {
       Field<S, std::string>{"write", &S::write, Unit::none,
                             "back (written when evicted) or through (at once)"},
       Field<S, bool>{"allocate_on_write", &S::allocate_on_write, Unit::none,
-                     "whether a write that misses takes a line"},
+                     "whether a write that misses takes a line; write-through private caches never do"},
       Field<S, std::int64_t>{"tag_latency", &S::tag_latency, Unit::cycles,
                              "cycles until hit or miss is known", 0, 1e6},
       Field<S, std::int64_t>{"data_latency", &S::data_latency, Unit::cycles, "cycles from there to the data",

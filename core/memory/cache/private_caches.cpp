@@ -37,6 +37,9 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
   if (prefetcher_.kind() != Prefetcher::Kind::none && spec.prefetcher.line_size != spec.levels.front().line) {
     throw std::invalid_argument("prefetcher.line_size: must be the line size of the caches");
   }
+  if (spec.coherent && !spec.levels.back().allocate_on_write) {
+    throw std::invalid_argument("allocate_on_write: a coherent cache takes a line for every write");
+  }
   if (write_through_ && spec.coherent) throw std::invalid_argument("write: coherent caches are write-back");
   if (spec.keep_values) values_.resize(outermost().array.lines());
   if (levels_.size() > 1) {
@@ -189,6 +192,9 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
     return merge(access, line, sectors, begin) ? AccessResult{AccessResult::Status::waiting, 0, 0}
                                                : blocked();
   }
+  if (access.kind == AccessKind::store && !outermost().spec.allocate_on_write) {
+    return write_around(access, line, sectors, begin);
+  }
   if (misses_.full() || (spec_.coherent && writing_back(line))) return blocked();
   std::uint32_t at = level.array.find(line);
   const bool held = at != CacheArray::none && is_present(level.array.line(at).state);
@@ -219,6 +225,20 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   ask(line, sectors, entry.for_write, held, when);
   train(access, false, when);
   return {AccessResult::Status::waiting, 0, 0};
+}
+
+// A store that misses goes down and takes no line.
+AccessResult PrivateCaches::write_around(const Access& access, std::uint64_t line, std::uint8_t sectors,
+                                         Time begin) {
+  if (pending_writes_ >= misses_.capacity()) return blocked();
+  Time when = begin + levels_.front()->tag_time;
+  for (std::size_t i = 1; i < levels_.size(); ++i)
+    when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
+  count_miss(access, line);
+  outermost().statistics.bytes_out += sector_bytes * std::popcount(sectors);
+  ++pending_writes_;
+  send({line, access.value, Op::write, Flag::wants_ack, sectors}, when);
+  return {AccessResult::Status::done, when, 0};
 }
 
 // Shows an access that left the first level to the prefetcher, and fetches what it proposes.

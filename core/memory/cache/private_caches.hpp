@@ -98,6 +98,7 @@ class PrivateCaches {
                                    Time begin);
   AccessResult write_through(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
   AccessResult miss(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
+  AccessResult write_around(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
   AccessResult blocked();
   void train(const Access& access, bool hit, Time when);
   void prefetch(std::uint64_t line, Time when);
