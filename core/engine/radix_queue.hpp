@@ -72,8 +72,7 @@ class RadixQueue final : public EventQueue {
   static constexpr int levels = (63 + digit_bits - 1) / digit_bits;
   static constexpr std::size_t chunk_events = 16;
   static constexpr std::size_t sort_at_most = 64;  // a bucket this small is sorted at once, not split further
-  static constexpr std::size_t insert_at_most =
-      96;  // into a run this short a late event is put where it belongs
+  static constexpr std::size_t insert_at_most = 96;  // a run this short takes late events in
   static constexpr std::size_t compact_at = 1024;
 
   struct Chunk {
@@ -86,8 +85,7 @@ class RadixQueue final : public EventQueue {
     std::size_t size = 0;
   };
 
-  // Puts a late event into the run. Most are later than what is there, so the place is looked for from the
-  // back.
+  // Puts a late event where it belongs in the run.
   void insert(const Event& event) {
     auto first = run_.begin() + static_cast<std::ptrdiff_t>(next_);
     run_.insert(std::upper_bound(first, run_.end(), event, earlier), event);

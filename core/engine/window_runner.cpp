@@ -53,10 +53,8 @@ void WindowRunner::run_alone(Partition& partition) {
         ++windows_;
         window_end = add_saturating(event->time, lookahead_);
       }
-      partition.now = event->time;
-      const Endpoint& endpoint = endpoints_[event->target];
       ++events;
-      endpoint.handler(*endpoint.component, endpoint.object, *event);
+      handle(partition, *event);
       if (partition.stop_requested && lookahead_ == never) break;
       if (events % events_between_clock_reads == 0) {
         partition.events = events;
@@ -102,10 +100,8 @@ void WindowRunner::run_window(Partition& partition, Time end) {
   std::uint64_t events = partition.events;
   try {
     while ((event = partition.queue->pop_before(end)) != nullptr) {
-      partition.now = event->time;
-      const Endpoint& endpoint = endpoints_[event->target];
       ++events;
-      endpoint.handler(*endpoint.component, endpoint.object, *event);
+      handle(partition, *event);
       if (events % events_between_clock_reads == 0) {
         partition.events = events;
         if (partition.index == 0) poll();
@@ -116,6 +112,12 @@ void WindowRunner::run_window(Partition& partition, Time end) {
     fail(partition, *event);
   }
   partition.events = events;
+}
+
+void WindowRunner::handle(Partition& partition, const Event& event) {
+  partition.now = event.time;
+  const Endpoint& endpoint = endpoints_[event.target];
+  endpoint.handler(*endpoint.component, endpoint.object, event);
 }
 
 // Keeps what a handler threw, with the event it was handling. To be called while handling the exception.

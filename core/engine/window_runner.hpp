@@ -34,6 +34,7 @@ class WindowRunner {
   void run_partition(std::uint32_t index);
   void run_window(Partition& partition, Time end);
   void exchange(Partition& partition, std::uint32_t turn);
+  void handle(Partition& partition, const Event& event);
   static void fail(Partition& partition, const Event& event);
   void poll();
 

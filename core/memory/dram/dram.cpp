@@ -129,8 +129,8 @@ void Dram::receive(const Message& request, std::uint32_t lane) {
     // in.
     if (write) {
       values_[request.address] = request.value;
-    } else if (const auto found = values_.find(request.address); found != values_.end()) {
-      answer.value = found->second;
+    } else if (const std::uint64_t* found = values_.find(request.address)) {
+      answer.value = *found;
     }
   }
   if (controller_) {

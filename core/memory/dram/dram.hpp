@@ -2,7 +2,6 @@
 // One memory channel with its controller, in one of three degrees of detail.
 #pragma once
 #include <memory>
-#include <unordered_map>
 
 #include "engine/clock.hpp"
 #include "memory/dram/banked_channel.hpp"
@@ -10,6 +9,7 @@
 #include "memory/dram/simple_channel.hpp"
 #include "memory/dram/spec.hpp"
 #include "memory/dram/statistics.hpp"
+#include "memory/flat_map.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::memory {
@@ -41,7 +41,7 @@ class Dram final : public Component {
   std::unique_ptr<SimpleChannel> simple_;
   std::unique_ptr<BankedChannel> banked_;
   std::unique_ptr<DramController> controller_;
-  std::unordered_map<std::uint64_t, std::uint64_t> values_;
+  FlatMap<std::uint64_t> values_;  // by line, if kept
 };
 
 }  // namespace manyscale::memory

@@ -13,6 +13,7 @@ const Registered<SharedCache> registered{
 SharedCache::SharedCache(const Spec& spec)
     : spec_(spec),
       period_(period_of(spec.clock)),
+      write_back_(spec.cache.write == "back"),
       level_(spec.cache, period_, 0, spec.slices),
       misses_(spec.cache.outstanding_misses, spec.cache.merged_misses),
       memory_(*this, spec.memory_interleave) {
@@ -73,7 +74,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
   const Message& message = request.message;
   const std::uint64_t line = level_.array.line_address(message.address);
   const bool present = at != CacheArray::none;
-  const bool keeps = spec_.cache.write == "back" && (present || spec_.cache.allocate_on_write);
+  const bool keeps = write_back_ && (present || spec_.cache.allocate_on_write);
   if (keeps && !present && misses_.find(line) == nullptr) {
     at = make_room(line);
     if (at == CacheArray::none) {

@@ -57,6 +57,7 @@ class SharedCache final : public Component {
 
   const Spec spec_;
   const Time period_;
+  const bool write_back_;
   Level level_;
   MissTable<Request> misses_;
   std::deque<Request> stalled_;  // came when there was no place to miss in
