@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   bind_memory_parts(module);
   bind_dram(module);
   bind_traffic(module);
+  bind_gpu(module);
 }

@@ -12,3 +12,4 @@ void bind_queue(nb::module_& module);
 void bind_memory_parts(nb::module_& module);
 void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
+void bind_gpu(nb::module_& module);

@@ -13,6 +13,7 @@ from pathlib import Path
 # What each folder of core/ may include besides itself.
 ALLOWED: dict[str, set[str]] = {
     "engine": set(),
+    "gpu": {"engine", "memory"},
     "memory": {"engine"},
     "synthetic": {"engine"},
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from .errors import DeadlockError, GraphError, InputError, ManyscaleError, RunError
+from . import gpu
+from .errors import DeadlockError, GraphError, InputError, KernelError, ManyscaleError, RunError
 from .machine import Machine, load_machine
 from .results import compare, identical, load
 from .spec import Bandwidth, Bytes, Count, Cycles, Frequency, Ratio, Spec, Time, parameter
@@ -32,6 +33,7 @@ __all__ = [
     "GraphError",
     "Histogram",
     "InputError",
+    "KernelError",
     "Machine",
     "ManyscaleError",
     "Port",
@@ -44,6 +46,7 @@ __all__ = [
     "Time",
     "Timer",
     "compare",
+    "gpu",
     "identical",
     "load",
     "load_machine",

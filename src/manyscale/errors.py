@@ -32,6 +32,12 @@ class DeadlockError(ManyscaleError):
     exit_code = 3
 
 
+class KernelError(ManyscaleError):
+    """A kernel did something wrong: an address that is not its own, a trap, a failed assertion, a deadlock."""
+
+    exit_code = 5
+
+
 class RunError(ManyscaleError):
     """A run directory cannot be written or read."""
 

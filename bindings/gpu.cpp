@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX modules and the functional device. Errors are translated to those of the package by the Python side.
+#include "gpu/exec/device.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "gpu/exec/fault.hpp"
+#include "gpu/ptx/parser.hpp"
+#include "module.hpp"
+
+using namespace manyscale;
+using namespace manyscale::gpu;
+
+namespace {
+
+// A view of the memory of any Python object that has some.
+class Buffer {
+ public:
+  Buffer(nb::handle object, bool writable) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS))
+      throw nb::python_error();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  void* data() const { return view_.buf; }
+  std::size_t bytes() const { return static_cast<std::size_t>(view_.len); }
+
+ private:
+  Py_buffer view_{};
+};
+
+// Parsed text that nobody has loaded yet.
+struct ParsedModule {
+  ptx::Module module;
+
+  std::vector<std::string> kernels() const {
+    std::vector<std::string> names;
+    for (const ptx::Function& function : module.functions)
+      if (function.is_entry && function.has_body) names.emplace_back(function.name);
+    return names;
+  }
+
+  // What of the module cannot be executed: (kernel, function, instruction, why, line, column) each.
+  using Row = std::tuple<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
+  std::vector<Row> problems() const {
+    Placement placement;
+    auto pretend = [](const ptx::Variable& v) { return v.linkage == ptx::Linkage::external ? 0 : kHeapBase; };
+    for (const ptx::Variable& variable : module.variables) placement.variables.push_back(pretend(variable));
+    for (const ptx::Function& function : module.functions) {
+      auto& addresses = placement.function_variables.emplace_back();
+      for (const ptx::Variable& variable : function.variables) addresses.push_back(pretend(variable));
+    }
+    std::vector<Row> rows;
+    for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
+      const ptx::Function& function = module.functions[i];
+      if (!function.is_entry || !function.has_body) continue;
+      for (const Problem& problem : decode(module, i, placement).problems)
+        rows.emplace_back(std::string(function.name), problem.function, problem.text, problem.why, problem.where.line,
+                          problem.where.column);
+    }
+    return rows;
+  }
+};
+
+std::shared_ptr<ParsedModule> parse_module(nb::bytes text, const std::string& name) {
+  std::string copy(static_cast<const char*>(text.data()), text.size());
+  nb::gil_scoped_release unlocked;
+  return std::make_shared<ParsedModule>(ParsedModule{ptx::parse(std::move(copy), name)});
+}
+
+// A kernel of a loaded module, as Python sees it.
+struct KernelHandle {
+  LoadedModule* module;
+  std::uint32_t kernel;
+
+  const Program& program() const { return module->program(kernel); }
+};
+
+using ParameterRow = std::tuple<std::string, std::string, std::uint64_t, std::uint64_t, bool>;
+
+std::vector<ParameterRow> parameter_rows(const KernelHandle& handle) {
+  std::vector<ParameterRow> rows;
+  for (const KernelParameter& parameter : kernel_parameters(handle.module->module(), handle.kernel))
+    rows.emplace_back(parameter.name, std::string(ptx::name_of(parameter.type)), parameter.offset, parameter.size,
+                      parameter.is_array);
+  return rows;
+}
+
+// Runs a kernel on a thread of its own, so that signals such as Ctrl-C are still heard.
+LaunchResult launch_interruptibly(Device& device, const KernelHandle& handle, const LaunchRequest& request) {
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool done = false;
+  LaunchResult result;
+  std::exception_ptr failure;
+  std::thread runner([&] {
+    try {
+      result = device.launch(*handle.module, handle.kernel, request);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    done = true;
+    finished.notify_one();
+  });
+  bool signalled = false;
+  {
+    nb::gil_scoped_release unlocked;
+    std::unique_lock lock(mutex);
+    while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&] { return done; })) {
+      nb::gil_scoped_acquire locked;
+      if (PyErr_CheckSignals() != 0) {
+        signalled = true;
+        device.interrupt();
+        break;
+      }
+    }
+    lock.unlock();
+    runner.join();
+  }
+  if (signalled) throw nb::python_error();
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+}  // namespace
+
+void bind_gpu(nb::module_& module) {
+  nb::exception<ptx::SyntaxError>(module, "PtxSyntaxError");
+  nb::exception<KernelFault>(module, "KernelFault");
+  nb::exception<BadLaunch>(module, "BadLaunch");
+
+  nb::class_<ParsedModule>(module, "PtxModule")
+      .def_prop_ro("kernels", &ParsedModule::kernels)
+      .def_prop_ro("target", [](const ParsedModule& self) { return std::string(self.module.target); })
+      .def("problems", &ParsedModule::problems, nb::call_guard<nb::gil_scoped_release>());
+  module.def("parse_ptx", &parse_module, nb::arg("text"), nb::arg("name"));
+
+  nb::class_<LaunchResult>(module, "LaunchResult")
+      .def_prop_ro("warp_instructions", [](const LaunchResult& self) { return self.counts.warp_instructions; })
+      .def_prop_ro("thread_instructions", [](const LaunchResult& self) { return self.counts.thread_instructions; })
+      .def_prop_ro("printed", [](const LaunchResult& self) { return nb::bytes(self.printed.data(), self.printed.size()); })
+      .def_ro("warnings", &LaunchResult::warnings);
+
+  nb::class_<KernelHandle>(module, "GpuKernel")
+      .def_prop_ro("parameters", &parameter_rows)
+      .def_prop_ro("problems",
+                   [](const KernelHandle& self) {
+                     std::vector<ParsedModule::Row> rows;
+                     for (const Problem& problem : self.program().problems)
+                       rows.emplace_back("", problem.function, problem.text, problem.why, problem.where.line,
+                                         problem.where.column);
+                     return rows;
+                   })
+      .def_prop_ro("static_shared_bytes", [](const KernelHandle& self) { return self.program().static_shared_bytes; })
+      .def_prop_ro("order_matters", [](const KernelHandle& self) { return self.program().order_matters; });
+
+  nb::class_<LoadedModule>(module, "GpuModule")
+      .def("kernel",
+           [](LoadedModule& self, const std::string& name) -> std::optional<KernelHandle> {
+             const auto id = self.kernel(name);
+             return id ? std::optional(KernelHandle{&self, *id}) : std::nullopt;
+           }, nb::keep_alive<0, 1>())
+      .def_prop_ro("variables",
+                   [](const LoadedModule& self) {
+                     std::vector<std::string> names;
+                     for (const ptx::Variable& variable : self.module().variables)
+                       if (self.variable(variable.name)) names.emplace_back(variable.name);
+                     return names;
+                   })
+      .def("variable", [](const LoadedModule& self, const std::string& name) {
+        const auto placed = self.variable(name);
+        return placed ? std::optional(std::tuple(placed->address, placed->bytes)) : std::nullopt;
+      });
+
+  nb::class_<Texture> texture(module, "GpuTexture");
+  texture.def(nb::init<>())
+      .def_rw("memory", &Texture::memory)
+      .def_rw("bytes", &Texture::bytes)
+      .def_rw("channels", &Texture::channels)
+      .def_rw("dimensions", &Texture::dimensions)
+      .def_rw("layered", &Texture::layered)
+      .def_rw("cube", &Texture::cube)
+      .def_rw("normalized_coordinates", &Texture::normalized_coordinates)
+      .def_rw("normalized_values", &Texture::normalized_values)
+      .def_rw("linear_memory", &Texture::linear_memory)
+      .def_rw("extent", &Texture::extent)
+      .def_rw("pitch", &Texture::pitch)
+      .def_rw("format", &Texture::format)
+      .def_rw("address", &Texture::address)
+      .def_rw("filter", &Texture::filter);
+  nb::enum_<Texture::Format>(texture, "Format")
+      .value("u8", Texture::Format::u8)
+      .value("u16", Texture::Format::u16)
+      .value("u32", Texture::Format::u32)
+      .value("s8", Texture::Format::s8)
+      .value("s16", Texture::Format::s16)
+      .value("s32", Texture::Format::s32)
+      .value("f16", Texture::Format::f16)
+      .value("f32", Texture::Format::f32);
+  nb::enum_<Texture::Address>(texture, "Address")
+      .value("wrap", Texture::Address::wrap)
+      .value("clamp", Texture::Address::clamp)
+      .value("mirror", Texture::Address::mirror)
+      .value("border", Texture::Address::border);
+  nb::enum_<Texture::Filter>(texture, "Filter")
+      .value("point", Texture::Filter::point)
+      .value("linear", Texture::Filter::linear);
+
+  nb::class_<Device>(module, "GpuDevice")
+      .def(nb::init<>())
+      .def("load",
+           [](Device& self, const ParsedModule& parsed) -> LoadedModule& {
+             ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
+             return self.load(std::move(copy));
+           }, nb::rv_policy::reference_internal)
+      .def("allocate", [](Device& self, std::uint64_t bytes, std::string label) {
+        return self.memory.allocate(bytes, std::move(label));
+      })
+      .def("free", [](Device& self, std::uint64_t address) { return self.memory.free(address); })
+      .def_prop_ro("allocated_bytes", [](const Device& self) { return self.memory.allocated_bytes(); })
+      // False if the bytes are not all in one allocation.
+      .def("write", [](Device& self, std::uint64_t address, nb::handle data) {
+        const Buffer buffer(data, false);
+        std::byte* to = self.memory.checked(address, buffer.bytes());
+        if (to != nullptr) std::memcpy(to, buffer.data(), buffer.bytes());
+        return to != nullptr;
+      })
+      .def("read", [](Device& self, std::uint64_t address, nb::handle data) {
+        const Buffer buffer(data, true);
+        const std::byte* from = self.memory.checked(address, buffer.bytes());
+        if (from != nullptr) std::memcpy(buffer.data(), from, buffer.bytes());
+        return from != nullptr;
+      })
+      .def("add_texture", [](Device& self, const Texture& added) { return self.textures.add(added); })
+      .def("remove_texture", [](Device& self, std::uint64_t handle) { return self.textures.remove(handle); })
+      .def("launch", [](Device& self, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
+                        std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters,
+                        unsigned threads, bool check, std::uint64_t maximum_instructions) {
+        const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
+        return launch_interruptibly(self, kernel, {grid, block, shared, bytes, threads, check, maximum_instructions});
+      }, nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
+         nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that executes kernels without regard to time: its memory, its textures and the modules loaded on it.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/exec/device_memory.hpp"
+#include "gpu/exec/launch.hpp"
+#include "gpu/exec/program.hpp"
+#include "gpu/exec/texture.hpp"
+#include "gpu/ptx/module.hpp"
+
+namespace manyscale::gpu {
+
+// A module whose variables have a place in a device's memory.
+class LoadedModule {
+ public:
+  LoadedModule(ptx::Module module, DeviceMemory& memory);
+  ~LoadedModule();
+  LoadedModule(const LoadedModule&) = delete;
+  LoadedModule& operator=(const LoadedModule&) = delete;
+
+  const ptx::Module& module() const { return module_; }
+  std::optional<std::uint32_t> kernel(std::string_view name) const;
+  // A kernel ready to run; decoded when it is first asked for.
+  const Program& program(std::uint32_t kernel);
+
+  struct Placed {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<Placed> variable(std::string_view name) const;
+
+ private:
+  std::uint64_t place(const ptx::Variable& variable);
+  void fill(const ptx::Variable& variable, std::uint64_t address);
+
+  ptx::Module module_;
+  DeviceMemory& memory_;
+  Placement placement_;
+  std::vector<std::uint64_t> allocations_;
+  std::map<std::uint32_t, Program> programs_;
+};
+
+struct LaunchRequest {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint64_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters;
+  unsigned threads = 1;
+  bool check = false;
+  std::uint64_t maximum_instructions = 0;
+};
+
+// The request is not one that a device can take: too many threads, too much shared memory, parameters of a wrong size.
+struct BadLaunch : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Device {
+ public:
+  DeviceMemory memory;
+  TextureTable textures;
+
+  LoadedModule& load(ptx::Module module);
+  // Runs a kernel to its end. Throws KernelFault, BadLaunch or Stopped.
+  LaunchResult launch(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
+  // From another thread: ends the kernel that runs.
+  void interrupt() { stop_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::vector<std::unique_ptr<LoadedModule>> modules_;
+  std::uint64_t launches_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/exec/device_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace manyscale::gpu {
+
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kRememberedFrees = 1024;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+void* reserve(std::uint64_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// Makes memory zero: whole pages are given back to the host, the rest is cleared.
+void clear(std::byte* first, std::uint64_t size) {
+  std::byte* last = first + size;
+  auto* page_first = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(first), kPage));
+  auto* page_last = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(last) / kPage * kPage);
+  if (page_first < page_last) {
+    std::memset(first, 0, static_cast<std::size_t>(page_first - first));
+    madvise(page_first, static_cast<std::size_t>(page_last - page_first), MADV_DONTNEED);
+    std::memset(page_last, 0, static_cast<std::size_t>(last - page_last));
+  } else {
+    std::memset(first, 0, size);
+  }
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory() {
+  // As much of the host's address space as it gives: 1 TiB, or less where addresses are rationed.
+  for (std::uint64_t bytes = std::uint64_t{1} << 40; bytes >= std::uint64_t{1} << 28; bytes /= 4) {
+    void* memory = reserve(bytes);
+    if (memory == MAP_FAILED) continue;
+    host_ = static_cast<std::byte*>(memory);
+    capacity_ = bytes;
+    // The first page stays free: no allocation is at the start of the heap.
+    holes_.emplace(kHeapBase + kPage, bytes - kPage);
+    return;
+  }
+  throw std::bad_alloc();
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (host_ != nullptr) munmap(host_, capacity_);
+  if (written_ != nullptr) munmap(written_, capacity_);
+}
+
+std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label) {
+  if (bytes > capacity_) throw std::bad_alloc();
+  // Room behind each allocation stays free, so that running over its end is seen.
+  const std::uint64_t room = round_up(std::max<std::uint64_t>(bytes, 1), kAlignment) + kAlignment;
+  const auto hole = std::ranges::find_if(holes_, [&](const auto& entry) { return entry.second >= room; });
+  if (hole == holes_.end()) throw std::bad_alloc();
+  const std::uint64_t address = hole->first;
+  const std::uint64_t left = hole->second - room;
+  holes_.erase(hole);
+  if (left != 0) holes_.emplace(address + room, left);
+  live_.emplace(address, Allocation{bytes, std::move(label)});
+  std::erase_if(freed_, [&](const auto& old) {
+    return old.first < address + room && address < old.first + std::max<std::uint64_t>(old.second.size, 1);
+  });
+  allocated_ += bytes;
+  return address;
+}
+
+bool DeviceMemory::free(std::uint64_t address) {
+  const auto found = live_.find(address);
+  if (found == live_.end()) return false;
+  const std::uint64_t size = found->second.size;
+  const std::uint64_t room = round_up(std::max<std::uint64_t>(size, 1), kAlignment) + kAlignment;
+  clear(host(address), size);  // new memory is zero
+  if (written_ != nullptr) clear(written_ + (address - kHeapBase), size);
+  allocated_ -= size;
+  freed_.insert_or_assign(address, std::move(found->second));
+  if (freed_.size() > kRememberedFrees) freed_.erase(freed_.begin());
+  live_.erase(found);
+  auto [hole, inserted] = holes_.emplace(address, room);
+  if (const auto next = std::next(hole); next != holes_.end() && hole->first + hole->second == next->first) {
+    hole->second += next->second;
+    holes_.erase(next);
+  }
+  if (hole != holes_.begin()) {
+    const auto previous = std::prev(hole);
+    if (previous->first + previous->second == hole->first) {
+      previous->second += hole->second;
+      holes_.erase(hole);
+    }
+  }
+  return true;
+}
+
+DeviceMemory::Range DeviceMemory::find(std::uint64_t address) const {
+  auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return {};
+  --after;
+  if (address - after->first >= after->second.size) return {};
+  return {after->first, after->second.size};
+}
+
+std::byte* DeviceMemory::checked(std::uint64_t address, std::uint64_t bytes) const {
+  const Range range = find(address);
+  if (range.size == 0 || bytes > range.size || address - range.begin > range.size - bytes) return nullptr;
+  return host(address);
+}
+
+void DeviceMemory::track_writes() {
+  if (written_ != nullptr) return;
+  void* memory = reserve(capacity_);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  written_ = static_cast<std::byte*>(memory);
+  for (const auto& [address, allocation] : live_) mark_written(address, allocation.size);
+}
+
+void DeviceMemory::mark_written(std::uint64_t address, std::uint64_t bytes) {
+  if (written_ != nullptr) std::memset(written_ + (address - kHeapBase), 1, bytes);
+}
+
+bool DeviceMemory::never_written(std::uint64_t address, std::uint64_t bytes) const {
+  return written_ != nullptr && std::memchr(written_ + (address - kHeapBase), 1, bytes) == nullptr;
+}
+
+std::string DeviceMemory::describe(std::uint64_t address, std::uint64_t bytes) const {
+  auto about = [](std::uint64_t begin, const Allocation& allocation) {
+    return allocation.label + " of " + std::to_string(allocation.size) + " bytes at " + hexadecimal(begin);
+  };
+  if (address < kPage) return "a null pointer";
+  const Range range = find(address);
+  if (range.size != 0) {
+    const std::uint64_t offset = address - range.begin;
+    return "it begins at byte " + std::to_string(offset) + " of " +
+           about(range.begin, live_.at(range.begin)) +
+           (bytes > range.size - offset ? " and runs over its end" : "");
+  }
+  for (const auto& [begin, allocation] : freed_)
+    if (address - begin < allocation.size) return "the memory was freed: " + about(begin, allocation);
+  if (address < kHeapBase) {
+    return address < (std::uint64_t{1} << 47)
+               ? "this looks like a pointer to the host's memory; copy the data to the device first"
+               : "no memory of the device is there";
+  }
+  const auto after = live_.upper_bound(address);
+  std::string text = "no allocation is there";
+  std::uint64_t distance = ~std::uint64_t{0};
+  if (after != live_.begin()) {
+    const auto before = std::prev(after);
+    const std::uint64_t end = before->first + before->second.size;
+    distance = address - end;
+    text = std::to_string(distance) + " bytes past the end of " + about(before->first, before->second);
+  }
+  if (after != live_.end() && after->first - address < distance)
+    text = std::to_string(after->first - address) + " bytes before " + about(after->first, after->second);
+  return text;
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a device: a sparse 49-bit address space in which only allocations exist. One large reservation of the
+// host's address space stands behind it, of which only touched pages take memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu/exec/address_space.hpp"
+
+namespace manyscale::gpu {
+
+class DeviceMemory {
+ public:
+  DeviceMemory();
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // A run of addresses that are valid together.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+  };
+
+  // New memory, zeroed, its address a multiple of 256; `label` says in messages what it is. Throws std::bad_alloc if
+  // it does not fit.
+  std::uint64_t allocate(std::uint64_t bytes, std::string label);
+  // False if no allocation begins there.
+  bool free(std::uint64_t address);
+
+  // The allocation around an address; size 0 if there is none.
+  Range find(std::uint64_t address) const;
+  // Host memory behind an address that is known to be allocated.
+  std::byte* host(std::uint64_t address) const { return host_ + (address - kHeapBase); }
+  // What is added to a device address to get the host's.
+  std::uintptr_t origin() const { return reinterpret_cast<std::uintptr_t>(host_) - kHeapBase; }
+  // The same with a check: null unless all of the bytes are in one allocation.
+  std::byte* checked(std::uint64_t address, std::uint64_t bytes) const;
+
+  // From now on, remembers which bytes were written; what is allocated already counts as written.
+  void track_writes();
+  // Bytes of an allocation have been given a value.
+  void mark_written(std::uint64_t address, std::uint64_t bytes);
+  // None of the bytes of an allocation was ever given a value; false if that is not remembered.
+  bool never_written(std::uint64_t address, std::uint64_t bytes) const;
+
+  // In words: what is at or near an address.
+  std::string describe(std::uint64_t address, std::uint64_t bytes) const;
+  std::uint64_t allocated_bytes() const { return allocated_; }
+  std::uint64_t capacity() const { return capacity_; }
+
+ private:
+  struct Allocation {
+    std::uint64_t size;
+    std::string label;
+  };
+  std::byte* host_ = nullptr;
+  std::byte* written_ = nullptr;  // 1 for each byte that was written; null: not remembered
+  std::uint64_t capacity_ = 0;
+  std::uint64_t allocated_ = 0;
+  std::map<std::uint64_t, Allocation> live_;         // by address
+  std::map<std::uint64_t, std::uint64_t> holes_;     // free room by address: its size
+  std::map<std::uint64_t, Allocation> freed_;        // the last few, for messages
+};
+
+}  // namespace manyscale::gpu

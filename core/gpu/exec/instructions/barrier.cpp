@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers of a CTA and fences.
+#include <bit>
+
+#include "gpu/exec/fault.hpp"
+#include "gpu/exec/lanes.hpp"
+#include "gpu/exec/launch.hpp"
+#include "gpu/exec/opcodes.hpp"
+
+namespace manyscale::gpu {
+namespace {
+
+using ptx::Type;
+
+enum Reduction : std::uint8_t { none, all, any, count };
+
+// src[0]: which barrier; src[1]: how many threads, kNoSlot for all; src[2]: a predicate to reduce. Flags: how to
+// reduce, and whether the predicate is negated.
+constexpr std::uint8_t kNegated = 4;
+constexpr std::uint8_t kReduction = 3;
+
+struct Named {
+  unsigned barrier;
+  std::uint32_t threads;
+};
+
+Named named_barrier(Warp& warp, const Op& op) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
+  const std::uint32_t barrier = warp.lanes<std::uint32_t>(op.src[0])[lane];
+  if (barrier >= kBarriers)
+    throw Fault("barrier " + std::to_string(barrier) + " does not exist: a CTA has 16, 0 to 15", lane);
+  std::uint32_t threads = 0;
+  if (op.src[1] != kNoSlot) {
+    threads = warp.lanes<std::uint32_t>(op.src[1])[lane];
+    if (threads == 0 || threads % kLanes != 0)
+      throw Fault("a barrier for " + std::to_string(threads) + " threads: it must be a multiple of 32", lane);
+  }
+  return {barrier, threads};
+}
+
+void wait(Warp& warp, const Op& op) {
+  const Named named = named_barrier(warp, op);
+  if (op.src[2] != kNoSlot) {
+    Barrier& barrier = warp.cta().barrier(named.barrier);
+    Mask holds = warp.predicate(op.src[2]);
+    if (op.flags & kNegated) holds = ~holds;
+    barrier.holding += static_cast<std::uint32_t>(std::popcount(holds & warp.mask));
+    barrier.asked += static_cast<std::uint32_t>(std::popcount(warp.mask));
+  }
+  warp.wait_at(named.barrier);
+  warp.cta().arrive(warp, named.barrier, warp.mask, named.threads);
+}
+
+void arrive(Warp& warp, const Op& op) {
+  const Named named = named_barrier(warp, op);
+  warp.cta().arrive(warp, named.barrier, warp.mask, named.threads);
+}
+
+void do_nothing(Warp&, const Op&) {}
+
+// bar.warp.sync: the warp itself waits for the lanes of the member mask.
+void decode_warp_barrier(Builder& builder) {
+  if (!builder.accept("sync")) builder.unsupported("only bar.warp.sync is known");
+  builder.expect_operands(1);
+  const Slot members = builder.source(0, Type::b32);
+  builder.emit(do_nothing, Class::warp, Flow::warp_barrier).src[3] = members;
+}
+
+void decode_barrier(Builder& builder) {
+  builder.ignore({"cta", "aligned"});
+  const int kind = builder.accept_one_of({"warp", "sync", "arrive", "red"});
+  if (kind == 0) return decode_warp_barrier(builder);
+  if (kind < 0) builder.unsupported("it neither waits nor arrives");
+  std::uint8_t flags = none;
+  Slot dst = kNoSlot;
+  Slot predicate = kNoSlot;
+  unsigned next = 0;
+  if (kind == 3) {
+    const int reduction = builder.accept_one_of({"and", "or", "popc"});
+    if (reduction < 0) builder.unsupported("it does not say how to reduce");
+    flags = static_cast<std::uint8_t>(reduction + 1);
+    builder.type();
+    builder.expect_operands(3, 4);
+    dst = flags == count ? builder.destination(0, Type::b32) : builder.predicate_destination(builder.operand(0));
+    next = 1;
+    bool negated = false;
+    predicate = builder.predicate_source(builder.operand(builder.operands() - 1), &negated);
+    if (negated) flags |= kNegated;
+  } else {
+    builder.expect_operands(1, 2);
+  }
+  const unsigned last = builder.operands() - (kind == 3 ? 1 : 0);
+  const Slot barrier = builder.source(next, Type::b32);
+  const Slot threads = next + 1 < last ? builder.source(next + 1, Type::b32) : kNoSlot;
+  if (kind == 2 && threads == kNoSlot) builder.unsupported("bar.arrive needs the number of threads");
+  Op& op = kind == 2 ? builder.emit(arrive, Class::barrier) : builder.emit(wait, Class::barrier, Flow::barrier);
+  op.dst = dst;
+  op.src[0] = barrier;
+  op.src[1] = threads;
+  op.src[2] = predicate;
+  op.flags = flags;
+}
+
+// Accesses of a warp happen in order and are seen by all at once: a fence has nothing left to do.
+void decode_fence(Builder& builder) {
+  builder.ignore({"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl", "proxy", "async",
+                  "async.global", "async.shared::cta", "async.shared::cluster", "alias", "generic", "tensormap::generic",
+                  "mbarrier_init", "global", "shared::cta", "shared::cluster", "sync_restrict::shared::cta",
+                  "sync_restrict::shared::cluster"});
+  builder.emit(do_nothing, Class::fence, Flow::yield);
+}
+
+constexpr Opcode kOpcodes[] = {
+    {"bar", decode_barrier},
+    {"barrier", decode_barrier},
+    {"membar", decode_fence},
+    {"fence", decode_fence},
+};
+
+}  // namespace
+
+void write_barrier_result(const Barrier& barrier, const Op& op, const Split& split) {
+  std::byte* place = split.frame->registers + (op.dst & ~Slot{3});
+  const unsigned reduction = op.flags & kReduction;
+  if (reduction == count) {
+    auto* result = reinterpret_cast<std::uint32_t*>(place);
+    for_each_active(split.mask, [&](unsigned lane) { result[lane] = barrier.last_holding; });
+    return;
+  }
+  const bool holds = reduction == all ? barrier.last_holding == barrier.last_asked : barrier.last_holding != 0;
+  auto& result = *reinterpret_cast<Mask*>(place);
+  result = (result & ~split.mask) | (holds ? split.mask : 0);
+}
+
+std::span<const Opcode> barrier_opcodes() { return kOpcodes; }
+
+}  // namespace manyscale::gpu

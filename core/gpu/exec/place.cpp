@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/exec/place.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace manyscale::gpu {
+
+std::string in_words(const std::array<std::uint32_t, 3>& position) {
+  std::string text(1, '(');
+  for (unsigned axis = 0; axis < 3; ++axis)
+    text.append(axis == 0 ? "" : ", ").append(std::to_string(position[axis]));
+  return text.append(")");
+}
+
+std::array<std::uint32_t, 3> thread_position(const Launch& launch, unsigned thread) {
+  return {thread % launch.block[0], thread / launch.block[0] % launch.block[1],
+          thread / launch.block[0] / launch.block[1]};
+}
+
+std::string place_of(const ptx::Module& module, const OpInfo& info) {
+  std::string text = module.name + ":" + std::to_string(info.where.line);
+  if (info.source.line != 0 && info.source.file < module.files.size())
+    text += " (" + module.files[info.source.file] + ":" + std::to_string(info.source.line) + ")";
+  return text;
+}
+
+const ptx::Instruction* instruction_of(const Program& program, const Code& code, const OpInfo& info) {
+  const auto function = static_cast<std::size_t>(&code - program.codes.data());
+  if (info.instruction == ptx::kNone || function >= program.module->functions.size()) return nullptr;
+  return &program.module->functions[function].instructions[info.instruction];
+}
+
+std::string instruction_text(const Program& program, const Code& code, const OpInfo& info) {
+  const ptx::Instruction* instruction = instruction_of(program, code, info);
+  if (instruction == nullptr) return "ret";
+  std::string text(instruction->opcode);
+  for (std::string_view modifier : program.module->modifiers_of(*instruction))
+    text.append(".").append(modifier);
+  return text;
+}
+
+const Code& code_of(const Program& program, const OpInfo& info) {
+  const auto holds = [&](const Code& code) {
+    return !code.infos.empty() && !std::less<>()(&info, code.infos.data()) &&
+           std::less<>()(&info, code.infos.data() + code.infos.size());
+  };
+  return *std::ranges::find_if(program.codes, holds);
+}
+
+}  // namespace manyscale::gpu

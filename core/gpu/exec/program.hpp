@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel decoded for execution: its own code and that of every function it can reach, with all addresses known.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/exec/op.hpp"
+#include "gpu/ptx/module.hpp"
+
+namespace manyscale::gpu {
+
+// What is known of an operation besides how to run it.
+struct OpInfo {
+  Class kind = Class::other;
+  ptx::Location where;
+  ptx::SourceLine source;
+  std::uint32_t instruction = ptx::kNone;  // in the function's instructions; kNone for a join
+  std::uint32_t first_read = 0;            // Code::registers[first_read … + reads): the registers it reads
+  std::uint32_t first_write = 0;
+  std::uint16_t reads = 0;
+  std::uint16_t writes = 0;
+};
+
+// A function's parameter or result in its own frame.
+struct ParameterPlace {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+struct CallSite {
+  std::uint32_t callee = 0;  // function of the module; kNone for an indirect call
+  std::vector<ParameterPlace> arguments;  // in the caller's frame
+  std::vector<ParameterPlace> results;
+  std::vector<Slot> register_arguments;
+  std::vector<Slot> register_results;
+};
+
+struct Code {
+  std::string name;
+  std::vector<Op> ops;
+  std::vector<OpInfo> infos;
+  std::vector<std::uint32_t> registers;  // lists of the infos: ids of the function's registers
+  std::vector<Slot> slots;               // lists of the operations
+  std::vector<std::vector<std::uint32_t>> branch_tables;  // targets, as indices into ops
+  std::vector<CallSite> calls;
+  std::vector<ParameterPlace> parameters;
+  std::vector<ParameterPlace> results;
+  std::vector<Slot> register_parameters;
+  std::vector<Slot> register_results;
+  std::vector<std::uint8_t> register_parameter_bytes;
+  std::vector<std::uint8_t> register_result_bytes;
+  std::uint32_t frame_bytes = 0;  // registers
+  std::uint32_t local_bytes = 0;  // local memory of one thread
+};
+
+// One kernel parameter: where it lies in the parameter block.
+struct KernelParameter {
+  std::string name;
+  ptx::Type type = ptx::Type::none;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint32_t alignment = 1;
+  bool is_array = false;
+};
+
+// An instruction that cannot be executed.
+struct Problem {
+  std::string function;
+  std::string text;  // opcode with its modifiers
+  std::string why;
+  ptx::Location where;
+};
+
+// Addresses of what a module declares, once it is loaded on a device.
+struct Placement {
+  std::vector<std::uint64_t> variables;                        // of the module, by id; 0: none
+  std::vector<std::vector<std::uint64_t>> function_variables;  // by function, then by variable
+};
+
+struct Program {
+  const ptx::Module* module = nullptr;
+  std::uint32_t kernel = 0;
+  std::vector<Code> codes;                // by function id of the module; empty where it cannot be reached
+  std::vector<std::byte> constants;       // values that are the same in all lanes and for all warps
+  std::vector<KernelParameter> parameters;
+  std::uint64_t parameter_bytes = 0;
+  std::uint64_t static_shared_bytes = 0;
+  std::uint32_t shared_alignment = 16;
+  bool order_matters = false;  // results can depend on the order in which CTAs run: they run in turn
+  std::vector<Problem> problems;
+};
+
+// Decodes a kernel. Problems are collected, not thrown: a program with problems must not be run.
+Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement);
+
+// The signature alone.
+std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::uint32_t kernel);
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA kernels without a GPU: load PTX, CUDA C++, Triton or Numba kernels, give them arrays, look at the results.
+
+>>> from manyscale import gpu
+>>> device = gpu.Device()
+>>> module = device.load("saxpy.ptx")                         # doctest: +SKIP
+>>> module["saxpy"][grid, block](x, y, 2.0, n)                # doctest: +SKIP
+"""
+
+from .array import DeviceArray
+from .checking import KernelCheck, Problem, check
+from .device import Device
+from .module import Kernel, KernelParameter, Launch, Module
+from .parsing import ParsedModule, parse
+from .texture import Texture
+
+__all__ = [
+    "Device",
+    "DeviceArray",
+    "Kernel",
+    "KernelCheck",
+    "KernelParameter",
+    "Launch",
+    "Module",
+    "ParsedModule",
+    "Problem",
+    "Texture",
+    "check",
+    "parse",
+]

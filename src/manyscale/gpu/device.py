@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functional GPU: memory, modules, launches, and no notion of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale import _core
+from manyscale.errors import InputError
+
+from .array import DeviceArray
+from .module import Module
+from .parsing import ParsedModule, parse
+from .texture import Texture
+
+_FORMATS = {
+    "uint8": _core.GpuTexture.Format.u8,
+    "uint16": _core.GpuTexture.Format.u16,
+    "uint32": _core.GpuTexture.Format.u32,
+    "int8": _core.GpuTexture.Format.s8,
+    "int16": _core.GpuTexture.Format.s16,
+    "int32": _core.GpuTexture.Format.s32,
+    "float16": _core.GpuTexture.Format.f16,
+    "float32": _core.GpuTexture.Format.f32,
+}
+
+
+class Device:
+    """A GPU that executes kernels exactly, without modelling how long they take.
+
+    `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: look for races in
+    shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
+    `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
+    kernels print.
+    """
+
+    def __init__(
+        self, *, threads: int = 1, check: bool = False, maximum_instructions: int = 0, echo: bool = True
+    ) -> None:
+        if not 1 <= threads <= 1024:
+            raise InputError(f"threads must be between 1 and 1024, not {threads}")
+        if maximum_instructions < 0:
+            raise InputError("maximum_instructions must not be negative; 0 means no limit")
+        self.native = _core.GpuDevice()
+        self.threads = threads
+        self.check = check
+        self.maximum_instructions = maximum_instructions
+        self.echo = echo
+
+    def load(self, source: Any, *, target: str | None = None) -> Module:
+        """Loads a module: the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba."""
+        parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
+        try:
+            native = self.native.load(parsed.native)
+        except MemoryError:
+            raise InputError(f"{parsed.name}: its variables do not fit into the device's memory") from None
+        return Module(self, native, parsed.name, parsed.kernels)
+
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
+        """A new array; its values mean nothing yet."""
+        extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        size = int(np.prod(extents, dtype=object)) * np.dtype(dtype).itemsize
+        try:
+            address = self.native.allocate(size, f"an array {extents} of {np.dtype(dtype)}")
+        except MemoryError:
+            raise InputError(f"an array of {size} bytes does not fit into the device's memory") from None
+        return DeviceArray(self.native, address, extents, dtype, owns=True)
+
+    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
+        """A new array of zeros."""
+        array = self.empty(shape, dtype)
+        array.set(np.zeros(array.shape, array.dtype))
+        return array
+
+    def array(self, values: npt.ArrayLike) -> DeviceArray:
+        """A copy of values on the device."""
+        host = np.ascontiguousarray(values)
+        array = self.empty(host.shape, host.dtype)
+        array.set(host)
+        return array
+
+    def texture(
+        self,
+        values: npt.ArrayLike | DeviceArray,
+        *,
+        address: Literal["clamp", "wrap", "mirror", "border"] = "clamp",
+        filter: Literal["point", "linear"] = "point",
+        normalized: bool = False,
+        read: Literal["element", "normalized"] = "element",
+        channels: Literal[1, 2, 4] = 1,
+        linear_memory: bool = False,
+    ) -> Texture:
+        """A texture object on an array of shape (width), (height, width) or (depth, height, width).
+
+        With 2 or 4 `channels` the array has one more axis, the last. `normalized` coordinates run from 0 to 1; `read`
+        as "normalized" makes integers numbers from 0 to 1 (or -1 to 1). `linear_memory` makes a buffer for
+        `tex1Dfetch`: indices outside of it read zero.
+        """
+        array = values if isinstance(values, DeviceArray) else self.array(values)
+        if array.dtype.name not in _FORMATS:
+            raise InputError(f"a texture cannot hold {array.dtype}; it can hold {', '.join(_FORMATS)}")
+        shape = array.shape
+        if channels != 1:
+            if not shape or shape[-1] != channels:
+                raise InputError(f"with {channels} channels the last axis of the array must have as many, not {shape}")
+            shape = shape[:-1]
+        if not 1 <= len(shape) <= 3:
+            raise InputError(f"a texture has one, two or three dimensions, not {len(shape)}")
+        native = _core.GpuTexture()
+        native.memory = array.address
+        native.bytes = array.nbytes
+        native.format = _FORMATS[array.dtype.name]
+        native.channels = channels
+        native.dimensions = len(shape)
+        extent = list(reversed(shape)) + [1] * (3 - len(shape))
+        native.extent = extent
+        native.pitch = extent[0] * channels * array.dtype.itemsize
+        native.normalized_coordinates = normalized
+        native.normalized_values = read == "normalized"
+        native.linear_memory = linear_memory
+        native.filter = getattr(_core.GpuTexture.Filter, filter)
+        native.address = [getattr(_core.GpuTexture.Address, address)] * 3
+        return Texture(self.native, self.native.add_texture(native), array)
