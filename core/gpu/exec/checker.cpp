@@ -10,6 +10,10 @@ namespace manyscale::gpu {
 Checker::Checker(std::uint64_t shared_bytes, unsigned threads)
     : shared_(shared_bytes), local_(threads), last_warp_barrier_((threads + kLanes - 1) / kLanes) {}
 
+void Checker::barrier() { last_barrier_ = now_; }
+
+void Checker::warp_barrier(unsigned warp) { last_warp_barrier_[warp] = now_; }
+
 bool Checker::conflicts(const Touch& earlier, const Touch& touch) const {
   if (earlier.time <= last_barrier_ || earlier.thread == touch.thread || (earlier.strong && touch.strong))
     return false;

@@ -39,8 +39,8 @@ class Checker {
   Checker(std::uint64_t shared_bytes, unsigned threads);
 
   // All threads have met; or those of one warp.
-  void barrier() { last_barrier_ = now_; }
-  void warp_barrier(unsigned warp) { last_warp_barrier_[warp] = now_; }
+  void barrier();
+  void warp_barrier(unsigned warp);
 
   // One instruction of a warp begins; all that its lanes touch happens at one time.
   void begin_access() { ++now_; }

@@ -10,9 +10,4 @@ WEAK std::span<const Opcode> atomic_opcodes() { return {}; }
 WEAK std::span<const Opcode> async_copy_opcodes() { return {}; }
 WEAK std::span<const Opcode> texture_opcodes() { return {}; }
 WEAK std::span<const Opcode> tensor_opcodes() { return {}; }
-WEAK void check_access(Warp&, const Op&, ptx::Space, unsigned, Does) {}
-WEAK Checker::Checker(std::uint64_t, unsigned) {}
-WEAK void Checker::barrier() {}
-WEAK std::uint64_t TextureTable::add(const Texture&) { return 0; }
-WEAK bool TextureTable::remove(std::uint64_t) { return false; }
 }

@@ -199,53 +199,11 @@ Outcome Warp::run_split() {
         const Mask guard = predicate(op.guard);
         mask &= op.guard_negated ? ~guard : guard;
       }
-      bool goes_on = true;
-      splits_[current_].pc = pc;
-      switch (op.flow) {
-        case Flow::branch: {
-          const bool backwards = op.aux <= pc && mask != 0;
-          if (mask == active) {
-            splits_[current_].pc = op.aux;
-          } else {
-            goes_on = branch(op, pc);
-          }
-          if (backwards && goes_on && ((synchronised_ && ++spins_ >= kSpinsBeforeYield) || turn >= kTurn)) {
-            count();
-            yield();
-            return Outcome::yielded;
-          }
-          break;
-        }
-        case Flow::branch_table:
-          goes_on = branch_table(op, pc);
-          break;
-        case Flow::call:
-        case Flow::call_indirect:
-          goes_on = call(op, pc);
-          break;
-        case Flow::ret:
-        case Flow::exit:
-          goes_on = leave(mask, pc, op.flow == Flow::exit);
-          break;
-        case Flow::barrier:
-        case Flow::warp_sync:
-        case Flow::warp_barrier:
-        case Flow::yield:
-          if (mask == 0) {
-            splits_[current_].pc = pc + 1;
-          } else if (op.flow == Flow::yield) {
-            op.handler(*this, op);
-            synchronised_ = true;
-            splits_[current_].pc = pc + 1;
-          } else if (op.flow == Flow::barrier) {
-            goes_on = barrier(op, pc);
-          } else {
-            goes_on = warp_sync(op, pc);
-          }
-          break;
-        case Flow::next:
-        case Flow::join:
-          break;
+      const bool goes_on = redirect(op, pc);
+      if (goes_on && returns_to_spin(op, pc, turn)) {
+        count();
+        yield();
+        return Outcome::yielded;
       }
       if (!goes_on) {
         count();
@@ -260,6 +218,83 @@ Outcome Warp::run_split() {
     fault_info_ = ops[executing].info;
     throw;
   }
+}
+
+// Carries out an instruction that changes the flow, for the lanes in mask. False if the current split does not go on
+// and no other is ready; else current_ is one that does.
+bool Warp::redirect(const Op& op, std::uint32_t pc) {
+  splits_[current_].pc = pc;
+  switch (op.flow) {
+    case Flow::branch:
+      if (mask != active) return branch(op, pc);
+      splits_[current_].pc = op.aux;
+      return true;
+    case Flow::branch_table:
+      return branch_table(op, pc);
+    case Flow::call:
+    case Flow::call_indirect:
+      return call(op, pc);
+    case Flow::ret:
+    case Flow::exit:
+      return leave(mask, pc, op.flow == Flow::exit);
+    default:
+      break;
+  }
+  if (mask != 0) {
+    if (op.flow == Flow::barrier) return barrier(op, pc);
+    if (op.flow != Flow::yield) return warp_sync(op, pc);
+    op.handler(*this, op);
+    synchronised_ = true;
+  }
+  splits_[current_].pc = pc + 1;
+  return true;
+}
+
+// Whether a branch goes back in a way that looks like waiting for somebody.
+bool Warp::returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn) {
+  if (op.flow != Flow::branch || op.aux > pc || mask == 0) return false;
+  return (synchronised_ && ++spins_ >= kSpinsBeforeYield) || turn >= kTurn;
+}
+
+const Op* Warp::next() {
+  for (;;) {
+    if (current_ >= splits_.size() || splits_[current_].state != Split::State::ready) {
+      if (!choose_ready()) return nullptr;
+    } else {
+      select(current_);
+    }
+    const std::uint32_t pc = splits_[current_].pc;
+    const Op& op = frame_->code->ops[pc];
+    if (op.flow != Flow::join) return &op;
+    if (!arrive(pc)) return nullptr;
+  }
+}
+
+void Warp::step() {
+  const std::uint32_t pc = splits_[current_].pc;
+  const Op& op = frame_->code->ops[pc];
+  fault_info_ = op.info;
+  active = mask = splits_[current_].mask;
+  ++worker_->counts.warp_instructions;
+  worker_->counts.thread_instructions += static_cast<unsigned>(std::popcount(active));
+  if (op.guard != kNoSlot) {
+    const Mask guard = predicate(op.guard);
+    mask &= op.guard_negated ? ~guard : guard;
+  }
+  if (op.flow == Flow::next) {
+    if (mask != 0) op.handler(*this, op);
+    splits_[current_].pc = pc + 1;
+    return;
+  }
+  const Mask executed = mask;
+  if (redirect(op, pc)) {
+    mask = executed;
+    if (returns_to_spin(op, pc, 0)) {
+      yield();
+      current_ = splits_.size();
+    }
+  }
+  mask = executed;
 }
 
 // The current split stops for now, so that those it may wait for can run: it becomes the last to be chosen.

@@ -84,6 +84,11 @@ class Warp {
   // Executes until the warp can or should not go on.
   Outcome run();
 
+  // One instruction at a time, for those who say when: the one that comes next, null if the warp has finished or
+  // waits; and executing it. Then mask says for which lanes, and access what memory it touched.
+  const Op* next();
+  void step();
+
   // Lets go on what can go on without those it waits for; false if there is nothing such. Used when a CTA is stuck.
   bool release_waiting();
 
@@ -127,6 +132,8 @@ class Warp {
   Outcome run_split();
   void select(std::size_t split);
   bool choose_ready();
+  bool redirect(const Op& op, std::uint32_t pc);
+  bool returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn);
   // Each of these changes current_ and says whether the current split goes on.
   bool branch(const Op& op, std::uint32_t pc);
   bool diverge(Mask taken, std::uint32_t target, std::uint32_t next, std::uint32_t meeting);

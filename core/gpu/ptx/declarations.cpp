@@ -41,6 +41,9 @@ ModuleParser::Specifiers ModuleParser::parse_specifiers(Linkage linkage) {
   const Token space = token();
   if (!parse_space(specifiers.space)) {
     if (linkage != Linkage::internal) fail_expected("'.func', '.entry' or a state space after the linkage");
+    if (space.text == ".version" || space.text == ".target" || space.text == ".address_size") {
+      fail(space, quoted(space.text) + " stands once, at the start of the module");
+    }
     NearestName nearest(space.text);
     for (const char* known :
          {".reg", ".param", ".global", ".shared", ".local", ".const", ".entry", ".func", ".visible",

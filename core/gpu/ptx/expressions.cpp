@@ -170,7 +170,7 @@ Constant ModuleParser::parse_named_constant() {
   }
   const Token name = take();
   Resolved resolved;
-  if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, "name");
+  if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, Sought::name);
   Constant value;
   value.kind = Constant::Kind::address;
   value.id = resolved.id;

@@ -258,7 +258,8 @@ void ModuleParser::parse_branch_targets(const Token& name) {
     lexer_.advance();
     if (token().kind != Token::Kind::identifier) fail_expected("a label");
     std::vector<std::uint32_t>& targets = function_->branch_tables[id].targets;
-    PendingLabel pending{token().text, token().where, kNone, id, static_cast<std::uint32_t>(targets.size())};
+    const auto slot = static_cast<std::uint32_t>(targets.size());
+    const PendingLabel pending{token().text, token().where, Sought::label, kNone, id, slot};
     targets.push_back(kNone);
     if (!patch(pending)) pending_.push_back(pending);
     lexer_.advance();
@@ -273,7 +274,7 @@ void ModuleParser::parse_call_targets(const Token& name) {
     lexer_.advance();
     if (token().kind != Token::Kind::identifier) fail_expected("the name of a function");
     Resolved resolved;
-    if (!resolve(token().text, resolved)) fail_unknown(token().text, token().where, "function");
+    if (!resolve(token().text, resolved)) fail_unknown(token().text, token().where, Sought::function);
     if (resolved.kind != Symbol::Kind::function) fail(token(), quoted(token().text) + " is not a function");
     table.targets.push_back(resolved.id);
     lexer_.advance();

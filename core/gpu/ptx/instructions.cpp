@@ -32,7 +32,7 @@ void ModuleParser::parse_guarded_instruction() {
   if (token().kind != Token::Kind::identifier) fail_expected("a predicate after '@'");
   const Token predicate = take();
   Resolved resolved;
-  if (!resolve(predicate.text, resolved)) fail_unknown(predicate.text, predicate.where, "predicate");
+  if (!resolve(predicate.text, resolved)) fail_unknown(predicate.text, predicate.where, Sought::name);
   const bool is_register = resolved.kind == Symbol::Kind::reg;
   if (!is_register || function_->registers[resolved.id].type != Type::pred ||
       function_->registers[resolved.id].elements != 1) {
@@ -77,7 +77,8 @@ void ModuleParser::parse_instruction(const Token& opcode, std::uint32_t guard, b
     for (std::uint32_t i = 0; i < instruction.operands; ++i) {
       const Operand& operand = module_.operands[instruction.first_operand + i];
       if (operand.kind != Operand::Kind::label) continue;
-      PendingLabel pending{operand.text, operand.where, instruction.first_operand + i, 0, 0};
+      const Sought what = role_ == Role::call ? Sought::function : Sought::label;
+      const PendingLabel pending{operand.text, operand.where, what, instruction.first_operand + i, 0, 0};
       if (!patch(pending)) pending_.push_back(pending);
     }
   }
@@ -163,7 +164,7 @@ void ModuleParser::name_operand(Operand& operand, const Token& name) {
     operand.kind = Operand::Kind::label;
     return;
   }
-  if (!known) fail_unknown(name.text, name.where, "name");
+  if (!known) fail_unknown(name.text, name.where, Sought::name);
   operand.id = resolved.id;
   switch (resolved.kind) {
     case Symbol::Kind::reg:
@@ -198,7 +199,7 @@ Operand ModuleParser::parse_name(Place place) {
   Operand operand;
   name_operand(operand, name);
   if (operand.kind == Operand::Kind::label && place != Place::top)
-    fail_unknown(name.text, name.where, "name");
+    fail_unknown(name.text, name.where, Sought::name);
   if (token().kind == Token::Kind::directive && !parse_selector(operand)) {
     fail(token(), quoted(token().text) + " is not a part of " + quoted(name.text));
   }

@@ -43,10 +43,14 @@ class ModuleParser {
     std::uint32_t numbered[2] = {0, 0};  // names that end in a digit: without and with a leading %
   };
 
+  // What kind of name an unknown one should have been.
+  enum class Sought : std::uint8_t { name, label, function };
+
   // A name used as the target of a branch or call, which may be declared later in the scope.
   struct PendingLabel {
     std::string_view name;
     Location where;
+    Sought what = Sought::label;
     std::uint32_t operand = kNone;  // in module.operands; or, if kNone:
     std::uint32_t table = 0;        // in the function's branch_tables
     std::uint32_t slot = 0;
@@ -110,7 +114,7 @@ class ModuleParser {
   const std::vector<std::string_view>& numbered_names(std::string_view prefix, std::uint32_t count);
   const Symbol* find_group(std::string_view name, std::uint32_t& number) const;
   bool resolve(std::string_view name, Resolved& result) const;
-  [[noreturn]] void fail_unknown(std::string_view name, Location where, const char* what) const;
+  [[noreturn]] void fail_unknown(std::string_view name, Location where, Sought what) const;
   void open_scope();
   void close_scope();
   void resolve_pending(std::size_t first);

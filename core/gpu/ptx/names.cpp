@@ -159,11 +159,12 @@ bool ModuleParser::resolve(std::string_view name, Resolved& result) const {
   return true;
 }
 
-void ModuleParser::fail_unknown(std::string_view name, Location where, const char* what) const {
+void ModuleParser::fail_unknown(std::string_view name, Location where, Sought what) const {
   constexpr std::size_t kMostCandidates = 4096;
-  std::string message = std::string("unknown ") + what + " " + quoted(name);
+  const char* word = what == Sought::label ? "label" : what == Sought::function ? "function" : "name";
+  std::string message = std::string("unknown ") + word + " " + quoted(name);
   const Symbol* group = groups_.find(name.substr(0, name.size() - trailing_digits(name)));
-  if (group != nullptr && trailing_digits(name) > 0) {
+  if (group != nullptr && trailing_digits(name) > 0 && what == Sought::name) {
     const std::string prefix(groups_.name_of(*group));
     lexer_.fail(where, message + ", " + prefix + "<" + std::to_string(group->count) +
                            "> declares numbers below " + std::to_string(group->count));
@@ -171,10 +172,14 @@ void ModuleParser::fail_unknown(std::string_view name, Location where, const cha
   NearestName nearest(name);
   const auto& symbols = symbols_.symbols();
   for (std::size_t i = symbols.size(); i > 0 && symbols.size() - i < kMostCandidates; --i) {
-    nearest.consider(symbols_.name_of(symbols[i - 1]));
+    const Symbol& symbol = symbols[i - 1];
+    const bool fits = what == Sought::label      ? is_target(symbol.kind)
+                      : what == Sought::function ? symbol.kind == Symbol::Kind::function
+                                                 : !is_target(symbol.kind);
+    if (fits) nearest.consider(symbols_.name_of(symbol));
   }
   std::string best(nearest.best());
-  if (best.empty()) {
+  if (best.empty() && what == Sought::name) {
     // %rr7 for %r7: the prefix of a group may be what is misspelt.
     const std::size_t digits = trailing_digits(name);
     NearestName prefix(name.substr(0, name.size() - digits));
@@ -209,7 +214,7 @@ void ModuleParser::resolve_pending(std::size_t first) {
   std::size_t kept = first;
   for (std::size_t i = first; i < pending_.size(); ++i) {
     if (patch(pending_[i])) continue;
-    if (scopes_.size() == 1) fail_unknown(pending_[i].name, pending_[i].where, "label");
+    if (scopes_.size() == 1) fail_unknown(pending_[i].name, pending_[i].where, pending_[i].what);
     pending_[kept++] = pending_[i];
   }
   pending_.resize(kept);

@@ -160,7 +160,7 @@ void ModuleParser::parse_alias() {
     if (token().kind != Token::Kind::identifier) fail_expected("the name of a function");
     const Token name = take();
     Resolved resolved;
-    if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, "function");
+    if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, Sought::function);
     if (resolved.kind != Symbol::Kind::function || module_.functions[resolved.id].is_entry) {
       fail(name, quoted(name.text) + " is not a function that can have an alias");
     }

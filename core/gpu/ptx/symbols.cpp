@@ -94,7 +94,7 @@ std::size_t trailing_digits(std::string_view name) {
 
 NearestName::NearestName(std::string_view unknown)
     : unknown_(unknown.substr(0, 256)),
-      distance_(std::min<unsigned>(3, static_cast<unsigned>(unknown.size() + 2) / 3)) {
+      distance_(std::min<unsigned>(3, static_cast<unsigned>(unknown.size() + 1) / 3)) {
   ++distance_;
 }
 

@@ -124,7 +124,7 @@ constexpr Handlers stores() {
 }
 
 Handlers choose_load(Type type, unsigned register_bytes) {
-  const bool is_signed = ptx::is_signed(type);
+  const bool is_signed = ptx::is_signed(type) && !ptx::is_float(type);
   switch (ptx::size_of(type) * 100 + register_bytes) {
     case 102:
       return is_signed ? loads<std::int8_t, std::int16_t>() : loads<std::uint8_t, std::uint16_t>();

@@ -131,7 +131,7 @@ constexpr bool is_nan(T value) {
 
 /// A float without the payload of a NaN, so that results are the same on every host.
 constexpr float canonical(float value) {
-  return is_nan(value) ? from_bits<float>(canonical_nan_f32) : value;
+  return value != value ? from_bits<float>(canonical_nan_f32) : value;
 }
 
 /// A result of f64: if it is NaN, the first operand that is, made quiet. Which operand the hardware of the

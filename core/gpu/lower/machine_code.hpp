@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a timing model reads: the instructions that hardware would execute for a program, with their registers and
+// the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be put here too.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace manyscale::gpu {
+
+// Kinds of machine instructions that hardware treats alike. In brackets, what Volta calls them.
+enum class Kind : std::uint8_t {
+  integer,          // IADD3, LEA, IMNMX, ISETP, SEL, MOV, …
+  logic,            // LOP3, SHF, PRMT, PLOP3
+  multiply_add,     // IMAD, IMAD.MOV
+  multiply_wide,    // IMAD.WIDE, IMAD.HI
+  fp32,             // FADD, FMUL, FFMA, FSETP, FMNMX, FSEL
+  fp16,             // HADD2, HMUL2, HFMA2
+  fp64,             // DADD, DMUL, DFMA, DSETP
+  special_function, // MUFU
+  convert,          // I2F, F2I, F2F, POPC, FLO, BREV: the slow lanes
+  tensor_half,      // HMMA
+  tensor_integer,   // IMMA
+  tensor_double,    // DMMA
+  move_special,     // S2R, CS2R
+  load_global,      // LDG, LD
+  store_global,     // STG, ST
+  load_local,       // LDL
+  store_local,      // STL
+  load_shared,      // LDS, LDSM
+  store_shared,     // STS
+  load_constant,    // LDC: constant memory with an address in a register
+  atomic_global,    // ATOM, ATOMG
+  reduce_global,    // RED
+  atomic_shared,    // ATOMS
+  texture,          // TEX
+  shuffle,          // SHFL
+  vote,             // VOTE, MATCH, REDUX
+  branch,           // BRA, BSSY, BSYNC, CALL, RET, BRX
+  barrier,          // BAR
+  fence,            // MEMBAR
+  exit,             // EXIT
+  other,            // NOP, NANOSLEEP, …
+  count,
+};
+
+inline constexpr std::uint8_t kNoRegister = 255;
+
+// A run of 32-bit registers, such as the two of a 64-bit value.
+struct Registers {
+  std::uint8_t first = kNoRegister;
+  std::uint8_t count = 0;
+};
+
+struct MachineInstruction {
+  Kind kind = Kind::other;
+  bool executes = false;          // with it, the operation of the program that it belongs to takes effect
+  bool reads_constant = false;    // an operand from the constant bank (kernel parameters)
+  std::uint8_t reads_predicates = 0;   // a bit each, P0 to P6
+  std::uint8_t writes_predicates = 0;
+  std::array<Registers, 3> sources{};
+  Registers destination{};
+};
+
+// The machine instructions of one function, by the operations of its code.
+struct MachineFunction {
+  std::vector<std::uint32_t> first;  // of operation i: instructions[first[i] … first[i + 1]); may be none
+  std::vector<MachineInstruction> instructions;
+  std::uint32_t registers = 0;       // 32-bit registers that a thread needs here
+  std::uint32_t spilled = 0;         // values that found none and live in local memory
+};
+
+struct MachineProgram {
+  std::vector<MachineFunction> functions;  // by function id of the module
+  std::uint32_t registers = 0;             // that a thread of the kernel is given: a multiple of 8
+};
+
+}  // namespace manyscale::gpu
