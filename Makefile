@@ -34,7 +34,7 @@ test-core: $(VENV)/.dependencies
 	mkdir -p build
 	$(BIN)/cmake -S . -B build/core -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=Release > build/core.log
 	$(BIN)/cmake --build build/core >> build/core.log || { cat build/core.log; exit 1; }
-	build/core/core_tests
+	$(BIN)/ctest --test-dir build/core --output-on-failure
 
 # The tests that touch the core, with the core instrumented. The interpreter is not, so the sanitizer's library is
 # loaded first; Python's own leaks at exit are not ours to report.

@@ -227,6 +227,8 @@ void bind_gpu(nb::module_& module) {
              ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
              return self.load(std::move(copy));
            }, nb::rv_policy::reference_internal)
+      // From now on, memory knows which of its bytes somebody has written.
+      .def("track_writes", [](Device& self) { self.memory.track_writes(); })
       .def("allocate", [](Device& self, std::uint64_t bytes, std::string label) {
         return self.memory.allocate(bytes, std::move(label));
       })
@@ -236,8 +238,10 @@ void bind_gpu(nb::module_& module) {
       .def("write", [](Device& self, std::uint64_t address, nb::handle data) {
         const Buffer buffer(data, false);
         std::byte* to = self.memory.checked(address, buffer.bytes());
-        if (to != nullptr) std::memcpy(to, buffer.data(), buffer.bytes());
-        return to != nullptr;
+        if (to == nullptr) return false;
+        std::memcpy(to, buffer.data(), buffer.bytes());
+        self.memory.mark_written(address, buffer.bytes());
+        return true;
       })
       .def("read", [](Device& self, std::uint64_t address, nb::handle data) {
         const Buffer buffer(data, true);

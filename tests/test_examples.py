@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example runs as it is, says what it promises, and writes only where it was told to."""
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +20,33 @@ KEY_LINES = {
     "engine/phold.py": "identical statistics on 1, 2 and 4 threads: yes",
     "engine/python_model.py": "served 1000 tokens, at most 3 at a time",
     "engine/ring.py": "largest deviation: 0.00 %",
+    "gpu/errors.py": "at <ptx>:20 (iota.cu:3): st.global.u32",
+    "gpu/races.py": "race in shared memory: two threads without a barrier between them",
+    "gpu/run_cuda.py": "the sum is exact: yes",
+    "gpu/run_numba.py": "it is exact: yes",
+    "gpu/run_ptx.py": "elements that differ from numpy's: 0 of 10000",
+    "gpu/run_triton.py": "it agrees with numpy: yes",
     "memory/false_sharing.py": "false sharing makes it 9 times slower",
     "memory/ladder.py": "largest deviation: 0.00 %",
+}
+
+
+def has(package: str) -> bool:
+    """Whether a package is there; those within others are asked for by their folders, without importing them."""
+    outer, *inner = package.split("/")
+    found = importlib.util.find_spec(outer)
+    places = (found.submodule_search_locations or []) if found else []
+    return any(Path(place).joinpath(*inner).is_dir() for place in places)
+
+
+# What else an example needs: whether it is there, and what the example says if it is not.
+NEEDS = {
+    "gpu/run_cuda.py": (
+        bool(shutil.which("nvcc")) or has("nvidia/cuda_nvrtc") or has("nvidia/cu13"),
+        "Nothing was run. reduction.cu: this is CUDA C++; pip install 'manyscale[cuda]'",
+    ),
+    "gpu/run_numba.py": (has("numba_cuda"), "Nothing was run. This example needs Numba: pip install"),
+    "gpu/run_triton.py": (has("triton"), "Nothing was run. This example needs Triton: pip install triton"),
 }
 
 # What an example leaves in the folder that it is given.
@@ -30,9 +57,9 @@ FILES = {
 }
 
 
-def run(example: str, here: Path, *arguments: str) -> str:
+def run(example: str, here: Path, *arguments: str, **variables: str) -> str:
     """What the example prints when it is run in the folder `here`."""
-    environment = {**os.environ, "TMPDIR": str(here / "tmp")}
+    environment = {**os.environ, "TMPDIR": str(here / "tmp"), **variables}
     (here / "tmp").mkdir()
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / example), *arguments],
@@ -54,8 +81,19 @@ def test_every_example_has_a_key_line():
 
 @pytest.mark.parametrize("example", sorted(KEY_LINES))
 def test_example_runs_and_leaves_nothing_behind(example: str, tmp_path: Path):
-    assert KEY_LINES[example] in run(example, tmp_path)
+    is_there, otherwise = NEEDS.get(example, (True, ""))
+    assert (KEY_LINES[example] if is_there else otherwise) in run(example, tmp_path)
     assert [path.name for path in tmp_path.rglob("*")] == ["tmp"]
+
+
+@pytest.mark.parametrize("example", sorted(NEEDS))
+def test_example_says_what_to_install(example: str, tmp_path: Path):
+    """Without a path to compilers, and with packages that cannot be imported."""
+    hidden = tmp_path / "hidden"
+    for package in ("nvidia", "numba", "triton"):
+        (hidden / package).mkdir(parents=True)
+        (hidden / package / "__init__.py").write_text("raise ImportError\n" if package != "nvidia" else "")
+    assert NEEDS[example][1] in run(example, tmp_path, PATH="", PYTHONPATH=str(hidden))
 
 
 @pytest.mark.parametrize("example", sorted(FILES))

@@ -72,7 +72,8 @@ class AccessCheck {
         op_(op),
         checker_(*warp.worker().checker),
         info_(warp.code().infos[op.info]),
-        traits_(checker_.traits(&info_, [&] { return make_traits(warp, op, info_); })),
+        place_(checker_.place_of(info_, [&] { return make_traits(warp, op, info_); })),
+        traits_(checker_.place(place_).traits),
         bytes_(bytes),
         writes_(does != Does::load),
         reads_(does == Does::load || (does == Does::atomic && traits_.reads)),
@@ -105,7 +106,7 @@ class AccessCheck {
     if (reads_ && checker_.shared_never_written(offset, bytes_))
       uninitialised(Checker::Kind::shared, lane, "shared memory", "it was not written since the CTA started",
                     "byte " + std::to_string(offset));
-    const Touch touch{&info_, 0, thread, strong_};
+    const Touch touch{place_, 0, thread, strong_};
     if (!writes_) {
       const Checker::Conflict conflict = checker_.shared_load(offset, bytes_, touch);
       if (conflict.write.time != 0) race(lane, conflict.write, true, conflict.offset);
@@ -205,36 +206,35 @@ class AccessCheck {
   }
 
   void race(unsigned lane, const Touch& earlier, bool earlier_wrote, std::uint64_t offset) const {
-    if (!checker_.is_new(Checker::Kind::race, &info_, earlier.where)) return;
+    const OpInfo* first = checker_.place(earlier.place).info;
+    if (!checker_.is_new(Checker::Kind::race, &info_, first)) return;
     const unsigned thread = warp_.thread(lane);
     const std::string byte = "byte " + std::to_string(offset) + " of shared memory";
     if (earlier.time == checker_.now()) {
-      warn(
-          "race in shared memory: lanes of one instruction write different values to the same address\n  "
-          "at " +
-              instruction_at(info_),
-          "  " + whose() + ", " + thread_text(earlier.thread) + " and " + thread_text(thread) + ": " + byte);
+      warn("race in shared memory: lanes of one instruction write different values to one address\n  at " +
+               instruction_at(info_),
+           "  " + whose() + ", " + thread_text(earlier.thread) + " and " + thread_text(thread) + ": " + byte);
       return;
     }
-    const OpInfo* first = earlier.where;
+    const std::string earlier_line = std::to_string(first->where.line);
     const OpInfo* second = &info_;
     if (second->where.line < first->where.line) std::swap(first, second);
     const bool same_warp = earlier.thread / kLanes == thread / kLanes;
-    const std::string between = same_warp ? "lanes of a warp without __syncwarp() or a barrier between them"
-                                          : "threads without a barrier between them";
     const std::string verb = writes_ ? reads_ ? "updates" : "writes" : "reads";
-    warn("race in shared memory: two " + between + "\n  at " + instruction_at(*first) + "\n  and " +
+    warn("race in shared memory: nothing orders these two\n  at " + instruction_at(*first) + "\n  and " +
              instruction_at(*second),
          "  " + whose() + ", " + thread_text(earlier.thread) + (earlier_wrote ? " writes " : " reads ") +
-             byte + " (line " + std::to_string(earlier.where->where.line) + "), " + thread_text(thread) +
-             " " + verb + " it (line " + std::to_string(info_.where.line) + ")");
+             byte + " (line " + earlier_line + "), " + thread_text(thread) + " " + verb + " it (line " +
+             std::to_string(info_.where.line) + "), without " +
+             (same_warp ? "__syncwarp() or a barrier" : "a barrier") + " between");
   }
 
   Warp& warp_;
   const Op& op_;
   Checker& checker_;
   const OpInfo& info_;
-  const AccessTraits& traits_;
+  std::uint32_t place_;
+  AccessTraits traits_;
   unsigned bytes_;
   bool writes_;
   bool reads_;

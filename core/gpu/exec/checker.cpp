@@ -10,9 +10,13 @@ namespace manyscale::gpu {
 Checker::Checker(std::uint64_t shared_bytes, unsigned threads)
     : shared_(shared_bytes), local_(threads), last_warp_barrier_((threads + kLanes - 1) / kLanes) {}
 
-void Checker::barrier() { last_barrier_ = now_; }
+void Checker::barrier() {
+  last_barrier_ = now_;
+}
 
-void Checker::warp_barrier(unsigned warp) { last_warp_barrier_[warp] = now_; }
+void Checker::warp_barrier(unsigned warp) {
+  last_warp_barrier_[warp] = now_;
+}
 
 bool Checker::conflicts(const Touch& earlier, const Touch& touch) const {
   if (earlier.time <= last_barrier_ || earlier.thread == touch.thread || (earlier.strong && touch.strong))
@@ -21,14 +25,19 @@ bool Checker::conflicts(const Touch& earlier, const Touch& touch) const {
   return warp != touch.thread / kLanes || earlier.time > last_warp_barrier_[warp];
 }
 
+const Touch* Checker::conflicting_write(const Byte& byte, const Touch& touch) const {
+  if (conflicts(byte.write, touch)) return &byte.write;
+  return conflicts(byte.strong_write, touch) ? &byte.strong_write : nullptr;
+}
+
 Checker::Conflict Checker::shared_load(std::uint64_t offset, unsigned bytes, Touch touch) {
   Conflict conflict;
   touch.time = now_;
   for (std::uint64_t at = offset; at < offset + bytes; ++at) {
     Byte& byte = shared_[at];
-    if (conflict.write.time == 0 && conflicts(byte.write, touch)) {
-      conflict.write = byte.write;
+    if (conflict.write.time == 0) {
       conflict.offset = at;
+      if (const Touch* write = conflicting_write(byte, touch)) conflict.write = *write;
     }
     if (byte.read.thread != touch.thread) byte.other_read = byte.read;
     byte.read = touch;
@@ -43,20 +52,20 @@ Checker::Conflict Checker::shared_store(std::uint64_t offset, unsigned bytes, To
     Byte& byte = shared_[at];
     if (conflict.write.time == 0 && conflict.read.time == 0) {
       conflict.offset = at;
-      if (conflicts(byte.write, touch)) conflict.write = byte.write;
+      if (const Touch* write = conflicting_write(byte, touch)) conflict.write = *write;
       if (conflicts(byte.read, touch))
         conflict.read = byte.read;
       else if (conflicts(byte.other_read, touch))
         conflict.read = byte.other_read;
     }
-    byte.write = touch;
+    (touch.strong ? byte.strong_write : byte.write) = touch;
   }
   return conflict;
 }
 
 bool Checker::shared_never_written(std::uint64_t offset, unsigned bytes) const {
   for (std::uint64_t at = offset; at < offset + bytes; ++at)
-    if (shared_[at].write.time != 0) return false;
+    if (is_written(shared_[at])) return false;
   return true;
 }
 

@@ -7,9 +7,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu/exec/program.hpp"
@@ -28,8 +28,8 @@ struct AccessTraits {
 
 // That a thread touched a byte.
 struct Touch {
-  const OpInfo* where = nullptr;
-  std::uint32_t time = 0;  // of the CTA's accesses; 0: it did not happen
+  std::uint32_t place = 0;  // the instruction
+  std::uint32_t time = 0;   // of the CTA's accesses; 0: it did not happen
   std::uint16_t thread = 0;
   bool strong = false;
 };
@@ -65,19 +65,28 @@ class Checker {
   enum class Kind : std::uint8_t { race, shared, local, global, barrier };
   bool is_new(Kind kind, const OpInfo* one, const OpInfo* other);
 
-  // Filled in by `make` when an instruction is met for the first time.
+  // The number of an instruction; `make` gives its traits when it is met for the first time.
   template <class Make>
-  const AccessTraits& traits(const OpInfo* where, Make make) {
-    const auto found = traits_.find(where);
-    return found != traits_.end() ? found->second : traits_.emplace(where, make()).first->second;
+  std::uint32_t place_of(const OpInfo& info, Make make) {
+    const auto [found, is_new] = numbers_.try_emplace(&info, static_cast<std::uint32_t>(places_.size()));
+    if (is_new) places_.push_back({&info, make()});
+    return found->second;
   }
+  struct Place {
+    const OpInfo* info;
+    AccessTraits traits;
+  };
+  const Place& place(std::uint32_t number) const { return places_[number]; }
 
  private:
   struct Byte {
     Touch write;
+    Touch strong_write;
     Touch read;
     Touch other_read;  // the last one by another thread than `read`
   };
+  bool is_written(const Byte& byte) const { return byte.write.time != 0 || byte.strong_write.time != 0; }
+  const Touch* conflicting_write(const Byte& byte, const Touch& touch) const;
   bool conflicts(const Touch& earlier, const Touch& touch) const;
 
   std::vector<Byte> shared_;
@@ -85,7 +94,8 @@ class Checker {
   std::vector<std::uint32_t> last_warp_barrier_;
   std::uint32_t last_barrier_ = 0;
   std::uint32_t now_ = 0;
-  std::map<const OpInfo*, AccessTraits> traits_;
+  std::vector<Place> places_;
+  std::unordered_map<const OpInfo*, std::uint32_t> numbers_;
   std::set<std::tuple<Kind, const OpInfo*, const OpInfo*>> found_;
 };
 

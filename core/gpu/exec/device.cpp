@@ -50,6 +50,7 @@ std::uint64_t LoadedModule::place(const ptx::Variable& variable) {
 void LoadedModule::fill(const ptx::Variable& variable, std::uint64_t address) {
   if (address == 0) return;
   std::byte* bytes = memory_.host(address);
+  memory_.mark_written(address, variable.size);  // with zeros, where the module says nothing
   if (!variable.initial.empty()) std::memcpy(bytes, variable.initial.data(), variable.initial.size());
   for (const ptx::Relocation& relocation : variable.relocations) {
     if (relocation.offset > variable.size || variable.size - relocation.offset < relocation.size) continue;

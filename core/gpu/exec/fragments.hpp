@@ -2,6 +2,7 @@
 // Matrix fragments: which lane and register holds which element of the matrices that a warp multiplies
 // together.
 #pragma once
+#include <bit>
 #include <cstdint>
 
 namespace manyscale::gpu {
@@ -54,14 +55,11 @@ struct Fragment {
   constexpr Block block(unsigned index) const {
     if (role == Role::c) {
       const unsigned element = index * per_register();
-      const unsigned blocks = shape.n / 8u;
-      const Place place = tile(element / 2, blocks);
+      const Place place = tile(element / 2, shape.n / 8u);
       return {8 * place.line, 8 * place.along + element % 2};
     }
     const unsigned width = 4 * per_register();
-    const unsigned blocks = shape.k / width;
-    if (role == Role::b) return {8 * (index / blocks), width * (index % blocks)};
-    const Place place = tile(index, blocks);
+    const Place place = role == Role::b ? divide(index, shape.k / width) : tile(index, shape.k / width);
     return {8 * place.line, width * place.along};
   }
 
@@ -78,12 +76,16 @@ struct Fragment {
     unsigned line = 0;
     unsigned along = 0;
   };
+  // Blocks are as many as a power of two, in every shape.
+  static constexpr Place divide(unsigned index, unsigned blocks) {
+    return {index >> std::countr_zero(blocks), index & (blocks - 1)};
+  }
   // Blocks of 8 rows come in pairs, one below the other: matrices of 16 rows are what the hardware
   // multiplies.
   constexpr Place tile(unsigned index, unsigned blocks) const {
     if (shape.m == 8) return {0, index};
-    const unsigned pair = index / 2;
-    return {2 * (pair / blocks) + index % 2, pair % blocks};
+    const Place pair = divide(index / 2, blocks);
+    return {2 * pair.line + index % 2, pair.along};
   }
 };
 

@@ -299,7 +299,14 @@ void FunctionDecoder::place_slots() {
 }
 
 void FunctionDecoder::insert_joins(std::span<const Block> blocks) {
-  const std::vector<std::uint32_t> meeting = immediate_post_dominators(blocks);
+  std::vector<std::uint32_t> meeting = immediate_post_dominators(blocks);
+  // Lanes that meet only to end the kernel need not wait for each other.
+  for (std::uint32_t& block : meeting) {
+    if (block == kNoBlock) continue;
+    const Op& first = code_.ops[blocks[block].first];
+    const bool ends = first.flow == Flow::exit || (first.flow == Flow::ret && is_kernel());
+    if (ends && first.guard == kNoSlot) block = kNoBlock;
+  }
   std::vector<char> is_meeting(blocks.size(), 0);
   auto parts = [&](const Block& block) {
     const Op& op = code_.ops[block.last - 1];

@@ -1,79 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <mutex>
 #include <thread>
 
-#include "gpu/exec/fault.hpp"
+#include "gpu/exec/fault_report.hpp"
 #include "gpu/exec/launch.hpp"
 
 namespace manyscale::gpu {
 
 namespace {
 
-std::string triple(const std::array<std::uint32_t, 3>& value) {
-  return "(" + std::to_string(value[0]) + ", " + std::to_string(value[1]) + ", " + std::to_string(value[2]) + ")";
-}
-
-// "file.ptx:12 (saxpy.cu:7)".
-std::string place_of(const ptx::Module& module, const OpInfo& info) {
-  std::string text = module.name + ":" + std::to_string(info.where.line);
-  if (info.source.line != 0 && info.source.file < module.files.size())
-    text += " (" + module.files[info.source.file] + ":" + std::to_string(info.source.line) + ")";
-  return text;
-}
-
-std::string instruction_text(const ptx::Module& module, const Code& code, const Program& program,
-                             const OpInfo& info) {
-  const auto function = static_cast<std::size_t>(&code - program.codes.data());
-  if (info.instruction == ptx::kNone || function >= module.functions.size()) return "ret";
-  const ptx::Instruction& instruction = module.functions[function].instructions[info.instruction];
-  std::string text(instruction.opcode);
-  for (std::string_view modifier : module.modifiers_of(instruction)) text.append(".").append(modifier);
-  return text;
-}
-
-std::string explain(const Launch& launch, const Cta& cta, const Fault& fault) {
-  const Program& program = *launch.program;
-  const ptx::Module& module = *program.module;
-  const Warp& warp = cta.running();
-  const OpInfo& info = warp.fault_place();
-  const unsigned thread = warp.thread(fault.lane);
-  const std::array<std::uint32_t, 3> position{thread % launch.block[0], thread / launch.block[0] % launch.block[1],
-                                              thread / launch.block[0] / launch.block[1]};
-  std::string text = std::string(fault.what()) + "\n  kernel " + std::string(module.functions[program.kernel].name);
-  if (warp.code().name != module.functions[program.kernel].name) text += ", in function " + warp.code().name;
-  return text + ", CTA " + triple(cta.position()) + ", thread " + triple(position) + "\n  at " +
-         place_of(module, info) + ": " + instruction_text(module, warp.code(), program, info);
-}
-
-std::string explain_deadlock(const Launch& launch, const Cta& cta) {
-  const ptx::Module& module = *launch.program->module;
-  std::string text = "deadlock: no warp of CTA " + triple(cta.position()) + " of kernel " +
-                     std::string(module.functions[launch.program->kernel].name) + " can go on";
-  unsigned shown = 0;
-  for (const auto& warp : cta.warps()) {
-    for (const Split& split : warp->splits()) {
-      if (++shown > 8) return text + "\n  …";
-      const bool at_barrier = split.state == Split::State::at_barrier;
-      const std::uint32_t pc = at_barrier ? split.pc - 1 : split.pc;
-      const OpInfo& info = split.frame->code->infos[split.frame->code->ops[pc].info];
-      text += "\n  warp " + std::to_string(warp->index()) + ": " + std::to_string(std::popcount(split.mask)) +
-              " lanes wait at " + place_of(module, info) +
-              (at_barrier ? " for barrier " + std::to_string(split.members) : " for other lanes of the warp");
-    }
-  }
-  for (unsigned i = 0; i < kBarriers; ++i) {
-    const Barrier& barrier = cta.barrier(i);
-    if (barrier.arrived_threads == 0) continue;
-    text += "\n  barrier " + std::to_string(i) + ": " + std::to_string(barrier.arrived_threads) + " threads came, " +
-            (barrier.expected == 0 ? "all that have not exited" : std::to_string(barrier.expected)) + " are expected";
-  }
-  return text;
-}
-
-// The CTAs of a grid that one worker carries out: those with index = first, first + step, …
+// The CTAs of a grid that one worker carries out.
 class CtaRunner {
  public:
   CtaRunner(const Launch& launch, Worker& worker) : launch_(launch), worker_(worker) {}
@@ -112,9 +50,9 @@ class CtaRunner {
       check_limits();
       return finished;
     } catch (const Fault& fault) {
-      throw KernelFault(explain(launch_, cta, fault));
+      throw KernelFault(explain(cta, cta.running(), fault));
     } catch (const Deadlock&) {
-      throw KernelFault(explain_deadlock(launch_, cta));
+      throw KernelFault(explain_deadlock(cta));
     }
   }
 

@@ -6,8 +6,8 @@
 
 namespace manyscale::gpu {
 
-// True for lanes in the mask, as a value that selects in vector code.
-inline bool lane_active(Mask mask, unsigned lane) { return (mask >> lane) & 1; }
+// True for lanes in the mask, in the form that the compiler turns into a vector's selection rather than a branch.
+inline bool lane_active(Mask mask, unsigned lane) { return (mask & (Mask{1} << lane)) != 0; }
 
 // result[lane] = f(lane) for the active lanes.
 template <class T, class F>
@@ -20,7 +20,8 @@ inline void for_lanes(Warp& warp, T* result, F f) {
 #pragma GCC ivdep
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const T value = f(lane);
-      result[lane] = lane_active(mask, lane) ? value : result[lane];
+      const T previous = result[lane];
+      result[lane] = lane_active(mask, lane) ? value : previous;
     }
   }
 }

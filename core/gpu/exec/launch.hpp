@@ -52,6 +52,7 @@ struct LaunchCounts {
 struct Worker {
   const Launch* launch = nullptr;
   LaunchCounts counts;
+  std::uint64_t cycle = 0;  // of the clock, where time is modelled
   std::string printed;
   std::vector<std::string> warnings;
   std::array<DeviceMemory::Range, 16> ranges{};  // allocations found last, by instruction

@@ -109,7 +109,8 @@ double TextureReader::position(unsigned axis, float coordinate, std::int32_t off
   if (!texture_.normalized_coordinates) return std::clamp(x + offset, -kFar, kFar);
   const double texels = std::isinf(x) ? 0.0 : x * extent + offset;
   const double round = std::floor(texels / extent);
-  const double rest = texels - round * extent;
+  // Far away, coordinates are further apart than texels.
+  const double rest = std::clamp(texels - round * extent, 0.0, extent);
   switch (texture_.address[axis]) {
     case Texture::Address::wrap:
       return rest;

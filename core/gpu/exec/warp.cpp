@@ -90,7 +90,9 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   splits_.push_back({0, live_, -1, Split::State::ready, 0, frame});
 }
 
-std::uint64_t Warp::clock() const { return worker_->counts.warp_instructions; }
+std::uint64_t Warp::clock() const {
+  return worker_->cycle != 0 ? worker_->cycle : worker_->counts.warp_instructions;
+}
 
 Frame* Warp::new_frame(const Code& code, Frame* caller) {
   if (free_frames_.empty()) {
@@ -143,8 +145,8 @@ bool Warp::choose_ready() {
 }
 
 Outcome Warp::run() {
-  while (choose_ready()) {
-    if (run_split() == Outcome::yielded) return Outcome::yielded;
+  while (choose_ready() || release_own()) {
+    if (current_ < splits_.size() && run_split() == Outcome::yielded) return Outcome::yielded;
   }
   return splits_.empty() ? Outcome::finished : Outcome::blocked;
 }
@@ -153,11 +155,12 @@ Outcome Warp::run() {
 Outcome Warp::run_split() {
   Worker& worker = *worker_;
   std::uint64_t turn = 0;
+  std::uint64_t counted = 0;
   std::uint64_t thread_instructions = 0;
   const auto count = [&] {
-    worker.counts.warp_instructions += turn;
+    worker.counts.warp_instructions += turn - counted;
     worker.counts.thread_instructions += thread_instructions;
-    turn = 0;
+    counted = turn;
     thread_instructions = 0;
   };
   const Op* ops = frame_->code->ops.data();
@@ -199,6 +202,7 @@ Outcome Warp::run_split() {
         const Mask guard = predicate(op.guard);
         mask &= op.guard_negated ? ~guard : guard;
       }
+      if (op.flow == Flow::yield) count();  // it may read the clock
       const bool goes_on = redirect(op, pc);
       if (goes_on && returns_to_spin(op, pc, turn)) {
         count();
@@ -259,14 +263,15 @@ bool Warp::returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn) {
 const Op* Warp::next() {
   for (;;) {
     if (current_ >= splits_.size() || splits_[current_].state != Split::State::ready) {
-      if (!choose_ready()) return nullptr;
+      if (!choose_ready() && !release_own()) return nullptr;
+      if (!choose_ready()) continue;
     } else {
       select(current_);
     }
     const std::uint32_t pc = splits_[current_].pc;
     const Op& op = frame_->code->ops[pc];
     if (op.flow != Flow::join) return &op;
-    if (!arrive(pc)) return nullptr;
+    if (!arrive(pc)) current_ = splits_.size();
   }
 }
 
@@ -572,29 +577,46 @@ bool Warp::barrier(const Op& op, std::uint32_t pc) {
   return choose_ready();
 }
 
-// Runs the handler when all lanes of the member mask are here. Lanes of other splits are waited for.
+// Runs the handler when all lanes of the member mask are here. Lanes of other splits are waited for. Lanes that name
+// different members are different groups.
 bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   const auto* members_of = lanes<Mask>(op.src[3]);
-  const Mask here = mask;
-  const Mask members = members_of[std::countr_zero(here)] & live_;
-  if (mask != active) {
-    Split away = splits_[current_];
-    away.mask = active & ~mask;
-    away.pc = pc + 1;
-    splits_[current_].mask = mask;
-    splits_.push_back(away);
+  Mask going = active & ~mask;  // lanes that the guard keeps away
+  std::vector<Split> waiting;
+  for (Mask left = mask; left != 0;) {
+    const Mask named = members_of[std::countr_zero(left)];
+    const Mask group = ballot([=](unsigned lane) { return members_of[lane] == named; }) & left;
+    left &= ~group;
+    if ((named & live_ & ~group) == 0) {
+      mask = group;
+      meet(op);
+      going |= group;
+    } else {
+      Split part = splits_[current_];
+      part.mask = group;
+      part.pc = pc;
+      part.state = Split::State::at_warp_sync;
+      part.members = named & live_;
+      waiting.push_back(part);
+    }
   }
-  if ((members & ~here) == 0) {
-    op.handler(*this, op);
+  if (going != 0) {
+    splits_[current_].mask = going;
     splits_[current_].pc = pc + 1;
-    return true;
+  } else {
+    drop_current();
   }
-  Split& split = splits_[current_];
-  split.pc = pc;
-  split.state = Split::State::at_warp_sync;
-  split.members = members;
+  if (waiting.empty()) return true;
+  splits_.insert(splits_.begin(), waiting.begin(), waiting.end());
+  current_ = splits_.size();
   release_complete_syncs();
   return choose_ready();
+}
+
+// Executes a warp-wide instruction for the lanes in mask, which are ordered by it.
+void Warp::meet(const Op& op) {
+  op.handler(*this, op);
+  if (worker_->checker != nullptr) worker_->checker->warp_barrier(index_);
 }
 
 // Executes the warp-wide instructions for which everybody has come.
@@ -628,7 +650,7 @@ void Warp::finish_sync(std::size_t index, Mask present) {
         split.members == first.members)
       here |= split.mask;
   mask = active = here;
-  op.handler(*this, op);
+  meet(op);
   for (Split& split : splits_) {
     if (split.state != Split::State::at_warp_sync || split.members != first.members || (split.mask & ~present) != 0)
       continue;
@@ -672,16 +694,27 @@ bool Warp::release_join() {
   return false;
 }
 
+// Where all lanes wait for each other and none for another warp, nobody else can end it.
+bool Warp::release_own() {
+  current_ = splits_.size();
+  const bool elsewhere =
+      std::ranges::any_of(splits_, [](const Split& split) { return split.state == Split::State::at_barrier; });
+  return !splits_.empty() && !elsewhere && release_waiting();
+}
+
 bool Warp::release_waiting() {
+  current_ = splits_.size();
+  if (release_join()) return true;
   for (std::size_t i = 0; i < splits_.size(); ++i) {
     if (splits_[i].state != Split::State::at_warp_sync) continue;
-    const OpInfo& info = splits_[i].frame->code->infos[splits_[i].frame->code->ops[splits_[i].pc].info];
+    const Code& code = *splits_[i].frame->code;
+    const OpInfo& info = code.infos[code.ops[splits_[i].pc].info];
     worker_->warn("lanes named in the member mask of the instruction at line " + std::to_string(info.where.line) +
                   " never came; it was executed without them");
     finish_sync(i, splits_[i].mask);
     return true;
   }
-  return release_join();
+  return false;
 }
 
 }  // namespace manyscale::gpu

@@ -143,6 +143,7 @@ class Warp {
   bool arrive(std::uint32_t pc);
   bool barrier(const Op& op, std::uint32_t pc);
   bool warp_sync(const Op& op, std::uint32_t pc);
+  void meet(const Op& op);
   void release_complete_syncs();
   void finish_sync(std::size_t index, Mask present);
   std::int32_t join_at(std::uint32_t meeting);
@@ -150,6 +151,7 @@ class Warp {
   void complete(std::int32_t join);
   bool is_gather(std::int32_t join) const;
   bool release_join();
+  bool release_own();
   std::int32_t new_join(const Join& join);
   Frame* new_frame(const Code& code, Frame* caller);
   void free_frame(Frame* frame);

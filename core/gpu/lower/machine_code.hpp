@@ -2,7 +2,6 @@
 // What a timing model reads: the instructions that hardware would execute for a program, with their registers and
 // the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be put here too.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -44,30 +43,26 @@ enum class Kind : std::uint8_t {
   count,
 };
 
-inline constexpr std::uint8_t kNoRegister = 255;
-
-// A run of 32-bit registers, such as the two of a 64-bit value.
-struct Registers {
-  std::uint8_t first = kNoRegister;
-  std::uint8_t count = 0;
-};
-
+// One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value takes two.
 struct MachineInstruction {
   Kind kind = Kind::other;
-  bool executes = false;          // with it, the operation of the program that it belongs to takes effect
-  bool reads_constant = false;    // an operand from the constant bank (kernel parameters)
-  std::uint8_t reads_predicates = 0;   // a bit each, P0 to P6
+  bool executes = false;              // with it, the operation of the program that it belongs to takes effect
+  bool reads_constant = false;        // an operand from the constant bank, such as a kernel's parameter
+  std::uint8_t reads_predicates = 0;  // a bit each, P0 to P6
   std::uint8_t writes_predicates = 0;
-  std::array<Registers, 3> sources{};
-  Registers destination{};
+  std::uint8_t reads = 0;
+  std::uint8_t writes = 0;
+  std::uint32_t first = 0;  // MachineFunction::registers[first … + reads), then those it writes
 };
 
 // The machine instructions of one function, by the operations of its code.
 struct MachineFunction {
   std::vector<std::uint32_t> first;  // of operation i: instructions[first[i] … first[i + 1]); may be none
   std::vector<MachineInstruction> instructions;
-  std::uint32_t registers = 0;       // 32-bit registers that a thread needs here
-  std::uint32_t spilled = 0;         // values that found none and live in local memory
+  std::vector<std::uint8_t> registers;  // lists of the instructions
+  std::uint64_t address = 0;            // of the first instruction in the program, 16 bytes each
+  std::uint32_t used_registers = 0;     // 32-bit registers that a thread needs here
+  std::uint32_t spilled = 0;            // values that found none
 };
 
 struct MachineProgram {

@@ -106,7 +106,9 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     level_.statistics.bytes_out += sector_bytes * std::popcount(message.sectors);
     memory_.write(line, message.sectors, message.value, begin - now() + level_.tag_time);
   }
-  if (message.has(Flag::wants_ack)) answer(request, Op::write_ack, 0, begin + level_.tag_time);
+  if (message.has(Flag::wants_ack)) {
+    answer(request, Op::write_ack, spec_.keep_values ? 0 : message.value, begin + level_.tag_time);
+  }
   return true;
 }
 
@@ -147,7 +149,8 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
 }
 
 void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
-  std::uint64_t value = 0;
+  // Without values the answer gives back what the requester sent, so that it knows its own.
+  std::uint64_t value = request.message.value;
   if (spec_.keep_values) value = values_[at];
   if (request.message.op == Op::read) {
     answer(request, Op::data, value, ready);

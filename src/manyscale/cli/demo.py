@@ -127,12 +127,44 @@ def memory_levels(directory: Path, quiet: bool) -> Facts:
     return facts
 
 
+def kernels_without_gpu(directory: Path, quiet: bool) -> Facts:
+    """Two GPU kernels in PTX, executed exactly: against numpy"""
+    import numpy as np
+
+    from manyscale import gpu
+
+    count = 1_000_000
+    random = np.random.default_rng(1)
+    x, y = random.random((2, count), np.float32)
+    device = gpu.Device()
+    module = device.load(Path(__file__).with_suffix(".ptx"))
+    on_device, result, total = device.array(x), device.array(y), device.zeros(1)
+    blocks = -(-count // 256)
+    launches = [
+        module["saxpy"][blocks, 256](2.5, on_device, result, count),
+        module["sum"][blocks, 256](result, total, count),
+    ]
+    expected = np.float32(2.5) * x + y
+    deviation = float(total.numpy()[0]) / float(expected.sum(dtype=np.float64)) - 1
+    if not np.array_equal(result.numpy(), expected) or abs(deviation) > 1e-4:
+        raise ManyscaleError("the kernels' results differ from numpy's: please report this")
+    instructions = sum(launch.warp_instructions for launch in launches)
+    seconds = sum(launch.wall_seconds for launch in launches)
+    return {
+        f"saxpy of {count:,} elements": "equal to numpy's to the bit",
+        "their sum in shared memory": f"{total.numpy()[0]:.1f}, off by {abs(deviation):.0e} of it",
+        "speed": f"{instructions / 1e6:.1f} M warp instructions at {instructions / seconds / 1e6:.0f} M/s",
+        "more": "manyscale gpu run --help",
+    }
+
+
 STEPS: dict[str, Step] = {
     "threads": engine_on_threads,
     "credits": credits_limit_throughput,
     "deadlock": deadlock_is_explained,
     "machines": machines_have_sources,
     "memory": memory_levels,
+    "kernels": kernels_without_gpu,
 }
 
 

@@ -48,6 +48,10 @@ _SUBSTITUTES = {
 }
 
 
+class NoCompilerError(InputError):
+    """There is nothing that could compile CUDA C++."""
+
+
 class _UnableError(Exception):
     """A compiler that does not work here, or does not know the target; another may."""
 
@@ -66,7 +70,7 @@ def compile_cuda(text: bytes, name: str, folder: Path | None, target: str | None
         except _UnableError as error:
             said.append(str(error))
     if not said:
-        raise InputError(f"{name}: this is CUDA C++; {_INSTALL}")
+        raise NoCompilerError(f"{name}: this is CUDA C++; {_INSTALL}")
     if _find_nvrtc() is None:
         said.append("pip install 'manyscale[cuda]' brings a compiler that knows other targets (NVRTC)")
     raise InputError(f"{name}: " + "\n".join(said))

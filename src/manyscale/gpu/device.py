@@ -46,6 +46,8 @@ class Device:
         if maximum_instructions < 0:
             raise InputError("maximum_instructions must not be negative; 0 means no limit")
         self.native = _core.GpuDevice()
+        if check:
+            self.native.track_writes()
         self.threads = threads
         self.check = check
         self.maximum_instructions = maximum_instructions

@@ -41,7 +41,7 @@ def ptx_of(source: Any, *, target: str | None = None) -> tuple[bytes, str]:
 
 
 def _is_text(source: str) -> bool:
-    return "\n" in source or bool(_PTX_TEXT.search(source)) or len(source) > _LONGEST_PATH
+    return not source or "\n" in source or bool(_PTX_TEXT.search(source)) or len(source) > _LONGEST_PATH
 
 
 def _from_file(path: Path, target: str | None) -> tuple[bytes, str]:

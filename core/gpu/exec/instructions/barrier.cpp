@@ -67,6 +67,7 @@ void decode_warp_barrier(Builder& builder) {
 }
 
 void decode_barrier(Builder& builder) {
+  if (builder.accept("cluster")) builder.unsupported("clusters of CTAs (sm_90) are not modelled");
   builder.ignore({"cta", "aligned"});
   const int kind = builder.accept_one_of({"warp", "sync", "arrive", "red"});
   if (kind == 0) return decode_warp_barrier(builder);

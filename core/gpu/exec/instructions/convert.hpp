@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gpu/exec/builder.hpp"
+#include "gpu/exec/instructions/float_lanes.hpp"
 #include "gpu/exec/numerics/formats.hpp"
 #include "gpu/exec/warp.hpp"
 
@@ -18,26 +19,15 @@ struct Conversion {
   std::uint8_t from_bytes = 0;  // of the register that is read
   Rounding rounding = Rounding::rn;
   bool to_whole = false;  // rounds to a whole number
-  std::uint8_t flags = 0;
+  std::uint16_t flags = 0;
 };
 
-// Flags of a conversion.
-inline constexpr std::uint8_t kFtz = 1;
-inline constexpr std::uint8_t kSat = 2;
-inline constexpr std::uint8_t kRelu = 4;
-inline constexpr std::uint8_t kSatfinite = 8;
-
-// How the conversion stands in Op::immediate.
-inline std::int64_t packed(const Conversion& conversion) {
-  static_assert(sizeof(Conversion) < sizeof(std::int64_t));
-  std::int64_t result = 0;
-  __builtin_memcpy(&result, &conversion, sizeof conversion);
-  return result;
+// How a conversion stands in Op::immediate.
+constexpr std::int64_t packed(const Conversion& conversion) {
+  return std::bit_cast<std::int64_t>(conversion);
 }
-inline Conversion unpacked(std::int64_t immediate) {
-  Conversion result;
-  __builtin_memcpy(&result, &immediate, sizeof result);
-  return result;
+constexpr Conversion unpacked(std::int64_t immediate) {
+  return std::bit_cast<Conversion>(immediate);
 }
 
 // The handler of any conversion, in steps that look up what to do.

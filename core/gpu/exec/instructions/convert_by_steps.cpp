@@ -16,14 +16,15 @@ namespace {
 
 using ptx::Type;
 
-using Words = std::array<std::uint64_t, kLanes>;   // bits, or integers extended to 64 bits
+using Words = std::array<std::uint64_t, kLanes>;  // bits, or integers extended to 64 bits
 using Numbers = std::array<double, kLanes>;
 
 // The lowest bits of a word, extended by zeros or by the sign.
 std::uint64_t extended(std::uint64_t word, unsigned bits, bool is_signed) {
   const unsigned shift = 64 - bits;
   const std::uint64_t aligned = word << shift;
-  return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(aligned) >> shift) : aligned >> shift;
+  return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(aligned) >> shift)
+                   : aligned >> shift;
 }
 
 void extend(Words& words, Type type) {
@@ -72,7 +73,7 @@ void round_to_whole(Numbers& numbers, Rounding rounding) {
 }
 
 template <class T>
-T adjusted(T value, std::uint8_t flags) {
+T adjusted(T value, unsigned flags) {
   if constexpr (std::is_same_v<T, float>) {
     if (flags & kFtz) value = flush(value);
   } else if constexpr (!std::is_same_v<T, double>) {
@@ -86,26 +87,27 @@ T adjusted(T value, std::uint8_t flags) {
 
 // words[i] = the bits of convert(i), with what the flags ask for.
 template <class F>
-void encode_each(Words& words, std::uint8_t flags, F convert) {
+void encode_each(Words& words, unsigned flags, F convert) {
   for (unsigned i = 0; i < kLanes; ++i) words[i] = adjusted(convert(i), flags).bits;
 }
 
 template <class T, class F>
-void encode_floats(Words& words, std::uint8_t flags, F convert) {
+void encode_floats(Words& words, unsigned flags, F convert) {
   for (unsigned i = 0; i < kLanes; ++i) words[i] = bits_of(adjusted(T{convert(i)}, flags));
 }
 
 template <Rounding R>
-void encode_numbers(const Numbers& numbers, Type type, std::uint8_t flags, Words& words) {
+void encode_numbers(const Numbers& numbers, Type type, unsigned flags, Words& words) {
   const bool finite = flags & kSatfinite;
   switch (type) {
     case Type::f16:
-      return finite ? encode_each(words, flags, [&](unsigned i) { return to_f16<R, Overflow::satfinite>(numbers[i]); })
+      return finite ? encode_each(words, flags,
+                                  [&](unsigned i) { return to_f16<R, Overflow::satfinite>(numbers[i]); })
                     : encode_each(words, flags, [&](unsigned i) { return to_f16<R>(numbers[i]); });
     case Type::bf16:
-      return finite
-                 ? encode_each(words, flags, [&](unsigned i) { return to_bf16<R, Overflow::satfinite>(numbers[i]); })
-                 : encode_each(words, flags, [&](unsigned i) { return to_bf16<R>(numbers[i]); });
+      return finite ? encode_each(words, flags,
+                                  [&](unsigned i) { return to_bf16<R, Overflow::satfinite>(numbers[i]); })
+                    : encode_each(words, flags, [&](unsigned i) { return to_bf16<R>(numbers[i]); });
     case Type::f32:
       return encode_floats<float>(words, flags, [&](unsigned i) { return to_f32<R>(numbers[i]); });
     default:
@@ -115,7 +117,7 @@ void encode_numbers(const Numbers& numbers, Type type, std::uint8_t flags, Words
 
 // Numbers that come from f32, to tf32, the one format with a rounding of its own.
 template <Rounding R>
-void encode_tf32(const Numbers& numbers, std::uint8_t flags, Words& words) {
+void encode_tf32(const Numbers& numbers, unsigned flags, Words& words) {
   const bool finite = flags & kSatfinite;
   encode_each(words, flags, [&](unsigned i) {
     const auto number = static_cast<float>(numbers[i]);
@@ -124,7 +126,7 @@ void encode_tf32(const Numbers& numbers, std::uint8_t flags, Words& words) {
 }
 
 template <Rounding R, class Int>
-void encode_integers(const Words& integers, Type type, std::uint8_t flags, Words& words) {
+void encode_integers(const Words& integers, Type type, unsigned flags, Words& words) {
   const auto value = [&](unsigned i) { return static_cast<Int>(integers[i]); };
   switch (type) {
     case Type::f16:

@@ -2,6 +2,7 @@
 // Arithmetic of f32 and f64.
 #include <array>
 
+#include "gpu/exec/instructions/extremes.hpp"
 #include "gpu/exec/instructions/float_lanes.hpp"
 #include "gpu/exec/numerics/approximate.hpp"
 #include "gpu/exec/numerics/ordering.hpp"
@@ -12,18 +13,6 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Type;
-
-// Emits an operation whose operands are all of one type.
-Op& emit_alike(Builder& builder, Handler handler, Class kind, Type type, unsigned sources) {
-  builder.expect_operands(1 + sources);
-  const Slot dst = builder.destination(0, type);
-  std::array<Slot, 4> slots{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-  for (unsigned i = 0; i < sources; ++i) slots[i] = builder.source(i + 1, type);
-  Op& op = builder.emit(handler, kind);
-  op.dst = dst;
-  op.src = slots;
-  return op;
-}
 
 // --- Arithmetic that is rounded ---------------------------------------------------------------------------
 
@@ -63,8 +52,8 @@ constexpr RoundedHandlers kHandlers{
      apply_singly<kRounded<operation, Rounding::rp>, double, count>},
 };
 
-void emit_rounded(Builder& builder, const RoundedHandlers& handlers, Type type, int rounding, bool can_saturate,
-                  Class kind) {
+void emit_rounded(Builder& builder, const RoundedHandlers& handlers, Type type, int rounding,
+                  bool can_saturate, Class kind) {
   if (type == Type::f64) {
     emit_alike(builder, handlers.f64[rounding], kind == Class::fp32 ? Class::fp64 : kind, type,
                handlers.sources);
@@ -76,7 +65,7 @@ void emit_rounded(Builder& builder, const RoundedHandlers& handlers, Type type, 
                           : flushes                  ? handlers.nearest_flushed
                                                      : handlers.nearest;
   Op& op = emit_alike(builder, handler, kind, type, handlers.sources);
-  op.flags = static_cast<std::uint8_t>((flushes ? kFlushes : 0) | (saturates ? kSaturates : 0));
+  op.flags = static_cast<std::uint8_t>((flushes ? kFtz : 0) | (saturates ? kSat : 0));
 }
 
 int accept_rounding(Builder& builder) {
@@ -195,36 +184,15 @@ void decode_copysign(Builder& builder) {
              is_double ? Class::fp64 : Class::fp32, type, 2);
 }
 
-template <Nan N>
-constexpr auto kMin = [](auto a, auto b) { return min<N>(a, b); };
-template <Nan N>
-constexpr auto kMax = [](auto a, auto b) { return max<N>(a, b); };
-template <Nan N>
-constexpr auto kMinXorsign = [](auto a, auto b) { return min_xorsign_abs<N>(a, b); };
-template <Nan N>
-constexpr auto kMaxXorsign = [](auto a, auto b) { return max_xorsign_abs<N>(a, b); };
-
 template <bool larger>
 void decode_extreme(Builder& builder) {
-  constexpr auto usual = [](auto a, auto b) { return larger ? max(a, b) : min(a, b); };
   const Type type = builder.type();
-  if (type == Type::f64) return emit_for_both<usual, 2>(builder, type);
-  // [.NaN][.xorsign.abs]
-  constexpr Handler kVariants[2][2] = {
-      {apply_modified<usual, float, 2>,
-       larger ? apply_modified<kMaxXorsign<Nan::ignored>, float, 2>
-              : apply_modified<kMinXorsign<Nan::ignored>, float, 2>},
-      {larger ? apply_modified<kMax<Nan::propagated>, float, 2> : apply_modified<kMin<Nan::propagated>, float, 2>,
-       larger ? apply_modified<kMaxXorsign<Nan::propagated>, float, 2>
-              : apply_modified<kMinXorsign<Nan::propagated>, float, 2>}};
-  const bool propagates = builder.accept("NaN");
-  const bool xorsign = builder.accept("xorsign");
-  if (xorsign && !builder.accept("abs")) builder.unsupported(".xorsign needs .abs");
+  if (type == Type::f64) return emit_for_both<kExtreme<larger, Nan::ignored>, 2>(builder, type);
   const bool flushes = builder.accept("ftz");
-  const bool plain = !propagates && !xorsign && !flushes;
-  const Handler handler = plain ? apply<usual, float, 2> : kVariants[propagates][xorsign];
-  Op& op = emit_alike(builder, handler, Class::fp32, type, 2);
-  op.flags = flushes ? kFlushes : 0;
+  const Handler handler = with_extreme<larger>(builder, [flushes]<auto function>() -> Handler {
+    return flushes ? apply_flushed<function, float, 2> : apply<function, float, 2>;
+  });
+  emit_alike(builder, handler, Class::fp32, type, 2);
 }
 
 // --- Properties -------------------------------------------------------------------------------------------

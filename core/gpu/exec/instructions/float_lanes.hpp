@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of numbers applied to the lanes of a warp, with `.ftz` and `.sat`.
+// Functions of numbers applied to the lanes of a warp, with modifiers such as `.ftz` and `.sat`.
 #pragma once
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <utility>
 
+#include "gpu/exec/builder.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/numerics/flush.hpp"
+#include "gpu/exec/numerics/half.hpp"
 
 namespace manyscale::gpu {
 
-// Flags of an operation whose handler looks at them.
-inline constexpr std::uint8_t kFlushes = 1;
-inline constexpr std::uint8_t kSaturates = 2;
+// Modifiers, as flags of an operation whose handler looks at them.
+inline constexpr std::uint8_t kFtz = 1;
+inline constexpr std::uint8_t kSat = 2;
 inline constexpr std::uint8_t kRelu = 4;
+inline constexpr std::uint8_t kSatfinite = 8;
 
 // f(a), f(a, b) or f(a, b, c) of lanes of type T.
 template <class T, unsigned count, class F>
@@ -40,28 +44,40 @@ void apply_flushed(Warp& warp, const Op& op) {
 }
 
 // The function with modifiers that are looked up in the flags: one instance for all of them, in more steps.
-template <auto function, class T, unsigned count>
+// A lane holds one number, or two halves.
+template <auto function, class T, unsigned count, unsigned numbers = 1>
 void apply_modified(Warp& warp, const Op& op) {
-  alignas(64) std::array<std::array<T, kLanes>, count> operands;
+  constexpr unsigned total = kLanes * numbers;
+  alignas(64) std::array<std::array<T, total>, count> flushed;
+  std::array<const T*, count> operands;
   for (unsigned k = 0; k < count; ++k) {
-    const T* source = warp.lanes<T>(op.src[k]);
-    if (op.flags & kFlushes) {
-      for (unsigned i = 0; i < kLanes; ++i) operands[k][i] = flush(source[i]);
-    } else {
-      for (unsigned i = 0; i < kLanes; ++i) operands[k][i] = source[i];
+    operands[k] = warp.lanes<T>(op.src[k]);
+    if (op.flags & kFtz) {
+      for (unsigned i = 0; i < total; ++i) flushed[k][i] = flush(operands[k][i]);
+      operands[k] = flushed[k].data();
     }
   }
-  alignas(64) std::array<T, kLanes> results;
+  alignas(64) std::array<T, total> results;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
-    for (unsigned i = 0; i < kLanes; ++i) results[i] = function(operands[k][i]...);
+    for (unsigned i = 0; i < total; ++i) results[i] = function(operands[k][i]...);
   }(std::make_index_sequence<count>{});
-  if (op.flags & kFlushes) {
+  if (op.flags & kFtz) {
     for (T& result : results) result = flush(result);
   }
-  if (op.flags & kSaturates) {
+  if (op.flags & kSat) {
     for (T& result : results) result = saturate(result);
   }
-  for_lanes(warp, warp.lanes<T>(op.dst), [&](unsigned i) { return results[i]; });
+  if constexpr (sizeof(T) == 2) {
+    if (op.flags & kRelu) {
+      for (T& result : results) result = relu(result);
+    }
+  }
+  if constexpr (numbers == 1) {
+    for_lanes(warp, warp.lanes<T>(op.dst), [&](unsigned i) { return results[i]; });
+  } else {
+    const auto words = std::bit_cast<std::array<std::uint32_t, kLanes>>(results);
+    for_lanes(warp, warp.lanes<std::uint32_t>(op.dst), [&](unsigned i) { return words[i]; });
+  }
 }
 
 // The function of active lanes only, for those that are computed one by one.
@@ -73,6 +89,18 @@ void apply_singly(Warp& warp, const Op& op) {
   [&]<std::size_t... k>(std::index_sequence<k...>) {
     for_each_active(warp.mask, [&](unsigned i) { result[i] = function(operands[k][i]...); });
   }(std::make_index_sequence<count>{});
+}
+
+// Emits an operation whose operands are all of one type.
+inline Op& emit_alike(Builder& builder, Handler handler, Class kind, ptx::Type type, unsigned sources) {
+  builder.expect_operands(1 + sources);
+  const Slot dst = builder.destination(0, type);
+  std::array<Slot, 4> slots{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+  for (unsigned i = 0; i < sources; ++i) slots[i] = builder.source(i + 1, type);
+  Op& op = builder.emit(handler, kind);
+  op.dst = dst;
+  op.src = slots;
+  return op;
 }
 
 }  // namespace manyscale::gpu

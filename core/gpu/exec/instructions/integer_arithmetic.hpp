@@ -140,7 +140,7 @@ Quotient<T> divide(T a, T b) {
           static_cast<T>(with_sign(magnitudes.remainder, a_sign) | by_zero)};
 }
 
-// A minimum or maximum that is at least zero.
+// The larger or smaller of two; with `relu`, zero if that is negative.
 template <class T, bool larger, bool relu>
 T extreme(T a, T b) {
   const T result = (a < b) == larger ? b : a;

@@ -75,139 +75,147 @@ Located locate_lanes(Warp& warp, const Op& op, unsigned lanes, unsigned bytes, D
 
 constexpr unsigned kMaximumBytes = 1024;  // of a matrix
 
-// A matrix as it lies in memory, its lines one after the other, and as it lies in registers. The elements of
-// A and B that share a register often follow each other in memory too: they are then taken as one.
-struct Storage {
-  Fragment fragment;
-  unsigned element_bytes = 0;
-  bool along_lines = false;  // the fragment's lines are those in memory
-  unsigned lines = 0;
-  unsigned line_elements = 0;
-  unsigned line_bytes = 0;
+// How a matrix is copied between memory and registers. The elements of A and B that share a register often
+// follow each other in memory too: they are then taken as one.
+struct Copying {
+  unsigned bits = 0;         // of what is copied as one
+  bool along_lines = false;  // the lines of the fragment are those in memory
 
-  explicit Storage(const MatrixAccess& access) {
-    unsigned bits = element_bits(access.type);
-    MatrixShape shape = access.shape;
-    along_lines = (access.layout == MatrixLayout::row) != (access.role == Role::b);
-    if (along_lines && access.role != Role::c && bits < 32) {
-      shape.k = static_cast<std::uint16_t>(shape.k * bits / 32);
-      bits = 32;
-    }
-    fragment = {access.role, shape, bits};
-    element_bytes = bits / 8;
-    const bool by_rows = access.layout == MatrixLayout::row;
-    lines = by_rows ? fragment.rows() : fragment.columns();
-    line_elements = by_rows ? fragment.columns() : fragment.rows();
-    line_bytes = line_elements * element_bytes;
-  }
-
-  // Calls f(register, element of its lanes, element of the lines in memory).
-  template <class F>
-  void for_each_element(F f) const {
-    const unsigned per_register = fragment.per_register();
-    const unsigned line_stride = along_lines ? line_elements : 1;
-    const unsigned stride = along_lines ? 1 : line_elements;
-    for (unsigned i = 0; i < fragment.registers(); ++i) {
-      const Fragment::Block block = fragment.block(i);
-      for (unsigned lane = 0; lane < kLanes; ++lane)
-        for (unsigned e = 0; e < per_register; ++e)
-          f(i, lane * per_register + e,
-            (block.line + lane / 4) * line_stride + (block.first + lane % 4 * fragment.step() + e) * stride);
-    }
+  explicit Copying(const MatrixAccess& access)
+      : bits(element_bits(access.type)),
+        along_lines((access.layout == MatrixLayout::row) != (access.role == Role::b)) {
+    if (along_lines && access.role != Role::c) bits = std::max(bits, 32u);
   }
 };
 
-// Calls f with the element's type, as wide as it is.
-template <class F>
-void with_width(unsigned bytes, F f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    default:
-      return f(std::uint64_t{});
+// A matrix as it lies in memory, its lines one after the other, and as it lies in registers, in elements of
+// type T.
+template <class T, bool Along>
+struct Storage {
+  static constexpr unsigned kPerRegister = sizeof(T) == 8 ? 1 : 4 / sizeof(T);
+  Fragment fragment;
+  unsigned lines;
+  unsigned line_elements;
+
+  explicit Storage(const MatrixAccess& access) {
+    const unsigned together = 8 * sizeof(T) / element_bits(access.type);
+    fragment = {access.role, access.shape, 8 * sizeof(T)};
+    fragment.shape.k = static_cast<std::uint16_t>(access.shape.k / together);
+    const bool by_rows = access.layout == MatrixLayout::row;
+    lines = by_rows ? fragment.rows() : fragment.columns();
+    line_elements = by_rows ? fragment.columns() : fragment.rows();
   }
-}
+
+  unsigned line_bytes() const { return line_elements * sizeof(T); }
+  unsigned registers() const { return lines * line_elements / (kLanes * kPerRegister); }
+
+  // Calls f(element of the register's lanes, element of the lines in memory).
+  template <class F>
+  void for_each_element(unsigned index, F f) const {
+    const Fragment::Block block = fragment.block(index);
+    const unsigned line_stride = Along ? line_elements : 1;
+    const unsigned stride = Along ? 1 : line_elements;
+    const unsigned step = fragment.role == Role::c ? 2 : kPerRegister;
+    const unsigned begin = block.line * line_stride + block.first * stride;
+    for (unsigned t = 0; t < 4; ++t)
+      for (unsigned e = 0; e < kPerRegister; ++e)
+        for (unsigned line = 0; line < 8; ++line)
+          f((4 * line + t) * kPerRegister + e, begin + line * line_stride + (t * step + e) * stride);
+  }
+};
 
 // The one value that all lanes must have.
 template <class T>
 T uniform(const T* lanes, const char* what) {
-  for (unsigned lane = 1; lane < kLanes; ++lane)
-    if (lanes[lane] != lanes[0])
-      throw Fault(std::string("wmma needs the same ") + what + " in all lanes", lane);
+  T differing = 0;
+  for (unsigned lane = 1; lane < kLanes; ++lane) differing |= lanes[lane] ^ lanes[0];
+  if (differing != 0) throw Fault(std::string("wmma needs the same ") + what + " in all lanes", 0);
   return lanes[0];
 }
 
 // Goes through the pieces of up to 16 bytes that a matrix has in memory, one per lane, as many lanes at a
 // time as there are: f(where it is, its bytes from the beginning of the matrix, how many).
 template <class F>
-void for_each_piece(Warp& warp, const Op& op, const MatrixAccess& access, const Storage& storage, Does does,
-                    F f) {
+void for_each_piece(Warp& warp, const Op& op, const MatrixAccess& access, unsigned lines, unsigned line_bytes,
+                    Does does, F f) {
   auto* addresses = warp.lanes<std::uint64_t>(op.src[3]);
   compute_addresses(warp, op.src[0], *warp.lanes<std::int64_t>(op.src[1]), addresses);
   const std::uint64_t base = uniform(addresses, "address");
-  std::uint64_t stride = storage.line_bytes;
+  std::uint64_t stride = line_bytes;
   if (op.src[2] != kNoSlot)
     stride = uniform(warp.lanes<const std::uint32_t>(op.src[2]), "stride") *
              std::uint64_t{element_bits(access.type)} / 8;
-  const unsigned piece = std::min(16u, storage.line_bytes);
-  const unsigned per_line = storage.line_bytes / piece;
-  const unsigned pieces = storage.lines * per_line;
+  const unsigned piece = std::min(16u, line_bytes);
+  const unsigned per_line = line_bytes / piece;
+  const auto shift = static_cast<unsigned>(std::countr_zero(per_line));
+  const unsigned pieces = lines * per_line;
   Op pass = op;
   pass.src[0] = op.src[3];
   pass.immediate = 0;
   pass.flags = static_cast<std::uint8_t>(static_cast<unsigned>(access.space) << kSpaceShift);
   for (unsigned first = 0; first < pieces; first += kLanes) {
     const unsigned count = std::min(kLanes, pieces - first);
-    for (unsigned lane = 0; lane < count; ++lane)
-      addresses[lane] = base + (first + lane) / per_line * stride + (first + lane) % per_line * piece;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      addresses[lane] = base + ((first + lane) >> shift) * stride + ((first + lane) & (per_line - 1)) * piece;
     const Located located = locate_lanes(warp, pass, count, piece, does);
-    for (unsigned lane = 0; lane < count; ++lane) f(located.at(lane), (first + lane) * piece, piece);
+    if (piece == 16)
+      for (unsigned lane = 0; lane < count; ++lane) f(located.at(lane), (first + lane) * 16, 16);
+    else
+      for (unsigned lane = 0; lane < count; ++lane) f(located.at(lane), (first + lane) * 8, 8);
   }
 }
 
+template <class T, bool Along>
 void wmma_load(Warp& warp, const Op& op) {
   require_all_lanes(warp);
   const auto access = std::bit_cast<MatrixAccess>(op.immediate);
-  const Storage storage(access);
-  alignas(64) std::byte matrix[kMaximumBytes];
-  for_each_piece(warp, op, access, storage, Does::load,
-                 [&](const std::byte* memory, unsigned offset, unsigned bytes) {
-                   std::memcpy(matrix + offset, memory, bytes);
+  const Storage<T, Along> storage(access);
+  alignas(64) T matrix[kMaximumBytes / sizeof(T)];
+  auto* bytes_of_matrix = reinterpret_cast<std::byte*>(matrix);
+  for_each_piece(warp, op, access, storage.lines, storage.line_bytes(), Does::load,
+                 [&](const std::byte* from, unsigned at, unsigned bytes) {
+                   std::memcpy(bytes_of_matrix + at, from, bytes);
                  });
-  with_width(storage.element_bytes, [&](auto zero) {
-    using T = decltype(zero);
-    const T* elements = reinterpret_cast<const T*>(matrix);
-    storage.for_each_element([&](unsigned index, unsigned in_register, unsigned in_memory) {
-      warp.lanes<T>(warp.listed(op, index))[in_register] = elements[in_memory];
-    });
-  });
-  const unsigned registers = storage.fragment.registers();
-  const unsigned bytes = kLanes * std::max(4u, storage.element_bytes);
+  const unsigned registers = storage.registers();
+  for (unsigned i = 0; i < registers; ++i) {
+    T* lanes = warp.lanes<T>(warp.listed(op, i));
+    storage.for_each_element(
+        i, [&](unsigned in_register, unsigned in_memory) { lanes[in_register] = matrix[in_memory]; });
+  }
   for (unsigned i = registers; i < op.count; ++i)
-    std::memcpy(warp.lanes<std::byte>(warp.listed(op, i)),
-                warp.lanes<std::byte>(warp.listed(op, i % registers)), bytes);
+    std::memcpy(warp.lanes<T>(warp.listed(op, i)), warp.lanes<T>(warp.listed(op, i & (registers - 1))),
+                kLanes * std::max<std::size_t>(4, sizeof(T)));
 }
 
+template <class T, bool Along>
 void wmma_store(Warp& warp, const Op& op) {
   require_all_lanes(warp);
   const auto access = std::bit_cast<MatrixAccess>(op.immediate);
-  const Storage storage(access);
-  alignas(64) std::byte matrix[kMaximumBytes];
-  with_width(storage.element_bytes, [&](auto zero) {
-    using T = decltype(zero);
-    T* elements = reinterpret_cast<T*>(matrix);
-    storage.for_each_element([&](unsigned index, unsigned in_register, unsigned in_memory) {
-      elements[in_memory] = warp.lanes<const T>(warp.listed(op, index))[in_register];
-    });
-  });
-  for_each_piece(warp, op, access, storage, Does::store,
-                 [&](std::byte* memory, unsigned offset, unsigned bytes) {
-                   std::memcpy(memory, matrix + offset, bytes);
-                 });
+  const Storage<T, Along> storage(access);
+  alignas(64) T matrix[kMaximumBytes / sizeof(T)];
+  const auto* bytes_of_matrix = reinterpret_cast<const std::byte*>(matrix);
+  for (unsigned i = 0; i < storage.registers(); ++i) {
+    const T* lanes = warp.lanes<const T>(warp.listed(op, i));
+    storage.for_each_element(
+        i, [&](unsigned in_register, unsigned in_memory) { matrix[in_memory] = lanes[in_register]; });
+  }
+  for_each_piece(
+      warp, op, access, storage.lines, storage.line_bytes(), Does::store,
+      [&](std::byte* to, unsigned at, unsigned bytes) { std::memcpy(to, bytes_of_matrix + at, bytes); });
+}
+
+template <bool Along>
+Handler handler_for(unsigned bits, bool loads) {
+  switch (bits) {
+    case 8:
+      return loads ? wmma_load<std::uint8_t, Along> : wmma_store<std::uint8_t, Along>;
+    case 16:
+      return loads ? wmma_load<std::uint16_t, Along> : wmma_store<std::uint16_t, Along>;
+    case 32:
+      return loads ? wmma_load<std::uint32_t, Along> : wmma_store<std::uint32_t, Along>;
+    default:
+      return loads ? wmma_load<std::uint64_t, Along> : wmma_store<std::uint64_t, Along>;
+  }
 }
 
 // Which matrices of which types can be loaded or stored in a shape: by that of A and B.
@@ -274,7 +282,10 @@ void decode_wmma_access(Builder& builder, MatrixAccess access, bool loads) {
   const auto slots = loads ? fragment_destinations(builder, builder.operand(0), access.type, count)
                            : fragment_sources(builder, builder.operand(1), access.type, count);
   const std::uint32_t list = builder.list(slots);
-  Op& op = builder.emit(loads ? wmma_load : wmma_store, loads ? Class::load : Class::store);
+  const Copying copying(access);
+  const Handler handler =
+      copying.along_lines ? handler_for<true>(copying.bits, loads) : handler_for<false>(copying.bits, loads);
+  Op& op = builder.emit(handler, loads ? Class::load : Class::store);
   op.src = sources;
   op.aux = list;
   op.count = static_cast<std::uint8_t>(count);

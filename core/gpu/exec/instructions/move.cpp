@@ -163,7 +163,8 @@ bool decode_clock(Builder& builder, Type type) {
     if (operand.text != clock.name) continue;
     if (ptx::size_of(type) != clock.bytes) builder.unsupported("the clock has another size");
     const Slot dst = builder.destination(0, type);
-    Op& op = builder.emit(clock.bytes == 8 ? read_clock<std::uint64_t> : read_clock<std::uint32_t>, Class::move);
+    Op& op = builder.emit(clock.bytes == 8 ? read_clock<std::uint64_t> : read_clock<std::uint32_t>, Class::move,
+                          Flow::yield);
     op.dst = dst;
     op.immediate = clock.shift;
     return true;

@@ -94,8 +94,14 @@ struct Nibble {
 
 // --- Gathering and dealing out --------------------------------------------------------------------
 
+// As wide as the vectors of the host.
+#ifdef __AVX__
+inline constexpr unsigned kVectorBytes = 32;
+#else
+inline constexpr unsigned kVectorBytes = 16;
+#endif
 template <class T>
-using Vector [[gnu::vector_size(32)]] = T;
+using Vector [[gnu::vector_size(kVectorBytes)]] = T;
 
 // Turns lines of `width` elements into as many lines of 8.
 template <unsigned width, class T>
@@ -104,6 +110,7 @@ void transpose(const T* from, T* to) {
     for (unsigned line = 0; line < 8; ++line) to[i * 8 + line] = from[line * width + i];
 }
 
+#ifdef __AVX__
 template <unsigned width>
   requires(width % 8 == 0)
 void transpose(const float* from, float* to) {
@@ -132,6 +139,7 @@ void transpose(const float* from, float* to) {
     std::memcpy(to + first * 8, b, sizeof(b));
   }
 }
+#endif
 
 // Puts a block of 8 lines into A, which has rows of k elements, or into B, which is one matrix of 8 columns
 // after the other.

@@ -81,25 +81,25 @@ constexpr bool kFusesVectors = true;
 constexpr bool kFusesVectors = false;
 #endif
 
-// a * b + c, with one rounding if the host can: products of narrow types are exact, so that for them it is
+// sum += a * b, with one rounding if the host can: products of narrow types are exact, so that for them it is
 // the same.
 template <class T>
-Vector<T> fused(Vector<T> a, Vector<T> b, Vector<T> c) {
+void add_product(const Vector<T>& a, const Vector<T>& b, Vector<T>& sum) {
 #ifdef __FMA__
   if constexpr (sizeof(T) == 8)
-    return _mm256_fmadd_pd(a, b, c);
+    sum = _mm256_fmadd_pd(a, b, sum);
   else
-    return _mm256_fmadd_ps(a, b, c);
+    sum = _mm256_fmadd_ps(a, b, sum);
 #else
-  return a * b + c;
+  sum += a * b;
 #endif
 }
 
-// c += a * b, eight columns and four rows at a time, each sum in the order of k.
+// c += a * b, eight columns and a few rows at a time, each sum in the order of k.
 template <MatrixShape Shape, class T>
 void multiply_add(const T* a, const T* b, T* c) {
-  constexpr unsigned kRows = 4;
-  constexpr unsigned kVectors = 8 * sizeof(T) / 32;
+  constexpr unsigned kVectors = 8 * sizeof(T) / kVectorBytes;
+  constexpr unsigned kRows = kVectors == 4 ? 2 : 4;  // whose sums are in registers of the host
   for (unsigned column = 0; column < Shape.n; column += 8, b += 8 * Shape.k, c += 8 * Shape.m) {
     for (unsigned row = 0; row < Shape.m; row += kRows) {
       Vector<T> sum[kRows][kVectors];
@@ -109,7 +109,7 @@ void multiply_add(const T* a, const T* b, T* c) {
         std::memcpy(right, b + k * 8, sizeof(right));
         for (unsigned r = 0; r < kRows; ++r) {
           const Vector<T> left = a[(row + r) * Shape.k + k] - Vector<T>{};
-          for (unsigned v = 0; v < kVectors; ++v) sum[r][v] = fused<T>(left, right[v], sum[r][v]);
+          for (unsigned v = 0; v < kVectors; ++v) add_product<T>(left, right[v], sum[r][v]);
         }
       }
       std::memcpy(c + row * 8, sum, sizeof(sum));

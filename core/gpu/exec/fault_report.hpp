@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults and deadlocks in words: what happened, to which thread, at which instruction and source line.
+#pragma once
+#include <string>
+
+#include "gpu/exec/fault.hpp"
+#include "gpu/exec/launch.hpp"
+
+namespace manyscale::gpu {
+
+std::string explain(const Cta& cta, const Warp& warp, const Fault& fault);
+std::string explain_deadlock(const Cta& cta);
+
+}  // namespace manyscale::gpu

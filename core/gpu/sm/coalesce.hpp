@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the addresses of a warp's lanes to what memory sees of them: lines with sectors, or passes over banks.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "gpu/exec/warp.hpp"
+
+namespace manyscale::gpu {
+
+// A line that a warp touches, and which of its sectors.
+struct LineAccess {
+  std::uint64_t line = 0;  // address
+  std::uint8_t sectors = 0;
+};
+
+// At most two lines per lane: an access does not cross more than one border.
+struct Lines {
+  std::array<LineAccess, 2 * kLanes> at;
+  unsigned count = 0;
+};
+
+// The lines of an access in the order of its lanes.
+inline void coalesce(const Access& access, std::uint64_t line_bytes, Lines& lines) {
+  lines.count = 0;
+  const std::uint64_t line_mask = ~(line_bytes - 1);
+  auto add = [&](std::uint64_t sector) {
+    const std::uint64_t line = sector & line_mask;
+    const auto bit = static_cast<std::uint8_t>(1U << ((sector - line) / 32));
+    // Neighbouring lanes mostly touch the line that was touched last.
+    for (unsigned i = lines.count; i-- > 0;) {
+      if (lines.at[i].line != line) continue;
+      lines.at[i].sectors |= bit;
+      return;
+    }
+    lines.at[lines.count++] = {line, bit};
+  };
+  std::uint64_t last = ~std::uint64_t{0};
+  for (Mask left = access.mask; left != 0; left &= left - 1) {
+    const std::uint64_t address = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
+    const std::uint64_t first = address & ~std::uint64_t{31};
+    const std::uint64_t end = address + std::max<unsigned>(access.bytes, 1) - 1;
+    if (first != last) add(first);
+    last = first;
+    for (std::uint64_t sector = first + 32; sector <= end; sector += 32) add(last = sector);
+  }
+}
+
+// Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses of 8 and
+// 16 bytes go in two and four parts.
+inline unsigned bank_passes(const Access& access, unsigned banks) {
+  const unsigned parts = std::max(1U, access.bytes / 4U);
+  const unsigned lanes_per_part = kLanes / std::min(parts, 4U);
+  unsigned passes = 0;
+  for (unsigned first = 0; first < kLanes; first += lanes_per_part) {
+    std::array<std::uint32_t, 256> words;       // distinct words of this part
+    std::array<std::uint8_t, 256> per_bank{};
+    unsigned distinct = 0;
+    unsigned worst = 0;
+    for (unsigned lane = first; lane < first + lanes_per_part; ++lane) {
+      if (!(access.mask >> lane & 1)) continue;
+      const auto word = static_cast<std::uint32_t>(access.addresses[lane] / 4);
+      for (unsigned part = 0; part < parts; ++part) {
+        const std::uint32_t wanted = word + part;
+        // Lanes mostly go upwards, so a word seen before was seen lately.
+        unsigned i = distinct;
+        while (i-- > 0 && words[i] != wanted) {
+        }
+        if (i != ~0U) continue;
+        if (distinct < words.size()) words[distinct++] = wanted;
+        worst = std::max<unsigned>(worst, ++per_bank[wanted % banks]);
+      }
+    }
+    passes += worst;
+  }
+  return std::max(1U, passes);
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm/sm.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/registry.hpp"
+#include "gpu/exec/fault_report.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+const Registered<Sm> registered{"gpu.sm", "A streaming multiprocessor that executes warps with their timing."};
+
+constexpr std::uint64_t kInstructionBytes = 16;
+constexpr std::uint64_t kPrefetchedLines = 4;
+constexpr std::uint64_t kInstructionWays = 4;
+
+}  // namespace
+
+Sm::Sm(const Spec& spec)
+    : spec_(spec),
+      clock_(*this, period_of(spec.clock)),
+      slices_({spec.l1.slices, spec.l1.line, spec.l1.slice_hash}),
+      l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
+          static_cast<std::uint64_t>(spec.l1.ways)),
+      instructions_(static_cast<std::uint64_t>(spec.l1_instructions), static_cast<std::uint64_t>(spec.instruction_line),
+                    kInstructionWays) {
+  if (spec.scheduler != "gty" && spec.scheduler != "gto" && spec.scheduler != "lrr")
+    throw SimulationError("an SM's scheduler is gty, gto or lrr, not '" + spec.scheduler + "'");
+  auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
+    unit_[static_cast<std::size_t>(kind)] = unit;
+    timing_[static_cast<std::size_t>(kind)] = timing;
+  };
+  const SmTimings& t = spec.timing;
+  set(Kind::integer, Unit::integer, t.integer);
+  set(Kind::logic, Unit::integer, t.logic);
+  set(Kind::multiply_add, Unit::integer, t.multiply_add);
+  set(Kind::multiply_wide, Unit::integer, t.multiply_wide);
+  set(Kind::fp32, Unit::fp32, t.fp32);
+  set(Kind::fp16, Unit::fp32, t.fp16);
+  set(Kind::fp64, Unit::fp64, t.fp64);
+  set(Kind::special_function, Unit::special, t.special_function);
+  set(Kind::convert, Unit::special, t.convert);
+  set(Kind::tensor_half, Unit::tensor, t.tensor_half);
+  set(Kind::tensor_integer, Unit::tensor, t.tensor_integer);
+  set(Kind::tensor_double, Unit::tensor, t.tensor_double);
+  set(Kind::move_special, Unit::other, t.move_special);
+  for (Kind kind : {Kind::load_global, Kind::store_global, Kind::load_local, Kind::store_local, Kind::load_shared,
+                    Kind::store_shared, Kind::load_constant, Kind::atomic_global, Kind::reduce_global,
+                    Kind::atomic_shared, Kind::texture})
+    set(kind, Unit::memory, {spec.l1.hit_latency, 1});
+  set(Kind::shuffle, Unit::memory, t.shuffle);
+  set(Kind::vote, Unit::other, t.vote);
+  set(Kind::branch, Unit::control, t.branch);
+  set(Kind::barrier, Unit::control, t.barrier);
+  set(Kind::fence, Unit::control, t.fence);
+  set(Kind::exit, Unit::control, t.branch);
+  set(Kind::other, Unit::other, t.other);
+
+  for (std::int64_t i = 0; i < spec.sub_cores; ++i) {
+    SubCore& sub = sub_cores_.emplace_back(
+        SubCore{{}, std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0), 0, 0, 0,
+                L1Cache(static_cast<std::uint64_t>(spec.l0_instructions),
+                        static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays)});
+    sub.last = static_cast<std::uint32_t>(i);
+  }
+  for (std::int64_t i = 0; i < spec.warps; ++i) warps_.push_back(std::make_unique<WarpSlot>());
+  declare(statistics_);
+  clock_.on_tick<&Sm::tick>();
+  scheduler_.on_receive<&Sm::start_cta>();
+  memory_.on_receive<&Sm::receive>();
+}
+
+std::vector<Wait> Sm::waits() const {
+  if (resident_warps_ == 0) return {};
+  return {{std::to_string(resident_warps_) + " warps have not finished", ""}};
+}
+
+void Sm::settle() {
+  statistics_.warp_cycles += 0;
+  if (resident_warps_ != 0) {
+    const Cycle now = clock_.cycle();
+    statistics_.active_cycles += now - resident_since_;
+    resident_since_ = now;
+  }
+}
+
+void Sm::start_cta(const CtaStart& start, std::uint32_t) {
+  const Cycle now = clock_.cycle_at(this->now());
+  const TimedLaunch& timed = *launches_->launches[start.launch];
+  auto free = std::ranges::find_if(ctas_, [](const auto& slot) { return !slot->used; });
+  if (free == ctas_.end()) free = ctas_.insert(ctas_.end(), std::make_unique<CtaSlot>());
+  CtaSlot& slot = **free;
+  slot.used = true;
+  slot.launch = start.launch;
+  slot.worker = Worker{};
+  slot.worker.launch = &timed.launch;
+  slot.cta.start(timed.launch, slot.worker, start.cta);
+  slot.unfinished = static_cast<std::uint32_t>(slot.cta.warps().size());
+  if (resident_warps_ == 0) resident_since_ = now;
+  std::size_t place = 0;
+  for (const auto& warp : slot.cta.warps()) {
+    while (place < warps_.size() && warps_[place]->warp != nullptr) ++place;
+    if (place == warps_.size()) throw SimulationError(name() + " was given more warps than it holds");
+    WarpSlot& target = *warps_[place];
+    target = WarpSlot{};
+    target.warp = warp.get();
+    target.cta = &slot;
+    target.age = next_age_++;
+    target.after = now + spec_.cta_launch_latency;
+    ++resident_warps_;
+    next_operation(static_cast<std::uint32_t>(place), target.after);
+  }
+  clock_.wake_at(std::max(now + spec_.cta_launch_latency, clock_.cycle_at(this->now())));
+}
+
+Cycle Sm::tick(Cycle now) {
+  Cycle next = Clock::asleep;
+  for (std::size_t i = 0; i < sub_cores_.size(); ++i) next = std::min(next, issue_from(i, now));
+  return next;
+}
+
+// Lets one warp of a sub-core issue, if one can; says when to try again.
+Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
+  SubCore& sub = sub_cores_[sub_index];
+  const auto step = static_cast<std::uint32_t>(sub_cores_.size());
+  const auto total = static_cast<std::uint32_t>(warps_.size());
+  Cycle next = Clock::asleep;
+  std::uint32_t best = total;
+  std::uint64_t best_rank = 0;
+  for (std::uint32_t i = static_cast<std::uint32_t>(sub_index); i < total; i += step) {
+    WarpSlot& slot = *warps_[i];
+    if (slot.warp == nullptr || slot.earliest == kPending) continue;
+    if (slot.earliest > now) {
+      next = std::min(next, slot.earliest);
+      continue;
+    }
+    Cycle when = now + 1;
+    if (!can_use_unit(sub, slot, now, when)) {
+      next = std::min(next, when);
+      continue;
+    }
+    // The warp that issued last goes first; of the others the youngest, the oldest, or the next in turn.
+    std::uint64_t rank = spec_.scheduler == "gty"   ? slot.age + 1
+                         : spec_.scheduler == "gto" ? ~slot.age >> 1
+                                                    : total - (i + total - sub.last) % total;
+    if (i == sub.last && spec_.scheduler != "lrr") rank = ~std::uint64_t{0};
+    if (best == total || rank > best_rank) {
+      best = i;
+      best_rank = rank;
+    }
+  }
+  if (best == total) return next;
+  issue(sub, best, now);
+  return now + 1;
+}
+
+bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
+  const auto kind = static_cast<std::size_t>(slot.at->kind);
+  const Cycle free = sub.free[static_cast<std::size_t>(unit_[kind])];
+  if (free > now) {
+    slot.unit_was_busy = true;
+    when = free;
+    return false;
+  }
+  if (unit_[kind] == Unit::memory) {
+    if (sub.queue[sub.next_in_queue] > now) {
+      slot.queue_was_full = true;
+      when = sub.queue[sub.next_in_queue];
+      return false;
+    }
+    if (static_cast<std::int64_t>(pending_.lines()) >= spec_.l1.outstanding_lines &&
+        (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
+      slot.queue_was_full = true;
+      when = Clock::asleep;  // until a line arrives
+      return false;
+    }
+  }
+  return true;
+}
+
+// Where a warp's cycles since its last issue went.
+void Sm::account(const WarpSlot& slot, Cycle now) {
+  const Cycle waited = std::max<Cycle>(0, std::min(slot.earliest, now) - slot.after);
+  switch (slot.reason) {
+    case Stall::dependency:
+      statistics_.stall_dependency += waited;
+      break;
+    case Stall::memory:
+      statistics_.stall_memory += waited;
+      break;
+    case Stall::shared:
+      statistics_.stall_shared += waited;
+      break;
+    case Stall::barrier:
+      statistics_.stall_barrier += waited;
+      break;
+    case Stall::fetch:
+      statistics_.stall_fetch += waited;
+      break;
+  }
+  const Cycle rest = now - slot.after - waited;
+  if (slot.queue_was_full) {
+    statistics_.stall_queue += rest;
+  } else if (slot.unit_was_busy) {
+    statistics_.stall_unit += rest;
+  } else {
+    statistics_.stall_not_selected += rest;
+  }
+  statistics_.warp_cycles += now - slot.after + 1;
+}
+
+void Sm::count_issue(Kind kind) {
+  ++statistics_.machine_instructions;
+  switch (unit_[static_cast<std::size_t>(kind)]) {
+    case Unit::integer:
+      ++statistics_.issued_integer;
+      break;
+    case Unit::fp32:
+      ++statistics_.issued_fp32;
+      break;
+    case Unit::fp64:
+      ++statistics_.issued_fp64;
+      break;
+    case Unit::special:
+      ++statistics_.issued_special;
+      break;
+    case Unit::tensor:
+      ++statistics_.issued_tensor;
+      break;
+    case Unit::memory:
+      ++statistics_.issued_memory;
+      break;
+    case Unit::control:
+      ++statistics_.issued_branch;
+      break;
+    default:
+      ++statistics_.issued_other;
+      break;
+  }
+}
+
+void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
+  WarpSlot& slot = *warps_[index];
+  const MachineInstruction& instruction = *slot.at;
+  const auto kind = static_cast<std::size_t>(instruction.kind);
+  account(slot, now);
+  count_issue(instruction.kind);
+  sub.last = index;
+  sub.free[static_cast<std::size_t>(unit_[kind])] = now + timing_[kind].interval;
+  slot.after = now + 1;
+  slot.unit_was_busy = slot.queue_was_full = false;
+
+  Mask executed = kAllLanes;
+  if (instruction.executes) {
+    try {
+      slot.warp->step();
+    } catch (const Fault& fault) {
+      throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
+    }
+    executed = slot.warp->mask;
+  }
+  if (unit_[kind] == Unit::memory && instruction.kind != Kind::shuffle) {
+    access(sub, index, instruction, instruction.executes && executed != 0, now);
+  } else {
+    const Cycle ready = now + timing_[kind].latency;
+    set_ready(slot, instruction, ready,
+              instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency);
+    for (unsigned p = 0; p < 8; ++p)
+      if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
+    if (unit_[kind] == Unit::control) slot.after = now + timing_[kind].latency;
+  }
+  if (++slot.at == slot.end) next_operation(index, now);
+  else find_earliest(slot);
+  if (instruction.kind == Kind::barrier || instruction.kind == Kind::exit) wake_blocked(*slot.cta, now);
+}
+
+// Finds the next operation of the warp that takes time; those that take none are executed on the way.
+void Sm::next_operation(std::uint32_t index, Cycle now) {
+  WarpSlot& slot = *warps_[index];
+  const TimedLaunch& timed = *launches_->launches[slot.cta->launch];
+  const Code* codes = timed.launch.program->codes.data();
+  try {
+    for (;;) {
+      const Op* op = slot.warp->next();
+      if (op == nullptr) {
+        slot.at = slot.end = nullptr;
+        slot.blocked = true;
+        slot.earliest = kPending;
+        slot.reason = Stall::barrier;
+        if (slot.warp->splits().empty() && slot.loads == 0) finish(index, now);
+        return;
+      }
+      const Code& code = slot.warp->code();
+      const auto function = static_cast<std::size_t>(&code - codes);
+      const MachineFunction& machine = timed.machine->functions[function];
+      const auto operation = static_cast<std::size_t>(op - code.ops.data());
+      slot.at = machine.instructions.data() + machine.first[operation];
+      slot.end = machine.instructions.data() + machine.first[operation + 1];
+      slot.function = &machine;
+      slot.code_address = timed.code_address + machine.address;
+      slot.blocked = false;
+      if (slot.at != slot.end) break;
+      slot.warp->step();
+    }
+  } catch (const Fault& fault) {
+    throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
+  }
+  fetch(sub_core_of(index), slot, now);
+  find_earliest(slot);
+}
+
+// Instructions come in lines; a warp that enters a new one may have to wait for it.
+void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
+  const auto line_bytes = static_cast<std::uint64_t>(spec_.instruction_line);
+  const std::uint64_t address =
+      slot.code_address + static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
+  const std::uint64_t line = address / line_bytes * line_bytes;
+  if (line == slot.fetched) return;
+  slot.fetched = line;
+  if (sub.instructions.look_up(line, 1) != 0) return;
+  Cycle latency = spec_.l0_miss_latency;
+  if (instructions_.look_up(line, 1) == 0) latency = spec_.l1_miss_latency;
+  for (std::uint64_t ahead = 0; ahead < kPrefetchedLines; ++ahead) {
+    sub.instructions.fill(line + ahead * line_bytes, 1);
+    instructions_.fill(line + ahead * line_bytes, 1);
+  }
+  slot.fetch_until = now + latency;
+}
+
+void Sm::find_earliest(WarpSlot& slot) {
+  const MachineInstruction& instruction = *slot.at;
+  Cycle earliest = slot.after;
+  slot.reason = Stall::dependency;
+  auto consider = [&](Cycle ready, Stall why) {
+    if (ready <= earliest) return;
+    earliest = ready;
+    slot.reason = why;
+  };
+  consider(slot.fetch_until, Stall::fetch);
+  const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
+  for (unsigned i = 0; i < unsigned{instruction.reads} + instruction.writes; ++i)
+    consider(slot.ready[registers[i]], slot.writer[registers[i]]);
+  const unsigned predicates = instruction.reads_predicates | instruction.writes_predicates;
+  for (unsigned p = 0; p < 8; ++p)
+    if (predicates >> p & 1) consider(slot.predicates[p], Stall::dependency);
+  if (instruction.reads_constant) {
+    std::vector<Cycle>& ready = constants_ready_;
+    if (ready.size() <= slot.cta->launch) ready.resize(slot.cta->launch + 1, 0);
+    Cycle& when = ready[slot.cta->launch];
+    if (when == 0) when = earliest + spec_.l1_miss_latency;
+    consider(when, Stall::memory);
+  }
+  if (instruction.kind == Kind::fence && slot.writes != 0) consider(kPending, Stall::memory);
+  slot.earliest = earliest;
+}
+
+// Warps that waited for others of their CTA, and no longer do.
+void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
+  if (!cta.used) return;
+  for (std::uint32_t i = 0; i < warps_.size(); ++i) {
+    WarpSlot& slot = *warps_[i];
+    if (slot.warp == nullptr || slot.cta != &cta || !slot.blocked || slot.warp->next() == nullptr) continue;
+    statistics_.stall_barrier += now + 1 - slot.after;
+    statistics_.warp_cycles += now + 1 - slot.after;
+    slot.after = now + 1;
+    next_operation(i, now);
+  }
+}
+
+void Sm::finish(std::uint32_t index, Cycle now) {
+  WarpSlot& slot = *warps_[index];
+  CtaSlot& cta = *slot.cta;
+  slot.warp = nullptr;
+  if (--resident_warps_ == 0) statistics_.active_cycles += now - resident_since_;
+  if (--cta.unfinished != 0) return;
+  cta.used = false;
+  ++statistics_.ctas;
+  statistics_.warp_instructions += static_cast<std::int64_t>(cta.worker.counts.warp_instructions);
+  statistics_.thread_instructions += static_cast<std::int64_t>(cta.worker.counts.thread_instructions);
+  if (!cta.worker.printed.empty() || !cta.worker.warnings.empty())
+    said_.push_back({this->now(), cta.launch, std::move(cta.worker.printed), std::move(cta.worker.warnings)});
+  scheduler_.send({cta.cta.index(), cta.launch}, std::max<Time>(0, clock_.edge(now) - this->now()));
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose operands are
+// ready; units that take their time; address units, shared memory and the L1. The functional model executes an
+// instruction when it issues, so time and values never disagree. It sleeps when no warp can issue. Leaves out: register
+// banks, write-port conflicts, and the constant cache beyond its first miss.
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "engine/clock.hpp"
+#include "gpu/sm/coalesce.hpp"
+#include "gpu/sm/l1_cache.hpp"
+#include "gpu/sm/sm_spec.hpp"
+#include "gpu/sm/timed_launch.hpp"
+#include "memory/address_hash.hpp"
+#include "memory/protocol.hpp"
+
+namespace manyscale::gpu {
+
+class Sm final : public Component {
+ public:
+  using Spec = SmSpec;
+
+  explicit Sm(const Spec& spec);
+  std::vector<Wait> waits() const override;
+  void settle() override;
+
+  // The launches that CTAs are started of; before the first run.
+  void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
+  // What kernels printed, and warnings, since the last call.
+  struct Said {
+    Time when;
+    std::uint32_t launch;
+    std::string printed;
+    std::vector<std::string> warnings;
+  };
+  std::vector<Said> take_said() { return std::exchange(said_, {}); }
+
+ private:
+  static constexpr Cycle kPending = never;
+  static constexpr std::uint64_t kReduction = std::uint64_t{1} << 32;  // marks an atomic operation without a result
+  enum class Unit : std::uint8_t { integer, fp32, fp64, special, tensor, control, memory, other, count };
+  enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch };
+
+  // A CTA that is on the SM.
+  struct CtaSlot {
+    Cta cta;
+    Worker worker;
+    std::uint32_t launch = 0;
+    std::uint32_t unfinished = 0;  // warps
+    bool used = false;
+  };
+
+  struct WarpSlot {
+    Warp* warp = nullptr;  // null: nobody is here
+    CtaSlot* cta = nullptr;
+    const MachineInstruction* at = nullptr;  // the next to issue
+    const MachineInstruction* end = nullptr;
+    const MachineFunction* function = nullptr;
+    std::uint64_t code_address = 0;
+    std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
+    Cycle after = 0;     // not before, since the last issue
+    Cycle fetch_until = 0;  // the line of instructions is there
+    Cycle earliest = 0;  // when operands are ready; kPending: nobody knows
+    Stall reason = Stall::dependency;
+    bool unit_was_busy = false;
+    bool queue_was_full = false;
+    bool blocked = false;  // at a barrier
+    std::uint32_t loads = 0;   // under way
+    std::uint32_t writes = 0;  // not yet confirmed
+    std::uint64_t age = 0;
+    std::array<Cycle, 256> ready{};
+    std::array<Stall, 256> writer{};
+    std::array<Cycle, 8> predicates{};
+  };
+
+  // A load or atomic operation that waits for lines.
+  struct Load {
+    std::uint32_t warp = 0;
+    std::uint32_t lines = 0;
+    const std::uint8_t* destination = nullptr;
+    std::uint8_t registers = 0;
+  };
+
+  struct SubCore {
+    std::array<Cycle, static_cast<std::size_t>(Unit::count)> free{};
+    std::vector<Cycle> queue;  // when the last memory instructions leave it, oldest at next_in_queue
+    std::size_t next_in_queue = 0;
+    Cycle address_free = 0;
+    std::uint32_t last = 0;  // warp slot that issued last
+    L1Cache instructions;
+  };
+
+  Cycle tick(Cycle now);
+  void start_cta(const CtaStart& start, std::uint32_t lane);
+  void receive(const memory::Message& message, std::uint32_t lane);
+
+  // --- Issue (sm.cpp) ---
+  Cycle issue_from(std::size_t sub_core, Cycle now);
+  bool can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when);
+  void issue(SubCore& sub, std::uint32_t index, Cycle now);
+  void next_operation(std::uint32_t index, Cycle now);
+  void find_earliest(WarpSlot& slot);
+  void account(const WarpSlot& slot, Cycle now);
+  void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
+  void wake_blocked(CtaSlot& cta, Cycle now);
+  void finish(std::uint32_t index, Cycle now);
+  void count_issue(Kind kind);
+  SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
+
+  // --- Memory (sm_memory.cpp) ---
+  Cycle enter_memory(SubCore& sub, Cycle now);
+  void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed, Cycle now);
+  void access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin);
+  void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin);
+  void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer);
+  void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when);
+  void load_arrived(std::uint32_t load, Cycle when);
+  std::uint32_t new_load(std::uint32_t warp, const MachineInstruction& instruction);
+
+  const Spec spec_;
+  std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
+  std::array<Unit, static_cast<std::size_t>(Kind::count)> unit_{};
+  std::shared_ptr<LaunchTable> launches_;
+  SmStatistics statistics_;
+  Clock clock_;
+  SmPort scheduler_{*this, "scheduler", "what starts CTAs and hears of their end"};
+  memory::RequesterPort memory_{*this, "memory", "the network to the L2"};
+  memory::SliceHash slices_;
+
+  std::vector<SubCore> sub_cores_;
+  std::vector<std::unique_ptr<WarpSlot>> warps_;
+  std::vector<std::unique_ptr<CtaSlot>> ctas_;
+  std::uint64_t next_age_ = 0;
+  std::uint32_t resident_warps_ = 0;
+  Cycle resident_since_ = 0;
+
+  L1Cache l1_;
+  L1Cache instructions_;  // of the SM
+  PendingLines pending_;
+  std::vector<Load> loads_;
+  std::vector<std::uint32_t> free_loads_;
+  Cycle data_free_ = 0;     // of the stage that L1 and shared memory share
+  Cycle request_free_ = 0;  // of the way to the network
+  std::vector<Cycle> constants_ready_;  // by launch: when its parameters are in the constant cache
+  Lines lines_;
+  std::vector<Said> said_;
+};
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an SM does with memory instructions: address units, shared memory, the L1 and requests to the L2.
+#include <algorithm>
+#include <bit>
+
+#include "gpu/exec/address_space.hpp"
+#include "gpu/sm/sm.hpp"
+
+namespace manyscale::gpu {
+
+using memory::Message;
+using ptx::Space;
+
+namespace {
+
+// Where local memory lies among the addresses that L1 and L2 see: words of a warp's lanes beside each other.
+constexpr std::uint64_t kLocalBase = std::uint64_t{1} << 52;
+constexpr std::uint64_t kLocalPerWarp = std::uint64_t{1} << 24;
+
+bool is_atomic(Kind kind) { return kind == Kind::atomic_global || kind == Kind::reduce_global; }
+bool is_store(Kind kind) { return kind == Kind::store_global || kind == Kind::store_local; }
+
+}  // namespace
+
+void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer) {
+  const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
+  for (unsigned i = 0; i < instruction.writes; ++i) {
+    slot.ready[registers[i]] = when;
+    slot.writer[registers[i]] = writer;
+  }
+}
+
+// Passes the sub-core's address unit; returns when the access reaches the stage that the sub-cores share.
+Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
+  const Cycle begin = std::max(now, sub.address_free);
+  sub.address_free = begin + spec_.address_interval;
+  sub.queue[sub.next_in_queue] = begin + 1;
+  sub.next_in_queue = (sub.next_in_queue + 1) % sub.queue.size();
+  return std::max(begin, data_free_);
+}
+
+void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed, Cycle now) {
+  WarpSlot& slot = *warps_[index];
+  if (!executed) {  // no lane takes part
+    set_ready(slot, instruction, now + spec_.timing.other.latency, Stall::dependency);
+    return;
+  }
+  const Cycle begin = enter_memory(sub, now);
+  Access access = slot.warp->access;
+  if (instruction.kind == Kind::load_constant) {
+    data_free_ = begin + 1;
+    set_ready(slot, instruction, begin + spec_.constant_latency, Stall::memory);
+    return;
+  }
+  const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
+  if (access.space == Space::generic && in_window(first, kSharedWindow)) access.space = Space::shared;
+  if (access.space == Space::generic && in_window(first, kLocalWindow)) access.space = Space::local;
+  if (access.space == Space::shared) return access_shared(index, instruction, access, begin);
+  if (access.space == Space::local) {
+    for (Mask left = access.mask; left != 0; left &= left - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(left));
+      std::uint64_t& address = access.addresses[lane];
+      const std::uint64_t offset = address % kLocalPerWarp;
+      address = kLocalBase + index * kLocalPerWarp * kLanes + offset / 4 * 4 * kLanes + lane * 4 + offset % 4;
+    }
+    access.bytes = std::min<std::uint8_t>(access.bytes, 4);  // further words are in further rows
+  }
+  access_global(index, instruction, access, begin);
+}
+
+void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin) {
+  const auto passes = static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks)));
+  ++statistics_.shared_requests;
+  statistics_.shared_wavefronts += passes;
+  data_free_ = begin + passes;
+  const Cycle update = instruction.kind == Kind::atomic_shared ? spec_.shared_latency : 0;
+  set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared);
+}
+
+void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin) {
+  WarpSlot& slot = *warps_[index];
+  coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
+  ++statistics_.global_requests;
+  data_free_ = begin + lines_.count;
+  const bool at_l2 = is_atomic(instruction.kind);
+  std::uint32_t load = PendingLines::kEnd;
+  std::uint32_t missing_lines = 0;
+  for (unsigned i = 0; i < lines_.count; ++i) {
+    const LineAccess& touched = lines_.at[i];
+    const Cycle when = begin + i;
+    statistics_.global_sectors += std::popcount(touched.sectors);
+    if (is_store(instruction.kind)) {
+      ++slot.writes;
+      request(touched.line, touched.sectors, memory::Op::write, index, when);
+      continue;
+    }
+    if (at_l2) {
+      l1_.drop(touched.line, touched.sectors);
+      if (instruction.kind == Kind::reduce_global) {
+        ++slot.writes;
+        request(touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when);
+      } else {
+        if (load == PendingLines::kEnd) load = new_load(index, instruction);
+        ++missing_lines;
+        request(touched.line, touched.sectors, memory::Op::atomic, load, when);
+      }
+      continue;
+    }
+    const std::uint8_t there = l1_.look_up(touched.line, touched.sectors);
+    const auto missing = static_cast<std::uint8_t>(touched.sectors & ~there);
+    statistics_.l1_hits += std::popcount(there);
+    if (missing == 0) continue;
+    statistics_.l1_misses += std::popcount(missing);
+    if (load == PendingLines::kEnd) load = new_load(index, instruction);
+    ++missing_lines;
+    const std::uint8_t asked = pending_.not_asked(touched.line, missing);
+    pending_.wait(touched.line, missing, asked, load);
+    if (asked != 0) request(touched.line, asked, memory::Op::read, 0, when);
+  }
+  if (load == PendingLines::kEnd) {
+    set_ready(slot, instruction, begin + spec_.l1.hit_latency + lines_.count - 1, Stall::memory);
+    return;
+  }
+  loads_[load].lines = missing_lines;
+  ++slot.loads;
+  set_ready(slot, instruction, kPending, Stall::memory);
+}
+
+std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruction) {
+  if (free_loads_.empty()) {
+    free_loads_.push_back(static_cast<std::uint32_t>(loads_.size()));
+    loads_.push_back({});
+  }
+  const std::uint32_t id = free_loads_.back();
+  free_loads_.pop_back();
+  const std::uint8_t* registers = warps_[warp]->function->registers.data() + instruction.first + instruction.reads;
+  loads_[id] = {warp, 0, registers, instruction.writes};
+  return id;
+}
+
+void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when) {
+  const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
+  request_free_ = leaves + spec_.l1.request_interval;
+  Message message;
+  message.address = line;
+  message.sectors = sectors;
+  message.op = op;
+  message.value = value;
+  message.flags = op == memory::Op::write ? memory::Flag::wants_ack : 0;
+  message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
+  memory_.send(message, clock_.edge(leaves) - now());
+}
+
+void Sm::receive(const Message& message, std::uint32_t) {
+  const Cycle cycle = clock_.cycle_at(now());
+  const Cycle ready = cycle + spec_.l1.return_latency;
+  const auto confirm = [&](std::uint64_t warp) {
+    WarpSlot& slot = *warps_[warp];
+    if (slot.writes != 0 && --slot.writes == 0 && slot.warp != nullptr && slot.at != nullptr &&
+        slot.at->kind == Kind::fence) {
+      find_earliest(slot);
+      if (slot.earliest != kPending) clock_.wake_at(std::max(slot.earliest, cycle));
+    }
+  };
+  switch (message.op) {
+    case memory::Op::data:
+      l1_.fill(message.address, message.sectors);
+      pending_.arrive(message.address, message.sectors, [&](std::uint32_t load) { load_arrived(load, ready); });
+      break;
+    case memory::Op::atomic_result:
+      if (message.value & kReduction) confirm(message.value & ~kReduction);
+      else load_arrived(static_cast<std::uint32_t>(message.value), ready);
+      break;
+    case memory::Op::write_ack:
+      confirm(message.value);
+      break;
+    default:
+      throw SimulationError(name() + " got an answer that it did not ask for");
+  }
+  // Somebody may have waited for room among the lines under way.
+  clock_.wake_at(cycle);
+}
+
+void Sm::load_arrived(std::uint32_t id, Cycle when) {
+  Load& load = loads_[id];
+  if (--load.lines != 0) return;
+  WarpSlot& slot = *warps_[load.warp];
+  for (unsigned i = 0; i < load.registers; ++i) slot.ready[load.destination[i]] = when;
+  const std::uint32_t warp = load.warp;
+  free_loads_.push_back(id);
+  --slot.loads;
+  if (slot.at == nullptr) {
+    if (slot.loads == 0 && slot.warp->splits().empty()) finish(warp, when);
+    return;
+  }
+  if (slot.earliest != kPending) return;
+  find_earliest(slot);
+  if (slot.earliest != kPending) clock_.wake_at(std::max(slot.earliest, clock_.cycle_at(now())));
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel on its way through a simulated GPU, and what the scheduler and the SMs say to each other about it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/port.hpp"
+#include "gpu/exec/launch.hpp"
+#include "gpu/lower/machine_code.hpp"
+
+namespace manyscale::gpu {
+
+// A launch with what its CTAs take of an SM, and how it went.
+struct TimedLaunch {
+  Launch launch;
+  std::shared_ptr<const MachineProgram> machine;
+  std::uint64_t code_address = 0;  // where its instructions lie
+  std::uint32_t stream = 0;
+  std::int32_t priority = 0;
+  Time begun = -1;  // taken from the queue
+  Time first_cta = -1;
+  Time ended = -1;  // the last CTA is complete
+
+  std::uint64_t threads() const { return launch.threads_per_cta(); }
+  std::uint64_t warps() const { return launch.warps_per_cta(); }
+  // 32-bit registers that a CTA takes: each warp's are given in units of 256.
+  std::uint64_t registers() const { return warps() * ((machine->registers * kLanes + 255) / 256 * 256); }
+  std::uint64_t shared_bytes() const { return (launch.shared_bytes() + 255) / 256 * 256; }
+};
+
+// All launches of a GPU, in the order they were given; shared by the scheduler and the SMs.
+struct LaunchTable {
+  std::vector<std::unique_ptr<TimedLaunch>> launches;
+};
+
+struct CtaStart {
+  std::uint64_t cta = 0;
+  std::uint32_t launch = 0;
+};
+
+struct CtaEnd {
+  std::uint64_t cta = 0;
+  std::uint32_t launch = 0;
+};
+
+struct CtaProtocol {
+  static constexpr std::string_view name = "cta";
+  static constexpr std::array<std::string_view, 2> roles{"scheduler", "sm"};
+  using First = CtaStart;
+  using Second = CtaEnd;
+};
+
+using SchedulerPort = Port<CtaProtocol, 0>;
+using SmPort = Port<CtaProtocol, 1>;
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`manyscale check`: what of a program cannot be executed, before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import complain, emit_json
+from manyscale.cli.listing import print_table
+from manyscale.cli.options import Json
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.gpu import KernelCheck
+
+commands = typer.Typer()
+
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="sm_XX", help="The GPU that CUDA C++ is compiled for; sm_80 by default."
+    ),
+]
+
+_NOT_SUPPORTED = 1
+_UNREADABLE = 2
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that was looked at: its kernels, or why it could not be read."""
+
+    path: Path
+    kernels: Sequence[KernelCheck] = ()
+    error: str | None = None
+
+    @property
+    def supported(self) -> bool:
+        return self.error is None and not any(kernel.problems for kernel in self.kernels)
+
+
+def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
+    from manyscale import gpu
+
+    return gpu.check(path, target=target)
+
+
+# Who reads which files, by the end of their names.
+Reader = Callable[[Path, str | None], "Sequence[KernelCheck]"]
+READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels}
+
+
+@commands.command()
+def check(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Files with PTX (.ptx) or CUDA C++ (.cu), or folders to search for them."
+        ),
+    ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every problem, as is done for a single file.")
+    ] = False,
+    target: Target = None,
+    json: Json = False,
+) -> None:
+    """Say what of a program is not supported, before it is run.
+
+    The exit code is 0 if all kernels can be executed, 1 if some cannot, and 2
+    if a file cannot be read or compiled; the others are checked all the same.
+    """
+    files = [_looked_at(path, target) for path in _found(paths)]
+    if json:
+        emit_json(
+            {"supported": all(file.supported for file in files), "files": [_data(file) for file in files]}
+        )
+    else:
+        _print(files, everything or (len(files) == 1 and files[0].path in paths))
+    if any(file.error is not None for file in files):
+        raise typer.Exit(_UNREADABLE)
+    if not all(file.supported for file in files):
+        raise typer.Exit(_NOT_SUPPORTED)
+
+
+def _found(paths: Sequence[Path]) -> Iterator[Path]:
+    """The files that are meant: those named, and those in the folders named."""
+    for path in paths:
+        inside = sorted(file for file in path.rglob("*") if file.suffix in READERS and file.is_file())
+        yield from inside or [path]
+
+
+def _looked_at(path: Path, target: str | None) -> _File:
+    try:
+        return _File(path, _reader(path)(path, target))
+    except InputError as error:
+        return _File(path, error=str(error))
+
+
+def _reader(path: Path) -> Reader:
+    known = " or ".join(READERS)
+    if path.is_dir():
+        raise InputError(f"{path}: there is no file named {known} in this folder")
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if path.suffix not in READERS:
+        raise InputError(f"{path}: it is not known how to check this; give a file named {known}")
+    return READERS[path.suffix]
+
+
+def _data(file: _File) -> dict[str, Any]:
+    return {
+        "file": str(file.path),
+        "supported": file.supported,
+        "error": file.error,
+        "kernels": [
+            {
+                "name": kernel.kernel,
+                "supported": not kernel.problems,
+                "problems": [asdict(problem) for problem in kernel.problems],
+            }
+            for kernel in file.kernels
+        ],
+    }
+
+
+def _print(files: Sequence[_File], everything: bool) -> None:
+    print_table("", ("file", "kernels", "supported", "first that is missing"), [_row(file) for file in files])
+    if everything:
+        rows = [row for file in files for row in _problem_rows(file)]
+        if rows:
+            print_table("Problems", ("file", "line", "kernel", "instruction", "why"), rows)
+    for file in files:
+        if file.error is not None:
+            complain(file.error)
+
+
+def _row(file: _File) -> tuple[str, str, str, str]:
+    if file.error is not None:
+        return str(file.path), "-", "cannot be read", "-"
+    fine = sum(not kernel.problems for kernel in file.kernels)
+    problems = [problem for kernel in file.kernels for problem in kernel.problems]
+    first = min(problems, key=lambda problem: problem.line, default=None)
+    return (
+        str(file.path),
+        str(len(file.kernels)),
+        "yes" if file.supported else f"{fine} of {len(file.kernels)}",
+        "-" if first is None else f"line {first.line}: {first.instruction} ({first.why})",
+    )
+
+
+def _problem_rows(file: _File) -> Iterator[tuple[str, str, str, str, str]]:
+    for kernel in file.kernels:
+        for problem in kernel.problems:
+            inside = "" if problem.function == kernel.kernel else f" (in {problem.function})"
+            yield (
+                file.path.name,
+                f"{problem.line}:{problem.column}",
+                kernel.kernel + inside,
+                problem.instruction,
+                problem.why,
+            )

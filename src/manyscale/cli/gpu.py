@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on GPU kernels: run one from the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.check import Target
+from manyscale.cli.console import emit_json, tables
+from manyscale.cli.kernel_arguments import parse_arguments
+from manyscale.cli.listing import print_table
+from manyscale.cli.options import Json, Seed, Threads
+from manyscale.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from manyscale.gpu import Kernel, Launch, Module
+
+commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
+
+_FOUND_SOMETHING = 1
+
+
+@commands.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with PTX (.ptx) or CUDA C++ (.cu).")],
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", "-k", metavar="NAME", help="The kernel; not needed if there is only one."),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option("--grid", "-g", metavar="X[,Y[,Z]]", help="Blocks in each direction.")
+    ] = "1",
+    block: Annotated[
+        str, typer.Option("--block", "-b", metavar="X[,Y[,Z]]", help="Threads of a block in each direction.")
+    ] = "1",
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            "-a",
+            metavar="SPEC",
+            help="An argument, as described above; repeated, in the order of the kernel's parameters.",
+        ),
+    ] = None,
+    shared: Annotated[
+        str, typer.Option("--shared", metavar="SIZE", help="Dynamic shared memory of a block, such as 4KiB.")
+    ] = "0B",
+    check: Annotated[
+        bool, typer.Option("--check", help="Look for races in shared memory and for uninitialised reads.")
+    ] = False,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", min=0, metavar="N", help="Give up after so many warp instructions; 0: never."
+        ),
+    ] = 0,
+    threads: Threads = 1,
+    target: Target = None,
+    seed: Seed = None,
+    show: Annotated[
+        int, typer.Option("--show", min=0, metavar="N", help="Values to show of each array.")
+    ] = 8,
+    save: Annotated[
+        list[str] | None,
+        typer.Option("--save", metavar="NAME=FILE.npy", help="Write an array to a file; may be repeated."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run a kernel and show what it did to its arguments.
+
+    An argument is a number (100, 2.5) or an array on the device. @FILE.npy
+    reads one, TYPE[SHAPE]:FILL makes one: TYPE is one of f16 f32 f64 i8 i16
+    i32 i64 u8 u16 u32 u64, FILL one of zeros (if none is given) ones arange
+    random (between 0 and 1, or whole numbers from 0 to 99). A name in front
+    (x=f32[64,64]:random) is for the output and for --save; without one, an
+    array is called by the number of the argument.
+
+    Example: manyscale gpu run saxpy.ptx --grid 4 --block 256 --arg 2.5
+    --arg x=f32[1024]:random --arg y=f32[1024]:ones --arg 1024
+
+    The exit code is 5 if the kernel fails, and 1 if --check found something.
+    """
+    import numpy as np
+
+    from manyscale.gpu import Device, DeviceArray
+
+    random = np.random.default_rng(seed or 0)
+    given = parse_arguments(arguments or [], random)
+    files = _files(save or [], [argument.name for argument in given if argument.is_array])
+    shape = _extents("--grid", grid), _extents("--block", block)
+    device = Device(threads=threads, check=check, maximum_instructions=limit, echo=not json)
+    chosen = _kernel(device.load(file, target=target), kernel)
+    values = [device.array(argument.value) if argument.is_array else argument.value for argument in given]
+    configuration = (*shape, _bytes("--shared", shared))
+    launch = chosen[configuration](*values)
+    arrays = {
+        argument.name: value.numpy()
+        for argument, value in zip(given, values, strict=True)
+        if isinstance(value, DeviceArray)
+    }
+    for name, path in files.items():
+        _save(path, arrays[name])
+    summaries = {name: _summary(array, show) for name, array in arrays.items()}
+    if json:
+        emit_json(_data(launch, shape, summaries))
+    else:
+        _print(launch, shape, summaries)
+    if check and launch.warnings:
+        raise typer.Exit(_FOUND_SOMETHING)
+
+
+def _extents(option: str, text: str) -> list[int]:
+    try:
+        extents = [int(extent) for extent in text.split(",")]
+    except ValueError:
+        extents = []
+    if not 1 <= len(extents) <= 3 or min(extents) < 1:
+        raise InputError(f"{option} {text}: write one, two or three whole numbers, such as 4 or 4,2,1")
+    return extents
+
+
+def _bytes(option: str, text: str) -> int:
+    from manyscale.units import BYTES, parse
+
+    try:
+        size = int(parse(text, BYTES))
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    if size < 0:
+        raise InputError(f"{option} {text}: it must not be negative")
+    return size
+
+
+def _kernel(module: Module, name: str | None) -> Kernel:
+    if name is not None:
+        return module[name]
+    if len(module.kernels) == 1:
+        return module[module.kernels[0]]
+    if not module.kernels:
+        raise InputError(f"{module.name}: there is no kernel in it")
+    raise InputError(f"{module.name}: choose one of its kernels with --kernel: {', '.join(module.kernels)}")
+
+
+def _files(texts: Sequence[str], arrays: Sequence[str]) -> dict[str, Path]:
+    """Which array is to be written where; looked at before the kernel runs, so that a slip costs no time."""
+    files: dict[str, Path] = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not equals or not file:
+            raise InputError(f"--save {text}: write NAME=FILE.npy")
+        if name not in arrays:
+            raise InputError(
+                f"--save {text}: there is no array '{name}' among the arguments; {nearest(name, arrays)}"
+            )
+        if not Path(file).parent.is_dir():
+            raise InputError(f"--save {text}: there is no folder {Path(file).parent}")
+        files[name] = Path(file)
+    return files
+
+
+def _save(path: Path, array: npt.NDArray[Any]) -> None:
+    import numpy as np
+
+    try:
+        with path.open("wb") as file:  # so that numpy does not change the name
+            np.save(file, array, allow_pickle=False)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
+    return {
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "first": array.reshape(-1)[:shown].tolist(),
+        "minimum": array.min().item() if array.size else None,
+        "maximum": array.max().item() if array.size else None,
+    }
+
+
+def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "kernels": [
+            {
+                "name": launch.kernel,
+                "grid": shape[0],
+                "block": shape[1],
+                "warp_instructions": launch.warp_instructions,
+                "thread_instructions": launch.thread_instructions,
+            }
+        ],
+        "wall_seconds": launch.wall_seconds,
+        "printed": launch.printed,
+        "warnings": launch.warnings,
+        "arrays": arrays,
+    }
+
+
+def _print(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if launch.printed and not launch.printed.endswith("\n"):
+        typer.echo()
+    grid, block = (" x ".join(map(str, extents)) for extents in shape)
+    facts = {
+        "kernel": f"{launch.kernel}, {grid} blocks of {block} threads",
+        "warp instructions": f"{launch.warp_instructions:,}",
+        "thread instructions": f"{launch.thread_instructions:,}",
+        "took": f"{launch.wall_seconds:.3g} s",
+    }
+    table = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        table.add_row(name, Text(fact, overflow="fold"))
+    tables().print(table)
+    for warning in launch.warnings:
+        typer.echo(f"Warning: {warning}")
+    if arrays:
+        rows = [
+            (
+                name,
+                f"{array['dtype']} {array['shape']}",
+                " ".join(map(_number, array["first"])),
+                _number(array["minimum"]),
+                _number(array["maximum"]),
+            )
+            for name, array in arrays.items()
+        ]
+        print_table("Arrays", ("name", "type", "first values", "min", "max"), rows)
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running the CUDA programs of `programs/` from their PTX fixtures, for the tests beside this file."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyscale import InputError, gpu
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+FIXTURES = HERE / "fixtures"
+MOST_INSTRUCTIONS = 2_000_000
+"""More than any launch needs; threads that wait for ever end here."""
+
+
+class Program:
+    """One fixture on a device of its own, and a generator of inputs that is the same for all fixtures of a program.
+
+    A checked one runs on two host threads of a device that looks for races, and must be free of them.
+    """
+
+    def __init__(self, path: Path, checked: bool = False) -> None:
+        threads = 2 if checked else 1
+        self.device = gpu.Device(
+            threads=threads, check=checked, maximum_instructions=MOST_INSTRUCTIONS, echo=False
+        )
+        self.module = self.device.load(path)
+        self.random = np.random.default_rng(zlib.crc32(path.stem.encode()))
+
+    def launch(self, kernel: str, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> Any:
+        """Runs a kernel. Host arrays are copied to the device before and back into themselves after."""
+        copies = []
+        values = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and argument.ndim:
+                copy = self.device.array(argument)
+                copies.append((argument, copy))
+                values.append(copy)
+            else:
+                values.append(argument)
+        done = self.module[kernel][grid, block, shared](*values)
+        for host, copy in copies:
+            host[...] = copy.numpy()
+        assert not done.warnings, done.warnings[0]
+        return done
+
+    def integers(self, low: int, high: int, shape: Any, dtype: Any = np.int32) -> np.ndarray:
+        """Whole numbers from low to high, high excluded."""
+        return self.random.integers(low, high, shape, dtype=dtype)
+
+    def words(self, shape: Any, dtype: Any = np.uint32) -> np.ndarray:
+        """Words of which each bit is as often set as not, and first a few with special patterns."""
+        limits = np.iinfo(dtype)
+        words = self.random.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
+        special = [0, 1, limits.max, limits.min, limits.max // 2, 255, 2, limits.max - 1]
+        flat = words.reshape(-1)
+        unsigned = [value % (limits.max - limits.min + 1) for value in special]
+        flat[: len(special)] = np.array(unsigned, np.uint64).astype(dtype)[: flat.size]
+        return words
+
+    def floats(self, low: float, high: float, shape: Any, dtype: Any = np.float32) -> np.ndarray:
+        return self.random.uniform(low, high, shape).astype(dtype)
+
+
+def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable], Callable]:
+    """Runs a test once for each fixture of a program, and once more for the first of them with all checks.
+
+    Of fixtures that are not modelled it is expected that they are refused before they run.
+    """
+    refused = pytest.mark.xfail(raises=InputError, strict=True, reason="not modelled")
+    cases = []
+    for path in sorted(FIXTURES.glob(f"sm_*/{name}.ptx")):
+        target = path.parent.name
+        marks = [refused] if target in not_modelled else []
+        cases += [pytest.param(path, True, id="checked", marks=marks)] if not cases else []
+        cases.append(pytest.param(path, False, id=target, marks=marks))
+
+    def decorate(test: Callable[[Program], None]) -> Callable[[Path, bool], None]:
+        @pytest.mark.parametrize(("path", "checked"), cases)
+        def run(path: Path, checked: bool) -> None:
+            test(Program(path, checked))
+
+        functools.update_wrapper(run, test)
+        del run.__wrapped__  # or pytest would ask for the arguments of the test itself
+        return run
+
+    return decorate
+
+
+def equal(result: np.ndarray, expected: Any) -> None:
+    np.testing.assert_array_equal(result, expected)
+
+
+def close(result: np.ndarray, expected: Any, rtol: float = 1e-5, atol: float = 0.0) -> None:
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=atol)
+
+
+def within_ulps(
+    result: np.ndarray, expected: np.ndarray, ulps: float, name: str = "", least: float = 0.0
+) -> None:
+    """Compares with an expectation in double precision, in units of the last place of the result's own precision.
+
+    Smaller results than `least` are measured by the unit of that.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(expected).astype(result.dtype)
+    special = ~np.isfinite(rounded) | ~np.isfinite(result)
+    same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
+    wrong = special & ~same
+    assert not wrong.any(), f"{name}: {result[wrong][:5]} instead of {rounded[wrong][:5]}"
+    finite = ~special
+    unit = np.spacing(np.abs(rounded[finite]).clip(least)).astype(np.float64)
+    error = np.abs(result[finite].astype(np.float64) - np.asarray(expected, np.float64)[finite]) / unit
+    worst = int(np.argmax(error)) if error.size else 0
+    assert not error.size or error[worst] <= ulps, (
+        f"{name}: {error[worst]:.1f} ulps at {worst}: {result[finite][worst]} instead of {expected[finite][worst]}"
+    )
+
+
+def signed(value: int, bits: int = 32) -> int:
+    """The low bits of a number as a number in two's complement."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def quotient(a: int, b: int) -> int:
+    """Division that rounds towards zero, as in C."""
+    result = abs(a) // abs(b)
+    return result if (a < 0) == (b < 0) else -result
+
+
+def blocks_of(count: int, size: int) -> int:
+    """How many blocks it takes to have a thread for each element."""
+    return -(-count // size)
+
+
+def compare_rows(out: np.ndarray, rows: list[list[int]], bits: int = 32) -> None:
+    """Each row of numbers of any size against one column of the result."""
+    mask = (1 << bits) - 1
+    for column, expected in enumerate(rows):
+        assert [int(value) & mask for value in out[:, column]] == [value & mask for value in expected], column
