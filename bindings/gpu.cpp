@@ -18,6 +18,7 @@
 
 #include "gpu/exec/fault.hpp"
 #include "gpu/ptx/parser.hpp"
+#include "gpu_kernel.hpp"
 #include "module.hpp"
 
 using namespace manyscale;
@@ -80,14 +81,6 @@ std::shared_ptr<ParsedModule> parse_module(nb::bytes text, const std::string& na
   nb::gil_scoped_release unlocked;
   return std::make_shared<ParsedModule>(ParsedModule{ptx::parse(std::move(copy), name)});
 }
-
-// A kernel of a loaded module, as Python sees it.
-struct KernelHandle {
-  LoadedModule* module;
-  std::uint32_t kernel;
-
-  const Program& program() const { return module->program(kernel); }
-};
 
 using ParameterRow = std::tuple<std::string, std::string, std::uint64_t, std::uint64_t, bool>;
 

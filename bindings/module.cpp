@@ -11,4 +11,5 @@ NB_MODULE(_core, module) {
   bind_dram(module);
   bind_traffic(module);
   bind_gpu(module);
+  bind_gpu_timing(module);
 }

@@ -21,7 +21,7 @@ KEY_LINES = {
     "engine/python_model.py": "served 1000 tokens, at most 3 at a time",
     "engine/ring.py": "largest deviation: 0.00 %",
     "gpu/errors.py": "at <ptx>:20 (iota.cu:3): st.global.u32",
-    "gpu/races.py": "race in shared memory: two threads without a barrier between them",
+    "gpu/races.py": "race in shared memory",
     "gpu/run_cuda.py": "the sum is exact: yes",
     "gpu/run_numba.py": "it is exact: yes",
     "gpu/run_ptx.py": "elements that differ from numpy's: 0 of 10000",

@@ -48,6 +48,8 @@ class Component {
 
   // Called once before the first event, at time zero: the place to send first messages.
   virtual void start() {}
+  // Called at the start of every run, the first too: the place to take up what came from outside in between.
+  virtual void resume() {}
   // Brings statistics up to the present; called before they are read, any number of times.
   virtual void settle() {}
   // What the component still waits for. Asked when no event is left: an answer means deadlock.

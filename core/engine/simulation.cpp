@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/simulation.hpp"
 
+#include <utility>
+
 #include <algorithm>
 #include <chrono>
 
@@ -157,13 +159,14 @@ RunReport Simulation::run(const RunOptions& options) {
   if (!started_) elaborate();
   const Clustering clustering = clusters();
   partition(clustering, options);
-  if (!started_) {
-    started_ = true;
-    for (const auto& component : components_) component->start();
-    std::vector<Event> sent;
-    for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
-    for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
+  const bool first = !std::exchange(started_, true);
+  for (const auto& component : components_) {
+    if (first) component->start();
+    component->resume();
   }
+  std::vector<Event> sent;
+  for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
+  for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
 
   WindowRunner runner(partitions_, endpoints_, clustering.lookahead, options);
   runner.run();

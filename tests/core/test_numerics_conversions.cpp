@@ -5,6 +5,7 @@
 #include "gpu/exec/numerics/fp8.hpp"
 #include "gpu/exec/numerics/half.hpp"
 #include "gpu/exec/numerics/half_arithmetic.hpp"
+#include "gpu/exec/numerics/half_arrays.hpp"
 #include "gpu/exec/numerics/ordering.hpp"
 #include "gpu/exec/numerics/rounding.hpp"
 #include "test_numerics.hpp"
@@ -164,6 +165,32 @@ void special_values_convert_as_documented() {
             saturate(2.0) == 1,
         "sat");
   check(saturate(F16{0x7e00}).bits == 0 && saturate(F16{0x4000}).bits == 0x3c00, "sat f16");
+}
+
+template <class T>
+void many_convert_like_one() {
+  std::vector<T> halves(65536);
+  std::vector<float> wide(halves.size());
+  for (std::uint32_t bits = 0; bits < halves.size(); ++bits)
+    halves[bits].bits = static_cast<std::uint16_t>(bits);
+  widen(halves.data(), wide.data(), 65536);
+  for (std::uint32_t bits = 0; bits < halves.size(); ++bits) {
+    check(bits_of(canonical(wide[bits])) == bits_of(to_f32(halves[bits])), "many to f32", bits);
+  }
+  for (int round = 0; round < 20; ++round) {
+    // Of numbers next to those of 16 bits, and of any.
+    std::vector<float> numbers = wide;
+    for (float& number : numbers) {
+      const auto random = static_cast<std::uint32_t>(random_bits());
+      number = from_bits<float>(round % 2 == 0 ? random : bits_of(number) + random % 0x4000 - 0x2000);
+    }
+    narrow(numbers.data(), halves.data(), 65536);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const std::uint16_t expected =
+          std::is_same_v<T, F16> ? to_f16(numbers[i]).bits : to_bf16(numbers[i]).bits;
+      check(halves[i].bits == expected, "many to 16 bits", bits_of(numbers[i]));
+    }
+  }
 }
 
 // ---- Arithmetic of 16 bits against exact results in 113 bits.
@@ -348,6 +375,8 @@ int main() {
   conversions_to_small_formats_round_as_defined();
   small_formats_widen_exactly();
   special_values_convert_as_documented();
+  many_convert_like_one<F16>();
+  many_convert_like_one<Bf16>();
   halves_are_rounded_once<F16>();
   halves_are_rounded_once<Bf16>();
   narrowing_rounds_like_the_host();

@@ -353,6 +353,18 @@ void limits() {
   expect(kHead + ".func f() { .reg .b32 a<60>; }\n.func g() { .reg .b32 a<60>; }",
          "t:5:23: a module may have 100 registers, 'a' makes it more", small);
   small = {};
+  small.group_variables = 100;
+  expect(kHead + ".func f() { .shared .b32 a<60>; }\n.func g() { .shared .b32 a<60>; }",
+         "t:5:26: more than 100 variables, at 'a'", small);
+  small = {};
+  small.names = 1000;
+  expect(kHead + ".func f() { .reg .b32 a<60>; }\n.func g() { .reg .b32 a<60>, b<60>; }",
+         "t:5:30: the names that 'b' stands for are too long", small);
+  expect(body + ".reg .b32 " + repeated("n", 1'000'000) + "<900000>; }",
+         "t:5:11: the names that '" + repeated("n", 60) + "…' stands for are too long");
+  expect(body + ".reg .b32 a1<4>; mov.b32 r, a" + repeated("1", 1'000'000) + "; }",
+         "t:5:29: unknown name 'a" + repeated("1", 59) + "…'");
+  small = {};
   small.initialised = 12;
   expect(kHead + ".global .u32 a[2] = {1}; .global .u32 b[] = {1}; .global .u32 c = 1;",
          "t:4:63: variables with a value may have 12 bytes together, 'c' makes it more", small);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single instructions on the simulator: kernels around them, operands for them, and comparison with the reference.
 
-In a kernel each thread loads its operands, executes the instruction, stores the result, executes the instruction once
-more under a guard into a register that held something before, and stores that too. The number of threads is odd, so the
-last warp is partly active.
+In a kernel each thread loads its operands and executes the instruction three times: into a new register; under a guard,
+into a register that held something before; and into one of its own operands. The number of threads is odd, so the last
+warp is partly active.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,14 @@ from itertools import product
 from random import Random
 
 import numpy as np
+from reference import HEADER
+from reference.compiler import constant_bits
 from reference.interpreter import Program
 from reference.operations import Operation, operation
+from reference.parser import parse_constant
 from reference.ptx_types import TYPES, Type, mask, split
 from reference.rounding import FORMATS, Format, is_nan
 
-HEADER = ".version 8.6\n.target sm_90\n.address_size 64\n"
 BLOCK = 96
 OLD = 0xA5C3_96E1_5AF0_0F3C
 """What a destination holds before the guarded instruction."""
@@ -87,11 +89,42 @@ class Form:
         """Whether the carry is a borrow."""
         return self.opcode.startswith("sub")
 
-    def text(self, prefix: str) -> str:
-        """The instruction with results in registers that begin with `prefix`."""
+    @property
+    def overwritten(self) -> str | None:
+        """The first operand that the first result fits into."""
+        wanted = register_type(self.result_types[0])
+        names = [name for name, type_ in self.source_types.items() if register_type(type_) == wanted]
+        return names[0] if names and names[0] != "%carry" else None
+
+    @property
+    def outputs(self) -> list["Output"]:
+        """What is stored, in its order."""
+        types = list(enumerate(self.result_types))
+        outputs = [Output(f"%d{i}", type_, "", i) for i, type_ in types]
+        if self.carry_out:
+            outputs.append(Output("%dcarry", TYPES["u32"], "carry", -1))
+        outputs += [Output(f"%g{i}", type_, "with a guard", i) for i, type_ in types]
+        if self.overwritten:
+            outputs.append(Output(self.overwritten, self.result_types[0], "over an operand", 0))
+        return outputs
+
+    def text(self, prefix: str, first: str | None = None) -> str:
+        """The instruction with results in registers that begin with `prefix`, but for the first if that is given."""
         names = [f"%{prefix}{i}" for i in range(len(self.result_types))]
+        if first:
+            names[0] = first
         sources = [self.literals.get(i, f"%s{i}") for i in range(len(self.operation.sources))]
         return f"{self.opcode} {', '.join(['|'.join(names), *sources])};"
+
+
+@dataclass(frozen=True)
+class Output:
+    """A register that is stored: the result of that index, or the carry, of one of the executions."""
+
+    register: str
+    type: Type
+    what: str
+    index: int
 
 
 def _load(name: str, type_: Type, index: int) -> str:
@@ -135,7 +168,7 @@ def _old(name: str, type_: Type) -> str:
     return f"\n    mov.{register_type(type_)} {name}, {bits:#x};"
 
 
-def _with_carry(form: Form, prefix: str, guard: str = "") -> str:
+def _execution(form: Form, prefix: str, guard: str = "", first: str | None = None) -> str:
     """The instruction, between one that sets the carry flag and one that reads it."""
     before = after = ""
     if form.carry_in:
@@ -143,24 +176,23 @@ def _with_carry(form: Form, prefix: str, guard: str = "") -> str:
         before = f"\n    {setter}"
     if form.carry_out:
         after = f"\n    {'subc' if form.subtracts else 'addc'}.u32 %{prefix}carry, 0, 0;"
-    return f"{before}\n    {guard}{form.text(prefix)}{after}"
+    return f"{before}\n    {guard}{form.text(prefix, first)}{after}"
 
 
 def kernel(name: str, form: Form) -> str:
     """The kernel `name` that executes `form` on arrays `source0`... and leaves arrays `result0`... ."""
-    sources, results = form.source_types, form.result_types
-    outputs = [(f"%d{i}", type_) for i, type_ in enumerate(results)]
-    outputs += [("%dcarry", TYPES["u32"])] if form.carry_out else []
-    outputs += [(f"%g{i}", type_) for i, type_ in enumerate(results)]
-    declared = {**sources, **dict(outputs)}
+    sources, outputs = form.source_types, form.outputs
+    declared = {**{each.register: each.type for each in outputs}, **sources}
     if form.carry_out:
         declared["%gcarry"] = TYPES["u32"]
     parameters = [f".param .u64 source{i}" for i in range(len(sources))]
     parameters += [f".param .u64 result{i}" for i in range(len(outputs))]
     registers = "".join(f"    .reg .{register_type(type_)} {each};\n" for each, type_ in declared.items())
     loads = "".join(_load(each, type_, i) for i, (each, type_) in enumerate(sources.items()))
-    olds = "".join(_old(f"%g{i}", type_) for i, type_ in enumerate(results))
-    stores = "".join(_store(each, type_, i) for i, (each, type_) in enumerate(outputs))
+    olds = "".join(_old(each.register, each.type) for each in outputs if each.what == "with a guard")
+    stores = "".join(_store(each.register, each.type, i) for i, each in enumerate(outputs))
+    # The second results and the carry of the last execution replace those of the first, which are the same.
+    last = _execution(form, "d", first=form.overwritten) if form.overwritten else ""
     return f"""
 .visible .entry {name}({", ".join([*parameters, ".param .u32 count"])})
 {{
@@ -177,8 +209,9 @@ def kernel(name: str, form: Form) -> str:
     @%done bra END;
     and.b32 %word, %thread, 5;
     setp.eq.u32 %guard, %word, 4;{loads}
-    {_with_carry(form, "d")}{olds}
-    {_with_carry(form, "g", "@!%guard ")}{stores}
+    {_execution(form, "d")}{olds}
+    {_execution(form, "g", "@!%guard ")}
+    {last}{stores}
 END:
     ret;
 }}
@@ -299,12 +332,11 @@ def columns(rows: Sequence[tuple], types: Sequence[Type]) -> list[np.ndarray]:
 
 
 def execute(device, form: Form, rows: Sequence[tuple]) -> list[np.ndarray]:
-    """The arrays that the kernel leaves: results, carry if there is one, results under the guard."""
+    """The arrays that the kernel leaves, one for each output of the form."""
     module = device.load(HEADER + kernel("kernel", form))
     types = list(form.source_types.values())
     sources = [device.array(column) for column in columns(rows, types)]
-    kinds = [*form.result_types, *([TYPES["u32"]] if form.carry_out else []), *form.result_types]
-    results = [device.zeros(len(rows), dtype(type_)) for type_ in kinds]
+    results = [device.zeros(len(rows), dtype(each.type)) for each in form.outputs]
     grid = -(-len(rows) // BLOCK)
     module["kernel"][grid, BLOCK](*sources, *results, len(rows))
     return [each.numpy() for each in results]
@@ -331,10 +363,10 @@ def same(expected: int, actual: int, type_: Type, nan: str) -> bool:
 def expectations(form: Form, rows: Sequence[tuple]) -> list[tuple]:
     """What the reference gives for each row: the results, and the carry if there is one."""
     what = form.operation
+    literals = {i: constant_bits(parse_constant(text), what.sources[i]) for i, text in form.literals.items()}
     answers = []
     for row in rows:
         values = iter(row)
-        literals = {i: int(text, 0) & mask(what.sources[i].width) for i, text in form.literals.items()}
         full = [literals[i] if i in literals else next(values) for i in range(len(what.sources))]
         full = [bits & mask(type_.width) for bits, type_ in zip(full, what.sources, strict=True)]
         result = what.function(*full, *values)
@@ -351,32 +383,27 @@ def widened_result(bits: int, type_: Type) -> int:
 
 
 def check(device, form: Form, rows: Sequence[tuple]) -> None:
-    """Compares every thread's results with the reference's, also under the guard and in a partly active warp."""
-    actual = [[int(bits) for bits in each] for each in execute(device, form, rows)]
-    count = len(form.result_types)
+    """Compares every thread's results with the reference's: plain, under a guard, over an operand, and the carry."""
+    arrays = [[int(bits) for bits in each] for each in execute(device, form, rows)]
+    outputs = list(zip(form.outputs, arrays, strict=True))
     faults = []
     for thread, (row, expected) in enumerate(zip(rows, expectations(form, rows), strict=True)):
-        guarded = thread & 5 == 4
-        for i, type_ in enumerate(form.result_types):
-            bits = widened_result(expected[i], type_)
-            old = 0 if type_.kind == "pred" else OLD & mask(register_width(type_))
-            later = old if guarded else bits
-            nan = "exact" if guarded else form.operation.nan
-            if not same(bits, actual[i][thread], type_, form.operation.nan):
-                faults.append(describe(form, thread, row, bits, actual[i][thread], ""))
-            if not same(later, actual[i - count][thread], type_, nan):
-                faults.append(describe(form, thread, row, later, actual[i - count][thread], " with a guard"))
-        if form.carry_out:
-            carry = expected[-1] * (0xFFFFFFFF if form.subtracts else 1)
-            if actual[count][thread] != carry:
-                faults.append(describe(form, thread, row, carry, actual[count][thread], " carry"))
-    assert not faults, f"{len(faults)} of {len(rows)} threads differ\n" + "\n".join(faults[:8])
+        for output, array in outputs:
+            bits, nan = widened_result(expected[output.index], output.type), form.operation.nan
+            if output.what == "carry":
+                bits = expected[-1] * (0xFFFFFFFF if form.subtracts else 1)
+            elif output.what == "with a guard" and thread & 5 == 4:
+                bits = 0 if output.type.kind == "pred" else OLD & mask(register_width(output.type))
+                nan = "exact"
+            if not same(bits, array[thread], output.type, nan):
+                faults.append(describe(form, thread, row, bits, array[thread], output.what))
+    assert not faults, f"{len(faults)} results in {len(rows)} threads differ\n" + "\n".join(faults[:8])
 
 
-def describe(form: Form, thread: int, row: tuple, expected: int, actual: int, what: str) -> str:
+def describe(form: Form, thread: int, row: tuple, expected: int, actual: int, what: str = "") -> str:
     sources = ", ".join(f"{each:#x}" for each in row)
     literals = "".join(f" [{i}]={text}" for i, text in form.literals.items())
-    return f"{form.opcode}{literals} ({sources}){what}: expected {expected:#x}, is {actual:#x} in thread {thread}"
+    return f"{form.opcode}{literals} ({sources}) {what}: expected {expected:#x}, is {actual:#x} in thread {thread}"
 
 
 # Whole kernels on both

@@ -5,7 +5,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from instruction_support import HEADER, agree, dtype, edge_values, random_value, same
+from instruction_support import agree, dtype, edge_values, random_value, same
+from reference import HEADER
 from reference.memory_steps import atomic_function
 from reference.ptx_types import TYPES
 

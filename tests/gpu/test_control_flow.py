@@ -3,9 +3,19 @@
 
 import numpy as np
 import pytest
-from instruction_support import HEADER, agree
-from reference.flow_programs import ADD_AND_SCALE, RECURSIVE, STRUCTURED, UNSTRUCTURED
+from instruction_support import agree
+from reference import HEADER
+from reference.flow_programs import (
+    ADD_AND_SCALE,
+    LEAVE_IF_ODD,
+    PICK,
+    RECURSIVE,
+    STRUCTURED,
+    SWAP,
+    UNSTRUCTURED,
+)
 
+import manyscale
 from manyscale import gpu
 
 pytestmark = pytest.mark.core
@@ -158,6 +168,13 @@ def test_all_threads_of_a_warp_end_and_the_others_go_on(device):
     bar.sync 0;
     mov.u32 %a, %thread;"""
     compare(device, body)
+
+
+def test_a_trap_ends_the_kernel_with_an_error(device):
+    text = kernel("    setp.eq.u32 %p, %thread, 40;\n    @%p trap;")
+    arrays = device.zeros(THREADS, np.uint32), device.zeros(2 * THREADS, np.uint32)
+    with pytest.raises(manyscale.KernelError):
+        device.load(text)["kernel"][1, THREADS](*arrays)
 
 
 # Barriers
@@ -410,16 +427,6 @@ def test_recursion_keeps_registers_and_local_memory_apart(device):
 
 def test_structures_are_passed_by_value(device):
     """An array of bytes as parameter and as result; the callee's changes stay its own."""
-    before = """
-.func (.param .align 8 .b8 result[16]) swap(.param .align 8 .b8 pair[16])
-{
-    .reg .b64 %a, %b;
-    ld.param.b64 %a, [pair];
-    ld.param.b64 %b, [pair+8];
-    st.param.b64 [result], %b;
-    st.param.b64 [result+8], %a;
-    ret;
-}"""
     body = """
     {
     .param .align 8 .b8 given[16];
@@ -431,7 +438,24 @@ def test_structures_are_passed_by_value(device):
     ld.param.b32 %a, [back];
     ld.param.b32 %b, [back+8];
     }"""
-    compare(device, body, before)
+    compare(device, body, SWAP)
+
+
+def test_a_function_reads_its_parameter_through_its_address(device):
+    """The address of a parameter of a function lies in local memory."""
+    body = """
+    and.b32 %t, %thread, 3;
+    {
+    .param .align 8 .b8 given[16];
+    .param .b32 index;
+    .param .b32 back;
+    st.param.v2.b32 [given], {%x, 7};
+    st.param.v2.b32 [given+8], {%thread, 9};
+    st.param.b32 [index], %t;
+    call (back), pick, (given, index);
+    ld.param.b32 %a, [back];
+    }"""
+    compare(device, body, PICK)
 
 
 def test_parameters_in_registers_and_functions_without_any(device):
@@ -458,17 +482,6 @@ def test_parameters_in_registers_and_functions_without_any(device):
 
 
 def test_a_thread_ends_within_a_function(device):
-    before = """
-.func leave_if_odd(.param .b32 value)
-{
-    .reg .b32 %v;
-    .reg .pred %p;
-    ld.param.u32 %v, [value];
-    and.b32 %v, %v, 1;
-    setp.eq.u32 %p, %v, 1;
-    @%p exit;
-    ret;
-}"""
     body = """
     {
     .param .b32 p0;
@@ -477,7 +490,7 @@ def test_a_thread_ends_within_a_function(device):
     }
     mov.u32 %a, 7;
     bar.red.popc.u32 %b, 0, 1;"""
-    output = compare(device, body, before)
+    output = compare(device, body, LEAVE_IF_ODD)
     assert output[:2].tolist() == [[7, THREADS - THREADS // 2], [0, 0]]
 
 

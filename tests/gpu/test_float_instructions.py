@@ -130,6 +130,34 @@ def test_sums_near_ties_and_cancellation(device, base, mode):
     check(device, form, rows[:-1])
 
 
+LITERALS = [
+    Form("add.f32", {1: "0f3F800000"}),
+    Form("add.f32", {1: "0fFF800000"}),
+    Form("sub.f32", {0: "1.0"}),
+    Form("mul.f32", {1: "-2.5e-3"}),
+    Form("fma.rn.f32", {1: "0f00000001", 2: "0f80000000"}),
+    Form("fma.rn.f32", {0: "3.0"}),
+    Form("add.f64", {1: "0d3FF0000000000001"}),
+    Form("mul.rz.f64", {1: "0.1"}),
+    Form("fma.rn.f64", {2: "-1e300"}),
+    Form("div.rn.f32", {0: "1.0"}),
+    Form("max.f32", {1: "0f00000000"}),
+    Form("selp.f32", {0: "0f7FC00001", 1: "-0.0"}),
+    Form("setp.gt.f64", {1: "0d0000000000000000"}, results=1),
+    Form("setp.neu.f32", {1: "0f7F800000"}, results=1),
+    Form("mov.f32", {0: "0.1"}),
+    Form("mov.f64", {0: "0f3DCCCCCD"}),
+    Form("mov.f64", {0: "123456789.125"}),
+    Form("copysign.f32", {0: "-1.0"}),
+]
+
+
+@pytest.mark.parametrize("form", LITERALS, ids=lambda form: f"{form.opcode} {form.literals}")
+def test_literal_operand(device, form):
+    """Exact bits, or decimal fractions, which are doubles that are rounded to the type of the instruction."""
+    check(device, form, operands(form, 100))
+
+
 # Approximations
 
 
@@ -155,7 +183,7 @@ def test_approximation_is_within_its_error(device, opcode):
     for thread, (row, bits) in enumerate(zip(rows, actual, strict=True)):
         expected = form.operation.function(*row)
         if not approximates(opcode, type_, format_, row, expected, int(bits)):
-            faults.append(describe(form, thread, row, expected, int(bits), ""))
+            faults.append(describe(form, thread, row, expected, int(bits)))
     assert not faults, f"{len(faults)} of {len(rows)} threads differ\n" + "\n".join(faults[:8])
 
 

@@ -9,8 +9,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from instruction_support import HEADER, Form, check, execute, expectations, operands
+from instruction_support import Form, check, execute, expectations, operands
+from reference import HEADER
 
+import manyscale
 from manyscale import gpu
 
 pytestmark = pytest.mark.core
@@ -211,6 +213,42 @@ def test_operation_on_the_parts_of_words(device, base, parts, types, last):
     """Bytes or half-words, their results packed, clamped, or added up."""
     form = Form(f"{base}{parts}.{types}{last}")
     check(device, form, operands(form, 50))
+
+
+SELECTED = {
+    "vadd4.u32.u32.u32 %d.b0, %a, %b, %c;": 0xAABBCC11,
+    "vadd4.u32.u32.u32 %d.b31, %a, %b, %c;": 0x44BB22DD,
+    "vadd4.u32.u32.u32 %d, %a.b0000, %b.b4444, %c;": 0x11111111,
+    "vadd4.u32.u32.u32 %d, %a.b7650, %b.b3211, %c;": 0x44332203,
+    "vadd4.u32.u32.u32.add %d.b10, %a, %b, %c;": 0xAABBCD10,
+    "vadd2.u32.u32.u32 %d.h0, %a, %b, %c;": 0xAABB2211,
+    "vadd2.u32.u32.u32 %d, %a.h01, %b, %c;": 0x42312413,
+}
+"""With a = 0x04030201, b = 0x40302010, c = 0xAABBCCDD."""
+
+
+@pytest.mark.parametrize("instruction", SELECTED)
+def test_masks_and_selectors_of_parts(device, instruction):
+    """Where they are not supported they have to be refused: without them the result is another one."""
+    text = f"""{HEADER}
+.visible .entry kernel(.param .u64 output)
+{{
+    .reg .b32 %a, %b, %c, %d;
+    .reg .b64 %out;
+    ld.param.u64 %out, [output];
+    mov.b32 %a, 0x04030201;
+    mov.b32 %b, 0x40302010;
+    mov.b32 %c, 0xAABBCCDD;
+    {instruction}
+    st.global.u32 [%out], %d;
+    ret;
+}}"""
+    output = device.zeros(1, np.uint32)
+    try:
+        device.load(text)["kernel"][1, 1](output)
+    except manyscale.InputError:
+        return
+    assert int(output.numpy()[0]) == SELECTED[instruction]
 
 
 LITERALS = [

@@ -3,7 +3,9 @@
 
 import numpy as np
 import pytest
-from instruction_support import HEADER, agree
+from instruction_support import agree
+from reference import HEADER
+from reference.memory_programs import SLOT, THREADS, frame, space_of
 from reference.ptx_types import TYPES, mask, widened
 
 import manyscale
@@ -11,11 +13,8 @@ from manyscale import gpu
 
 pytestmark = pytest.mark.core
 
-THREADS = 45
 LOADED = (*(f"{kind}{size}" for size in (8, 16, 32, 64) for kind in "bus"), "f32", "f64")
 SPACES = ("global", "shared", "local", "generic shared", "generic local", "generic global")
-SLOT = 32
-"""Bytes that each thread has."""
 
 
 @pytest.fixture(scope="module")
@@ -33,50 +32,6 @@ def registers_for(type_: str) -> list[str]:
     width = TYPES[type_].width
     names = [f"b{size}" for size in (16, 32, 64) if size >= width]
     return [type_, *names] if type_[0] == "f" else names
-
-
-def own_slots(space: str) -> str:
-    """Sets %own to the address of the thread's slot in a space, filled with what its slot in global memory holds."""
-    copy = "".join(
-        f"""
-    ld.global.b64 %copy, [%input+{place}];
-    st.{{}}.b64 [%own+{place}], %copy;"""
-        for place in range(0, SLOT, 8)
-    )
-    match space.split():
-        case ["generic", kind]:
-            return f"{own_slots(kind)}\n    cvta.{kind}.u64 %own, %own;"
-        case ["shared"]:
-            return f"""
-    mov.u64 %own, shared_slots;
-    mad.wide.u32 %own, %thread, {SLOT}, %own;{copy.format(*["shared"] * 4)}"""
-        case ["local"]:
-            return f"\n    mov.u64 %own, local_slots;{copy.format(*['local'] * 4)}"
-    return "\n    cvta.to.global.u64 %own, %input;"
-
-
-def frame(body: str, space: str, declarations: str = "") -> str:
-    """A kernel around `body`, in which %own points at the thread's slot of a space and %out at its results."""
-    return f"""{HEADER}
-.visible .entry kernel(.param .u64 input, .param .u64 output)
-{{
-    .reg .b32 %thread;
-    .reg .b64 %own, %input, %out, %copy;
-    .shared .align 16 .b8 shared_slots[{THREADS * SLOT}];
-    .local .align 16 .b8 local_slots[{SLOT}];
-    {declarations}
-    mov.u32 %thread, %tid.x;
-    ld.param.u64 %input, [input];
-    mad.wide.u32 %input, %thread, {SLOT}, %input;
-    ld.param.u64 %out, [output];
-    mad.wide.u32 %out, %thread, 256, %out;{own_slots(space)}
-    {body}
-    ret;
-}}"""
-
-
-def space_of(space: str) -> str:
-    return "" if space.startswith("generic") else f".{space}"
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -442,6 +397,64 @@ def register_for(type_: str) -> str:
     """A register for what is loaded; eight bits are held in 32."""
     width = TYPES[type_].width
     return type_ if type_[0] == "f" else f"b{32 if width == 8 else width}"
+
+
+def test_addresses_of_parameters(device):
+    """A parameter read through its address, which each thread reckons for itself, and through a generic one."""
+    text = f"""{HEADER}
+.visible .entry kernel(.param .u64 output, .param .align 16 .b8 given[32])
+{{
+    .reg .b32 %thread, %x;
+    .reg .b64 %out, %own;
+    mov.u32 %thread, %tid.x;
+    ld.param.u64 %out, [output];
+    mad.wide.u32 %out, %thread, 8, %out;
+    mov.b64 %own, given;
+    mad.wide.u32 %own, %thread, 4, %own;
+    ld.param.u32 %x, [%own];
+    st.global.u32 [%out], %x;
+    cvta.param.u64 %own, %own;
+    ld.u8 %x, [%own+1];
+    st.global.u32 [%out+4], %x;
+    ret;
+}}"""
+    agree(device, text, "kernel", 1, 8, np.zeros(16, np.uint32), bytes(range(100, 132)))
+
+
+def test_local_memory_by_an_index_of_each_thread(device, data):
+    """Threads write and read different places of their own arrays at once."""
+    body = """
+    and.b32 %x, %thread, 7;
+    mad.wide.u32 %copy, %x, 4, %own;
+    st.local.u32 [%copy], %thread;
+    add.u32 %x, %x, 3;
+    and.b32 %x, %x, 7;
+    mad.wide.u32 %copy, %x, 4, %own;
+    ld.local.u32 %y, [%copy];
+    st.global.u32 [%out], %y;
+    ld.local.v4.u32 {%a, %b, %c, %d}, [%own+16];
+    st.global.v4.u32 [%out+16], {%a, %b, %c, %d};"""
+    text = frame(body, "local", ".reg .b32 %x, %y, %a, %b, %c, %d;")
+    agree(device, text, "kernel", 1, THREADS, data, np.zeros(THREADS * 256, np.uint8))
+
+
+@pytest.mark.parametrize(
+    "opcode", ["ld.global.u32 %x, [%far];", "st.global.u32 [%far], %x;", "ld.u32 %x, [%far];"]
+)
+def test_threads_that_are_kept_out_access_nothing(device, data, opcode):
+    """Their addresses are bad, under a guard and on the other side of a branch."""
+    body = f"""
+    and.b32 %x, %thread, 1;
+    setp.eq.u32 %p, %x, 1;
+    mov.u64 %far, 3;
+    @%p mov.u64 %far, %own;
+    @%p {opcode}
+    @!%p bra OVER;
+    {opcode}
+OVER:
+    st.global.u32 [%out], %x;"""
+    text = frame(body, "global", ".reg .b32 %x;\n    .reg .b64 %far;\n    .reg .pred %p;")
+    agree(device, text, "kernel", 1, THREADS, data, np.zeros(THREADS * 256, np.uint8))
 
 
 PACKS = [

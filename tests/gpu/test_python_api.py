@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -94,7 +95,14 @@ AGAIN:
 """
 STRUCTURE = np.dtype([("a", "f4"), ("b", "i4", (2,))])
 GIVEN = {"whole": 1, "single": 2.0, "bits": 3, "byte": 4, "structure": bytes(12), "double": 5.0, "half": 6.0}
-PLACES = {"whole": (8, "i4"), "single": (12, "f4"), "bits": (16, "u4"), "byte": (20, "u1"), "double": (40, "f8"), "half": (48, "f2")}  # fmt: skip
+PLACES = {
+    "whole": (8, "i4"),
+    "single": (12, "f4"),
+    "bits": (16, "u4"),
+    "byte": (20, "u1"),
+    "double": (40, "f8"),
+    "half": (48, "f2"),
+}
 
 
 @pytest.fixture
@@ -178,7 +186,7 @@ def test_structures_arrive(module, device, form):
         ),
         ("single", "2", "argument 3 (single): '2' is not a number"),
         ("single", 1j, "argument 3 (single): "),
-        ("single", 10**400, "argument 3 (single): "),
+        pytest.param("single", 10**400, "argument 3 (single): ", id="10**400"),
         ("byte", 256, "argument 5 (byte): 256 does not fit into u8"),
         ("byte", -129, "argument 5 (byte): -129 does not fit into u8"),
         ("structure", bytes(11), "argument 6 (structure): it takes 12 bytes, but 11 were given"),
@@ -297,8 +305,8 @@ from manyscale import gpu
 PTX = {PTX!r}
 device = gpu.Device(threads=2)
 module = device.load(PTX)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     module["spin"][8, 64]()
 except KeyboardInterrupt:
     done = module["nothing"][1, 32]()
@@ -307,7 +315,8 @@ except KeyboardInterrupt:
     running = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True)
     try:
         assert running.stdout.readline() == "ready\n"
-        running.send_signal(signal.SIGINT)  # before, or while, it spins
+        time.sleep(0.5)  # so that it spins
+        running.send_signal(signal.SIGINT)
         out, _ = running.communicate(timeout=20)
     finally:
         running.kill()
@@ -362,7 +371,9 @@ def test_modules_and_kernels_describe_themselves(module):
 
 
 def test_a_misspelt_kernel_has_a_nearest_one(module):
-    with pytest.raises(InputError, match="<ptx>: there is no kernel 'parameter'; did you mean 'parameters'?"):
+    with pytest.raises(
+        InputError, match=r"<ptx>: there is no kernel 'parameter'; did you mean 'parameters'\?"
+    ):
         module["parameter"]
 
 
@@ -387,7 +398,7 @@ def test_modules_have_variables_of_their_own(device, module):
 
 
 def test_variables_that_are_not_there(module):
-    with pytest.raises(InputError, match="<ptx>: there is no variable 'tabel'; did you mean 'table'?"):
+    with pytest.raises(InputError, match=r"<ptx>: there is no variable 'tabel'; did you mean 'table'\?"):
         module.variable("tabel")
     with pytest.raises(InputError, match="variable 'counter' has 4 bytes, fewer than the 8 asked for"):
         module.variable("counter", np.int32, 2)
@@ -400,97 +411,3 @@ def test_a_module_is_parsed_once_for_several_devices():
         module = device.load(parsed)
         module["count"][1, 1]()
         assert module.variable("counter", np.int32).numpy().tolist() == [8]
-
-
-# Arrays
-
-
-def test_arrays_go_there_and_back(device):
-    for values in (
-        np.arange(12.0).reshape(3, 4),
-        np.arange(10)[::2],
-        np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
-        np.zeros((0, 3), np.uint8),
-        np.array([[1 + 2j]]),
-    ):
-        array = device.array(values)
-        assert (array.shape, array.dtype, array.nbytes) == (values.shape, values.dtype, values.nbytes)
-        np.testing.assert_array_equal(array.numpy(), values)
-    assert device.array([1, 2, 3]).numpy().tolist() == [1, 2, 3]
-    assert len(device.zeros((3, 2))) == 3
-    assert device.zeros(2, np.int8).numpy().tolist() == [0, 0]
-
-
-def test_an_array_without_dimensions(device):
-    assert device.zeros(()).numpy() == 0
-    assert device.array(np.float32(5)).shape == ()
-
-
-def test_values_of_another_shape_do_not_fit(device):
-    array = device.zeros(4)
-    with pytest.raises(InputError, match=r"an array of shape \(2,\) does not fit into one of shape \(4,\)"):
-        array.set([1, 2])
-    array.set([1, 2, 3, 4])
-    assert array.numpy().tolist() == [1, 2, 3, 4]
-
-
-def test_memory_that_was_freed_is_not_read(device):
-    array = device.zeros(4)
-    array.free()
-    array.free()
-    with pytest.raises(InputError, match="the array's memory was freed"):
-        array.numpy()
-    with pytest.raises(InputError, match="the array's memory was freed"):
-        array.set([1, 2, 3, 4])
-
-
-def test_memory_comes_back_when_arrays_go(device):
-    before = device.native.allocated_bytes
-    array = device.zeros(1000)
-    assert device.native.allocated_bytes == before + 4000
-    del array
-    assert device.native.allocated_bytes == before
-
-
-@pytest.mark.parametrize("shape", [2**60, (2**40, 2**40)])
-def test_an_array_larger_than_the_memory(device, shape):
-    with pytest.raises(InputError, match=r"an array of \d+ bytes does not fit into the device's memory"):
-        device.empty(shape)
-
-
-@pytest.mark.parametrize("shape", [-1, (2, -3), 1.5, "a", None])
-def test_shapes_that_no_array_has(device, shape):
-    with pytest.raises(InputError):
-        device.empty(shape)
-
-
-# Textures
-
-
-@pytest.mark.parametrize(
-    ("values", "options", "message"),
-    [
-        (np.zeros(4), {}, "a texture cannot hold float64; it can hold uint8, "),
-        (np.zeros((1, 1, 1, 1), np.float32), {}, "a texture has one, two or three dimensions, not 4"),
-        (
-            np.zeros((3, 3), np.float32),
-            {"channels": 4},
-            "with 4 channels the last axis of the array must have as many",
-        ),
-        (np.zeros((3, 3), np.float32), {"channels": 3}, "channels"),
-        (np.zeros(3, np.float32), {"address": "repeat"}, "address"),
-        (np.zeros(3, np.float32), {"filter": "cubic"}, "filter"),
-        (np.zeros(3, np.float32), {"read": "raw"}, "read"),
-    ],
-)
-def test_textures_that_cannot_be(device, values, options, message):
-    with pytest.raises(InputError, match=message):
-        device.texture(values, **options)
-
-
-def test_a_texture_keeps_its_array(device):
-    before = device.native.allocated_bytes
-    texture = device.texture(np.zeros(100, np.float32))
-    assert device.native.allocated_bytes == before + 400
-    del texture
-    assert device.native.allocated_bytes == before

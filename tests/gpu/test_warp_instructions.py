@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from instruction_support import HEADER, agree
+from instruction_support import agree
+from reference import HEADER
 
 from manyscale import gpu
 
@@ -138,6 +139,18 @@ ODD:
     vote.sync.any.pred %p, %q, 0xaaaaaaaa;
     redux.sync.add.u32 %b, 1, 0xaaaaaaaa;
 JOIN:"""
+    compare(device, body, words)
+
+
+def test_guards_keep_lanes_out(device, words):
+    """What a lane's registers held before stays; the members are those that the guard lets in."""
+    body = """
+    mov.u32 %b, 5;
+    @%odd shfl.sync.up.b32 %a, %x, 2, 0, 0xaaaaaaaa;
+    @!%odd vote.sync.ballot.b32 %b, 1, 0x55555555;
+    @%odd redux.sync.add.u32 %b, %lane, 0xaaaaaaaa;
+    @!%odd match.all.sync.b32 %a|%p, 3, 0x55555555;
+    @%odd bar.warp.sync 0xaaaaaaaa;"""
     compare(device, body, words)
 
 

@@ -87,6 +87,10 @@ LoadedModule& Device::load(ptx::Module module) {
 }
 
 LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
+  return run_grid(prepare(module, kernel, request));
+}
+
+Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
   const Program& program = module.program(kernel);
   const ptx::Function& function = module.module().functions[kernel];
   if (!program.problems.empty()) throw BadLaunch("kernel " + std::string(function.name) + " cannot be executed");
@@ -127,7 +131,7 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
   launch.sequence = ++launches_;
   stop_.store(false, std::memory_order_relaxed);
   launch.stop = &stop_;
-  return run_grid(launch);
+  return launch;
 }
 
 }  // namespace manyscale::gpu

@@ -73,6 +73,8 @@ class Device {
   LoadedModule& load(ptx::Module module);
   // Runs a kernel to its end. Throws KernelFault, BadLaunch or Stopped.
   LaunchResult launch(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
+  // Checks a request and makes everything ready to run it. Throws BadLaunch.
+  Launch prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
   // From another thread: ends the kernel that runs.
   void interrupt() { stop_.store(true, std::memory_order_relaxed); }
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kAlignment = 256;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kRememberedFrees = 1024;
+constexpr std::uint64_t kNear = std::uint64_t{1} << 30;  // beyond, no allocation explains an address
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
@@ -165,9 +166,9 @@ std::string DeviceMemory::describe(std::uint64_t address, std::uint64_t bytes) c
     const auto before = std::prev(after);
     const std::uint64_t end = before->first + before->second.size;
     distance = address - end;
-    text = std::to_string(distance) + " bytes past the end of " + about(before->first, before->second);
+    if (distance < kNear) text = std::to_string(distance) + " bytes past the end of " + about(before->first, before->second);
   }
-  if (after != live_.end() && after->first - address < distance)
+  if (after != live_.end() && after->first - address < std::min(distance, kNear))
     text = std::to_string(after->first - address) + " bytes before " + about(after->first, after->second);
   return text;
 }

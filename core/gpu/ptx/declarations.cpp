@@ -138,7 +138,7 @@ void ModuleParser::parse_registers(const Specifiers& specifiers) {
   if (accept('<')) {
     const std::uint32_t count = parse_group_count();
     add_registers(*function_, count, name);
-    const std::vector<std::string_view>& names = numbered_names(name.text, count);
+    const std::vector<std::string_view>& names = numbered_names(name, count);
     for (std::uint32_t i = 0; i < count; ++i)
       registers.push_back({names[i], specifiers.type, specifiers.vector});
     declare_group(name, Symbol::Kind::group, first, count);
@@ -202,12 +202,13 @@ void ModuleParser::parse_variable(const Specifiers& specifiers) {
   if (accept('<')) {
     const std::uint32_t count = parse_group_count();
     std::vector<Variable>& variables = scope_variables();
-    if (variables.size() + count > limits_.function_registers) {
+    total_group_variables_ += count;
+    if (total_group_variables_ > limits_.group_variables) {
       fail(name,
-           "more than " + std::to_string(limits_.function_registers) + " variables, at " + quoted(name.text));
+           "more than " + std::to_string(limits_.group_variables) + " variables, at " + quoted(name.text));
     }
     const auto first = static_cast<std::uint32_t>(variables.size());
-    const std::vector<std::string_view>& names = numbered_names(name.text, count);
+    const std::vector<std::string_view>& names = numbered_names(name, count);
     for (std::uint32_t i = 0; i < count; ++i) {
       variables.push_back(variable);
       variables.back().name = names[i];

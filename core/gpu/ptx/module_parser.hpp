@@ -111,7 +111,7 @@ class ModuleParser {
   void declare_predefined();
   void declare(const Token& name, Symbol::Kind kind, std::uint32_t id);
   void declare_group(const Token& prefix, Symbol::Kind kind, std::uint32_t first, std::uint32_t count);
-  const std::vector<std::string_view>& numbered_names(std::string_view prefix, std::uint32_t count);
+  const std::vector<std::string_view>& numbered_names(const Token& group, std::uint32_t count);
   const Symbol* find_group(std::string_view name, std::uint32_t& number) const;
   bool resolve(std::string_view name, Resolved& result) const;
   [[noreturn]] void fail_unknown(std::string_view name, Location where, Sought what) const;
@@ -196,6 +196,8 @@ class ModuleParser {
   std::uint32_t depth_ = 0;
   std::uint64_t total_registers_ = 0;
   std::uint64_t total_initialised_ = 0;
+  std::uint64_t total_generated_ = 0;
+  std::uint64_t total_group_variables_ = 0;
   bool digit_prefixes_ = false;  // there was a group such as %a1<4>, which makes %a12 ambiguous
   std::vector<std::pair<std::uint32_t, Token>> aliases_;
 };

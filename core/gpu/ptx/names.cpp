@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names: what is declared, what a name stands for, and labels that are used before they stand.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -88,7 +89,7 @@ void ModuleParser::declare_group(const Token& prefix, Symbol::Kind kind, std::ui
     fail(prefix, quoted(prefix.text) + " is declared twice in the same scope");
   }
   if (scopes_.empty() || scopes_.back().numbered[prefix.text[0] == '%' ? 1 : 0] > 0) {
-    const std::vector<std::string_view>& names = numbered_names(prefix.text, count);
+    const std::vector<std::string_view>& names = numbered_names(prefix, count);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (symbols_.is_declared_here(names[i])) {
         fail(prefix, quoted(names[i]) + " is declared twice in the same scope");
@@ -99,13 +100,18 @@ void ModuleParser::declare_group(const Token& prefix, Symbol::Kind kind, std::ui
   if (trailing_digits(prefix.text) > 0) digit_prefixes_ = true;
 }
 
-const std::vector<std::string_view>& ModuleParser::numbered_names(std::string_view prefix,
-                                                                  std::uint32_t count) {
+const std::vector<std::string_view>& ModuleParser::numbered_names(const Token& group, std::uint32_t count) {
+  const std::string_view prefix = group.text;
   // Functions use the same prefixes again and again, so their names are made once for the module.
   std::vector<std::string_view>& names = generated_[prefix];
   if (names.size() >= count) return names;
   constexpr std::size_t kDigits = 10;
-  auto storage = std::make_unique<char[]>((count - names.size()) * (prefix.size() + kDigits));
+  const std::uint64_t bytes = (count - names.size()) * (prefix.size() + kDigits);
+  if (bytes > limits_.names - total_generated_) {
+    fail(group, "the names that " + quoted(prefix) + " stands for are too long");
+  }
+  total_generated_ += bytes;
+  auto storage = std::make_unique<char[]>(bytes);
   char* position = storage.get();
   names.reserve(count);
   for (std::size_t i = names.size(); i < count; ++i) {
@@ -122,7 +128,8 @@ const Symbol* ModuleParser::find_group(std::string_view name, std::uint32_t& num
   const std::size_t digits = trailing_digits(name);
   if (digits == 0 || digits == name.size() || groups_.symbols().empty()) return nullptr;
   const Symbol* best = nullptr;
-  for (std::size_t used = digits; used > 0; --used) {
+  constexpr std::size_t kMostDigits = 10;
+  for (std::size_t used = digits; used > 0; used = std::min(used - 1, kMostDigits)) {
     const std::string_view tail = name.substr(name.size() - used);
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(tail.data(), tail.data() + tail.size(), value);
@@ -165,7 +172,7 @@ void ModuleParser::fail_unknown(std::string_view name, Location where, Sought wh
   std::string message = std::string("unknown ") + word + " " + quoted(name);
   const Symbol* group = groups_.find(name.substr(0, name.size() - trailing_digits(name)));
   if (group != nullptr && trailing_digits(name) > 0 && what == Sought::name) {
-    const std::string prefix(groups_.name_of(*group));
+    const std::string prefix(groups_.name_of(*group).substr(0, 60));
     lexer_.fail(where, message + ", " + prefix + "<" + std::to_string(group->count) +
                            "> declares numbers below " + std::to_string(group->count));
   }

@@ -19,9 +19,11 @@ struct Limits {
   std::uint64_t text = std::uint64_t{1} << 30;         // bytes of PTX
   std::uint64_t variable = std::uint64_t{1} << 40;     // bytes of one variable
   std::uint64_t initialised = std::uint64_t{1} << 30;  // bytes of all variables that are given a value
-  std::uint32_t function_registers = 1'000'000;        // of one function; its variables likewise
+  std::uint32_t function_registers = 1'000'000;        // of one function
   std::uint32_t registers = 32'000'000;                // of all functions
-  std::uint32_t depth = 200;                           // of braces and parentheses in each other
+  std::uint64_t names = std::uint64_t{1} << 28;  // bytes of the names that %r<100> and the like stand for
+  std::uint32_t group_variables = 1'000'000;     // variables of a module that are declared as a<100>
+  std::uint32_t depth = 200;                     // of braces and parentheses in each other
 };
 
 // Parses a module; `name` is the file's name in messages. Throws SyntaxError.

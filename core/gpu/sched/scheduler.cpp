@@ -52,7 +52,8 @@ std::int64_t Scheduler::fitting(const TimedLaunch& launch) const {
   return count;
 }
 
-void Scheduler::launched() {
+void Scheduler::resume() {
+  if (!launches_) return;
   taken_.resize(sms_.width(), SmRoom{0, 0, 0, 0, 0});
   begin_kernels();
   clock_.wake();

@@ -39,8 +39,8 @@ class Scheduler final : public Component {
   std::vector<Wait> waits() const override;
 
   void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
-  // Launches were added to the table: they begin as soon as their streams are free.
-  void launched();
+  // Launches may have been added to the table: they begin as soon as their streams are free.
+  void resume() override;
   // CTAs of a launch that fit on an SM at the same time.
   std::int64_t fitting(const TimedLaunch& launch) const;
 

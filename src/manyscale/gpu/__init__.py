@@ -7,10 +7,11 @@
 >>> module["saxpy"][grid, block](x, y, 2.0, n)                # doctest: +SKIP
 """
 
+from .arguments import KernelParameter
 from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
 from .device import Device
-from .module import Kernel, KernelParameter, Launch, Module
+from .module import Kernel, Launch, Module
 from .parsing import ParsedModule, parse
 from .texture import Texture
 

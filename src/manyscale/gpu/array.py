@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,27 @@ import numpy.typing as npt
 
 from manyscale import _core
 from manyscale.errors import InputError
+
+
+def extents_of(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; an error if it is not one."""
+    extents = (shape,) if isinstance(shape, numbers.Integral) else shape
+    if not isinstance(extents, Sequence) or isinstance(extents, str):
+        raise InputError(f"{shape!r} is not a shape; a shape is a whole number or several")
+    if not all(isinstance(extent, numbers.Integral) and int(extent) >= 0 for extent in extents):
+        raise InputError(f"{shape!r} is not a shape; a shape is a whole number or several, none negative")
+    return tuple(int(extent) for extent in extents)
+
+
+def host_array(values: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    """Values as an array whose memory can be copied to a device."""
+    try:
+        host = np.asarray(values, dtype=dtype, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"this is not an array of numbers: {error}") from None
+    if host.dtype.kind not in "biufcV":
+        raise InputError(f"an array of {host.dtype} cannot be copied to a device; it takes numbers")
+    return host
 
 
 class DeviceArray:
@@ -23,7 +45,7 @@ class DeviceArray:
     def __init__(
         self, native: _core.GpuDevice, address: int, shape: Sequence[int], dtype: npt.DTypeLike, *, owns: bool
     ) -> None:
-        self._native = native
+        self.native = native
         self._owns = owns
         self.address = address
         self.shape = tuple(int(extent) for extent in shape)
@@ -42,23 +64,23 @@ class DeviceArray:
     def numpy(self) -> npt.NDArray[Any]:
         """A copy on the host."""
         host = np.empty(self.shape, self.dtype)
-        if host.nbytes and not self._native.read(self.address, host.reshape(-1).view(np.uint8)):
+        if host.nbytes and not self.native.read(self.address, host.reshape(-1).view(np.uint8)):
             raise InputError("the array's memory was freed")
         return host
 
     def set(self, values: npt.ArrayLike) -> None:
         """Copies values of the same shape to the device."""
-        host = np.ascontiguousarray(values, dtype=self.dtype)
+        host = host_array(values, self.dtype)
         if host.shape != self.shape:
             raise InputError(f"an array of shape {host.shape} does not fit into one of shape {self.shape}")
-        if host.nbytes and not self._native.write(self.address, host.reshape(-1).view(np.uint8)):
+        if host.nbytes and not self.native.write(self.address, host.reshape(-1).view(np.uint8)):
             raise InputError("the array's memory was freed")
 
     def free(self) -> None:
         """Gives the memory back to the device; kernels that still use it are told so."""
         if self._owns:
             self._owns = False
-            self._native.free(self.address)
+            self.native.free(self.address)
 
     def __del__(self) -> None:
         if getattr(self, "_owns", False):

@@ -34,8 +34,8 @@ def check(source: Any, *, target: str | None = None) -> list[KernelCheck]:
     """Checks every kernel of a module; `source` as for `parse`."""
     parsed = parse(source, target=target)
     by_kernel: dict[str, list[Problem]] = {name: [] for name in parsed.kernels}
-    for kernel, *row in parsed.native.problems():
-        by_kernel[kernel].append(Problem(*row))
+    for row in parsed.native.problems():
+        by_kernel[row[0]].append(Problem(*row[1:]))
     return [KernelCheck(parsed.name, kernel, tuple(problems)) for kernel, problems in by_kernel.items()]
 
 

@@ -28,8 +28,10 @@ _INSTALL = "pip install 'manyscale[cuda]' brings a compiler (NVRTC), or put nvcc
 # Within the folder `nvidia` of Python's packages: the library and the folders of its headers. CUDA 12 goes first, since
 # it still knows the GPUs before Turing.
 _NVRTC = {
-    "cuda_nvrtc/lib/libnvrtc.so.12": ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand"),
-    "cu13/lib/libnvrtc.so.13": ("cu13",),
+    "cuda_nvrtc/lib/libnvrtc.so.12": tuple(
+        f"{package}/include" for package in ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
+    ),
+    "cu13/lib/libnvrtc.so.13": ("cu13/include", "cu13/include/cccl"),
 }
 
 # NVRTC knows nothing of the host's headers, but has most of what kernels want of them built in. `namespace std` gets
@@ -195,12 +197,12 @@ def _find_nvrtc() -> _Nvrtc | None:
     """NVRTC among the packages of this Python, with the headers that lie beside it."""
     found = importlib.util.find_spec("nvidia")
     places = [Path(place) for place in (found.submodule_search_locations or [] if found else [])]
-    for library, packages in _NVRTC.items():
+    for library, headers in _NVRTC.items():
         for place in places:
             try:
                 loaded = ctypes.CDLL(str(place / library))
             except OSError:
                 continue
-            folders = [place / name / "include" for place in places for name in packages]
+            folders = [place / name for place in places for name in headers]
             return _Nvrtc(loaded, [folder for folder in folders if folder.is_dir()])
     return None

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.errors import InputError
 
-from .array import DeviceArray
+from .array import DeviceArray, extents_of, host_array
 from .module import Module
 from .parsing import ParsedModule, parse
 from .texture import Texture
@@ -28,6 +30,10 @@ _FORMATS = {
     "float32": _core.GpuTexture.Format.f32,
 }
 
+_ADDRESSES = ("clamp", "wrap", "mirror", "border")
+_FILTERS = ("point", "linear")
+_LARGEST = 2**63 - 1  # more than any device has
+
 
 class Device:
     """A GPU that executes kernels exactly, without modelling how long they take.
@@ -41,17 +47,19 @@ class Device:
     def __init__(
         self, *, threads: int = 1, check: bool = False, maximum_instructions: int = 0, echo: bool = True
     ) -> None:
-        if not 1 <= threads <= 1024:
-            raise InputError(f"threads must be between 1 and 1024, not {threads}")
-        if maximum_instructions < 0:
-            raise InputError("maximum_instructions must not be negative; 0 means no limit")
-        self.native = _core.GpuDevice()
+        if not isinstance(threads, numbers.Integral) or not 1 <= threads <= 1024:
+            raise InputError(f"threads must be between 1 and 1024, not {threads!r}")
+        if not isinstance(maximum_instructions, numbers.Integral) or not 0 <= maximum_instructions < 2**64:
+            raise InputError(
+                f"maximum_instructions must not be negative, and 0 means no limit; not {maximum_instructions!r}"
+            )
+        self.native: _core.GpuDevice = _core.GpuDevice()
         if check:
             self.native.track_writes()
-        self.threads = threads
-        self.check = check
-        self.maximum_instructions = maximum_instructions
-        self.echo = echo
+        self.threads: int = threads
+        self.check: bool = check
+        self.maximum_instructions: int = maximum_instructions
+        self.echo: bool = echo
 
     def load(self, source: Any, *, target: str | None = None) -> Module:
         """Loads a module: the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba."""
@@ -64,10 +72,14 @@ class Device:
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array; its values mean nothing yet."""
-        extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        size = int(np.prod(extents, dtype=object)) * np.dtype(dtype).itemsize
+        extents = extents_of(shape)
         try:
-            address = self.native.allocate(size, f"an array {extents} of {np.dtype(dtype)}")
+            kind = np.dtype(dtype)
+        except TypeError as error:
+            raise InputError(f"{dtype!r} is not a type of numbers: {error}") from None
+        size = math.prod(extents) * kind.itemsize
+        try:
+            address = self.native.allocate(min(size, _LARGEST), f"an array {extents} of {kind}")
         except MemoryError:
             raise InputError(f"an array of {size} bytes does not fit into the device's memory") from None
         return DeviceArray(self.native, address, extents, dtype, owns=True)
@@ -80,7 +92,7 @@ class Device:
 
     def array(self, values: npt.ArrayLike) -> DeviceArray:
         """A copy of values on the device."""
-        host = np.ascontiguousarray(values)
+        host = host_array(values)
         array = self.empty(host.shape, host.dtype)
         array.set(host)
         return array
@@ -103,15 +115,38 @@ class Device:
         `tex1Dfetch`: indices outside of it read zero.
         """
         array = values if isinstance(values, DeviceArray) else self.array(values)
+        if array.native is not self.native:
+            raise InputError("the array is on another device")
+        choices = {
+            "address": (address, _ADDRESSES),
+            "filter": (filter, _FILTERS),
+            "read": (read, ("element", "normalized")),
+        }
+        for option, (given, known) in choices.items():
+            if given not in known:
+                raise InputError(f"{option} is one of {', '.join(known)}, not {given!r}")
+        if channels not in (1, 2, 4):
+            raise InputError(f"a texture has 1, 2 or 4 channels, not {channels!r}")
+        if array.size == 0:
+            raise InputError("a texture needs at least one texel")
         if array.dtype.name not in _FORMATS:
             raise InputError(f"a texture cannot hold {array.dtype}; it can hold {', '.join(_FORMATS)}")
         shape = array.shape
         if channels != 1:
             if not shape or shape[-1] != channels:
-                raise InputError(f"with {channels} channels the last axis of the array must have as many, not {shape}")
+                raise InputError(
+                    f"with {channels} channels the last axis of the array must have as many, not {shape}"
+                )
             shape = shape[:-1]
         if not 1 <= len(shape) <= 3:
             raise InputError(f"a texture has one, two or three dimensions, not {len(shape)}")
+        whole = array.dtype.kind in "iu"
+        if filter == "linear" and whole and read == "element":
+            raise InputError("linear filtering needs numbers with a fraction: floats, or read='normalized'")
+        if read == "normalized" and (not whole or array.dtype.itemsize > 2):
+            raise InputError("only integers of 8 and 16 bits can be read as normalized")
+        if linear_memory and len(shape) != 1:
+            raise InputError("linear memory has one dimension")
         native = _core.GpuTexture()
         native.memory = array.address
         native.bytes = array.nbytes

@@ -34,4 +34,3 @@ def parse(source: Any, *, target: str | None = None) -> ParsedModule:
     except _core.PtxSyntaxError as error:
         raise InputError(str(error)) from None
     return ParsedModule(name=name, kernels=native.kernels, target=native.target, native=native)
-

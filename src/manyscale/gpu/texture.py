@@ -12,10 +12,10 @@ class Texture:
     """A texture of a device, passed to kernels as `cudaTextureObject_t`. It keeps its array alive."""
 
     def __init__(self, native: _core.GpuDevice, handle: int, array: DeviceArray) -> None:
-        self._native = native
+        self.native = native
         self.handle = handle
         self.array = array
 
     def __del__(self) -> None:
         if getattr(self, "handle", 0):
-            self._native.remove_texture(self.handle)
+            self.native.remove_texture(self.handle)

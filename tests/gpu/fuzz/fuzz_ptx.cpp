@@ -138,6 +138,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.initialised = 1 << 20;
   limits.function_registers = 10'000;
   limits.registers = 100'000;
+  limits.names = 1 << 20;
+  limits.group_variables = 1000;
   try {
     const Module module = parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz", limits);
     ModuleCheck(module).run();

@@ -17,5 +17,8 @@ rounded once). A register is a Python integer that holds the bits of one thread.
 | `compiler`, `memory_steps`, `warp_steps` | what an instruction does to a thread, alone or with others |
 | `interpreter` | kernels: the threads of a CTA in turns |
 | `programs`, `program_statements`, `program_opcodes` | random programs |
-| `flow_programs` | pieces of PTX for tests of control flow |
+| `flow_programs`, `memory_programs` | pieces of PTX for tests of control flow and of memory |
 """
+
+HEADER = ".version 8.6\n.target sm_90\n.address_size 64\n"
+"""How the modules of the tests begin."""

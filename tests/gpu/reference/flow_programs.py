@@ -225,3 +225,42 @@ LEAF:
     ret;
 }
 """
+
+SWAP = """
+.func (.param .align 8 .b8 result[16]) swap(.param .align 8 .b8 pair[16])
+{
+    .reg .b64 %a, %b;
+    ld.param.b64 %a, [pair];
+    ld.param.b64 %b, [pair+8];
+    st.param.b64 [result], %b;
+    st.param.b64 [result+8], %a;
+    ret;
+}
+"""
+
+PICK = """
+.func (.param .b32 result) pick(.param .align 8 .b8 items[16], .param .b32 index)
+{
+    .reg .b32 %i;
+    .reg .b64 %own;
+    ld.param.u32 %i, [index];
+    mov.b64 %own, items;
+    mad.wide.u32 %own, %i, 4, %own;
+    ld.local.u32 %i, [%own];
+    st.param.b32 [result], %i;
+    ret;
+}
+"""
+
+LEAVE_IF_ODD = """
+.func leave_if_odd(.param .b32 value)
+{
+    .reg .b32 %v;
+    .reg .pred %p;
+    ld.param.u32 %v, [value];
+    and.b32 %v, %v, 1;
+    setp.eq.u32 %p, %v, 1;
+    @%p exit;
+    ret;
+}
+"""

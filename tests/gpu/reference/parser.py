@@ -405,3 +405,8 @@ class Parser:
 
 def parse(text: str) -> Module:
     return Parser(text).parse()
+
+
+def parse_constant(text: str) -> Constant:
+    """A literal as it stands in an instruction."""
+    return Parser(text).constant()

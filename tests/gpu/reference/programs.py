@@ -8,6 +8,7 @@ come together. It never looks at what is not defined: bits of NaN, lanes that do
 
 from random import Random
 
+from reference import HEADER
 from reference.program_statements import CLASSES, COUNTERS, PREDICATES, THREAD_SLOTS, Shape, Statements
 
 __all__ = ["COUNTERS", "THREAD_SLOTS", "Generator", "dumped_classes", "registers_dumped"]
@@ -266,7 +267,7 @@ class Generator(Statements):
             self.function(f"function{index}")
             self.functions.append(f"function{index}")
         self.kernel()
-        return ".version 8.6\n.target sm_90\n.address_size 64\n" + "\n".join(self.lines) + "\n"
+        return HEADER + "\n".join(self.lines) + "\n"
 
 
 def registers_dumped() -> int:

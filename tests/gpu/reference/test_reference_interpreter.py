@@ -4,12 +4,11 @@
 import numpy as np
 import pytest
 
+from reference import HEADER
 from reference.interpreter import DeadlockError, Program, run
 from reference.memory import FaultError
 from reference.parser import parse
 from reference.programs import COUNTERS, THREAD_SLOTS, Generator, registers_dumped
-
-HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
 def kernel(body: str, parameters: str = ".param .u64 out", before: str = "") -> str:

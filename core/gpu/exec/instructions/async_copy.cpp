@@ -25,6 +25,7 @@ using ptx::Type;
 // read none, negated if count is 1. Either may be missing. Op::bytes are written.
 struct Sizes {
   std::array<std::uint32_t, kLanes> read;
+  bool all_whole = true;
 };
 
 Sizes source_sizes(Warp& warp, const Op& op) {
@@ -38,11 +39,13 @@ Sizes source_sizes(Warp& warp, const Op& op) {
                         std::to_string(given[lane]),
                     lane);
       sizes.read[lane] = given[lane];
+      sizes.all_whole &= given[lane] == op.bytes;
     });
   }
   if (op.src[3] != kNoSlot) {
-    const Mask ignored = op.count == 1 ? ~warp.predicate(op.src[3]) : warp.predicate(op.src[3]);
-    for_each_active(warp.mask & ignored, [&](unsigned lane) { sizes.read[lane] = 0; });
+    const Mask ignored = (op.count == 1 ? ~warp.predicate(op.src[3]) : warp.predicate(op.src[3])) & warp.mask;
+    for_each_active(ignored, [&](unsigned lane) { sizes.read[lane] = 0; });
+    sizes.all_whole &= ignored == 0;
   }
   return sizes;
 }
@@ -56,38 +59,38 @@ Op source_access(const Op& op) {
   return source;
 }
 
-void copy(Warp& warp, const Op& op) {
-  const Sizes sizes = source_sizes(warp, op);
-  const Located located = locate(warp, op, op.bytes, Does::store);
-  std::array<std::byte*, kLanes> to;
-  for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = located.at(lane);
-
-  const Op source = source_access(op);
+// Lanes that read equally much go together. Where nothing is read, the address may be anything.
+void copy_by_size(Warp& warp, const Op& op, const Op& source, const Sizes& sizes,
+                  const std::array<std::byte*, kLanes>& to) {
   const Mask all = warp.mask;
   Mask reading = 0;
-  unsigned groups = 0;
-  // Lanes that read equally much go together. Where nothing is read, the address may be anything.
-  for (Mask left = all; left != 0; left &= ~warp.mask, ++groups) {
+  for (Mask left = all; left != 0; left &= ~warp.mask) {
     const std::uint32_t size = sizes.read[static_cast<unsigned>(std::countr_zero(left))];
     warp.mask = ballot([&](unsigned lane) { return sizes.read[lane] == size; }) & left;
-    if (size == 0) {
-      for_each_active(warp.mask, [&](unsigned lane) { std::memset(to[lane], 0, op.bytes); });
-      continue;
-    }
+    for_each_active(warp.mask, [&](unsigned lane) { std::memset(to[lane], 0, op.bytes); });
+    if (size == 0) continue;
     reading |= warp.mask;
     const Located from = locate(warp, source, size, Does::load);
-    for_each_active(warp.mask, [&](unsigned lane) {
-      std::array<std::byte, 16> value{};
-      std::memcpy(value.data(), from.at(lane), size);
-      std::memcpy(to[lane], value.data(), op.bytes);
-    });
+    for_each_active(warp.mask, [&](unsigned lane) { std::memcpy(to[lane], from.at(lane), size); });
   }
   warp.mask = all;
-  if (groups == 1 || reading == 0) return;
+  if (reading == 0) return;
   // For those who watch, the access is one.
   compute_addresses(warp, source.src[0], source.immediate, warp.access.addresses.data());
   warp.access.mask = reading;
   warp.access.bytes = op.bytes;
+}
+
+template <unsigned Bytes>
+void copy(Warp& warp, const Op& op) {
+  const Sizes sizes = source_sizes(warp, op);
+  const Located located = locate(warp, op, Bytes, Does::store);
+  std::array<std::byte*, kLanes> to;  // the next access uses the same room for its addresses
+  for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = located.at(lane);
+  const Op source = source_access(op);
+  if (!sizes.all_whole) return copy_by_size(warp, op, source, sizes, to);
+  const Located from = locate(warp, source, Bytes, Does::load);
+  for_each_active(warp.mask, [&](unsigned lane) { std::memcpy(to[lane], from.at(lane), Bytes); });
 }
 
 void do_nothing(Warp&, const Op&) {}
@@ -132,7 +135,7 @@ void decode_copy(Builder& builder) {
     else
       size = builder.source(last, Type::b32);
   }
-  Op& op = builder.emit(copy, Class::load);
+  Op& op = builder.emit(bytes == 4 ? copy<4> : bytes == 8 ? copy<8> : copy<16>, Class::load);
   destination.apply(op);
   op.src[1] = source.base;
   op.src[2] = size;

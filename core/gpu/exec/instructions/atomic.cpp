@@ -185,10 +185,14 @@ void update(Warp& warp, const Op& op) {
     std::array<T, kLanes> before;
     const bool flush = flushes(warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)));
     modify<T>(located.at(0), concurrent, [&](T value) {
-      for_each_active(warp.mask, [&](unsigned lane) {
+      const auto one = [&](unsigned lane) {
         before[lane] = value;
         value = F::apply(value, b[lane], c[lane], flush);
-      });
+      };
+      if (warp.mask == kAllLanes)
+        for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
+      else
+        for_each_active(warp.mask, one);
       return value;
     });
     if (result != nullptr) for_each_active(warp.mask, [&](unsigned lane) { result[lane] = before[lane]; });

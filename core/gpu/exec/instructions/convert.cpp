@@ -2,11 +2,13 @@
 // Conversions. Those that programs use most have handlers of their own; the others go by steps.
 #include "gpu/exec/instructions/convert.hpp"
 
+#include <array>
 #include <type_traits>
 
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/numerics/float_to_int.hpp"
 #include "gpu/exec/numerics/half.hpp"
+#include "gpu/exec/numerics/half_arrays.hpp"
 #include "gpu/exec/numerics/rounding.hpp"
 #include "gpu/exec/opcodes.hpp"
 
@@ -34,12 +36,23 @@ template <bool Ftz>
 constexpr Handler kDouble = convert<[](float a) { return to_f64(flush_if<Ftz>(a)); }, double, float>;
 template <bool Ftz>
 constexpr Handler kSingle = convert<[](double a) { return flush_if<Ftz>(to_f32(a)); }, float, double>;
-template <class T>
-constexpr Handler kSingleOfHalf = convert<[](T a) { return to_f32(a); }, float, T>;
-constexpr Handler kHalf = convert<[](float a) { return to_f16(a); }, F16, float>;
-constexpr Handler kBfloat = convert<[](float a) { return to_bf16(a); }, Bf16, float>;
-constexpr Handler kTensor = convert<[](float a) { return to_tf32(a); }, Tf32, float>;
+constexpr Handler kSingleOfBfloat =
+    convert<[](std::uint16_t a) { return to_f32(Bf16{a}); }, float, std::uint16_t>;
+constexpr Handler kBfloat = convert<[](float a) { return to_bf16(a).bits; }, std::uint16_t, float>;
+constexpr Handler kTensor = convert<[](float a) { return to_tf32(a).bits; }, std::uint32_t, float>;
 constexpr Handler kSaturated = convert<[](float a) { return saturate(a); }, float, float>;
+
+void single_of_half(Warp& warp, const Op& op) {
+  alignas(64) std::array<float, kLanes> numbers;
+  widen(warp.lanes<F16>(op.src[0]), numbers.data(), kLanes);
+  for_lanes(warp, warp.lanes<float>(op.dst), [&](unsigned i) { return canonical(numbers[i]); });
+}
+
+void half_of_single(Warp& warp, const Op& op) {
+  alignas(64) std::array<F16, kLanes> numbers;
+  narrow(warp.lanes<float>(op.src[0]), numbers.data(), kLanes);
+  for_lanes(warp, warp.lanes<std::uint16_t>(op.dst), [&](unsigned i) { return numbers[i].bits; });
+}
 
 // A conversion with a handler of its own, of registers as large as the types.
 struct Direct {
@@ -96,9 +109,9 @@ constexpr Direct kDirect[] = {
     {Type::f64, Type::f32, rn, false, kFtz, kDouble<true>},
     {Type::f32, Type::f64, rn, false, 0, kSingle<false>},
     {Type::f32, Type::f64, rn, false, kFtz, kSingle<true>},
-    {Type::f32, Type::f16, rn, false, 0, kSingleOfHalf<F16>},
-    {Type::f32, Type::bf16, rn, false, 0, kSingleOfHalf<Bf16>},
-    {Type::f16, Type::f32, rn, false, 0, kHalf},
+    {Type::f32, Type::f16, rn, false, 0, single_of_half},
+    {Type::f32, Type::bf16, rn, false, 0, kSingleOfBfloat},
+    {Type::f16, Type::f32, rn, false, 0, half_of_single},
     {Type::bf16, Type::f32, rn, false, 0, kBfloat},
     {Type::tf32, Type::f32, Rounding::rna, false, 0, kTensor},
 };

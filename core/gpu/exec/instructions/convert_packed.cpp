@@ -6,6 +6,7 @@
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/numerics/fp8.hpp"
 #include "gpu/exec/numerics/half.hpp"
+#include "gpu/exec/numerics/half_arrays.hpp"
 
 namespace manyscale::gpu {
 namespace {
@@ -33,6 +34,17 @@ void pack_halves(Warp& warp, const Op& op) {
   }
 }
 
+// The usual case of it.
+void pack_nearest_f16(Warp& warp, const Op& op) {
+  if (op.flags != 0) return pack_halves<F16, [](float a) { return to_f16(a); }>(warp, op);
+  alignas(64) std::array<F16, kLanes> high;
+  alignas(64) std::array<F16, kLanes> low;
+  narrow(warp.lanes<float>(op.src[0]), high.data(), kLanes);
+  narrow(warp.lanes<float>(op.src[1]), low.data(), kLanes);
+  for_lanes(warp, warp.lanes<std::uint32_t>(op.dst),
+            [&](unsigned i) { return joined<std::uint32_t>(high[i], low[i]); });
+}
+
 template <Rounding R, Overflow O>
 constexpr Handler kPackF16 = pack_halves<F16, [](float a) { return to_f16<R, O>(a); }>;
 template <Rounding R, Overflow O>
@@ -41,7 +53,7 @@ constexpr Handler kPackBf16 = pack_halves<Bf16, [](float a) { return to_bf16<R, 
 constexpr Overflow kIeee = Overflow::ieee, kFinite = Overflow::satfinite;
 
 // [.rz][.satfinite]
-constexpr Handler kPacksF16[2][2] = {{kPackF16<Rounding::rn, kIeee>, kPackF16<Rounding::rn, kFinite>},
+constexpr Handler kPacksF16[2][2] = {{pack_nearest_f16, kPackF16<Rounding::rn, kFinite>},
                                      {kPackF16<Rounding::rz, kIeee>, kPackF16<Rounding::rz, kFinite>}};
 constexpr Handler kPacksBf16[2][2] = {{kPackBf16<Rounding::rn, kIeee>, kPackBf16<Rounding::rn, kFinite>},
                                       {kPackBf16<Rounding::rz, kIeee>, kPackBf16<Rounding::rz, kFinite>}};

@@ -93,7 +93,9 @@ constexpr auto kDivFull = [](float a, float b) { return div_full(a, b); };
 constexpr auto kLg2 = [](float a) { return lg2_approx(a); };
 constexpr auto kEx2 = [](float a) { return ex2_approx(a); };
 constexpr auto kTanh = [](float a) { return tanh_approx(a); };
+constexpr auto kSinSmall = [](float a) { return sin_small(a); };
 constexpr auto kSin = [](float a) { return sin_approx(a); };
+constexpr auto kCosSmall = [](float a) { return cos_small(a); };
 constexpr auto kCos = [](float a) { return cos_approx(a); };
 
 // Emits an approximation of f32, with or without `.ftz`.
@@ -110,6 +112,29 @@ void decode_approximate(Builder& builder) {
   const Type type = builder.type();
   if (!builder.accept("approx")) builder.unsupported("needs .approx");
   emit_approximate<function, 1>(builder, type);
+}
+
+// A function of angles: at once if all are small, as they are in most programs, and else one by one.
+template <auto of_small, auto of_any, bool Ftz>
+void apply_angle(Warp& warp, const Op& op) {
+  const float* a = warp.lanes<float>(op.src[0]);
+  const Mask large = ballot([=](unsigned i) { return magnitude_bits(a[i]) >= bits_of(small_angle); });
+  if ((large & warp.mask) == 0) {
+    map1<float, float>(warp, op, [](float x) { return flush_if<Ftz>(of_small(flush_if<Ftz>(x))); });
+  } else {
+    float* const result = warp.lanes<float>(op.dst);
+    for_each_active(warp.mask, [=](unsigned i) { result[i] = flush_if<Ftz>(of_any(flush_if<Ftz>(a[i]))); });
+  }
+}
+
+template <auto of_small, auto of_any>
+void decode_angle(Builder& builder) {
+  const Type type = builder.type();
+  if (type != Type::f32) builder.unsupported("not defined for this type");
+  if (!builder.accept("approx")) builder.unsupported("needs .approx");
+  const Handler handler =
+      builder.accept("ftz") ? apply_angle<of_small, of_any, true> : apply_angle<of_small, of_any, false>;
+  emit_alike(builder, handler, Class::special_function, type, 1);
 }
 
 // Emits one of the approximations of f64 that see and give an upper word only.
@@ -264,8 +289,8 @@ constexpr Opcode kOpcodes[] = {
     {"min", decode_extreme<false>, Operates::on_floats},
     {"max", decode_extreme<true>, Operates::on_floats},
     {"testp", decode_testp, Operates::on_floats},
-    {"sin", decode_approximate<kSin>, Operates::on_floats},
-    {"cos", decode_approximate<kCos>, Operates::on_floats},
+    {"sin", decode_angle<kSinSmall, kSin>, Operates::on_floats},
+    {"cos", decode_angle<kCosSmall, kCos>, Operates::on_floats},
     {"lg2", decode_approximate<kLg2>, Operates::on_floats},
     {"ex2", decode_approximate<kEx2>, Operates::on_floats},
     {"tanh", decode_approximate<kTanh>, Operates::on_floats},

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "gpu/exec/builder.hpp"
@@ -43,24 +44,28 @@ void apply_flushed(Warp& warp, const Op& op) {
   map_lanes<T, count>(warp, op, [](auto... operands) { return flush(function(flush(operands)...)); });
 }
 
-// The function with modifiers that are looked up in the flags: one instance for all of them, in more steps.
-// A lane holds one number, or two halves.
-template <auto function, class T, unsigned count, unsigned numbers = 1>
-void apply_modified(Warp& warp, const Op& op) {
-  constexpr unsigned total = kLanes * numbers;
-  alignas(64) std::array<std::array<T, total>, count> flushed;
-  std::array<const T*, count> operands;
-  for (unsigned k = 0; k < count; ++k) {
-    operands[k] = warp.lanes<T>(op.src[k]);
-    if (op.flags & kFtz) {
-      for (unsigned i = 0; i < total; ++i) flushed[k][i] = flush(operands[k][i]);
-      operands[k] = flushed[k].data();
+// The numbers of the sources, flushed if the flags say so. A lane holds one number, or two halves.
+template <class T, unsigned count, unsigned total>
+class Operands {
+ public:
+  Operands(const Warp& warp, const Op& op) {
+    for (unsigned k = 0; k < count; ++k) {
+      numbers_[k] = warp.lanes<T>(op.src[k]);
+      if (!(op.flags & kFtz)) continue;
+      for (unsigned i = 0; i < total; ++i) flushed_[k][i] = flush(numbers_[k][i]);
+      numbers_[k] = flushed_[k].data();
     }
   }
-  alignas(64) std::array<T, total> results;
-  [&]<std::size_t... k>(std::index_sequence<k...>) {
-    for (unsigned i = 0; i < total; ++i) results[i] = function(operands[k][i]...);
-  }(std::make_index_sequence<count>{});
+  const T* operator[](std::size_t k) const { return numbers_[k]; }
+
+ private:
+  std::array<const T*, count> numbers_;
+  alignas(64) std::array<std::array<T, total>, count> flushed_;
+};
+
+// Writes results with what the flags say.
+template <class T, std::size_t total>
+void write_modified(Warp& warp, const Op& op, std::array<T, total>& results) {
   if (op.flags & kFtz) {
     for (T& result : results) result = flush(result);
   }
@@ -72,12 +77,20 @@ void apply_modified(Warp& warp, const Op& op) {
       for (T& result : results) result = relu(result);
     }
   }
-  if constexpr (numbers == 1) {
-    for_lanes(warp, warp.lanes<T>(op.dst), [&](unsigned i) { return results[i]; });
-  } else {
-    const auto words = std::bit_cast<std::array<std::uint32_t, kLanes>>(results);
-    for_lanes(warp, warp.lanes<std::uint32_t>(op.dst), [&](unsigned i) { return words[i]; });
-  }
+  using Word = std::conditional_t<total != kLanes, std::uint32_t, BitsOf<T>>;
+  const auto words = std::bit_cast<std::array<Word, kLanes>>(results);
+  for_lanes(warp, warp.lanes<Word>(op.dst), [&](unsigned i) { return words[i]; });
+}
+
+// The function with modifiers that are looked up in the flags: one instance for all of them, in more steps.
+template <auto function, class T, unsigned count, unsigned total = kLanes>
+void apply_modified(Warp& warp, const Op& op) {
+  const Operands<T, count, total> operands(warp, op);
+  alignas(64) std::array<T, total> results;
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    for (unsigned i = 0; i < total; ++i) results[i] = function(operands[k][i]...);
+  }(std::make_index_sequence<count>{});
+  write_modified(warp, op, results);
 }
 
 // The function of active lanes only, for those that are computed one by one.

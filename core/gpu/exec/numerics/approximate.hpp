@@ -74,31 +74,50 @@ constexpr float lg2_approx(float a) {
 }
 
 /// The sine of an angle given as quadrant and rest in [-π/4, π/4].
-constexpr double sine(const ReducedAngle& angle) {
+constexpr double sine(std::uint64_t quadrant, double rest) {
   constexpr std::array<double, 7> sine_series{1.0,          -1.0 / 6,        1.0 / 120,       -1.0 / 5040,
                                               1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800};
   constexpr std::array<double, 8> cosine_series{
       1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200};
-  const double square = angle.rest * angle.rest;
-  const double value = (angle.quadrant & 1) != 0 ? polynomial(cosine_series, square)
-                                                 : angle.rest * polynomial(sine_series, square);
-  return (angle.quadrant & 2) != 0 ? -value : value;
+  const double square = rest * rest;
+  const std::uint64_t even = bits_of(rest * polynomial(sine_series, square));
+  const std::uint64_t odd = bits_of(polynomial(cosine_series, square));
+  const std::uint64_t is_odd = std::uint64_t{0} - (quadrant & 1);
+  const std::uint64_t sign = (quadrant & 2) << 62;
+  return from_bits<double>(((odd & is_odd) | (even & ~is_odd)) ^ sign);
+}
+
+/// Angles below this are reduced without a table, and so many at once.
+inline constexpr float small_angle = 0x1p24f;
+
+/// `sin.approx.f32` of a small angle.
+inline float sin_small(float a) {
+  const ReducedAngle angle = reduce_small_angle(a);
+  return static_cast<float>(sine(angle.quadrant, angle.rest));
+}
+
+/// `cos.approx.f32` of a small angle.
+inline float cos_small(float a) {
+  const ReducedAngle angle = reduce_small_angle(a);
+  return static_cast<float>(sine(angle.quadrant + 1, angle.rest));
 }
 
 /// `sin.approx.f32`: the sine of a in radians.
 inline float sin_approx(float a) {
   const std::uint32_t magnitude = magnitude_bits(a);
-  if (magnitude == 0) return a;
+  if (magnitude < bits_of(small_angle)) return sin_small(a);
   if (magnitude >= infinity_bits<float>) return from_bits<float>(canonical_nan_f32);
-  return static_cast<float>(sine(reduce_angle(a)));
+  const ReducedAngle angle = reduce_large_angle(a);
+  return static_cast<float>(sine(angle.quadrant, angle.rest));
 }
 
 /// `cos.approx.f32`: the cosine of a in radians.
 inline float cos_approx(float a) {
-  if (magnitude_bits(a) >= infinity_bits<float>) return from_bits<float>(canonical_nan_f32);
-  ReducedAngle angle = reduce_angle(a);
-  ++angle.quadrant;
-  return static_cast<float>(sine(angle));
+  const std::uint32_t magnitude = magnitude_bits(a);
+  if (magnitude < bits_of(small_angle)) return cos_small(a);
+  if (magnitude >= infinity_bits<float>) return from_bits<float>(canonical_nan_f32);
+  const ReducedAngle angle = reduce_large_angle(a);
+  return static_cast<float>(sine(angle.quadrant + 1, angle.rest));
 }
 
 /// `tanh.approx.f32`: the hyperbolic tangent of a.

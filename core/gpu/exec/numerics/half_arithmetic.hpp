@@ -32,12 +32,17 @@ constexpr F16 mul(F16 a, F16 b) {
   return to_f16(to_f32(a) * to_f32(b));
 }
 
-/// `fma.f16`: the product is exact in f32, and the sum is rounded to odd, which leaves the one rounding to
-/// f16.
+/// a · b + c of numbers of f16, in an f32 that has yet to be rounded to f16: the product is exact in f32, and
+/// the sum is rounded to odd, which leaves the one rounding to f16.
+constexpr float odd_fma(float a, float b, float c) {
+  return odd_sum(a * b, c);
+}
+
+/// `fma.f16`.
 template <Rounding R = Rounding::rn>
 constexpr F16 fma(F16 a, F16 b, F16 c) {
   static_assert(R == Rounding::rn);
-  return to_f16(odd_sum(to_f32(a) * to_f32(b), to_f32(c)));
+  return to_f16(odd_fma(to_f32(a), to_f32(b), to_f32(c)));
 }
 
 // The same holds for sums of bf16. A product of 16 bits is exact in f32 unless it is below 2^-134, half of

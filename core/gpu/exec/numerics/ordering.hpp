@@ -2,6 +2,7 @@
 // Signs, comparisons, minimum and maximum of all floating-point formats.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -52,28 +53,40 @@ constexpr auto order_of(T value) {
 /// How min and max treat NaN: as absent, or as the result (`.NaN`).
 enum class Nan : std::uint8_t { ignored, propagated };
 
-/// Either operand, or NaN where `N` says so.
-template <Nan N, class T>
-constexpr T pick(bool first, T a, T b) {
+/// The smaller or larger operand, with -0 below +0.
+template <bool Larger, Nan N, class T>
+constexpr T extreme(T a, T b) {
+  const bool beyond = Larger ? order_of(a) > order_of(b) : order_of(a) < order_of(b);
   if constexpr (N == Nan::propagated) {
-    const T chosen = first ? a : b;
+    const T chosen = beyond ? a : b;
     return is_nan(a) | is_nan(b) ? nan_of(a, b) : chosen;
   } else {
-    const T chosen = (first & !is_nan(a)) | is_nan(b) ? a : b;
+    const T chosen = (beyond & !is_nan(a)) | is_nan(b) ? a : b;
     return is_nan(a) & is_nan(b) ? nan_of(a, b) : chosen;
   }
 }
 
-/// `min`: the smaller operand, with -0 below +0.
-template <Nan N = Nan::ignored, class T>
-constexpr T min(T a, T b) {
-  return pick<N>(order_of(a) < order_of(b), a, b);
+/// The same by comparisons of the host, of which equality alone does not tell -0 from +0.
+template <bool Larger, Nan N, std::floating_point T>
+constexpr T extreme(T a, T b) {
+  const bool beyond = Larger ? a > b : a < b;
+  const T chosen = beyond | (b != b) ? a : b;
+  const BitsOf<T> zero = Larger ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b);
+  const T result = a == b ? from_bits<T>(zero) : chosen;
+  const bool nan = N == Nan::propagated ? (a != a) | (b != b) : result != result;
+  return nan ? nan_of(a, b) : result;
 }
 
-/// `max`: the larger operand, with -0 below +0.
+/// `min`: the smaller operand.
+template <Nan N = Nan::ignored, class T>
+constexpr T min(T a, T b) {
+  return extreme<false, N>(a, b);
+}
+
+/// `max`: the larger operand.
 template <Nan N = Nan::ignored, class T>
 constexpr T max(T a, T b) {
-  return pick<N>(order_of(a) > order_of(b), a, b);
+  return extreme<true, N>(a, b);
 }
 
 /// The result of min or max of magnitudes with the product of the operands' signs, as `.xorsign.abs` wants

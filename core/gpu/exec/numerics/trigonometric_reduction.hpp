@@ -12,7 +12,7 @@ namespace manyscale::gpu {
 
 /// An angle as a number of right angles, of which the last two bits count, and a rest in [-π/4, π/4].
 struct ReducedAngle {
-  std::uint32_t quadrant;
+  std::uint64_t quadrant;
   double rest;
 };
 
@@ -26,7 +26,7 @@ inline ReducedAngle reduce_small_angle(double a) {
   const double shifted = a * 0x1.45f306dc9c883p-1 + to_whole;
   const double count = shifted - to_whole;
   const double rest = ((a - count * first) - count * second) - count * third;
-  return {static_cast<std::uint32_t>(bits_of(shifted)), rest};
+  return {bits_of(shifted), rest};
 }
 
 /// An angle from 2^24 on, from those bits of 2/π that matter to it (M. Payne, R. Hanek, 1983).
@@ -44,7 +44,7 @@ inline ReducedAngle reduce_large_angle(float a) {
   if (offset != 0) window = (window << offset) | (two_over_pi[word + 2] >> (64 - offset));
   // Right angles with 126 bits behind the point.
   const soft::Uint128 turned = window * significand;
-  const auto quadrant = static_cast<std::uint32_t>((turned + (soft::Uint128{1} << 125)) >> 126) & 3;
+  const auto quadrant = static_cast<std::uint64_t>((turned + (soft::Uint128{1} << 125)) >> 126) & 3;
   const soft::Uint128 difference = turned - (soft::Uint128{quadrant} << 126);
   const bool below = (difference >> 127) != 0;
   const soft::Uint128 size = below ? -difference : difference;
@@ -52,12 +52,7 @@ inline ReducedAngle reduce_large_angle(float a) {
                        static_cast<double>(static_cast<std::uint64_t>(size)) * 0x1p-126) *
                       0x1.921fb54442d18p+0;
   const bool negative = below != is_negative(a);
-  return {is_negative(a) ? 0u - quadrant : quadrant, negative ? -rest : rest};
-}
-
-/// A finite angle.
-inline ReducedAngle reduce_angle(float a) {
-  return magnitude_bits(a) < bits_of(0x1p24f) ? reduce_small_angle(a) : reduce_large_angle(a);
+  return {is_negative(a) ? 0 - quadrant : quadrant, negative ? -rest : rest};
 }
 
 }  // namespace manyscale::gpu
