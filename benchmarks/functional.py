@@ -24,8 +24,10 @@ TARGETS = {
 }
 
 BODIES = {
-    "fp32": "fma.rn.f32 %f1,%f1,%f2,%f3; mul.f32 %f3,%f3,%f2; add.f32 %f4,%f1,%f3; fma.rn.f32 %f2,%f4,%f3,%f1;" * 8,
-    "fp64": "fma.rn.f64 %d1,%d1,%d2,%d3; mul.f64 %d3,%d3,%d2; add.f64 %d4,%d1,%d3; fma.rn.f64 %d2,%d4,%d3,%d1;" * 8,
+    "fp32": "fma.rn.f32 %f1,%f1,%f2,%f3; mul.f32 %f3,%f3,%f2; add.f32 %f4,%f1,%f3; fma.rn.f32 %f2,%f4,%f3,%f1;"
+    * 8,
+    "fp64": "fma.rn.f64 %d1,%d1,%d2,%d3; mul.f64 %d3,%d3,%d2; add.f64 %d4,%d1,%d3; fma.rn.f64 %d2,%d4,%d3,%d1;"
+    * 8,
     "integer": "mad.lo.s32 %r4,%r4,%r5,%r6; xor.b32 %r5,%r5,%r4; shl.b32 %r7,%r4,3; add.s32 %r6,%r6,%r7;" * 8,
     "global_memory": "ld.global.u32 %r10,[%a]; add.s32 %r10,%r10,1; st.global.u32 [%a],%r10;" * 8,
     "shared_memory": "ld.shared.u32 %r10,[%r9]; add.s32 %r10,%r10,1; st.shared.u32 [%r9],%r10;" * 8,

@@ -30,7 +30,8 @@ namespace {
 class Buffer {
  public:
   Buffer(nb::handle object, bool writable) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS))
+    if (PyObject_GetBuffer(object.ptr(), &view_,
+                           writable ? PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS))
       throw nb::python_error();
   }
   ~Buffer() { PyBuffer_Release(&view_); }
@@ -69,8 +70,8 @@ struct ParsedModule {
       const ptx::Function& function = module.functions[i];
       if (!function.is_entry || !function.has_body) continue;
       for (const Problem& problem : decode(module, i, placement).problems)
-        rows.emplace_back(std::string(function.name), problem.function, problem.text, problem.why, problem.where.line,
-                          problem.where.column);
+        rows.emplace_back(std::string(function.name), problem.function, problem.text, problem.why,
+                          problem.where.line, problem.where.column);
     }
     return rows;
   }
@@ -87,8 +88,8 @@ using ParameterRow = std::tuple<std::string, std::string, std::uint64_t, std::ui
 std::vector<ParameterRow> parameter_rows(const KernelHandle& handle) {
   std::vector<ParameterRow> rows;
   for (const KernelParameter& parameter : kernel_parameters(handle.module->module(), handle.kernel))
-    rows.emplace_back(parameter.name, std::string(ptx::name_of(parameter.type)), parameter.offset, parameter.size,
-                      parameter.is_array);
+    rows.emplace_back(parameter.name, std::string(ptx::name_of(parameter.type)), parameter.offset,
+                      parameter.size, parameter.is_array);
   return rows;
 }
 
@@ -143,9 +144,13 @@ void bind_gpu(nb::module_& module) {
   module.def("parse_ptx", &parse_module, nb::arg("text"), nb::arg("name"));
 
   nb::class_<LaunchResult>(module, "LaunchResult")
-      .def_prop_ro("warp_instructions", [](const LaunchResult& self) { return self.counts.warp_instructions; })
-      .def_prop_ro("thread_instructions", [](const LaunchResult& self) { return self.counts.thread_instructions; })
-      .def_prop_ro("printed", [](const LaunchResult& self) { return nb::bytes(self.printed.data(), self.printed.size()); })
+      .def_prop_ro("warp_instructions",
+                   [](const LaunchResult& self) { return self.counts.warp_instructions; })
+      .def_prop_ro("thread_instructions",
+                   [](const LaunchResult& self) { return self.counts.thread_instructions; })
+      .def_prop_ro(
+          "printed",
+          [](const LaunchResult& self) { return nb::bytes(self.printed.data(), self.printed.size()); })
       .def_ro("warnings", &LaunchResult::warnings);
 
   nb::class_<KernelHandle>(module, "GpuKernel")
@@ -158,15 +163,18 @@ void bind_gpu(nb::module_& module) {
                                          problem.where.column);
                      return rows;
                    })
-      .def_prop_ro("static_shared_bytes", [](const KernelHandle& self) { return self.program().static_shared_bytes; })
+      .def_prop_ro("static_shared_bytes",
+                   [](const KernelHandle& self) { return self.program().static_shared_bytes; })
       .def_prop_ro("order_matters", [](const KernelHandle& self) { return self.program().order_matters; });
 
   nb::class_<LoadedModule>(module, "GpuModule")
-      .def("kernel",
-           [](LoadedModule& self, const std::string& name) -> std::optional<KernelHandle> {
-             const auto id = self.kernel(name);
-             return id ? std::optional(KernelHandle{&self, *id}) : std::nullopt;
-           }, nb::keep_alive<0, 1>())
+      .def(
+          "kernel",
+          [](LoadedModule& self, const std::string& name) -> std::optional<KernelHandle> {
+            const auto id = self.kernel(name);
+            return id ? std::optional(KernelHandle{&self, *id}) : std::nullopt;
+          },
+          nb::keep_alive<0, 1>())
       .def_prop_ro("variables",
                    [](const LoadedModule& self) {
                      std::vector<std::string> names;
@@ -215,40 +223,47 @@ void bind_gpu(nb::module_& module) {
 
   nb::class_<Device>(module, "GpuDevice")
       .def(nb::init<>())
-      .def("load",
-           [](Device& self, const ParsedModule& parsed) -> LoadedModule& {
-             ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
-             return self.load(std::move(copy));
-           }, nb::rv_policy::reference_internal)
+      .def(
+          "load",
+          [](Device& self, const ParsedModule& parsed) -> LoadedModule& {
+            ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
+            return self.load(std::move(copy));
+          },
+          nb::rv_policy::reference_internal)
       // From now on, memory knows which of its bytes somebody has written.
       .def("track_writes", [](Device& self) { self.memory.track_writes(); })
-      .def("allocate", [](Device& self, std::uint64_t bytes, std::string label) {
-        return self.memory.allocate(bytes, std::move(label));
-      })
+      .def("allocate", [](Device& self, std::uint64_t bytes,
+                          std::string label) { return self.memory.allocate(bytes, std::move(label)); })
       .def("free", [](Device& self, std::uint64_t address) { return self.memory.free(address); })
       .def_prop_ro("allocated_bytes", [](const Device& self) { return self.memory.allocated_bytes(); })
       // False if the bytes are not all in one allocation.
-      .def("write", [](Device& self, std::uint64_t address, nb::handle data) {
-        const Buffer buffer(data, false);
-        std::byte* to = self.memory.checked(address, buffer.bytes());
-        if (to == nullptr) return false;
-        std::memcpy(to, buffer.data(), buffer.bytes());
-        self.memory.mark_written(address, buffer.bytes());
-        return true;
-      })
-      .def("read", [](Device& self, std::uint64_t address, nb::handle data) {
-        const Buffer buffer(data, true);
-        const std::byte* from = self.memory.checked(address, buffer.bytes());
-        if (from != nullptr) std::memcpy(buffer.data(), from, buffer.bytes());
-        return from != nullptr;
-      })
+      .def("write",
+           [](Device& self, std::uint64_t address, nb::handle data) {
+             const Buffer buffer(data, false);
+             std::byte* to = self.memory.checked(address, buffer.bytes());
+             if (to == nullptr) return false;
+             std::memcpy(to, buffer.data(), buffer.bytes());
+             self.memory.mark_written(address, buffer.bytes());
+             return true;
+           })
+      .def("read",
+           [](Device& self, std::uint64_t address, nb::handle data) {
+             const Buffer buffer(data, true);
+             const std::byte* from = self.memory.checked(address, buffer.bytes());
+             if (from != nullptr) std::memcpy(buffer.data(), from, buffer.bytes());
+             return from != nullptr;
+           })
       .def("add_texture", [](Device& self, const Texture& added) { return self.textures.add(added); })
       .def("remove_texture", [](Device& self, std::uint64_t handle) { return self.textures.remove(handle); })
-      .def("launch", [](Device& self, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
-                        std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters,
-                        unsigned threads, bool check, std::uint64_t maximum_instructions) {
-        const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-        return launch_interruptibly(self, kernel, {grid, block, shared, bytes, threads, check, maximum_instructions});
-      }, nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
-         nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));
+      .def(
+          "launch",
+          [](Device& self, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
+             std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, unsigned threads,
+             bool check, std::uint64_t maximum_instructions) {
+            const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
+            return launch_interruptibly(self, kernel,
+                                        {grid, block, shared, bytes, threads, check, maximum_instructions});
+          },
+          nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
+          nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));
 }

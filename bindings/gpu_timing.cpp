@@ -32,8 +32,8 @@ class GpuLaunches {
     }
   }
 
-  std::size_t add(Device& device, const KernelHandle& kernel, const LaunchRequest& request, std::uint32_t stream,
-                  std::int32_t priority) {
+  std::size_t add(Device& device, const KernelHandle& kernel, const LaunchRequest& request,
+                  std::uint32_t stream, std::int32_t priority) {
     auto timed = std::make_unique<TimedLaunch>();
     timed->launch = device.prepare(*kernel.module, kernel.kernel, request);
     const Program& program = kernel.program();
@@ -62,7 +62,8 @@ class GpuLaunches {
     out["ctas_per_sm"] = scheduler_->fitting(launch);
     out["warps_per_cta"] = launch.warps();
     std::size_t instructions = 0;
-    for (const MachineFunction& function : launch.machine->functions) instructions += function.instructions.size();
+    for (const MachineFunction& function : launch.machine->functions)
+      instructions += function.instructions.size();
     out["machine_instructions"] = instructions;
     return out;
   }
@@ -78,7 +79,8 @@ class GpuLaunches {
     for (Sm::Said& said : all) {
       printed += said.printed;
       for (std::string& warning : said.warnings)
-        if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+        if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+          warnings.push_back(std::move(warning));
     }
     return nb::make_tuple(nb::bytes(printed.data(), printed.size()), warnings);
   }
@@ -99,19 +101,25 @@ class GpuLaunches {
 
 void bind_gpu_timing(nb::module_& module) {
   nb::class_<GpuLaunches>(module, "GpuLaunches")
-      .def("__init__", [](GpuLaunches* self, Component& scheduler, const std::vector<Component*>& sms) {
-        auto* found = dynamic_cast<Scheduler*>(&scheduler);
-        if (found == nullptr) throw std::invalid_argument(scheduler.name() + " is not a GPU's scheduler");
-        new (self) GpuLaunches(*found, sms);
-      }, nb::keep_alive<1, 2>())
-      .def("add", [](GpuLaunches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
-                     std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
-                     std::uint32_t stream, std::int32_t priority) {
-        const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-        return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0}, stream, priority);
-      }, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("device"), nb::arg("kernel"), nb::arg("grid"),
-         nb::arg("block"), nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("stream"),
-         nb::arg("priority"))
+      .def(
+          "__init__",
+          [](GpuLaunches* self, Component& scheduler, const std::vector<Component*>& sms) {
+            auto* found = dynamic_cast<Scheduler*>(&scheduler);
+            if (found == nullptr) throw std::invalid_argument(scheduler.name() + " is not a GPU's scheduler");
+            new (self) GpuLaunches(*found, sms);
+          },
+          nb::keep_alive<1, 2>())
+      .def(
+          "add",
+          [](GpuLaunches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
+             std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
+             std::uint32_t stream, std::int32_t priority) {
+            const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
+            return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0}, stream, priority);
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("device"), nb::arg("kernel"),
+          nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"), nb::arg("check"),
+          nb::arg("stream"), nb::arg("priority"))
       .def("result", &GpuLaunches::result)
       .def("take_said", &GpuLaunches::take_said);
 }

@@ -461,6 +461,8 @@ PACKS = [
     ("b32", "b16", 2),
     ("b64", "b32", 2),
     ("b64", "b16", 4),
+    ("b128", "b64", 2),
+    ("b128", "b32", 4),
 ]
 
 
@@ -474,7 +476,7 @@ def test_mov_packs_and_unpacks(device, data, whole, part, count):
     st.global.{whole} [%out], %y;
     mov.{whole} {{_, {", ".join(names[1:])}}}, %y;
     mov.{whole} %y, {{{", ".join(names)}}};
-    st.global.{whole} [%out+8], %y;"""
+    st.global.{whole} [%out+16], %y;"""
     text = frame(body, "global", f".reg .{whole} %x, %y;\n    .reg .{part} %v<{count}>;")
     agree(device, text, "kernel", 1, THREADS, data, np.zeros(THREADS * 256, np.uint8))
 

@@ -33,6 +33,7 @@ def kernel(body: str) -> str:
     .reg .pred %p, %q, %odd;
     .reg .b32 %thread, %lane, %x, %y, %z, %a, %b, %t;
     .reg .b64 %input, %out, %wide;
+    .reg .f32 %f;
     .shared .align 4 .b8 tile[{4 * THREADS}];
     mov.u32 %thread, %tid.x;
     mov.u32 %lane, %laneid;
@@ -185,6 +186,33 @@ def test_reduction(device, words, name):
     redux.sync.{name} %b, %y, 0x3ff;
 REST:"""
     compare(device, body, words)
+
+
+@pytest.mark.parametrize("modifiers", ["", ".abs", ".NaN", ".abs.NaN"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_reduction_of_floats(device, name, modifiers):
+    """With and without a NaN among the members, of NaN alone, and of zeros of both signs."""
+    body = f"""
+    mov.b32 %f, %x;
+    redux.sync.{name}{modifiers}.f32 %f, %f, {EVERY};
+    mov.b32 %a, %f;
+    setp.lt.u32 %q, %lane, 7;
+    selp.b32 %t, 0x7fc00001, %x, %q;
+    mov.b32 %f, %t;
+    redux.sync.{name}{modifiers}.f32 %f, %f, {EVERY};
+    mov.b32 %b, %f;
+    shl.b32 %t, %lane, 31;
+    mov.b32 %f, %t;
+    redux.sync.{name}{modifiers}.f32 %f, %f, {EVERY};
+    mov.b32 %t, %f;
+    xor.b32 %b, %b, %t;
+    mov.b32 %f, 0x7fc00001;
+    redux.sync.{name}{modifiers}.f32 %f, %f, {EVERY};
+    mov.b32 %t, %f;
+    add.u32 %b, %b, %t;"""
+    text = kernel(body).replace("sm_90", "sm_100a")
+    numbers = np.random.default_rng(8).standard_normal((THREADS, 4)).astype(np.float32).view(np.uint32)
+    agree(device, text, "kernel", 1, THREADS, numbers, np.zeros((THREADS, 4), np.uint32))
 
 
 def test_members_that_have_ended_are_not_waited_for(device, words):

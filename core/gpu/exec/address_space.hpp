@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 49-bit address space of a device. Its memory begins where no pointer of a host program can point, so that one
-// is never taken for the other; the windows are where generic addresses of shared, local and parameter memory lie.
+// The 49-bit address space of a device. Its memory begins where no pointer of a host program can point, so
+// that one is never taken for the other; the windows are where generic addresses of shared, local and
+// parameter memory lie.
 #pragma once
 #include <cstdint>
 

@@ -102,7 +102,8 @@ std::uint64_t immediate_bits(const Builder& builder, const Operand& operand, Typ
   }
   double number = operand.is_f32 ? std::bit_cast<float>(static_cast<std::uint32_t>(operand.value))
                                  : std::bit_cast<double>(operand.value);
-  if (operand.is_f32 && ptx::size_of(type) == 4 && !operand.negated) return static_cast<std::uint32_t>(operand.value);
+  if (operand.is_f32 && ptx::size_of(type) == 4 && !operand.negated)
+    return static_cast<std::uint32_t>(operand.value);
   if (operand.negated) number = -number;
   switch (type) {
     case Type::f32:
@@ -126,7 +127,9 @@ std::uint64_t immediate_bits(const Builder& builder, const Operand& operand, Typ
 Builder::Builder(FunctionDecoder& decoder, const ptx::Instruction& instruction)
     : decoder_(decoder), instruction_(instruction) {}
 
-std::span<const std::string_view> Builder::modifiers() const { return decoder_.module().modifiers_of(instruction_); }
+std::span<const std::string_view> Builder::modifiers() const {
+  return decoder_.module().modifiers_of(instruction_);
+}
 
 bool Builder::accept(std::string_view modifier) {
   const auto words = modifiers();
@@ -164,7 +167,9 @@ Type Builder::type() {
   return Type::none;
 }
 
-unsigned Builder::operands() const { return instruction_.operands; }
+unsigned Builder::operands() const {
+  return instruction_.operands;
+}
 
 const Operand& Builder::operand(unsigned index) const {
   if (index >= operands()) unsupported("operand " + std::to_string(index + 1) + " is missing");
@@ -200,7 +205,8 @@ Slot Builder::source(const Operand& operand, Type type) {
     case Operand::Kind::special: {
       if (operand.text == "WARP_SZ") return constant(kLanes, bytes);
       const SpecialName* special = find_special(operand);
-      if (special == nullptr) unsupported("special register " + std::string(operand.text) + " is not supported here");
+      if (special == nullptr)
+        unsupported("special register " + std::string(operand.text) + " is not supported here");
       const Slot slot = make_slot(Base::warp, static_cast<std::uint32_t>(special->special) * kSpecialStride);
       if (special->bytes == bytes) return slot;
       return decoder_.emit_hidden(instruction_, hidden_resize(special->bytes, bytes), bytes, slot, 0);
@@ -241,7 +247,8 @@ Slot Builder::predicate_source(const Operand& operand, bool* negated) {
   }
   if (operand.kind != Operand::Kind::reg || !decoder_.is_predicate(operand.id))
     unsupported("'" + std::string(operand.text) + "' is not a predicate");
-  if (operand.negated && negated == nullptr) unsupported("predicate " + std::string(operand.text) + " is negated");
+  if (operand.negated && negated == nullptr)
+    unsupported("predicate " + std::string(operand.text) + " is negated");
   return decoder_.read(operand.id, 0);
 }
 
@@ -257,9 +264,13 @@ unsigned Builder::register_bytes(const Operand& operand, unsigned otherwise) con
   return decoder_.is_predicate(operand.id) ? 0 : decoder_.bytes_of(operand.id);
 }
 
-Slot Builder::constant(std::uint64_t bits, unsigned bytes) { return decoder_.program().constant(bits, bytes); }
+Slot Builder::constant(std::uint64_t bits, unsigned bytes) {
+  return decoder_.program().constant(bits, bytes);
+}
 
-Slot Builder::scratch(unsigned bytes) { return decoder_.scratch(bytes); }
+Slot Builder::scratch(unsigned bytes) {
+  return decoder_.scratch(bytes);
+}
 
 std::int64_t Builder::integer(unsigned index) const {
   if (operand(index).kind != Operand::Kind::integer)
@@ -307,7 +318,8 @@ Builder::Address Builder::address(const Operand& operand, ptx::Space space, bool
         result.base = decoder_.read(base.id, element);
         return result;
       }
-      result.base = decoder_.emit_hidden(instruction_, hidden_resize(4, 8), 8, decoder_.read(base.id, element), 0);
+      result.base =
+          decoder_.emit_hidden(instruction_, hidden_resize(4, 8), 8, decoder_.read(base.id, element), 0);
       return result;
     }
     default:
@@ -319,7 +331,9 @@ Op& Builder::emit(Handler handler, Class kind, Flow flow) {
   return decoder_.emit(instruction_, handler, kind, flow);
 }
 
-std::uint32_t Builder::list(std::span<const Slot> slots) { return decoder_.list(slots); }
+std::uint32_t Builder::list(std::span<const Slot> slots) {
+  return decoder_.list(slots);
+}
 
 std::string Builder::unaccounted() const {
   const auto words = modifiers();
@@ -328,6 +342,8 @@ std::string Builder::unaccounted() const {
   return "";
 }
 
-void Builder::unsupported(const std::string& why) const { throw Unsupported(why); }
+void Builder::unsupported(const std::string& why) const {
+  throw Unsupported(why);
+}
 
 }  // namespace manyscale::gpu

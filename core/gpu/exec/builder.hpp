@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder of one opcode works with: the instruction's modifiers and operands, checked and turned into slots.
-// Each file of instructions/ lists its opcodes; a decoder reads its modifiers with accept() and type(), its operands
-// with source() and destination(), and ends with emit(). A modifier that nobody accepted makes the instruction
-// unsupported, so a decoder never ignores what it does not know.
+// What a decoder of one opcode works with: the instruction's modifiers and operands, checked and turned into
+// slots. Each file of instructions/ lists its opcodes; a decoder reads its modifiers with accept() and
+// type(), its operands with source() and destination(), and ends with emit(). A modifier that nobody accepted
+// makes the instruction unsupported, so a decoder never ignores what it does not know.
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -26,8 +26,9 @@ class Builder {
  public:
   Builder(FunctionDecoder& decoder, const ptx::Instruction& instruction);
 
-  // --- Modifiers ---------------------------------------------------------------------------------------------
-  // True if the instruction has the modifier ("ftz", "shared::cta"); it is then accounted for.
+  // --- Modifiers
+  // --------------------------------------------------------------------------------------------- True if the
+  // instruction has the modifier ("ftz", "shared::cta"); it is then accounted for.
   bool accept(std::string_view modifier);
   // The index of the one of `choices` that is there, or -1.
   int accept_one_of(std::initializer_list<std::string_view> choices);
@@ -37,7 +38,8 @@ class Builder {
   ptx::Type type();
   std::span<const std::string_view> modifiers() const;
 
-  // --- Operands ----------------------------------------------------------------------------------------------
+  // --- Operands
+  // ----------------------------------------------------------------------------------------------
   unsigned operands() const;
   const ptx::Operand& operand(unsigned index) const;
   std::span<const ptx::Operand> children(const ptx::Operand& operand) const;
@@ -45,8 +47,8 @@ class Builder {
   void expect_operands(unsigned least, unsigned most);
   void expect_operands(unsigned exactly) { expect_operands(exactly, exactly); }
 
-  // The slot of a value that is read: a register of exactly the type's size, an immediate (made a constant of the
-  // type), a special register, or the address of a variable or function.
+  // The slot of a value that is read: a register of exactly the type's size, an immediate (made a constant of
+  // the type), a special register, or the address of a variable or function.
   Slot source(const ptx::Operand& operand, ptx::Type type);
   Slot source(unsigned index, ptx::Type type) { return source(operand(index), type); }
   // The slot of a register that is written; `_` gets a register that nobody reads.
@@ -78,12 +80,15 @@ class Builder {
   // A register of 32 bits is widened, unless `narrow` is there to say that the base has 32-bit lanes.
   Address address(const ptx::Operand& operand, ptx::Space space, bool* narrow = nullptr);
 
-  // --- Result ------------------------------------------------------------------------------------------------
-  // Adds an operation; fill in what the handler needs. The guard and the place are set by the builder.
+  // --- Result
+  // ------------------------------------------------------------------------------------------------ Adds an
+  // operation; fill in what the handler needs. The guard and the place are set by the builder.
   Op& emit(Handler handler, Class kind, Flow flow = Flow::next);
   // Puts slots in the function's operand list; returns its start for Op::aux.
   std::uint32_t list(std::span<const Slot> slots);
-  std::uint32_t list(std::initializer_list<Slot> slots) { return list(std::span(slots.begin(), slots.size())); }
+  std::uint32_t list(std::initializer_list<Slot> slots) {
+    return list(std::span(slots.begin(), slots.size()));
+  }
   // Asks for a frame's memory, e.g. for a value that has no register.
   FunctionDecoder& decoder() { return decoder_; }
   const ptx::Instruction& instruction() const { return instruction_; }
@@ -97,9 +102,14 @@ class Builder {
   std::uint64_t accepted_ = 0;  // one bit per modifier
 };
 
-// Which instructions of an opcode a decoder takes, by the first type among the modifiers: `add` of integers and of
-// floats are different matters.
-enum class Operates : std::uint8_t { always, on_integers, on_floats, on_halves };  // floats: f32, f64; halves: the rest
+// Which instructions of an opcode a decoder takes, by the first type among the modifiers: `add` of integers
+// and of floats are different matters.
+enum class Operates : std::uint8_t {
+  always,
+  on_integers,
+  on_floats,
+  on_halves
+};  // floats: f32, f64; halves: the rest
 
 // An opcode and who decodes it. Files of instructions/ export lists of these.
 struct Opcode {

@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t kLongestString = 1 << 16;
 
-const CallSite& site_of(Warp& warp, const Op& op) { return warp.code().calls[op.aux]; }
+const CallSite& site_of(Warp& warp, const Op& op) {
+  return warp.code().calls[op.aux];
+}
 
 // The value of an argument of a call, from the frame of the caller.
 template <class T>
@@ -67,7 +69,8 @@ void free_memory(Warp& warp, const Op& op) {
     const auto address = argument<std::uint64_t>(warp, op, 0, lane);
     if (address == 0) return;
     if (!warp.launch().memory->free(address))
-      throw Fault("free of an address that malloc did not give: " + warp.launch().memory->describe(address, 1), lane);
+      throw Fault(
+          "free of an address that malloc did not give: " + warp.launch().memory->describe(address, 1), lane);
     for (auto& range : warp.worker().ranges) range = {};
   });
 }

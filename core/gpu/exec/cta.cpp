@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "gpu/exec/access_check.hpp"
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/launch.hpp"
 
@@ -75,7 +76,10 @@ bool Cta::complete_if_full(unsigned index) {
   barrier.last_asked = barrier.asked;
   barrier.holding = barrier.asked = barrier.arrived_threads = 0;
   std::ranges::fill(barrier.arrived, 0);
-  if (checker_) checker_->barrier();
+  if (checker_) {
+    check_barrier(*this, *worker_, index);
+    checker_->barrier();
+  }
   for (const auto& warp : warps_) warp->pass_barrier(index);
   released_ = true;
   return true;

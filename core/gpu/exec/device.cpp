@@ -25,13 +25,15 @@ bool has_memory(const ptx::Variable& variable) {
 
 }  // namespace
 
-LoadedModule::LoadedModule(ptx::Module module, DeviceMemory& memory) : module_(std::move(module)), memory_(memory) {
+LoadedModule::LoadedModule(ptx::Module module, DeviceMemory& memory)
+    : module_(std::move(module)), memory_(memory) {
   for (const ptx::Variable& variable : module_.variables) placement_.variables.push_back(place(variable));
   for (const ptx::Function& function : module_.functions) {
     auto& addresses = placement_.function_variables.emplace_back();
     for (const ptx::Variable& variable : function.variables) addresses.push_back(place(variable));
   }
-  for (std::size_t i = 0; i < module_.variables.size(); ++i) fill(module_.variables[i], placement_.variables[i]);
+  for (std::size_t i = 0; i < module_.variables.size(); ++i)
+    fill(module_.variables[i], placement_.variables[i]);
   for (std::size_t f = 0; f < module_.functions.size(); ++f)
     for (std::size_t i = 0; i < module_.functions[f].variables.size(); ++i)
       fill(module_.functions[f].variables[i], placement_.function_variables[f][i]);
@@ -64,7 +66,8 @@ void LoadedModule::fill(const ptx::Variable& variable, std::uint64_t address) {
 
 std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
   for (std::uint32_t i = 0; i < module_.functions.size(); ++i)
-    if (module_.functions[i].is_entry && module_.functions[i].has_body && module_.functions[i].name == name) return i;
+    if (module_.functions[i].is_entry && module_.functions[i].has_body && module_.functions[i].name == name)
+      return i;
   return std::nullopt;
 }
 
@@ -93,17 +96,20 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
 Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
   const Program& program = module.program(kernel);
   const ptx::Function& function = module.module().functions[kernel];
-  if (!program.problems.empty()) throw BadLaunch("kernel " + std::string(function.name) + " cannot be executed");
+  if (!program.problems.empty())
+    throw BadLaunch("kernel " + std::string(function.name) + " cannot be executed");
   std::uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
     threads *= request.block[axis];
     if (request.block[axis] == 0 || request.block[axis] > kMaximumBlock[axis] || threads > kMaximumThreads)
-      throw BadLaunch("a block of this shape is not possible: at most 1024 threads in all, and at most 1024 x 1024 x 64");
+      throw BadLaunch(
+          "a block of this shape is not possible: at most 1024 threads in all, and at most 1024 x 1024 x 64");
     if (request.grid[axis] == 0 || request.grid[axis] > kMaximumGrid[axis])
-      throw BadLaunch("a grid of this shape is not possible: at most 2147483647 x 65535 x 65535 blocks, at least one");
+      throw BadLaunch(
+          "a grid of this shape is not possible: at most 2147483647 x 65535 x 65535 blocks, at least one");
     if (function.required_threads[axis] != 0 && request.block[axis] != function.required_threads[axis])
-      throw BadLaunch("the kernel requires blocks of " + std::to_string(function.required_threads[0]) + " x " +
-                      std::to_string(std::max(function.required_threads[1], 1U)) + " x " +
+      throw BadLaunch("the kernel requires blocks of " + std::to_string(function.required_threads[0]) +
+                      " x " + std::to_string(std::max(function.required_threads[1], 1U)) + " x " +
                       std::to_string(std::max(function.required_threads[2], 1U)) + " threads (.reqntid)");
   }
   std::uint64_t most = 1;
@@ -112,7 +118,8 @@ Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchR
     throw BadLaunch("the kernel allows at most " + std::to_string(most) + " threads in a block (.maxntid)");
   if (program.static_shared_bytes + request.dynamic_shared_bytes > kMaximumShared ||
       request.dynamic_shared_bytes > kMaximumShared)
-    throw BadLaunch("the block needs " + std::to_string(program.static_shared_bytes + request.dynamic_shared_bytes) +
+    throw BadLaunch("the block needs " +
+                    std::to_string(program.static_shared_bytes + request.dynamic_shared_bytes) +
                     " bytes of shared memory; at most 227 KiB are possible");
   if (request.parameters.size() != program.parameter_bytes)
     throw BadLaunch("the kernel takes " + std::to_string(program.parameter_bytes) + " bytes of parameters");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that executes kernels without regard to time: its memory, its textures and the modules loaded on it.
+// A device that executes kernels without regard to time: its memory, its textures and the modules loaded on
+// it.
 #pragma once
 #include <array>
 #include <atomic>
@@ -60,7 +61,8 @@ struct LaunchRequest {
   std::uint64_t maximum_instructions = 0;
 };
 
-// The request is not one that a device can take: too many threads, too much shared memory, parameters of a wrong size.
+// The request is not one that a device can take: too many threads, too much shared memory, parameters of a
+// wrong size.
 struct BadLaunch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

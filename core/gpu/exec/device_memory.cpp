@@ -166,7 +166,8 @@ std::string DeviceMemory::describe(std::uint64_t address, std::uint64_t bytes) c
     const auto before = std::prev(after);
     const std::uint64_t end = before->first + before->second.size;
     distance = address - end;
-    if (distance < kNear) text = std::to_string(distance) + " bytes past the end of " + about(before->first, before->second);
+    if (distance < kNear)
+      text = std::to_string(distance) + " bytes past the end of " + about(before->first, before->second);
   }
   if (after != live_.end() && after->first - address < std::min(distance, kNear))
     text = std::to_string(after->first - address) + " bytes before " + about(after->first, after->second);

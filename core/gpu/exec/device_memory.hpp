@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a device: a sparse 49-bit address space in which only allocations exist. One large reservation of the
-// host's address space stands behind it, of which only touched pages take memory.
+// The memory of a device: a sparse 49-bit address space in which only allocations exist. One large
+// reservation of the host's address space stands behind it, of which only touched pages take memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ class DeviceMemory {
     std::uint64_t size = 0;
   };
 
-  // New memory, zeroed, its address a multiple of 256; `label` says in messages what it is. Throws std::bad_alloc if
-  // it does not fit.
+  // New memory, zeroed, its address a multiple of 256; `label` says in messages what it is. Throws
+  // std::bad_alloc if it does not fit.
   std::uint64_t allocate(std::uint64_t bytes, std::string label);
   // False if no allocation begins there.
   bool free(std::uint64_t address);
@@ -61,9 +61,9 @@ class DeviceMemory {
   std::byte* written_ = nullptr;  // 1 for each byte that was written; null: not remembered
   std::uint64_t capacity_ = 0;
   std::uint64_t allocated_ = 0;
-  std::map<std::uint64_t, Allocation> live_;         // by address
-  std::map<std::uint64_t, std::uint64_t> holes_;     // free room by address: its size
-  std::map<std::uint64_t, Allocation> freed_;        // the last few, for messages
+  std::map<std::uint64_t, Allocation> live_;      // by address
+  std::map<std::uint64_t, std::uint64_t> holes_;  // free room by address: its size
+  std::map<std::uint64_t, Allocation> freed_;     // the last few, for messages
 };
 
 }  // namespace manyscale::gpu

@@ -16,8 +16,8 @@ std::string explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   std::string text = std::string(fault.what()) + "\n  kernel " + std::string(kernel);
   if (warp.code().name != kernel) text += ", in function " + warp.code().name;
   return text + ", CTA " + in_words(cta.position()) + ", thread " +
-         in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(module, info) + ": " +
-         instruction_text(program, warp.code(), info);
+         in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(module, info) +
+         ": " + instruction_text(program, warp.code(), info);
 }
 
 std::string explain_deadlock(const Cta& cta) {
@@ -40,8 +40,10 @@ std::string explain_deadlock(const Cta& cta) {
   for (unsigned i = 0; i < kBarriers; ++i) {
     const Barrier& barrier = cta.barrier(i);
     if (barrier.arrived_threads == 0) continue;
-    text += "\n  barrier " + std::to_string(i) + ": " + std::to_string(barrier.arrived_threads) + " threads came, " +
-            (barrier.expected == 0 ? "all that have not exited" : std::to_string(barrier.expected)) + " are expected";
+    text += "\n  barrier " + std::to_string(i) + ": " + std::to_string(barrier.arrived_threads) +
+            " threads came, " +
+            (barrier.expected == 0 ? "all that have not exited" : std::to_string(barrier.expected)) +
+            " are expected";
   }
   return text;
 }

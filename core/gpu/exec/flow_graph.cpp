@@ -7,7 +7,8 @@
 
 namespace manyscale::gpu {
 
-std::vector<Block> make_blocks(std::span<const Op> ops, std::span<const std::vector<std::uint32_t>> branch_tables) {
+std::vector<Block> make_blocks(std::span<const Op> ops,
+                               std::span<const std::vector<std::uint32_t>> branch_tables) {
   std::vector<char> leader(ops.size() + 1, 0);
   leader[0] = 1;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -15,13 +16,15 @@ std::vector<Block> make_blocks(std::span<const Op> ops, std::span<const std::vec
     if (op.flow == Flow::branch) leader[op.aux] = 1;
     if (op.flow == Flow::branch_table)
       for (std::uint32_t target : branch_tables[op.aux]) leader[target] = 1;
-    if (op.flow == Flow::branch || op.flow == Flow::branch_table || op.flow == Flow::ret || op.flow == Flow::exit)
+    if (op.flow == Flow::branch || op.flow == Flow::branch_table || op.flow == Flow::ret ||
+        op.flow == Flow::exit)
       leader[i + 1] = 1;
   }
   std::vector<Block> blocks;
   std::vector<std::uint32_t> block_of(ops.size() + 1, kNoBlock);
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (leader[i]) blocks.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i), {}, false});
+    if (leader[i])
+      blocks.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i), {}, false});
     block_of[i] = static_cast<std::uint32_t>(blocks.size() - 1);
     blocks.back().last = static_cast<std::uint32_t>(i + 1);
   }
@@ -46,8 +49,10 @@ std::vector<Block> make_blocks(std::span<const Op> ops, std::span<const std::vec
       const auto repeated = std::ranges::unique(targets);
       targets.erase(repeated.begin(), repeated.end());
       for (std::uint32_t target : targets) {
-        if (target >= ops.size()) block.leaves = true;
-        else block.successors.push_back(block_of[target]);
+        if (target >= ops.size())
+          block.leaves = true;
+        else
+          block.successors.push_back(block_of[target]);
       }
       falls_through = guarded;
     } else if (op.flow == Flow::ret || op.flow == Flow::exit) {
@@ -61,9 +66,10 @@ std::vector<Block> make_blocks(std::span<const Op> ops, std::span<const std::vec
 
 namespace {
 
-// Blocks in the order in which a depth-first walk over `edges` from `root` leaves them; blocks it does not reach are
-// absent.
-std::vector<std::uint32_t> post_order(const std::vector<std::vector<std::uint32_t>>& edges, std::uint32_t root) {
+// Blocks in the order in which a depth-first walk over `edges` from `root` leaves them; blocks it does not
+// reach are absent.
+std::vector<std::uint32_t> post_order(const std::vector<std::vector<std::uint32_t>>& edges,
+                                      std::uint32_t root) {
   std::vector<std::uint32_t> order;
   std::vector<char> seen(edges.size(), 0);
   std::vector<std::pair<std::uint32_t, std::size_t>> stack{{root, 0}};
@@ -86,7 +92,8 @@ std::vector<std::uint32_t> post_order(const std::vector<std::vector<std::uint32_
 
 }  // namespace
 
-// The iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph, whose root is the end of the function.
+// The iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph, whose root is the end of the
+// function.
 std::vector<std::uint32_t> immediate_post_dominators(std::span<const Block> blocks) {
   const auto end = static_cast<std::uint32_t>(blocks.size());
   std::vector<std::vector<std::uint32_t>> reversed(blocks.size() + 1);
@@ -139,8 +146,8 @@ std::vector<std::uint32_t> immediate_post_dominators(std::span<const Block> bloc
   return dominator;
 }
 
-std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Block> blocks, const RegisterUses& uses,
-                                   std::size_t registers) {
+std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Block> blocks,
+                                   const RegisterUses& uses, std::size_t registers) {
   std::vector<LiveRange> ranges(registers);
   auto touch = [&](std::uint32_t id, std::uint32_t op) {
     ranges[id].first = std::min(ranges[id].first, op);
@@ -164,8 +171,8 @@ std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Bloc
       }
     }
   }
-  // A register is live into a block if it is exposed there, or into a successor without being written here. Walk
-  // backwards from each exposed use; the blocks passed are within its range.
+  // A register is live into a block if it is exposed there, or into a successor without being written here.
+  // Walk backwards from each exposed use; the blocks passed are within its range.
   std::vector<std::vector<std::uint32_t>> predecessors(blocks.size());
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     for (std::uint32_t successor : blocks[b].successors) predecessors[successor].push_back(b);
@@ -186,7 +193,8 @@ std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Bloc
   for (std::size_t at = 0; at < exposed.size();) {
     const std::uint32_t id = exposed[at].first;
     while (kill_at < killed.size() && killed[kill_at].first < id) ++kill_at;
-    for (std::size_t k = kill_at; k < killed.size() && killed[k].first == id; ++k) kill_mark[killed[k].second] = id;
+    for (std::size_t k = kill_at; k < killed.size() && killed[k].first == id; ++k)
+      kill_mark[killed[k].second] = id;
     for (; at < exposed.size() && exposed[at].first == id; ++at) {
       live_mark[exposed[at].second] = id;
       work.push_back(exposed[at].second);
@@ -216,8 +224,8 @@ Places place_registers(std::span<const LiveRange> ranges, std::span<const std::u
   // Predicates are small: all of them lie first, so that wide registers stay aligned.
   std::uint32_t predicate_bytes = 0;
   std::uint32_t wide_bytes = 0;
-  std::map<unsigned, std::vector<std::uint32_t>> unused;            // places by size
-  std::multimap<std::uint32_t, std::uint32_t> ends;                 // last use: register
+  std::map<unsigned, std::vector<std::uint32_t>> unused;  // places by size
+  std::multimap<std::uint32_t, std::uint32_t> ends;       // last use: register
   for (std::uint32_t id : order) {
     while (!ends.empty() && ends.begin()->first < ranges[id].first) {
       const std::uint32_t done = ends.begin()->second;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control flow of a function in basic blocks: where paths that part meet again, and which registers live where.
+// The control flow of a function in basic blocks: where paths that part meet again, and which registers live
+// where.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -31,7 +32,8 @@ struct RegisterUses {
 };
 
 // Cuts operations into blocks. Branch targets are indices of operations, in Op::aux and in the tables.
-std::vector<Block> make_blocks(std::span<const Op> ops, std::span<const std::vector<std::uint32_t>> branch_tables);
+std::vector<Block> make_blocks(std::span<const Op> ops,
+                               std::span<const std::vector<std::uint32_t>> branch_tables);
 
 // For each block the nearest one that every path from it to the end passes; kNoBlock if there is none.
 std::vector<std::uint32_t> immediate_post_dominators(std::span<const Block> blocks);
@@ -41,11 +43,11 @@ struct LiveRange {
   std::uint32_t first = ~std::uint32_t{0};
   std::uint32_t last = 0;
 };
-std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Block> blocks, const RegisterUses& uses,
-                                   std::size_t registers);
+std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Block> blocks,
+                                   const RegisterUses& uses, std::size_t registers);
 
-// For each register a place such that registers which live at the same time have different ones. Registers share a
-// place only with those of the same size, because lanes that have parted may be in both.
+// For each register a place such that registers which live at the same time have different ones. Registers
+// share a place only with those of the same size, because lanes that have parted may be in both.
 struct Places {
   std::vector<std::uint32_t> offset;  // by register: bytes from the start of the frame
   std::uint32_t bytes = 0;            // of the frame

@@ -57,7 +57,8 @@ FunctionDecoder::FunctionDecoder(ProgramDecoder& program, std::uint32_t function
 bool FunctionDecoder::in_frame(const ptx::Variable& variable) const {
   if (variable.space == Space::local) return true;
   if (variable.space != Space::param) return false;
-  return !is_kernel() || static_cast<std::size_t>(&variable - function_.variables.data()) >= function_.parameters.size();
+  return !is_kernel() ||
+         static_cast<std::size_t>(&variable - function_.variables.data()) >= function_.parameters.size();
 }
 
 void FunctionDecoder::lay_out_frame() {
@@ -125,9 +126,13 @@ Slot FunctionDecoder::scratch(unsigned bytes) {
   return slot;
 }
 
-unsigned FunctionDecoder::bytes_of(std::uint32_t register_id) const { return bytes_[first_element_[register_id]]; }
+unsigned FunctionDecoder::bytes_of(std::uint32_t register_id) const {
+  return bytes_[first_element_[register_id]];
+}
 
-bool FunctionDecoder::is_predicate(std::uint32_t register_id) const { return bytes_of(register_id) == 0; }
+bool FunctionDecoder::is_predicate(std::uint32_t register_id) const {
+  return bytes_of(register_id) == 0;
+}
 
 const ptx::Variable& FunctionDecoder::variable(const Operand& operand) const {
   return operand.is_local ? function_.variables[operand.id] : module().variables[operand.id];
@@ -137,14 +142,17 @@ std::uint64_t FunctionDecoder::address(const Operand& operand) const {
   const ptx::Variable& found = variable(operand);
   if (found.space == Space::shared) {
     const auto place = program_.shared.find({operand.is_local ? id_ : ptx::kNone, operand.id});
-    if (place == program_.shared.end()) throw Unsupported("shared variable " + std::string(found.name) + " has no place");
+    if (place == program_.shared.end())
+      throw Unsupported("shared variable " + std::string(found.name) + " has no place");
     return place->second;
   }
   if (found.space == Space::param) return parameter_offset(operand.id);
-  const auto& addresses = operand.is_local ? program_.placement.function_variables[id_] : program_.placement.variables;
+  const auto& addresses =
+      operand.is_local ? program_.placement.function_variables[id_] : program_.placement.variables;
   const std::uint64_t address = operand.id < addresses.size() ? addresses[operand.id] : 0;
   if (address == 0)
-    throw Unsupported("variable " + std::string(found.name) + " is declared .extern and defined in no loaded module");
+    throw Unsupported("variable " + std::string(found.name) +
+                      " is declared .extern and defined in no loaded module");
   return address;
 }
 
@@ -165,8 +173,8 @@ Op& FunctionDecoder::emit(const ptx::Instruction& instruction, Handler handler, 
   return op;
 }
 
-Slot FunctionDecoder::emit_hidden(const ptx::Instruction& instruction, Handler handler, unsigned bytes, Slot source,
-                                  std::int64_t immediate) {
+Slot FunctionDecoder::emit_hidden(const ptx::Instruction& instruction, Handler handler, unsigned bytes,
+                                  Slot source, std::int64_t immediate) {
   const Slot result = new_register(bytes);
   reads_.push_back(result >> 2);
   hidden_.push_back({static_cast<std::uint32_t>(code_.ops.size()), result >> 2});
@@ -195,8 +203,8 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
   hidden_.clear();
   const std::size_t first = code_.ops.size();
   auto problem = [&](std::string why) {
-    program_.program.problems.push_back({code_.name, full_name(module(), instruction), std::move(why),
-                                         instruction.where});
+    program_.program.problems.push_back(
+        {code_.name, full_name(module(), instruction), std::move(why), instruction.where});
   };
   Type type = Type::none;
   for (std::string_view modifier : module().modifiers_of(instruction))
@@ -209,7 +217,8 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
   Builder builder(*this, instruction);
   try {
     opcode->decode(builder);
-    if (const std::string left = builder.unaccounted(); !left.empty()) throw Unsupported("." + left + " is not supported");
+    if (const std::string left = builder.unaccounted(); !left.empty())
+      throw Unsupported("." + left + " is not supported");
   } catch (const Unsupported& error) {
     problem(error.what());
     code_.ops.resize(first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one function of a module into code: layout of its frame, its operations, the places of its registers and
-// where its lanes meet again.
+// Decodes one function of a module into code: layout of its frame, its operations, the places of its
+// registers and where its lanes meet again.
 #pragma once
 #include <map>
 #include <string>
@@ -73,13 +73,14 @@ class FunctionDecoder {
   std::uint32_t id_;
   const ptx::Function& function_;
   Code code_;
-  std::vector<std::uint32_t> first_element_;   // of a register, among all elements
-  std::vector<std::uint8_t> bytes_;            // of an element; 0: predicate
-  std::vector<std::uint64_t> frame_offsets_;   // by variable
-  std::vector<std::uint32_t> reads_;   // of the instruction being decoded
+  std::vector<std::uint32_t> first_element_;  // of a register, among all elements
+  std::vector<std::uint8_t> bytes_;           // of an element; 0: predicate
+  std::vector<std::uint64_t> frame_offsets_;  // by variable
+  std::vector<std::uint32_t> reads_;          // of the instruction being decoded
   std::vector<std::uint32_t> writes_;
   RegisterUses uses_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> hidden_;  // (operation, register it reads) of this instruction
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      hidden_;  // (operation, register it reads) of this instruction
 };
 
 }  // namespace manyscale::gpu

@@ -16,8 +16,8 @@ class CtaRunner {
  public:
   CtaRunner(const Launch& launch, Worker& worker) : launch_(launch), worker_(worker) {}
 
-  // Runs CTAs in the order they are given out by `next`, which says false when there are no more. A CTA that waits
-  // for others stays while later ones are started.
+  // Runs CTAs in the order they are given out by `next`, which says false when there are no more. A CTA that
+  // waits for others stays while later ones are started.
   template <class Next>
   void run(Next next) {
     std::uint64_t index = 0;
@@ -57,9 +57,11 @@ class CtaRunner {
   }
 
   void check_limits() const {
-    if (launch_.stop != nullptr && launch_.stop->load(std::memory_order_relaxed)) throw Stopped("interrupted");
+    if (launch_.stop != nullptr && launch_.stop->load(std::memory_order_relaxed))
+      throw Stopped("interrupted");
     if (launch_.maximum_instructions != 0 && worker_.counts.warp_instructions > launch_.maximum_instructions)
-      throw KernelFault("kernel " + std::string(launch_.program->module->functions[launch_.program->kernel].name) +
+      throw KernelFault("kernel " +
+                        std::string(launch_.program->module->functions[launch_.program->kernel].name) +
                         " has executed more than the " + std::to_string(launch_.maximum_instructions) +
                         " warp instructions it may; if it is not caught in a loop, allow more");
   }
@@ -86,7 +88,8 @@ LaunchResult collect(std::vector<Worker>& workers) {
 }  // namespace
 
 void Worker::warn(const std::string& warning) {
-  if (warnings.size() < 100 && std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
+  if (warnings.size() < 100 && std::ranges::find(warnings, warning) == warnings.end())
+    warnings.push_back(warning);
 }
 
 LaunchResult run_grid(const Launch& launch) {
@@ -99,8 +102,8 @@ LaunchResult run_grid(const Launch& launch) {
     worker.launch = &launch;
     worker.shares_memory = count > 1;
   }
-  // CTAs are handed out in small runs, so that threads end at about the same time; which thread runs which CTA does
-  // not show in the result.
+  // CTAs are handed out in small runs, so that threads end at about the same time; which thread runs which
+  // CTA does not show in the result.
   std::atomic<std::uint64_t> next_run{0};
   const std::uint64_t run = std::clamp<std::uint64_t>(ctas / (count * 16ULL), 1, 64);
   std::exception_ptr failure;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the lanes of a warp, in the form that the compiler turns into vector instructions. Results are written
-// for active lanes only. Operands either are the same registers or do not overlap, so no lane depends on another.
+// Loops over the lanes of a warp, in the form that the compiler turns into vector instructions. Results are
+// written for active lanes only. Operands either are the same registers or do not overlap, so no lane depends
+// on another.
 #pragma once
 #include "gpu/exec/warp.hpp"
 
 namespace manyscale::gpu {
 
-// True for lanes in the mask, in the form that the compiler turns into a vector's selection rather than a branch.
-inline bool lane_active(Mask mask, unsigned lane) { return (mask & (Mask{1} << lane)) != 0; }
+// True for lanes in the mask, in the form that the compiler turns into a vector's selection rather than a
+// branch.
+inline bool lane_active(Mask mask, unsigned lane) {
+  return (mask & (Mask{1} << lane)) != 0;
+}
 
 // result[lane] = f(lane) for the active lanes.
 template <class T, class F>

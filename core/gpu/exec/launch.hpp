@@ -30,11 +30,11 @@ struct Launch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
-  unsigned threads = 1;                      // of the host
-  bool check = false;                        // look for races and uninitialised reads
-  std::uint64_t maximum_instructions = 0;    // per grid, 0: no limit
-  std::uint64_t sequence = 0;                // which launch on the device this is
-  const std::atomic<bool>* stop = nullptr;   // set by somebody who does not want to wait any longer
+  unsigned threads = 1;                     // of the host
+  bool check = false;                       // look for races and uninitialised reads
+  std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit
+  std::uint64_t sequence = 0;               // which launch on the device this is
+  const std::atomic<bool>* stop = nullptr;  // set by somebody who does not want to wait any longer
 
   unsigned threads_per_cta() const { return block[0] * block[1] * block[2]; }
   unsigned warps_per_cta() const { return (threads_per_cta() + kLanes - 1) / kLanes; }
@@ -55,10 +55,10 @@ struct Worker {
   std::uint64_t cycle = 0;  // of the clock, where time is modelled
   std::string printed;
   std::vector<std::string> warnings;
-  std::array<DeviceMemory::Range, 16> ranges{};  // allocations found last, by instruction
+  std::array<DeviceMemory::Range, 16> ranges{};             // allocations found last, by instruction
   alignas(64) std::array<std::uint64_t, kLanes> offsets{};  // of the access under way, in host memory
-  bool shares_memory = false;                    // other workers change memory at the same time
-  Checker* checker = nullptr;                    // of the CTA that runs, if asked for
+  bool shares_memory = false;                               // other workers change memory at the same time
+  Checker* checker = nullptr;                               // of the CTA that runs, if asked for
 
   // Says something once that the user should know, although the kernel goes on.
   void warn(const std::string& warning);
@@ -97,8 +97,8 @@ class Cta {
   // The warp that ran last; it raised the fault if there was one.
   const Warp& running() const { return *running_; }
 
-  // Lanes of a warp arrive at a barrier that expects so many threads, 0 for all of the CTA. True if they were the
-  // last: then all who wait there have passed.
+  // Lanes of a warp arrive at a barrier that expects so many threads, 0 for all of the CTA. True if they were
+  // the last: then all who wait there have passed.
   bool arrive(Warp& warp, unsigned barrier, Mask lanes, std::uint32_t expected);
   Barrier& barrier(unsigned index) { return barriers_[index]; }
   const Barrier& barrier(unsigned index) const { return barriers_[index]; }
@@ -122,7 +122,9 @@ class Cta {
   bool released_ = false;  // a barrier let warps go on
 };
 
-inline const Launch& Warp::launch() const { return *worker_->launch; }
+inline const Launch& Warp::launch() const {
+  return *worker_->launch;
+}
 
 // What came of a launch.
 struct LaunchResult {

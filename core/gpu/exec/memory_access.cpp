@@ -28,14 +28,14 @@ std::string_view verb(Does does) {
 }
 
 [[noreturn]] void misaligned(Space space, std::uint64_t address, unsigned bytes, Does does, unsigned lane) {
-  throw Fault("misaligned access: it " + std::string(verb(does)) + " " + std::to_string(bytes) + " bytes of " +
-                  std::string(ptx::name_of(space)) + " memory at " + hexadecimal(address) +
+  throw Fault("misaligned access: it " + std::string(verb(does)) + " " + std::to_string(bytes) +
+                  " bytes of " + std::string(ptx::name_of(space)) + " memory at " + hexadecimal(address) +
                   ", which is not a multiple of " + std::to_string(std::bit_floor(bytes)),
               lane);
 }
 
-[[noreturn]] void out_of_window(Space space, std::uint64_t address, unsigned bytes, Does does, std::uint64_t size,
-                                unsigned lane) {
+[[noreturn]] void out_of_window(Space space, std::uint64_t address, unsigned bytes, Does does,
+                                std::uint64_t size, unsigned lane) {
   throw Fault("out of bounds: it " + std::string(verb(does)) + " " + std::to_string(bytes) + " bytes at " +
                   hexadecimal(address) + " of " + std::string(ptx::name_of(space)) + " memory, which has " +
                   std::to_string(size) + " bytes",
@@ -51,13 +51,14 @@ std::string_view verb(Does does) {
 
 // What one look over all lanes' addresses tells.
 struct Overview {
-  std::uint64_t outside = 0;    // highest bit: some lane is not in [begin, begin + limit]
-  std::uint64_t low_bits = 0;   // lowest bits: of any lane
+  std::uint64_t outside = 0;   // highest bit: some lane is not in [begin, begin + limit]
+  std::uint64_t low_bits = 0;  // lowest bits: of any lane
   std::uint64_t not_contiguous = 0;
   std::uint64_t not_uniform = 0;
 };
 
-inline Overview look_over(const std::uint64_t* addresses, std::uint64_t begin, std::uint64_t limit, unsigned bytes) {
+inline Overview look_over(const std::uint64_t* addresses, std::uint64_t begin, std::uint64_t limit,
+                          unsigned bytes) {
   Overview overview;
   const std::uint64_t first = addresses[0];
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -108,8 +109,10 @@ Region region_of(Warp& warp, Space space, unsigned lane) {
   }
 }
 
-// One lane's access, checked by itself: the slow way, for lanes that are in different memories and for faults.
-std::byte* locate_lane(Warp& warp, Space space, std::uint64_t address, unsigned bytes, Does does, unsigned lane) {
+// One lane's access, checked by itself: the slow way, for lanes that are in different memories and for
+// faults.
+std::byte* locate_lane(Warp& warp, Space space, std::uint64_t address, unsigned bytes, Does does,
+                       unsigned lane) {
   std::uint64_t inside = address;
   if (space == Space::generic) space = classify(inside);
   const unsigned alignment = std::bit_floor(bytes);
@@ -123,7 +126,8 @@ std::byte* locate_lane(Warp& warp, Space space, std::uint64_t address, unsigned 
   const Region region = region_of(warp, space, lane);
   if (bytes > region.size || inside > region.size - bytes)
     out_of_window(space, inside, bytes, does, region.size, lane);
-  if (space == Space::param && does != Does::load) throw Fault("it writes to a parameter of the kernel", lane);
+  if (space == Space::param && does != Does::load)
+    throw Fault("it writes to a parameter of the kernel", lane);
   return region.origin + inside;
 }
 
@@ -213,8 +217,8 @@ Located locate(Warp& warp, const Op& op, unsigned bytes, Does does) {
   return {origin, worker.offsets.data(), false, false};
 }
 
-void resolve(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, Mask lanes, unsigned bytes,
-             bool writes, LanePointers& pointers) {
+void resolve(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, Mask lanes,
+             unsigned bytes, bool writes, LanePointers& pointers) {
   const Does does = writes ? Does::store : Does::load;
   for_each_active(lanes, [&](unsigned lane) {
     warp.access.addresses[lane] = addresses[lane];
@@ -227,8 +231,8 @@ void resolve(Warp& warp, const Op& op, Space space, const std::uint64_t* address
 }
 
 Space decode_space(Builder& builder) {
-  switch (builder.accept_one_of({"global", "shared", "shared::cta", "local", "const", "param", "param::entry",
-                                 "param::func"})) {
+  switch (builder.accept_one_of(
+      {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"})) {
     case 0:
       return Space::global;
     case 1:

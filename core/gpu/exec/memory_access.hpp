@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the addresses of a warp's lanes to host memory: every access of a kernel goes through here and is checked.
+// From the addresses of a warp's lanes to host memory: every access of a kernel goes through here and is
+// checked.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,7 +19,9 @@ class Builder;
 inline constexpr std::uint8_t kNarrowBase = 1;  // the base register has 32 bits
 inline constexpr std::uint8_t kInFrame = 2;     // the address is an offset in the function's frame
 inline constexpr unsigned kSpaceShift = 2;
-constexpr ptx::Space space_of(const Op& op) { return static_cast<ptx::Space>(op.flags >> kSpaceShift & 7); }
+constexpr ptx::Space space_of(const Op& op) {
+  return static_cast<ptx::Space>(op.flags >> kSpaceShift & 7);
+}
 
 // What an access does, for checks.
 enum class Does : std::uint8_t { load, store, atomic };
@@ -48,16 +51,17 @@ AddressFields decode_address(Builder& builder, unsigned operand, ptx::Space spac
 // Takes the state space among the modifiers (.global, .shared::cta, …).
 ptx::Space decode_space(Builder& builder);
 
-// Computes the addresses of an instruction that has them in src[0] and immediate, checks them for the active lanes
-// (there must be one) and finds the memory behind them. `bytes` is what each lane touches and its alignment.
+// Computes the addresses of an instruction that has them in src[0] and immediate, checks them for the active
+// lanes (there must be one) and finds the memory behind them. `bytes` is what each lane touches and its
+// alignment.
 Located locate(Warp& warp, const Op& op, unsigned bytes, Does does);
 
 // The same for addresses that were computed otherwise, for some lanes. `alignment` defaults to `bytes`.
 struct LanePointers {
   std::array<std::byte*, kLanes> at{};
 };
-void resolve(Warp& warp, const Op& op, ptx::Space space, const std::uint64_t* addresses, Mask lanes, unsigned bytes,
-             bool writes, LanePointers& pointers);
+void resolve(Warp& warp, const Op& op, ptx::Space space, const std::uint64_t* addresses, Mask lanes,
+             unsigned bytes, bool writes, LanePointers& pointers);
 
 // addresses[lane] = base[lane] + offset, for all lanes. The base has 64-bit lanes; kNoSlot: none.
 void compute_addresses(Warp& warp, Slot base, std::int64_t offset, std::uint64_t* addresses);

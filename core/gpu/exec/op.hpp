@@ -16,14 +16,18 @@ struct Op;
 using Handler = void (*)(Warp&, const Op&);
 
 // Where an operand's 32 lanes lie: the byte offset from one of the bases of a warp, and which base in the two
-// lowest bits. A value of n bytes takes 32 * n bytes, a predicate a Mask. While a program is being decoded a slot
-// names a register that has no place yet.
+// lowest bits. A value of n bytes takes 32 * n bytes, a predicate a Mask. While a program is being decoded a
+// slot names a register that has no place yet.
 using Slot = std::uint32_t;
 enum class Base : std::uint32_t { frame, constants, warp, unplaced };
 inline constexpr Slot kNoSlot = ~Slot{0};
 
-constexpr Slot make_slot(Base base, std::uint32_t offset) { return offset | static_cast<std::uint32_t>(base); }
-constexpr Slot unplaced(std::uint32_t register_id) { return register_id << 2 | 3; }
+constexpr Slot make_slot(Base base, std::uint32_t offset) {
+  return offset | static_cast<std::uint32_t>(base);
+}
+constexpr Slot unplaced(std::uint32_t register_id) {
+  return register_id << 2 | 3;
+}
 
 // What the instruction does to the flow of a warp. Only `next` is run by its handler alone.
 enum class Flow : std::uint8_t {
@@ -35,10 +39,10 @@ enum class Flow : std::uint8_t {
   call_indirect,  // address in src[0]
   ret,
   exit,
-  barrier,     // of the CTA: the handler says whether the lanes must wait
-  warp_sync,   // the handler runs when all lanes of the member mask in src[3] are here
+  barrier,       // of the CTA: the handler says whether the lanes must wait
+  warp_sync,     // the handler runs when all lanes of the member mask in src[3] are here
   warp_barrier,  // like warp_sync, but lanes may be at different instructions
-  yield,       // the handler runs and others may be worth running first (nanosleep, a failed wait)
+  yield,         // the handler runs and others may be worth running first (nanosleep, a failed wait)
 };
 
 // Which part of the hardware an instruction belongs to.
@@ -76,11 +80,12 @@ struct alignas(64) Op {
   std::uint32_t info = 0;      // index into Code::infos
   Flow flow = Flow::next;
   bool guard_negated = false;
-  std::uint8_t bytes = 0;      // of one element in memory
-  std::uint8_t count = 0;      // elements of a vector access, slots in the operand list
-  std::uint8_t flags = 0;      // the two highest as below, the others as the handler wants
+  std::uint8_t bytes = 0;  // of one element in memory
+  std::uint8_t count = 0;  // elements of a vector access, slots in the operand list
+  std::uint8_t flags = 0;  // the two highest as below, the others as the handler wants
 };
-// Other CTAs can see when this is executed (a lock, a flag, a text); or only the program that reads its result can.
+// Other CTAs can see when this is executed (a lock, a flag, a text); or only the program that reads its
+// result can.
 inline constexpr std::uint8_t kOrdered = 0x80;
 inline constexpr std::uint8_t kOrderedIfRead = 0x40;
 static_assert(sizeof(Op) == 64);

@@ -39,12 +39,14 @@ template <class... Values>
 void append(std::string& output, const std::string& specification, Values... values) {
   char text[kWidest + 512];
   const int length = std::snprintf(text, sizeof text, specification.c_str(), values...);
-  if (length > 0) output.append(text, std::min<std::size_t>(static_cast<std::size_t>(length), sizeof text - 1));
+  if (length > 0)
+    output.append(text, std::min<std::size_t>(static_cast<std::size_t>(length), sizeof text - 1));
 }
 
 }  // namespace
 
-int format_print(Warp& warp, unsigned lane, const std::string& format, std::uint64_t values, std::string& output) {
+int format_print(Warp& warp, unsigned lane, const std::string& format, std::uint64_t values,
+                 std::string& output) {
   Arguments arguments(warp, lane, values);
   int conversions = 0;
   for (std::size_t at = 0; at < format.size();) {
@@ -124,7 +126,8 @@ int format_print(Warp& warp, unsigned lane, const std::string& format, std::uint
       }
       case 'p': {
         char text[32];
-        std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(arguments.next<std::uint64_t>()));
+        std::snprintf(text, sizeof text, "0x%llx",
+                      static_cast<unsigned long long>(arguments.next<std::uint64_t>()));
         append(output, specification + 's', text);
         break;
       }

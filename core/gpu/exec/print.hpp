@@ -8,8 +8,9 @@ namespace manyscale::gpu {
 
 class Warp;
 
-// Appends a lane's output to `output`; `values` is the address of its arguments, laid out as the ABI says (each at a
-// multiple of its own size, floats as doubles). Returns how many conversions were done.
-int format_print(Warp& warp, unsigned lane, const std::string& format, std::uint64_t values, std::string& output);
+// Appends a lane's output to `output`; `values` is the address of its arguments, laid out as the ABI says
+// (each at a multiple of its own size, floats as doubles). Returns how many conversions were done.
+int format_print(Warp& warp, unsigned lane, const std::string& format, std::uint64_t values,
+                 std::string& output);
 
 }  // namespace manyscale::gpu

@@ -38,7 +38,8 @@ bool calls_indirectly(const ptx::Module& module, const ptx::Function& function) 
   });
 }
 
-// The functions a kernel can get to: by name, or, once there is an indirect call, by any address in the module.
+// The functions a kernel can get to: by name, or, once there is an indirect call, by any address in the
+// module.
 std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint32_t kernel) {
   std::set<std::uint32_t> reached;
   std::vector<std::uint32_t> work{kernel};
@@ -65,7 +66,8 @@ std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint
   return reached;
 }
 
-// Places the shared variables that the functions use: those of known size first, the dynamic ones behind them.
+// Places the shared variables that the functions use: those of known size first, the dynamic ones behind
+// them.
 void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& functions) {
   using Key = std::pair<std::uint32_t, std::uint32_t>;
   std::set<Key> used;
@@ -94,7 +96,8 @@ void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& func
     decoder.shared[key] = top;
     top += variable.size;
   }
-  const bool has_dynamic = std::ranges::any_of(used, [&](const Key& key) { return !decoder.shared.contains(key); });
+  const bool has_dynamic =
+      std::ranges::any_of(used, [&](const Key& key) { return !decoder.shared.contains(key); });
   if (has_dynamic) top = align_up(top, dynamic_alignment);
   for (const Key& key : used) decoder.shared.try_emplace(key, top);
   decoder.program.static_shared_bytes = top;
@@ -158,17 +161,18 @@ const Opcode* find_opcode(std::string_view name, ptx::Type type) {
     std::multimap<std::string_view, const Opcode*> result;
     for (auto list : {integer_opcodes(), bit_opcodes(), compare_opcodes(), float_opcodes(), half_opcodes(),
                       convert_opcodes(), move_opcodes(), memory_opcodes(), atomic_opcodes(), warp_opcodes(),
-                      barrier_opcodes(), async_copy_opcodes(), mbarrier_opcodes(), tensor_opcodes(), texture_opcodes(),
-                      control_opcodes(), system_opcodes()})
+                      barrier_opcodes(), async_copy_opcodes(), mbarrier_opcodes(), tensor_opcodes(),
+                      texture_opcodes(), control_opcodes(), system_opcodes()})
       for (const Opcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();
   const Operates wanted = type == ptx::Type::f32 || type == ptx::Type::f64 ? Operates::on_floats
-                          : ptx::is_float(type)                             ? Operates::on_halves
-                                                                            : Operates::on_integers;
+                          : ptx::is_float(type)                            ? Operates::on_halves
+                                                                           : Operates::on_integers;
   const auto [first, last] = table.equal_range(name);
   for (auto entry = first; entry != last; ++entry)
-    if (entry->second->operates == Operates::always || entry->second->operates == wanted) return entry->second;
+    if (entry->second->operates == Operates::always || entry->second->operates == wanted)
+      return entry->second;
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel decoded for execution: its own code and that of every function it can reach, with all addresses known.
+// A kernel decoded for execution: its own code and that of every function it can reach, with all addresses
+// known.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,7 @@ struct ParameterPlace {
 };
 
 struct CallSite {
-  std::uint32_t callee = 0;  // function of the module; kNone for an indirect call
+  std::uint32_t callee = 0;               // function of the module; kNone for an indirect call
   std::vector<ParameterPlace> arguments;  // in the caller's frame
   std::vector<ParameterPlace> results;
   std::vector<Slot> register_arguments;
@@ -82,8 +83,8 @@ struct Placement {
 struct Program {
   const ptx::Module* module = nullptr;
   std::uint32_t kernel = 0;
-  std::vector<Code> codes;                // by function id of the module; empty where it cannot be reached
-  std::vector<std::byte> constants;       // values that are the same in all lanes and for all warps
+  std::vector<Code> codes;           // by function id of the module; empty where it cannot be reached
+  std::vector<std::byte> constants;  // values that are the same in all lanes and for all warps
   std::vector<KernelParameter> parameters;
   std::uint64_t parameter_bytes = 0;
   std::uint64_t static_shared_bytes = 0;

@@ -50,7 +50,8 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const unsigned thread = first + lane;
     auto set = [&](Special special, std::uint32_t value) {
-      reinterpret_cast<std::uint32_t*>(area + static_cast<std::size_t>(special) * kSpecialStride)[lane] = value;
+      reinterpret_cast<std::uint32_t*>(area + static_cast<std::size_t>(special) * kSpecialStride)[lane] =
+          value;
     };
     set(Special::tid_x, thread % launch.block[0]);
     set(Special::tid_y, thread / launch.block[0] % launch.block[1]);
@@ -113,13 +114,16 @@ Frame* Warp::new_frame(const Code& code, Frame* caller) {
   return frame;
 }
 
-void Warp::free_frame(Frame* frame) { free_frames_.push_back(frame); }
+void Warp::free_frame(Frame* frame) {
+  free_frames_.push_back(frame);
+}
 
 void Warp::grow_local(std::size_t bytes) {
   if (bytes <= local_stride_) return;
   if (bytes > kMaximumLocal)
-    throw Fault("the stack overflows: calls this deep need more than the 512 KiB of local memory that a thread has",
-                static_cast<unsigned>(std::countr_zero(mask != 0 ? mask : Mask{1})));
+    throw Fault(
+        "the stack overflows: calls this deep need more than the 512 KiB of local memory that a thread has",
+        static_cast<unsigned>(std::countr_zero(mask != 0 ? mask : Mask{1})));
   const std::size_t stride = std::min(kMaximumLocal, std::max<std::size_t>(std::bit_ceil(bytes), 256));
   std::vector<std::byte> larger(stride * kLanes);
   for (unsigned lane = 0; lane < kLanes && local_stride_ != 0; ++lane)
@@ -224,8 +228,8 @@ Outcome Warp::run_split() {
   }
 }
 
-// Carries out an instruction that changes the flow, for the lanes in mask. False if the current split does not go on
-// and no other is ready; else current_ is one that does.
+// Carries out an instruction that changes the flow, for the lanes in mask. False if the current split does
+// not go on and no other is ready; else current_ is one that does.
 bool Warp::redirect(const Op& op, std::uint32_t pc) {
   splits_[current_].pc = pc;
   switch (op.flow) {
@@ -311,7 +315,9 @@ void Warp::yield() {
   std::rotate(splits_.begin(), at, at + 1);
 }
 
-void Warp::drop_current() { splits_.erase(splits_.begin() + static_cast<std::ptrdiff_t>(current_)); }
+void Warp::drop_current() {
+  splits_.erase(splits_.begin() + static_cast<std::ptrdiff_t>(current_));
+}
 
 std::int32_t Warp::new_join(const Join& join) {
   for (std::size_t i = 0; i < joins_.size(); ++i) {
@@ -417,7 +423,8 @@ void Warp::copy_parameters(const std::vector<ParameterPlace>& from, std::uint32_
 void Warp::copy_registers(const std::vector<Slot>& from, Frame* from_frame, const std::vector<Slot>& to,
                           Frame* to_frame, const std::vector<std::uint8_t>& bytes, Mask lanes_copied) {
   auto base = [&](Slot slot, Frame* frame) {
-    return ((slot & 3) == static_cast<Slot>(Base::frame) ? frame->registers : bases_[slot & 3]) + (slot & ~Slot{3});
+    return ((slot & 3) == static_cast<Slot>(Base::frame) ? frame->registers : bases_[slot & 3]) +
+           (slot & ~Slot{3});
   };
   for (std::size_t i = 0; i < from.size() && i < to.size(); ++i) {
     std::byte* source = base(from[i], from_frame);
@@ -577,8 +584,8 @@ bool Warp::barrier(const Op& op, std::uint32_t pc) {
   return choose_ready();
 }
 
-// Runs the handler when all lanes of the member mask are here. Lanes of other splits are waited for. Lanes that name
-// different members are different groups.
+// Runs the handler when all lanes of the member mask are here. Lanes of other splits are waited for. Lanes
+// that name different members are different groups.
 bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   const auto* members_of = lanes<Mask>(op.src[3]);
   Mask going = active & ~mask;  // lanes that the guard keeps away
@@ -615,6 +622,7 @@ bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
 
 // Executes a warp-wide instruction for the lanes in mask, which are ordered by it.
 void Warp::meet(const Op& op) {
+  if (worker_->checker != nullptr) worker_->checker->warp_barrier(index_);
   op.handler(*this, op);
   if (worker_->checker != nullptr) worker_->checker->warp_barrier(index_);
 }
@@ -630,7 +638,8 @@ void Warp::release_complete_syncs() {
       if (other.state != Split::State::at_warp_sync || other.members != split.members) continue;
       const bool same = other.pc == split.pc && other.frame == split.frame;
       const Op& other_op = other.frame->code->ops[other.pc];
-      if (same || (op.flow == Flow::warp_barrier && other_op.flow == Flow::warp_barrier)) present |= other.mask;
+      if (same || (op.flow == Flow::warp_barrier && other_op.flow == Flow::warp_barrier))
+        present |= other.mask;
     }
     if ((split.members & live_ & ~present) != 0) continue;
     finish_sync(i, present);
@@ -652,11 +661,12 @@ void Warp::finish_sync(std::size_t index, Mask present) {
   mask = active = here;
   meet(op);
   for (Split& split : splits_) {
-    if (split.state != Split::State::at_warp_sync || split.members != first.members || (split.mask & ~present) != 0)
+    if (split.state != Split::State::at_warp_sync || split.members != first.members ||
+        (split.mask & ~present) != 0)
       continue;
     const bool same = split.pc == first.pc && split.frame == first.frame;
-    const bool barrier = op.flow == Flow::warp_barrier &&
-                         split.frame->code->ops[split.pc].flow == Flow::warp_barrier;
+    const bool barrier =
+        op.flow == Flow::warp_barrier && split.frame->code->ops[split.pc].flow == Flow::warp_barrier;
     if (!same && !barrier) continue;
     split.state = Split::State::ready;
     ++split.pc;
@@ -675,7 +685,9 @@ void Warp::pass_barrier(unsigned barrier) {
   }
 }
 
-void Warp::wait_at(unsigned barrier) { splits_[current_].members = barrier; }
+void Warp::wait_at(unsigned barrier) {
+  splits_[current_].members = barrier;
+}
 
 bool Warp::release_join() {
   for (std::size_t i = joins_.size(); i-- > 0;) {
@@ -697,8 +709,8 @@ bool Warp::release_join() {
 // Where all lanes wait for each other and none for another warp, nobody else can end it.
 bool Warp::release_own() {
   current_ = splits_.size();
-  const bool elsewhere =
-      std::ranges::any_of(splits_, [](const Split& split) { return split.state == Split::State::at_barrier; });
+  const bool elsewhere = std::ranges::any_of(
+      splits_, [](const Split& split) { return split.state == Split::State::at_barrier; });
   return !splits_.empty() && !elsewhere && release_waiting();
 }
 
@@ -709,8 +721,8 @@ bool Warp::release_waiting() {
     if (splits_[i].state != Split::State::at_warp_sync) continue;
     const Code& code = *splits_[i].frame->code;
     const OpInfo& info = code.infos[code.ops[splits_[i].pc].info];
-    worker_->warn("lanes named in the member mask of the instruction at line " + std::to_string(info.where.line) +
-                  " never came; it was executed without them");
+    worker_->warn("lanes named in the member mask of the instruction at line " +
+                  std::to_string(info.where.line) + " never came; it was executed without them");
     finish_sync(i, splits_[i].mask);
     return true;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp: 32 lanes that execute one instruction at a time. Lanes that branch differently become splits, each with a
-// place in the code of its own; a split that reaches the point where all paths meet again waits there for the others.
-// Waiting to meet is a matter of speed, never of correctness: lanes that spin let the waiting ones go on.
+// A warp: 32 lanes that execute one instruction at a time. Lanes that branch differently become splits, each
+// with a place in the code of its own; a split that reaches the point where all paths meet again waits there
+// for the others. Waiting to meet is a matter of speed, never of correctness: lanes that spin let the waiting
+// ones go on.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,9 +21,34 @@ struct Launch;
 
 // Registers that the hardware fills in; each takes 32 lanes of up to 8 bytes in the warp's own area.
 enum class Special : std::uint8_t {
-  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, smid, nsmid, gridid, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  total_smem_size, dynamic_smem_size, zero, one, count,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  total_smem_size,
+  dynamic_smem_size,
+  zero,
+  one,
+  count,
 };
 inline constexpr std::uint32_t kSpecialStride = kLanes * 8;
 
@@ -84,15 +110,17 @@ class Warp {
   // Executes until the warp can or should not go on.
   Outcome run();
 
-  // One instruction at a time, for those who say when: the one that comes next, null if the warp has finished or
-  // waits; and executing it. Then mask says for which lanes, and access what memory it touched.
+  // One instruction at a time, for those who say when: the one that comes next, null if the warp has finished
+  // or waits; and executing it. Then mask says for which lanes, and access what memory it touched.
   const Op* next();
   void step();
 
-  // Lets go on what can go on without those it waits for; false if there is nothing such. Used when a CTA is stuck.
+  // Lets go on what can go on without those it waits for; false if there is nothing such. Used when a CTA is
+  // stuck.
   bool release_waiting();
 
-  // --- For handlers ----------------------------------------------------------------------------------------------
+  // --- For handlers
+  // ----------------------------------------------------------------------------------------------
   Mask mask = 0;    // lanes for which the current instruction is executed
   Mask active = 0;  // lanes of the current split, before the guard
   Mask carry = 0;   // the carry flag of each lane
@@ -120,8 +148,9 @@ class Warp {
   // A number that grows as the warp executes; stands for clock cycles where time is not modelled.
   std::uint64_t clock() const;
 
-  // --- For barriers ----------------------------------------------------------------------------------------------
-  // The current split waits at a barrier of the CTA, until it may pass.
+  // --- For barriers
+  // ---------------------------------------------------------------------------------------------- The
+  // current split waits at a barrier of the CTA, until it may pass.
   void wait_at(unsigned barrier);
   void pass_barrier(unsigned barrier);
   const std::vector<Split>& splits() const { return splits_; }
@@ -159,8 +188,8 @@ class Warp {
   void grow_local(std::size_t bytes);
   void copy_parameters(const std::vector<ParameterPlace>& from, std::uint32_t from_base,
                        const std::vector<ParameterPlace>& to, std::uint32_t to_base, Mask lanes);
-  void copy_registers(const std::vector<Slot>& from, Frame* from_frame, const std::vector<Slot>& to, Frame* to_frame,
-                      const std::vector<std::uint8_t>& bytes, Mask lanes);
+  void copy_registers(const std::vector<Slot>& from, Frame* from_frame, const std::vector<Slot>& to,
+                      Frame* to_frame, const std::vector<std::uint8_t>& bytes, Mask lanes);
 
   std::array<std::byte*, 3> bases_{};  // by Base
   Frame* frame_ = nullptr;
@@ -177,8 +206,8 @@ class Warp {
   std::size_t local_stride_ = 0;
   bool synchronised_ = false;  // an instruction that others may wait for or answer to was executed
   std::uint32_t fault_info_ = 0;
-  std::uint32_t spins_ = 0;    // loops around such instructions
-  std::uint32_t yields_ = 0;   // in a row
+  std::uint32_t spins_ = 0;   // loops around such instructions
+  std::uint32_t yields_ = 0;  // in a row
   alignas(64) std::array<std::byte, static_cast<std::size_t>(Special::count) * kSpecialStride> specials_{};
 };
 

@@ -47,7 +47,11 @@ Kind kind_of(char letter) {
 class FunctionLowering {
  public:
   FunctionLowering(const Program& program, const Code& code, const ptx::Function& function, bool is_kernel)
-      : program_(program), module_(*program.module), code_(code), function_(function), is_kernel_(is_kernel) {}
+      : program_(program),
+        module_(*program.module),
+        code_(code),
+        function_(function),
+        is_kernel_(is_kernel) {}
 
   MachineFunction lower(std::uint32_t most_registers) {
     count_uses();
@@ -69,7 +73,8 @@ class FunctionLowering {
     return info.instruction == ptx::kNone ? nullptr : &function_.instructions[info.instruction];
   }
   bool has(const ptx::Instruction& instruction, std::string_view modifier) const {
-    return std::ranges::find(module_.modifiers_of(instruction), modifier) != module_.modifiers_of(instruction).end();
+    return std::ranges::find(module_.modifiers_of(instruction), modifier) !=
+           module_.modifiers_of(instruction).end();
   }
   Type type_of(const ptx::Instruction& instruction, unsigned index = 0) const {
     for (std::string_view modifier : module_.modifiers_of(instruction)) {
@@ -95,8 +100,8 @@ class FunctionLowering {
 
   // What a register stands for once moves and constants are gone.
   struct Meaning {
-    bool constant = false;                 // an immediate or a kernel's parameter: no register
-    bool parameter = false;                // from the constant bank
+    bool constant = false;                    // an immediate or a kernel's parameter: no register
+    bool parameter = false;                   // from the constant bank
     std::uint32_t alias = ~std::uint32_t{0};  // another register that holds the same
   };
 
@@ -143,7 +148,8 @@ class FunctionLowering {
       } else if (text->opcode == "cvt" && is_extension_of_unsigned(*text) && info.reads == 1) {
         meaning.alias = reads(info)[0];
         free_[op.info] = 1;
-      } else if (text->opcode == "mul" && has(*text, "wide") && get(read_count_, to) == 1 && info.reads <= 2) {
+      } else if (text->opcode == "mul" && has(*text, "wide") && get(read_count_, to) == 1 &&
+                 info.reads <= 2) {
         wide_products_.push_back(to);  // part of the addition that uses it, if there is one
       } else if (text->opcode == "add" && ptx::size_of(type_of(*text)) == 8 && info.reads == 1 &&
                  address_only[to] == get(read_count_, to)) {
@@ -188,7 +194,8 @@ class FunctionLowering {
       if (op.flow == Flow::join) continue;
       const OpInfo& info = code_.infos[op.info];
       if (info.writes == 1 && !free_[op.info] &&
-          std::ranges::find(fused_product_, writes(info)[0]) != fused_product_.end() && instruction(op)->opcode == "mul") {
+          std::ranges::find(fused_product_, writes(info)[0]) != fused_product_.end() &&
+          instruction(op)->opcode == "mul") {
         free_[op.info] = 1;
         product_sources_.push_back({writes(info)[0], {reads(info).begin(), reads(info).end()}});
       }
@@ -196,13 +203,16 @@ class FunctionLowering {
   }
 
   std::uint32_t resolve(std::uint32_t id) const {
-    for (unsigned depth = 0; depth < 64 && meanings_[id].alias != ~std::uint32_t{0}; ++depth) id = meanings_[id].alias;
+    for (unsigned depth = 0; depth < 64 && meanings_[id].alias != ~std::uint32_t{0}; ++depth)
+      id = meanings_[id].alias;
     return id;
   }
 
-  // --- Registers ---------------------------------------------------------------------------------------------------
+  // --- Registers
+  // ---------------------------------------------------------------------------------------------------
   void allocate(std::uint32_t most_registers) {
-    // Element ids beyond the declared ones are the decoder's own; they have no size here and count as 32 bits.
+    // Element ids beyond the declared ones are the decoder's own; they have no size here and count as 32
+    // bits.
     std::vector<std::uint8_t> bytes;
     for (const ptx::Register& r : function_.registers)
       bytes.insert(bytes.end(), std::max<unsigned>(r.elements, 1),
@@ -233,7 +243,8 @@ class FunctionLowering {
       if (ranges[id].first <= ranges[id].last && !constant) order.push_back(id);
     }
     std::ranges::sort(order, {}, [&](std::uint32_t id) { return std::pair(ranges[id].first, id); });
-    std::vector<std::uint32_t> free_at(most_registers, 0);  // by register: the operation from which on it is free
+    std::vector<std::uint32_t> free_at(most_registers,
+                                       0);  // by register: the operation from which on it is free
     std::vector<std::uint32_t> predicate_free(kPredicates, 0);
     std::uint32_t used = 0;
     for (std::uint32_t id : order) {
@@ -261,7 +272,8 @@ class FunctionLowering {
     result_.used_registers = used;
   }
 
-  // --- Instructions ------------------------------------------------------------------------------------------------
+  // --- Instructions
+  // ------------------------------------------------------------------------------------------------
   struct Built {
     MachineInstruction instruction;
     std::vector<std::uint8_t> reads;
@@ -277,13 +289,15 @@ class FunctionLowering {
     const Place& place = places_[id];
     if (!place.used) return;
     if (place.words == 0) built.instruction.reads_predicates |= static_cast<std::uint8_t>(1U << place.first);
-    for (unsigned i = 0; i < place.words; ++i) built.reads.push_back(static_cast<std::uint8_t>(place.first + i));
+    for (unsigned i = 0; i < place.words; ++i)
+      built.reads.push_back(static_cast<std::uint8_t>(place.first + i));
   }
   void add_write(Built& built, std::uint32_t id) const {
     const Place& place = places_[id];
     if (!place.used) return;
     if (place.words == 0) built.instruction.writes_predicates |= static_cast<std::uint8_t>(1U << place.first);
-    for (unsigned i = 0; i < place.words; ++i) built.writes.push_back(static_cast<std::uint8_t>(place.first + i));
+    for (unsigned i = 0; i < place.words; ++i)
+      built.writes.push_back(static_cast<std::uint8_t>(place.first + i));
   }
 
   void push(const Built& built, bool executes) {
@@ -292,8 +306,10 @@ class FunctionLowering {
     instruction.first = static_cast<std::uint32_t>(result_.registers.size());
     instruction.reads = static_cast<std::uint8_t>(std::min<std::size_t>(built.reads.size(), 255));
     instruction.writes = static_cast<std::uint8_t>(std::min<std::size_t>(built.writes.size(), 255));
-    result_.registers.insert(result_.registers.end(), built.reads.begin(), built.reads.begin() + instruction.reads);
-    result_.registers.insert(result_.registers.end(), built.writes.begin(), built.writes.begin() + instruction.writes);
+    result_.registers.insert(result_.registers.end(), built.reads.begin(),
+                             built.reads.begin() + instruction.reads);
+    result_.registers.insert(result_.registers.end(), built.writes.begin(),
+                             built.writes.begin() + instruction.writes);
     result_.instructions.push_back(instruction);
   }
 
@@ -319,11 +335,12 @@ class FunctionLowering {
     }
     for (std::uint32_t id : writes(info)) add_write(built, id);
     const std::string sequence = sequence_of(op, info, text);
-    // The first reads what the instruction reads; the result is there behind the last. In between, each that needs
-    // the one before it waits for the result's registers.
+    // The first reads what the instruction reads; the result is there behind the last. In between, each that
+    // needs the one before it waits for the result's registers.
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       Built step = built;
-      step.instruction.kind = memory_kind_ != Kind::count && i + 1 == sequence.size() ? memory_kind_ : kind_of(sequence[i]);
+      step.instruction.kind =
+          memory_kind_ != Kind::count && i + 1 == sequence.size() ? memory_kind_ : kind_of(sequence[i]);
       const bool chained = i != 0 && sequence[i] < 'a';
       if (i != 0 && !(memory_kind_ != Kind::count && i + 1 == sequence.size())) {
         step.reads.clear();
@@ -341,7 +358,8 @@ class FunctionLowering {
       memory_kind_ = kind;
       return std::string("I");
     };
-    if (text == nullptr) return alone(op.flow == Flow::ret ? (is_kernel_ ? Kind::exit : Kind::branch) : Kind::other);
+    if (text == nullptr)
+      return alone(op.flow == Flow::ret ? (is_kernel_ ? Kind::exit : Kind::branch) : Kind::other);
     const Type type = type_of(*text);
     for (const Macro& macro : kMacros)
       if (fits(macro, *text, type)) return std::string(macro.sequence);
@@ -360,7 +378,8 @@ class FunctionLowering {
       case Class::fence:
         return alone(Kind::fence);
       case Class::branch:
-        return alone(op.flow == Flow::exit || (op.flow == Flow::ret && is_kernel_) ? Kind::exit : Kind::branch);
+        return alone(op.flow == Flow::exit || (op.flow == Flow::ret && is_kernel_) ? Kind::exit
+                                                                                   : Kind::branch);
       case Class::tensor:
         return tensor_sequence(*text);
       case Class::fp64:
@@ -407,7 +426,8 @@ class FunctionLowering {
       return text.opcode == "red" || !used ? Kind::reduce_global : Kind::atomic_global;
     }
     const bool load = info.kind == Class::load;
-    if (shared || text.opcode == "ldmatrix" || text.opcode == "stmatrix") return load ? Kind::load_shared : Kind::store_shared;
+    if (shared || text.opcode == "ldmatrix" || text.opcode == "stmatrix")
+      return load ? Kind::load_shared : Kind::store_shared;
     if (has(text, "local") || has(text, "param")) return load ? Kind::load_local : Kind::store_local;
     if (load && (has(text, "const") || has(text, "param"))) return Kind::load_constant;
     static_cast<void>(op);
@@ -438,7 +458,7 @@ class FunctionLowering {
         memory_kind_ = memory_kind_ == Kind::load_global ? Kind::load_shared : Kind::store_shared;
       return "I";
     }
-    memory_kind_ = has(text, "f64") ? Kind::tensor_double
+    memory_kind_ = has(text, "f64")   ? Kind::tensor_double
                    : has(text, "s32") ? Kind::tensor_integer
                                       : Kind::tensor_half;
     unsigned m = 8;
@@ -504,7 +524,8 @@ MachineProgram lower(const Program& program, std::uint32_t most_registers) {
   std::uint32_t registers = 0;
   for (std::uint32_t id = 0; id < program.codes.size(); ++id) {
     if (program.codes[id].ops.empty()) continue;
-    FunctionLowering lowering(program, program.codes[id], program.module->functions[id], id == program.kernel);
+    FunctionLowering lowering(program, program.codes[id], program.module->functions[id],
+                              id == program.kernel);
     result.functions[id] = lowering.lower(std::min(most_registers, 255U));
     result.functions[id].address = address;
     address += (result.functions[id].instructions.size() * kInstructionBytes + 127) / 128 * 128;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timing model reads: the instructions that hardware would execute for a program, with their registers and
-// the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be put here too.
+// What a timing model reads: the instructions that hardware would execute for a program, with their registers
+// and the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be
+// put here too.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,41 +10,42 @@ namespace manyscale::gpu {
 
 // Kinds of machine instructions that hardware treats alike. In brackets, what Volta calls them.
 enum class Kind : std::uint8_t {
-  integer,          // IADD3, LEA, IMNMX, ISETP, SEL, MOV, …
-  logic,            // LOP3, SHF, PRMT, PLOP3
-  multiply_add,     // IMAD, IMAD.MOV
-  multiply_wide,    // IMAD.WIDE, IMAD.HI
-  fp32,             // FADD, FMUL, FFMA, FSETP, FMNMX, FSEL
-  fp16,             // HADD2, HMUL2, HFMA2
-  fp64,             // DADD, DMUL, DFMA, DSETP
-  special_function, // MUFU
-  convert,          // I2F, F2I, F2F, POPC, FLO, BREV: the slow lanes
-  tensor_half,      // HMMA
-  tensor_integer,   // IMMA
-  tensor_double,    // DMMA
-  move_special,     // S2R, CS2R
-  load_global,      // LDG, LD
-  store_global,     // STG, ST
-  load_local,       // LDL
-  store_local,      // STL
-  load_shared,      // LDS, LDSM
-  store_shared,     // STS
-  load_constant,    // LDC: constant memory with an address in a register
-  atomic_global,    // ATOM, ATOMG
-  reduce_global,    // RED
-  atomic_shared,    // ATOMS
-  texture,          // TEX
-  shuffle,          // SHFL
-  vote,             // VOTE, MATCH, REDUX
-  branch,           // BRA, BSSY, BSYNC, CALL, RET, BRX
-  barrier,          // BAR
-  fence,            // MEMBAR
-  exit,             // EXIT
-  other,            // NOP, NANOSLEEP, …
+  integer,           // IADD3, LEA, IMNMX, ISETP, SEL, MOV, …
+  logic,             // LOP3, SHF, PRMT, PLOP3
+  multiply_add,      // IMAD, IMAD.MOV
+  multiply_wide,     // IMAD.WIDE, IMAD.HI
+  fp32,              // FADD, FMUL, FFMA, FSETP, FMNMX, FSEL
+  fp16,              // HADD2, HMUL2, HFMA2
+  fp64,              // DADD, DMUL, DFMA, DSETP
+  special_function,  // MUFU
+  convert,           // I2F, F2I, F2F, POPC, FLO, BREV: the slow lanes
+  tensor_half,       // HMMA
+  tensor_integer,    // IMMA
+  tensor_double,     // DMMA
+  move_special,      // S2R, CS2R
+  load_global,       // LDG, LD
+  store_global,      // STG, ST
+  load_local,        // LDL
+  store_local,       // STL
+  load_shared,       // LDS, LDSM
+  store_shared,      // STS
+  load_constant,     // LDC: constant memory with an address in a register
+  atomic_global,     // ATOM, ATOMG
+  reduce_global,     // RED
+  atomic_shared,     // ATOMS
+  texture,           // TEX
+  shuffle,           // SHFL
+  vote,              // VOTE, MATCH, REDUX
+  branch,            // BRA, BSSY, BSYNC, CALL, RET, BRX
+  barrier,           // BAR
+  fence,             // MEMBAR
+  exit,              // EXIT
+  other,             // NOP, NANOSLEEP, …
   count,
 };
 
-// One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value takes two.
+// One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value
+// takes two.
 struct MachineInstruction {
   Kind kind = Kind::other;
   bool executes = false;              // with it, the operation of the program that it belongs to takes effect

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one PTX instruction becomes when hardware has no such instruction: the sequences of the vendor's libraries, in
-// letters. A capital needs the result before it, a small letter does not.
-//   I integer  L logic  M multiply-add  W wide multiply-add  F fp32  D fp64  H fp16  S special function  C convert
-//   B branch   X move
+// What one PTX instruction becomes when hardware has no such instruction: the sequences of the vendor's
+// libraries, in letters. A capital needs the result before it, a small letter does not.
+//   I integer  L logic  M multiply-add  W wide multiply-add  F fp32  D fp64  H fp16  S special function  C
+//   convert B branch   X move
 #pragma once
 #include <string_view>
 
 namespace manyscale::gpu {
 
 struct Macro {
-  std::string_view opcode;  // with the modifiers that matter, as a beginning
-  std::string_view type;    // "" for any
+  std::string_view opcode;    // with the modifiers that matter, as a beginning
+  std::string_view type;      // "" for any
   std::string_view rounding;  // a modifier that must be there; "" for any
   std::string_view sequence;
 };
 
-// Lengths and chains after the latencies that Arafa et al. measured on a Titan V (HPEC 2019) and the instructions that
-// the CUDA assembler emits; the first row that fits counts.
+// Lengths and chains after the latencies that Arafa et al. measured on a Titan V (HPEC 2019) and the
+// instructions that the CUDA assembler emits; the first row that fits counts.
 inline constexpr Macro kMacros[] = {
     {"div", "u32", "", "CSICMWWMIiii"},
     {"div", "s32", "", "iiCSICMWWMIiiiL"},

@@ -59,8 +59,8 @@ void Scheduler::resume() {
   clock_.wake();
 }
 
-// Takes kernels whose stream has nothing before them. Launches are in the order they were given, so a stream's own
-// order holds.
+// Takes kernels whose stream has nothing before them. Launches are in the order they were given, so a
+// stream's own order holds.
 void Scheduler::begin_kernels() {
   auto& launches = launches_->launches;
   for (std::uint32_t i = next_launch_; i < launches.size(); ++i) {
@@ -70,14 +70,17 @@ void Scheduler::begin_kernels() {
     for (std::uint32_t before = 0; before < i; ++before)
       waits |= launches[before]->stream == launch.stream && launches[before]->ended < 0;
     if (waits) continue;
-    if (fitting(launch) == 0)
-      throw SimulationError("a CTA of the kernel needs more registers, threads or shared memory than an SM has");
+    launch.fitting = static_cast<std::uint64_t>(fitting(launch));
+    if (launch.fitting == 0)
+      throw SimulationError(
+          "a CTA of the kernel needs more registers, threads or shared memory than an SM has");
     launch.begun = now();
     running_.push_back({i, 0, launch.launch.ctas(), clock_.cycle_at(now()) + spec_.kernel_latency});
   }
   while (next_launch_ < launches.size() && launches[next_launch_]->begun >= 0) ++next_launch_;
   // The urgent first, else in the order they began.
-  std::ranges::stable_sort(running_, std::greater{}, [&](const Running& r) { return launches[r.launch]->priority; });
+  std::ranges::stable_sort(running_, std::greater{},
+                           [&](const Running& r) { return launches[r.launch]->priority; });
 }
 
 Cycle Scheduler::tick(Cycle now) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel and CTA scheduler of a GPU: takes kernels from their queues, one per stream at a time, and starts their
-// CTAs, one per cycle, on SMs that have room for them.
+// The kernel and CTA scheduler of a GPU: takes kernels from their queues, one per stream at a time, and
+// starts their CTAs, one per cycle, on SMs that have room for them.
 #pragma once
 #include <memory>
 #include <vector>
@@ -93,7 +93,8 @@ struct describe<gpu::SchedulerSpec> {
                              "from a kernel at the head of its queue to its first CTA", 0, 1e9},
       Field<S, std::int64_t>{"end_latency", &S::end_latency, Unit::cycles,
                              "from the end of the last CTA to that of the kernel", 0, 1e9},
-      Field<S, std::int64_t>{"cta_interval", &S::cta_interval, Unit::cycles, "between two CTAs that are started", 1, 1e6},
+      Field<S, std::int64_t>{"cta_interval", &S::cta_interval, Unit::cycles,
+                             "between two CTAs that are started", 1, 1e6},
       Section<S, gpu::SmRoom>{"room", &S::room, "what an SM has room for"}};
 };
 

@@ -47,14 +47,14 @@ inline void coalesce(const Access& access, std::uint64_t line_bytes, Lines& line
   }
 }
 
-// Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses of 8 and
-// 16 bytes go in two and four parts.
+// Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses
+// of 8 and 16 bytes go in two and four parts.
 inline unsigned bank_passes(const Access& access, unsigned banks) {
   const unsigned parts = std::max(1U, access.bytes / 4U);
   const unsigned lanes_per_part = kLanes / std::min(parts, 4U);
   unsigned passes = 0;
   for (unsigned first = 0; first < kLanes; first += lanes_per_part) {
-    std::array<std::uint32_t, 256> words;       // distinct words of this part
+    std::array<std::uint32_t, 256> words;  // distinct words of this part
     std::array<std::uint8_t, 256> per_bank{};
     unsigned distinct = 0;
     unsigned worst = 0;

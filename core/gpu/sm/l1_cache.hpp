@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The L1 data cache of an SM: sectored lines, write-through, and the lines under way with the loads that wait for
-// them. Values are not kept: the functional model has them. Leaves out: the limit of merged loads per line.
+// The L1 data cache of an SM: sectored lines, write-through, and the lines under way with the loads that wait
+// for them. Values are not kept: the functional model has them. Leaves out: the limit of merged loads per
+// line.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,7 +12,8 @@ namespace manyscale::gpu {
 
 class L1Cache {
  public:
-  L1Cache(std::uint64_t bytes, std::uint64_t line_bytes, std::uint64_t ways) : line_bytes_(line_bytes), ways_(ways) {
+  L1Cache(std::uint64_t bytes, std::uint64_t line_bytes, std::uint64_t ways)
+      : line_bytes_(line_bytes), ways_(ways) {
     resize(bytes);
   }
 

@@ -11,7 +11,8 @@ namespace manyscale::gpu {
 
 namespace {
 
-const Registered<Sm> registered{"gpu.sm", "A streaming multiprocessor that executes warps with their timing."};
+const Registered<Sm> registered{"gpu.sm",
+                                "A streaming multiprocessor that executes warps with their timing."};
 
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr std::uint64_t kPrefetchedLines = 4;
@@ -25,8 +26,8 @@ Sm::Sm(const Spec& spec)
       slices_({spec.l1.slices, spec.l1.line, spec.l1.slice_hash}),
       l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
           static_cast<std::uint64_t>(spec.l1.ways)),
-      instructions_(static_cast<std::uint64_t>(spec.l1_instructions), static_cast<std::uint64_t>(spec.instruction_line),
-                    kInstructionWays) {
+      instructions_(static_cast<std::uint64_t>(spec.l1_instructions),
+                    static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays) {
   if (spec.scheduler != "gty" && spec.scheduler != "gto" && spec.scheduler != "lrr")
     throw SimulationError("an SM's scheduler is gty, gto or lrr, not '" + spec.scheduler + "'");
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
@@ -47,9 +48,9 @@ Sm::Sm(const Spec& spec)
   set(Kind::tensor_integer, Unit::tensor, t.tensor_integer);
   set(Kind::tensor_double, Unit::tensor, t.tensor_double);
   set(Kind::move_special, Unit::other, t.move_special);
-  for (Kind kind : {Kind::load_global, Kind::store_global, Kind::load_local, Kind::store_local, Kind::load_shared,
-                    Kind::store_shared, Kind::load_constant, Kind::atomic_global, Kind::reduce_global,
-                    Kind::atomic_shared, Kind::texture})
+  for (Kind kind : {Kind::load_global, Kind::store_global, Kind::load_local, Kind::store_local,
+                    Kind::load_shared, Kind::store_shared, Kind::load_constant, Kind::atomic_global,
+                    Kind::reduce_global, Kind::atomic_shared, Kind::texture})
     set(kind, Unit::memory, {spec.l1.hit_latency, 1});
   set(Kind::shuffle, Unit::memory, t.shuffle);
   set(Kind::vote, Unit::other, t.vote);
@@ -61,7 +62,11 @@ Sm::Sm(const Spec& spec)
 
   for (std::int64_t i = 0; i < spec.sub_cores; ++i) {
     SubCore& sub = sub_cores_.emplace_back(
-        SubCore{{}, std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0), 0, 0, 0,
+        SubCore{{},
+                std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0),
+                0,
+                0,
+                0,
                 L1Cache(static_cast<std::uint64_t>(spec.l0_instructions),
                         static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays)});
     sub.last = static_cast<std::uint32_t>(i);
@@ -79,7 +84,6 @@ std::vector<Wait> Sm::waits() const {
 }
 
 void Sm::settle() {
-  statistics_.warp_cycles += 0;
   if (resident_warps_ != 0) {
     const Cycle now = clock_.cycle();
     statistics_.active_cycles += now - resident_since_;
@@ -100,6 +104,13 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
   slot.cta.start(timed.launch, slot.worker, start.cta);
   slot.unfinished = static_cast<std::uint32_t>(slot.cta.warps().size());
   if (resident_warps_ == 0) resident_since_ = now;
+  if (start.launch != last_launch_) {
+    // A kernel does not see what an earlier one left in the L1; shared memory has its part of the same
+    // memory.
+    last_launch_ = start.launch;
+    const auto shared = static_cast<std::int64_t>(timed.shared_bytes() * timed.fitting);
+    l1_.resize(static_cast<std::uint64_t>(std::max(spec_.l1.size - shared, spec_.l1.least)));
+  }
   std::size_t place = 0;
   for (const auto& warp : slot.cta.warps()) {
     while (place < warps_.size() && warps_[place]->warp != nullptr) ++place;
@@ -273,8 +284,10 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
       if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
     if (unit_[kind] == Unit::control) slot.after = now + timing_[kind].latency;
   }
-  if (++slot.at == slot.end) next_operation(index, now);
-  else find_earliest(slot);
+  if (++slot.at == slot.end)
+    next_operation(index, now);
+  else
+    find_earliest(slot);
   if (instruction.kind == Kind::barrier || instruction.kind == Kind::exit) wake_blocked(*slot.cta, now);
 }
 
@@ -317,7 +330,8 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
 void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
   const auto line_bytes = static_cast<std::uint64_t>(spec_.instruction_line);
   const std::uint64_t address =
-      slot.code_address + static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
+      slot.code_address +
+      static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
   const std::uint64_t line = address / line_bytes * line_bytes;
   if (line == slot.fetched) return;
   slot.fetched = line;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose operands are
-// ready; units that take their time; address units, shared memory and the L1. The functional model executes an
-// instruction when it issues, so time and values never disagree. It sleeps when no warp can issue. Leaves out: register
-// banks, write-port conflicts, and the constant cache beyond its first miss.
+// A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
+// operands are ready; units that take their time; address units, shared memory and the L1. The functional
+// model executes an instruction when it issues, so time and values never disagree. It sleeps when no warp can
+// issue. Leaves out: register banks, write-port conflicts, and the constant cache beyond its first miss.
 #pragma once
 #include <array>
 #include <memory>
@@ -39,7 +39,8 @@ class Sm final : public Component {
 
  private:
   static constexpr Cycle kPending = never;
-  static constexpr std::uint64_t kReduction = std::uint64_t{1} << 32;  // marks an atomic operation without a result
+  static constexpr std::uint64_t kReduction = std::uint64_t{1}
+                                              << 32;  // marks an atomic operation without a result
   enum class Unit : std::uint8_t { integer, fp32, fp64, special, tensor, control, memory, other, count };
   enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch };
 
@@ -60,13 +61,13 @@ class Sm final : public Component {
     const MachineFunction* function = nullptr;
     std::uint64_t code_address = 0;
     std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
-    Cycle after = 0;     // not before, since the last issue
-    Cycle fetch_until = 0;  // the line of instructions is there
-    Cycle earliest = 0;  // when operands are ready; kPending: nobody knows
+    Cycle after = 0;                            // not before, since the last issue
+    Cycle fetch_until = 0;                      // the line of instructions is there
+    Cycle earliest = 0;                         // when operands are ready; kPending: nobody knows
     Stall reason = Stall::dependency;
     bool unit_was_busy = false;
     bool queue_was_full = false;
-    bool blocked = false;  // at a barrier
+    bool blocked = false;      // at a barrier
     std::uint32_t loads = 0;   // under way
     std::uint32_t writes = 0;  // not yet confirmed
     std::uint64_t age = 0;
@@ -111,9 +112,12 @@ class Sm final : public Component {
 
   // --- Memory (sm_memory.cpp) ---
   Cycle enter_memory(SubCore& sub, Cycle now);
-  void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed, Cycle now);
-  void access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin);
-  void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin);
+  void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
+              Cycle now);
+  void access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                     Cycle begin);
+  void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                     Cycle begin);
   void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer);
   void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when);
   void load_arrived(std::uint32_t load, Cycle when);
@@ -133,6 +137,7 @@ class Sm final : public Component {
   std::vector<std::unique_ptr<WarpSlot>> warps_;
   std::vector<std::unique_ptr<CtaSlot>> ctas_;
   std::uint64_t next_age_ = 0;
+  std::uint32_t last_launch_ = ~std::uint32_t{0};  // whose lines are in the L1
   std::uint32_t resident_warps_ = 0;
   Cycle resident_since_ = 0;
 
@@ -141,8 +146,8 @@ class Sm final : public Component {
   PendingLines pending_;
   std::vector<Load> loads_;
   std::vector<std::uint32_t> free_loads_;
-  Cycle data_free_ = 0;     // of the stage that L1 and shared memory share
-  Cycle request_free_ = 0;  // of the way to the network
+  Cycle data_free_ = 0;                 // of the stage that L1 and shared memory share
+  Cycle request_free_ = 0;              // of the way to the network
   std::vector<Cycle> constants_ready_;  // by launch: when its parameters are in the constant cache
   Lines lines_;
   std::vector<Said> said_;

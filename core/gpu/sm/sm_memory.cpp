@@ -17,8 +17,12 @@ namespace {
 constexpr std::uint64_t kLocalBase = std::uint64_t{1} << 52;
 constexpr std::uint64_t kLocalPerWarp = std::uint64_t{1} << 24;
 
-bool is_atomic(Kind kind) { return kind == Kind::atomic_global || kind == Kind::reduce_global; }
-bool is_store(Kind kind) { return kind == Kind::store_global || kind == Kind::store_local; }
+bool is_atomic(Kind kind) {
+  return kind == Kind::atomic_global || kind == Kind::reduce_global;
+}
+bool is_store(Kind kind) {
+  return kind == Kind::store_global || kind == Kind::store_local;
+}
 
 }  // namespace
 
@@ -39,7 +43,8 @@ Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
   return std::max(begin, data_free_);
 }
 
-void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed, Cycle now) {
+void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
+                Cycle now) {
   WarpSlot& slot = *warps_[index];
   if (!executed) {  // no lane takes part
     set_ready(slot, instruction, now + spec_.timing.other.latency, Stall::dependency);
@@ -68,7 +73,8 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   access_global(index, instruction, access, begin);
 }
 
-void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin) {
+void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                       Cycle begin) {
   const auto passes = static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks)));
   ++statistics_.shared_requests;
   statistics_.shared_wavefronts += passes;
@@ -77,7 +83,8 @@ void Sm::access_shared(std::uint32_t index, const MachineInstruction& instructio
   set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared);
 }
 
-void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access, Cycle begin) {
+void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                       Cycle begin) {
   WarpSlot& slot = *warps_[index];
   coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
   ++statistics_.global_requests;
@@ -133,7 +140,8 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
   }
   const std::uint32_t id = free_loads_.back();
   free_loads_.pop_back();
-  const std::uint8_t* registers = warps_[warp]->function->registers.data() + instruction.first + instruction.reads;
+  const std::uint8_t* registers =
+      warps_[warp]->function->registers.data() + instruction.first + instruction.reads;
   loads_[id] = {warp, 0, registers, instruction.writes};
   return id;
 }
@@ -165,11 +173,14 @@ void Sm::receive(const Message& message, std::uint32_t) {
   switch (message.op) {
     case memory::Op::data:
       l1_.fill(message.address, message.sectors);
-      pending_.arrive(message.address, message.sectors, [&](std::uint32_t load) { load_arrived(load, ready); });
+      pending_.arrive(message.address, message.sectors,
+                      [&](std::uint32_t load) { load_arrived(load, ready); });
       break;
     case memory::Op::atomic_result:
-      if (message.value & kReduction) confirm(message.value & ~kReduction);
-      else load_arrived(static_cast<std::uint32_t>(message.value), ready);
+      if (message.value & kReduction)
+        confirm(message.value & ~kReduction);
+      else
+        load_arrived(static_cast<std::uint32_t>(message.value), ready);
       break;
     case memory::Op::write_ack:
       confirm(message.value);

@@ -9,21 +9,23 @@
 
 namespace manyscale::gpu {
 
-// How long a kind of instruction takes: from its issue to that of one which needs its result, and for how long its
-// unit takes no other of the same sub-core.
+// How long a kind of instruction takes: from its issue to that of one which needs its result, and for how
+// long its unit takes no other of the same sub-core.
 struct UnitTiming {
   std::int64_t latency = 4;
   std::int64_t interval = 2;
 };
 
 struct SmTimings {
-  UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{5, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2}, fp64{8, 4},
-      special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4}, tensor_double{16, 16},
-      move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2}, fence{10, 2}, other{4, 1};
+  UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{5, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2},
+      fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4},
+      tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2},
+      fence{10, 2}, other{4, 1};
 };
 
 struct L1Spec {
   std::int64_t size = 128 * 1024;  // shared memory takes its part of it
+  std::int64_t least = 32 * 1024;  // that shared memory leaves
   std::int64_t line = 128;
   std::int64_t ways = 4;
   std::int64_t hit_latency = 28;
@@ -31,8 +33,8 @@ struct L1Spec {
   std::int64_t outstanding_sectors = 1024;
   std::int64_t slices = 1;
   std::string slice_hash = "polynomial";
-  std::int64_t miss_latency = 20;    // from the look-up to the request's way into the network
-  std::int64_t return_latency = 10;  // from the network to the register
+  std::int64_t miss_latency = 20;     // from the look-up to the request's way into the network
+  std::int64_t return_latency = 10;   // from the network to the register
   std::int64_t request_interval = 1;  // cycles between requests to the network
 };
 
@@ -56,14 +58,15 @@ struct SmSpec {
   std::int64_t cta_launch_latency = 20;
 };
 
-// Why warps did not issue, in cycles of warps; with `issued` they add up to all cycles of all warps that were there.
+// Why warps did not issue, in cycles of warps; with `issued` they add up to all cycles of all warps that were
+// there.
 struct SmStatistics {
   Counter ctas, warp_instructions, thread_instructions, machine_instructions;
   Counter active_cycles, warp_cycles;
-  Counter stall_dependency, stall_memory, stall_shared, stall_barrier, stall_fetch, stall_unit, stall_not_selected,
-      stall_queue;
-  Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory, issued_branch,
-      issued_other;
+  Counter stall_dependency, stall_memory, stall_shared, stall_barrier, stall_fetch, stall_unit,
+      stall_not_selected, stall_queue;
+  Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory,
+      issued_branch, issued_other;
   Counter global_requests, global_sectors, l1_hits, l1_misses, shared_requests, shared_wavefronts;
 };
 
@@ -74,36 +77,37 @@ namespace manyscale {
 template <>
 struct describe<gpu::UnitTiming> {
   using S = gpu::UnitTiming;
-  static constexpr auto fields = std::tuple{
-      Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles, "from issue to the issue of one that needs the result",
-                             1, 1e6},
-      Field<S, std::int64_t>{"interval", &S::interval, Unit::cycles, "for which the unit takes no other", 1, 1e6}};
+  static constexpr auto fields =
+      std::tuple{Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles,
+                                        "from issue to the issue of one that needs the result", 1, 1e6},
+                 Field<S, std::int64_t>{"interval", &S::interval, Unit::cycles,
+                                        "for which the unit takes no other", 1, 1e6}};
 };
 
 template <>
 struct describe<gpu::SmTimings> {
   using S = gpu::SmTimings;
   using T = gpu::UnitTiming;
-  static constexpr auto fields = std::tuple{
-      Section<S, T>{"integer", &S::integer, "IADD3, IMNMX, ISETP, SEL, MOV"},
-      Section<S, T>{"logic", &S::logic, "LOP3, SHF, PRMT"},
-      Section<S, T>{"multiply_add", &S::multiply_add, "IMAD"},
-      Section<S, T>{"multiply_wide", &S::multiply_wide, "IMAD.WIDE, IMAD.HI"},
-      Section<S, T>{"fp32", &S::fp32, "FADD, FMUL, FFMA, FSETP, FMNMX"},
-      Section<S, T>{"fp16", &S::fp16, "HADD2, HMUL2, HFMA2"},
-      Section<S, T>{"fp64", &S::fp64, "DADD, DMUL, DFMA"},
-      Section<S, T>{"special_function", &S::special_function, "MUFU"},
-      Section<S, T>{"convert", &S::convert, "I2F, F2I, F2F, POPC, FLO"},
-      Section<S, T>{"tensor_half", &S::tensor_half, "HMMA"},
-      Section<S, T>{"tensor_integer", &S::tensor_integer, "IMMA"},
-      Section<S, T>{"tensor_double", &S::tensor_double, "DMMA"},
-      Section<S, T>{"move_special", &S::move_special, "S2R"},
-      Section<S, T>{"shuffle", &S::shuffle, "SHFL"},
-      Section<S, T>{"vote", &S::vote, "VOTE, MATCH"},
-      Section<S, T>{"branch", &S::branch, "BRA, CALL, RET"},
-      Section<S, T>{"barrier", &S::barrier, "BAR"},
-      Section<S, T>{"fence", &S::fence, "MEMBAR"},
-      Section<S, T>{"other", &S::other, "everything else"}};
+  static constexpr auto fields =
+      std::tuple{Section<S, T>{"integer", &S::integer, "IADD3, IMNMX, ISETP, SEL, MOV"},
+                 Section<S, T>{"logic", &S::logic, "LOP3, SHF, PRMT"},
+                 Section<S, T>{"multiply_add", &S::multiply_add, "IMAD"},
+                 Section<S, T>{"multiply_wide", &S::multiply_wide, "IMAD.WIDE, IMAD.HI"},
+                 Section<S, T>{"fp32", &S::fp32, "FADD, FMUL, FFMA, FSETP, FMNMX"},
+                 Section<S, T>{"fp16", &S::fp16, "HADD2, HMUL2, HFMA2"},
+                 Section<S, T>{"fp64", &S::fp64, "DADD, DMUL, DFMA"},
+                 Section<S, T>{"special_function", &S::special_function, "MUFU"},
+                 Section<S, T>{"convert", &S::convert, "I2F, F2I, F2F, POPC, FLO"},
+                 Section<S, T>{"tensor_half", &S::tensor_half, "HMMA"},
+                 Section<S, T>{"tensor_integer", &S::tensor_integer, "IMMA"},
+                 Section<S, T>{"tensor_double", &S::tensor_double, "DMMA"},
+                 Section<S, T>{"move_special", &S::move_special, "S2R"},
+                 Section<S, T>{"shuffle", &S::shuffle, "SHFL"},
+                 Section<S, T>{"vote", &S::vote, "VOTE, MATCH"},
+                 Section<S, T>{"branch", &S::branch, "BRA, CALL, RET"},
+                 Section<S, T>{"barrier", &S::barrier, "BAR"},
+                 Section<S, T>{"fence", &S::fence, "MEMBAR"},
+                 Section<S, T>{"other", &S::other, "everything else"}};
 };
 
 template <>
@@ -111,48 +115,61 @@ struct describe<gpu::L1Spec> {
   using S = gpu::L1Spec;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"size", &S::size, Unit::bytes, "of L1 and shared memory together", 1024, 1e9},
+      Field<S, std::int64_t>{"least", &S::least, Unit::bytes, "of L1 that shared memory leaves", 1024, 1e9},
       Field<S, std::int64_t>{"line", &S::line, Unit::bytes, "of a line, in sectors of 32 B", 32, 256},
       Field<S, std::int64_t>{"ways", &S::ways, Unit::count, "lines of a set", 1, 1024},
-      Field<S, std::int64_t>{"hit_latency", &S::hit_latency, Unit::cycles, "of a load, from issue to use", 1, 1e6},
-      Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count, "lines under way", 1, 1e6},
-      Field<S, std::int64_t>{"outstanding_sectors", &S::outstanding_sectors, Unit::count, "sectors under way", 1, 1e6},
+      Field<S, std::int64_t>{"hit_latency", &S::hit_latency, Unit::cycles, "of a load, from issue to use", 1,
+                             1e6},
+      Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count, "lines under way", 1,
+                             1e6},
+      Field<S, std::int64_t>{"outstanding_sectors", &S::outstanding_sectors, Unit::count, "sectors under way",
+                             1, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count, "slices of the L2", 1, 65536},
       Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none, "how lines are spread over slices"},
       Field<S, std::int64_t>{"miss_latency", &S::miss_latency, Unit::cycles,
                              "from the issue of a load to its request's way into the network", 0, 1e6},
       Field<S, std::int64_t>{"return_latency", &S::return_latency, Unit::cycles,
                              "from the network to the use of what was loaded", 0, 1e6},
-      Field<S, std::int64_t>{"request_interval", &S::request_interval, Unit::cycles, "between two requests", 1, 1e6}};
+      Field<S, std::int64_t>{"request_interval", &S::request_interval, Unit::cycles, "between two requests",
+                             1, 1e6}};
 };
 
 template <>
 struct describe<gpu::SmSpec> {
   using S = gpu::SmSpec;
-  static constexpr auto fields = std::tuple{
-      Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the SM", 1, 1e12},
-      Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count, "parts with a scheduler of their own", 1, 16},
-      Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "warps that it holds", 1, 256},
-      Field<S, std::string>{"scheduler", &S::scheduler, Unit::none,
-                            "which ready warp issues: gty (the same, else the youngest), gto (the same, else the "
-                            "oldest) or lrr (in turn)"},
-      Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
-      Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
-      Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles, "of a load without conflicts", 1, 1e6},
-      Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count, "of shared memory, 4 bytes wide", 1, 256},
-      Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
-                             "between two memory instructions of a sub-core", 1, 1e6},
-      Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
-                             "memory instructions that wait in a sub-core", 1, 64},
-      Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles, "of a load of constants", 1, 1e6},
-      Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes, "of the instruction caches", 16, 4096},
-      Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes, "instruction cache of a sub-core", 128,
-                             1e9},
-      Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes, "instruction cache of the SM", 128, 1e9},
-      Field<S, std::int64_t>{"l0_miss_latency", &S::l0_miss_latency, Unit::cycles, "until the SM's cache gives a line", 0,
-                             1e6},
-      Field<S, std::int64_t>{"l1_miss_latency", &S::l1_miss_latency, Unit::cycles, "until the L2 gives a line", 0, 1e6},
-      Field<S, std::int64_t>{"cta_launch_latency", &S::cta_launch_latency, Unit::cycles,
-                             "from the start of a CTA to its first instruction", 0, 1e6}};
+  static constexpr auto fields =
+      std::tuple{Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the SM", 1, 1e12},
+                 Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count,
+                                        "parts with a scheduler of their own", 1, 16},
+                 Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "warps that it holds", 1, 256},
+                 Field<S, std::string>{
+                     "scheduler", &S::scheduler, Unit::none,
+                     "which ready warp issues: gty (the same, else the youngest), gto (the same, else the "
+                     "oldest) or lrr (in turn)"},
+                 Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
+                 Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
+                 Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles,
+                                        "of a load without conflicts", 1, 1e6},
+                 Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count,
+                                        "of shared memory, 4 bytes wide", 1, 256},
+                 Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
+                                        "between two memory instructions of a sub-core", 1, 1e6},
+                 Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
+                                        "memory instructions that wait in a sub-core", 1, 64},
+                 Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,
+                                        "of a load of constants", 1, 1e6},
+                 Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes,
+                                        "of the instruction caches", 16, 4096},
+                 Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes,
+                                        "instruction cache of a sub-core", 128, 1e9},
+                 Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes,
+                                        "instruction cache of the SM", 128, 1e9},
+                 Field<S, std::int64_t>{"l0_miss_latency", &S::l0_miss_latency, Unit::cycles,
+                                        "until the SM's cache gives a line", 0, 1e6},
+                 Field<S, std::int64_t>{"l1_miss_latency", &S::l1_miss_latency, Unit::cycles,
+                                        "until the L2 gives a line", 0, 1e6},
+                 Field<S, std::int64_t>{"cta_launch_latency", &S::cta_launch_latency, Unit::cycles,
+                                        "from the start of a CTA to its first instruction", 0, 1e6}};
 };
 
 template <>
@@ -161,17 +178,23 @@ struct describe<gpu::SmStatistics> {
   static constexpr auto fields = std::tuple{
       Statistic<S, Counter>{"ctas", &S::ctas, "1", "CTAs completed"},
       Statistic<S, Counter>{"warp_instructions", &S::warp_instructions, "1", "PTX instructions of warps"},
-      Statistic<S, Counter>{"thread_instructions", &S::thread_instructions, "1", "PTX instructions of threads"},
-      Statistic<S, Counter>{"machine_instructions", &S::machine_instructions, "1", "machine instructions issued"},
+      Statistic<S, Counter>{"thread_instructions", &S::thread_instructions, "1",
+                            "PTX instructions of threads"},
+      Statistic<S, Counter>{"machine_instructions", &S::machine_instructions, "1",
+                            "machine instructions issued"},
       Statistic<S, Counter>{"active_cycles", &S::active_cycles, "cycle", "cycles with a CTA on the SM"},
       Statistic<S, Counter>{"warp_cycles", &S::warp_cycles, "cycle", "cycles of warps on the SM"},
-      Statistic<S, Counter>{"stall_dependency", &S::stall_dependency, "cycle", "waited for a result of fixed latency"},
-      Statistic<S, Counter>{"stall_memory", &S::stall_memory, "cycle", "waited for global, local or constant memory"},
-      Statistic<S, Counter>{"stall_shared", &S::stall_shared, "cycle", "waited for shared memory or a shuffle"},
+      Statistic<S, Counter>{"stall_dependency", &S::stall_dependency, "cycle",
+                            "waited for a result of fixed latency"},
+      Statistic<S, Counter>{"stall_memory", &S::stall_memory, "cycle",
+                            "waited for global, local or constant memory"},
+      Statistic<S, Counter>{"stall_shared", &S::stall_shared, "cycle",
+                            "waited for shared memory or a shuffle"},
       Statistic<S, Counter>{"stall_barrier", &S::stall_barrier, "cycle", "waited at a barrier"},
       Statistic<S, Counter>{"stall_fetch", &S::stall_fetch, "cycle", "waited for instructions"},
       Statistic<S, Counter>{"stall_unit", &S::stall_unit, "cycle", "waited for a unit that was busy"},
-      Statistic<S, Counter>{"stall_not_selected", &S::stall_not_selected, "cycle", "could issue, but another warp did"},
+      Statistic<S, Counter>{"stall_not_selected", &S::stall_not_selected, "cycle",
+                            "could issue, but another warp did"},
       Statistic<S, Counter>{"stall_queue", &S::stall_queue, "cycle", "waited for room in the memory queue"},
       Statistic<S, Counter>{"issued_integer", &S::issued_integer, "1", "integer and logic instructions"},
       Statistic<S, Counter>{"issued_fp32", &S::issued_fp32, "1", "single and half precision instructions"},
@@ -181,12 +204,14 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"issued_memory", &S::issued_memory, "1", "memory instructions"},
       Statistic<S, Counter>{"issued_branch", &S::issued_branch, "1", "branches, barriers and ends"},
       Statistic<S, Counter>{"issued_other", &S::issued_other, "1", "other instructions"},
-      Statistic<S, Counter>{"global_requests", &S::global_requests, "1", "global and local memory instructions"},
+      Statistic<S, Counter>{"global_requests", &S::global_requests, "1",
+                            "global and local memory instructions"},
       Statistic<S, Counter>{"global_sectors", &S::global_sectors, "1", "sectors of 32 B they touched"},
       Statistic<S, Counter>{"l1_hits", &S::l1_hits, "1", "sectors of loads found in L1"},
       Statistic<S, Counter>{"l1_misses", &S::l1_misses, "1", "sectors of loads not found in L1"},
       Statistic<S, Counter>{"shared_requests", &S::shared_requests, "1", "shared memory instructions"},
-      Statistic<S, Counter>{"shared_wavefronts", &S::shared_wavefronts, "1", "passes they took, one without conflicts"}};
+      Statistic<S, Counter>{"shared_wavefronts", &S::shared_wavefronts, "1",
+                            "passes they took, one without conflicts"}};
 };
 
 }  // namespace manyscale

@@ -20,7 +20,8 @@ struct TimedLaunch {
   std::uint64_t code_address = 0;  // where its instructions lie
   std::uint32_t stream = 0;
   std::int32_t priority = 0;
-  Time begun = -1;  // taken from the queue
+  std::uint64_t fitting = 1;  // CTAs that fit on an SM at the same time
+  Time begun = -1;            // taken from the queue
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete
 

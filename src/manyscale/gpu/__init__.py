@@ -11,9 +11,11 @@ from .arguments import KernelParameter
 from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
 from .device import Device
-from .module import Kernel, Launch, Module
+from .launch import Launch
+from .module import Kernel, Module
 from .parsing import ParsedModule, parse
 from .texture import Texture
+from .timing import TimedDevice, TimedLaunch
 
 __all__ = [
     "Device",
@@ -26,6 +28,8 @@ __all__ = [
     "ParsedModule",
     "Problem",
     "Texture",
+    "TimedDevice",
+    "TimedLaunch",
     "check",
     "parse",
 ]

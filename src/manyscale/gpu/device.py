@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -12,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale import _core
-from manyscale.errors import InputError
+from manyscale.errors import InputError, KernelError
 
 from .array import DeviceArray, extents_of, host_array
+from .launch import Launch
 from .module import Module
 from .parsing import ParsedModule, parse
 from .texture import Texture
@@ -96,6 +98,34 @@ class Device:
         array = self.empty(host.shape, host.dtype)
         array.set(host)
         return array
+
+    def run_kernel(
+        self,
+        kernel: str,
+        native: _core.GpuKernel,
+        grid: list[int],
+        block: list[int],
+        shared: int,
+        packed: bytes,
+    ) -> Launch:
+        """Runs one launch to its end; use `kernel[grid, block](…)`."""
+        begin = time.perf_counter()
+        try:
+            result = self.native.launch(
+                native, grid, block, shared, packed, self.threads, self.check, self.maximum_instructions
+            )
+        except _core.KernelFault as error:
+            raise KernelError(str(error)) from None
+        except _core.BadLaunch as error:
+            raise InputError(f"kernel {kernel}: {error}") from None
+        return Launch(
+            kernel=kernel,
+            warp_instructions=result.warp_instructions,
+            thread_instructions=result.thread_instructions,
+            printed=result.printed.decode(errors="replace"),
+            warnings=tuple(result.warnings),
+            wall_seconds=time.perf_counter() - begin,
+        )
 
     def texture(
         self,

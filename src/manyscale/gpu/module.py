@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numbers
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,26 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale import _core
-from manyscale.errors import InputError, KernelError, nearest
+from manyscale.errors import InputError, nearest
 
 from .arguments import KernelParameter, pack
 from .array import DeviceArray, extents_of
 from .checking import describe_problems, problems_of
+from .launch import Launch
 
 if TYPE_CHECKING:
     from .device import Device
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a launch has done."""
-
-    kernel: str
-    warp_instructions: int
-    thread_instructions: int
-    printed: str
-    warnings: tuple[str, ...]
-    wall_seconds: float
 
 
 class Module:
@@ -110,33 +98,10 @@ class Kernel:
             )
         device = self._device
         packed = pack(self.name, self.parameters, arguments, device.native)
-        start = time.perf_counter()
-        try:
-            result = device.native.launch(
-                self._native,
-                grid,
-                block,
-                shared,
-                packed,
-                device.threads,
-                device.check,
-                device.maximum_instructions,
-            )
-        except _core.KernelFault as error:
-            raise KernelError(str(error)) from None
-        except _core.BadLaunch as error:
-            raise InputError(f"kernel {self.name}: {error}") from None
-        printed = result.printed.decode(errors="replace")
-        if printed and device.echo:
-            sys.stdout.write(printed)
-        return Launch(
-            kernel=self.name,
-            warp_instructions=result.warp_instructions,
-            thread_instructions=result.thread_instructions,
-            printed=printed,
-            warnings=tuple(result.warnings),
-            wall_seconds=time.perf_counter() - start,
-        )
+        launch = device.run_kernel(self.name, self._native, grid, block, shared, packed)
+        if launch.printed and device.echo:
+            sys.stdout.write(launch.printed)
+        return launch
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(p.type_name for p in self.parameters)})>"

@@ -3,7 +3,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from manyscale.machine.memory import any_of
 from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
+
+if TYPE_CHECKING:  # what the core's tables make at run time
+    Sm = Spec
+    Scheduler = Spec
+    L2 = Spec
+else:
+    Sm = any_of("Sm", "A streaming multiprocessor.", ["gpu.sm"])
+    Scheduler = any_of("Scheduler", "The kernel and CTA scheduler.", ["gpu.scheduler"])
+    L2 = any_of("L2", "A slice of the L2.", ["memory.cache"])
 
 
 class GpuMemory(Spec):
@@ -18,6 +30,11 @@ class GpuMemory(Spec):
     stacks: Count | None = parameter(None, doc="number of HBM stacks", minimum=1)
     channels_per_stack: Count | None = parameter(None, doc="channels of one stack", minimum=1)
     rows: Count | None = parameter(None, doc="rows of one bank", minimum=1)
+    standard: str | None = parameter(
+        None,
+        doc="DRAM standard of a channel, such as hbm2-v100 (machines/dram/); one channel serves one slice",
+    )
+    link_latency: Time | None = parameter(None, doc="of the link from a slice to its channel", minimum="0fs")
 
 
 class Crossbar(Spec):
@@ -30,6 +47,8 @@ class Crossbar(Spec):
     flit_size: Bytes | None = parameter(None, doc="bytes that move together in one cycle", minimum="1B")
     input_ports: Count | None = parameter(None, doc="input ports of an endpoint", minimum=1)
     output_ports: Count | None = parameter(None, doc="output ports of an endpoint", minimum=1)
+    traversal: Cycles | None = parameter(None, doc="crossbar cycles from input to output port", minimum=0)
+    link_latency: Time | None = parameter(None, doc="of the links to SMs and to slices", minimum="0fs")
 
 
 class UnifiedMemory(Spec):
@@ -52,6 +71,9 @@ class Gpu(Spec):
     sm_groups: Count | None = parameter(None, doc="groups the SMs are simulated in", minimum=1)
     l2_slices: Count | None = parameter(None, doc="number of L2 slices", minimum=1)
     l2_slice_capacity: Bytes | None = parameter(None, doc="capacity of one L2 slice", minimum="1B")
+    sm: Sm | None = parameter(None, doc="each of the SMs")
+    scheduler: Scheduler | None = parameter(None, doc="what starts kernels and CTAs")
+    l2: L2 | None = parameter(None, doc="each of the L2 slices")
     memory: GpuMemory | None = parameter(None, doc="GPU memory")
     crossbar: Crossbar | None = parameter(None, doc="network between SMs and L2")
     uvm: UnifiedMemory | None = parameter(None, doc="unified virtual memory")

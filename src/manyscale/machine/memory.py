@@ -55,7 +55,7 @@ def _some(name: str, doc: str, fields: Mapping[str, FieldInfo], names: Iterable[
     return _spec(name, doc, {part: _like(field, field.default) for part, field in chosen.items()})
 
 
-def _any_of(name: str, doc: str, kinds: Iterable[str]) -> type[Spec]:
+def any_of(name: str, doc: str, kinds: Iterable[str]) -> type[Spec]:
     """A Spec of all parameters of several models; one that is not stated is the model's own default."""
     return _optional(name, doc, [field for kind in kinds for field in model(kind).spec.model_fields.items()])
 
@@ -100,9 +100,9 @@ else:
     Core = _some("Core", "A core: what it can have under way.", _generator, _CORE)
     L1, L2 = _generator["l1"].annotation, _generator["l2"].annotation
     Prefetcher, Translation = _generator["prefetcher"].annotation, _generator["translation"].annotation
-    _Slice = _any_of("Slice", "A slice.", SLICES.values())
-    _Network = _any_of("Network", "A network.", INTERCONNECTS.values())
-    _Channel = _any_of("Channel", "A channel.", [CHANNEL])
+    _Slice = any_of("Slice", "A slice.", SLICES.values())
+    _Network = any_of("Network", "A network.", INTERCONNECTS.values())
+    _Channel = any_of("Channel", "A channel.", [CHANNEL])
     _Pattern = _some("Pattern", "A pattern of accesses.", _generator, _PATTERN)
 
 

@@ -14,8 +14,8 @@ using ptx::Type;
 
 enum Reduction : std::uint8_t { none, all, any, count };
 
-// src[0]: which barrier; src[1]: how many threads, kNoSlot for all; src[2]: a predicate to reduce. Flags: how to
-// reduce, and whether the predicate is negated.
+// src[0]: which barrier; src[1]: how many threads, kNoSlot for all; src[2]: a predicate to reduce. Flags: how
+// to reduce, and whether the predicate is negated.
 constexpr std::uint8_t kNegated = 4;
 constexpr std::uint8_t kReduction = 3;
 
@@ -82,7 +82,8 @@ void decode_barrier(Builder& builder) {
     flags = static_cast<std::uint8_t>(reduction + 1);
     builder.type();
     builder.expect_operands(3, 4);
-    dst = flags == count ? builder.destination(0, Type::b32) : builder.predicate_destination(builder.operand(0));
+    dst = flags == count ? builder.destination(0, Type::b32)
+                         : builder.predicate_destination(builder.operand(0));
     next = 1;
     bool negated = false;
     predicate = builder.predicate_source(builder.operand(builder.operands() - 1), &negated);
@@ -94,7 +95,8 @@ void decode_barrier(Builder& builder) {
   const Slot barrier = builder.source(next, Type::b32);
   const Slot threads = next + 1 < last ? builder.source(next + 1, Type::b32) : kNoSlot;
   if (kind == 2 && threads == kNoSlot) builder.unsupported("bar.arrive needs the number of threads");
-  Op& op = kind == 2 ? builder.emit(arrive, Class::barrier) : builder.emit(wait, Class::barrier, Flow::barrier);
+  Op& op =
+      kind == 2 ? builder.emit(arrive, Class::barrier) : builder.emit(wait, Class::barrier, Flow::barrier);
   op.dst = dst;
   op.src[0] = barrier;
   op.src[1] = threads;
@@ -102,13 +104,37 @@ void decode_barrier(Builder& builder) {
   op.flags = flags;
 }
 
-// Accesses of a warp happen in order and are seen by all at once: a fence has nothing left to do.
+// Accesses of a warp happen in order and are seen by all at once: a fence has nothing left to do, but a
+// program may rely on the order it makes.
+void fence(Warp& warp, const Op&) {
+  if (Checker* checker = warp.worker().checker) checker->barrier();
+}
+
 void decode_fence(Builder& builder) {
-  builder.ignore({"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl", "proxy", "async",
-                  "async.global", "async.shared::cta", "async.shared::cluster", "alias", "generic", "tensormap::generic",
-                  "mbarrier_init", "global", "shared::cta", "shared::cluster", "sync_restrict::shared::cta",
+  builder.ignore({"sc",
+                  "acq_rel",
+                  "acquire",
+                  "release",
+                  "cta",
+                  "cluster",
+                  "gpu",
+                  "sys",
+                  "gl",
+                  "proxy",
+                  "async",
+                  "async.global",
+                  "async.shared::cta",
+                  "async.shared::cluster",
+                  "alias",
+                  "generic",
+                  "tensormap::generic",
+                  "mbarrier_init",
+                  "global",
+                  "shared::cta",
+                  "shared::cluster",
+                  "sync_restrict::shared::cta",
                   "sync_restrict::shared::cluster"});
-  builder.emit(do_nothing, Class::fence, Flow::yield);
+  builder.emit(fence, Class::fence, Flow::yield);
 }
 
 constexpr Opcode kOpcodes[] = {
@@ -128,11 +154,14 @@ void write_barrier_result(const Barrier& barrier, const Op& op, const Split& spl
     for_each_active(split.mask, [&](unsigned lane) { result[lane] = barrier.last_holding; });
     return;
   }
-  const bool holds = reduction == all ? barrier.last_holding == barrier.last_asked : barrier.last_holding != 0;
+  const bool holds =
+      reduction == all ? barrier.last_holding == barrier.last_asked : barrier.last_holding != 0;
   auto& result = *reinterpret_cast<Mask*>(place);
   result = (result & ~split.mask) | (holds ? split.mask : 0);
 }
 
-std::span<const Opcode> barrier_opcodes() { return kOpcodes; }
+std::span<const Opcode> barrier_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace manyscale::gpu

@@ -38,27 +38,35 @@ void decode_ret(Builder& builder) {
   builder.emit(nullptr, Class::branch, Flow::ret);
 }
 
-void decode_exit(Builder& builder) { builder.emit(nullptr, Class::branch, Flow::exit); }
+void decode_exit(Builder& builder) {
+  builder.emit(nullptr, Class::branch, Flow::exit);
+}
 
 void trap(Warp& warp, const Op&) {
   throw Fault("trap: the program gave up", static_cast<unsigned>(std::countr_zero(warp.mask)));
 }
 
-void decode_trap(Builder& builder) { builder.emit(trap, Class::branch); }
+void decode_trap(Builder& builder) {
+  builder.emit(trap, Class::branch);
+}
 
 void do_nothing(Warp&, const Op&) {}
 
-void decode_brkpt(Builder& builder) { builder.emit(do_nothing, Class::other); }
+void decode_brkpt(Builder& builder) {
+  builder.emit(do_nothing, Class::other);
+}
 
-// Where the variables between the parentheses of a call lie in the caller's frame; registers come with their slots.
-void decode_arguments(Builder& builder, const Operand& list, bool written, std::vector<ParameterPlace>& places,
-                      std::vector<Slot>& registers, std::vector<unsigned>& bytes) {
+// Where the variables between the parentheses of a call lie in the caller's frame; registers come with their
+// slots.
+void decode_arguments(Builder& builder, const Operand& list, bool written,
+                      std::vector<ParameterPlace>& places, std::vector<Slot>& registers,
+                      std::vector<unsigned>& bytes) {
   FunctionDecoder& decoder = builder.decoder();
   for (const Operand& argument : builder.children(list)) {
     if (argument.kind == Operand::Kind::variable && argument.is_local &&
         decoder.in_frame(decoder.variable(argument))) {
-      places.push_back({decoder.frame_offset(argument.id),
-                        static_cast<std::uint32_t>(decoder.variable(argument).size)});
+      places.push_back(
+          {decoder.frame_offset(argument.id), static_cast<std::uint32_t>(decoder.variable(argument).size)});
     } else if (argument.kind == Operand::Kind::reg) {
       bytes.push_back(builder.register_bytes(argument, 0));
       registers.push_back(written ? decoder.write(argument.id, 0) : decoder.read(argument.id, 0));
@@ -96,22 +104,26 @@ void decode_call(Builder& builder) {
     op.aux = decoder.new_call(std::move(site));
     return;
   }
-  if (callee->kind != Operand::Kind::function) builder.unsupported("it calls something that is not a function");
+  if (callee->kind != Operand::Kind::function)
+    builder.unsupported("it calls something that is not a function");
   const ptx::Function& function = builder.decoder().module().functions[callee->id];
   site.callee = callee->id;
   if (!function.has_body) return decode_builtin(builder, function.name, std::move(site));
   if (function.register_parameters) {
     auto check = [&](const std::vector<std::uint32_t>& ids, const std::vector<unsigned>& given) {
-      if (ids.size() != given.size()) builder.unsupported("it passes another number of values than the function takes");
+      if (ids.size() != given.size())
+        builder.unsupported("it passes another number of values than the function takes");
       for (std::size_t i = 0; i < ids.size(); ++i) {
         const Type type = function.registers[ids[i]].type;
         const unsigned bytes = type == Type::pred ? 0 : std::max(ptx::size_of(type), 2U);
-        if (bytes != given[i]) builder.unsupported("it passes a value of another size than the function takes");
+        if (bytes != given[i])
+          builder.unsupported("it passes a value of another size than the function takes");
       }
     };
     check(function.parameters, argument_bytes);
     check(function.results, result_bytes);
-  } else if (function.parameters.size() != site.arguments.size() || function.results.size() < site.results.size()) {
+  } else if (function.parameters.size() != site.arguments.size() ||
+             function.results.size() < site.results.size()) {
     builder.unsupported("it passes another number of values than the function takes");
   }
   Op& op = builder.emit(nullptr, Class::branch, Flow::call);
@@ -125,6 +137,8 @@ constexpr Opcode kOpcodes[] = {
 
 }  // namespace
 
-std::span<const Opcode> control_opcodes() { return kOpcodes; }
+std::span<const Opcode> control_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace manyscale::gpu

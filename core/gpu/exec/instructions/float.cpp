@@ -137,6 +137,13 @@ void decode_angle(Builder& builder) {
   emit_alike(builder, handler, Class::special_function, type, 1);
 }
 
+void decode_tanh(Builder& builder) {
+  const Type type = builder.type();
+  if (!builder.accept("approx")) builder.unsupported("needs .approx");
+  if (type != Type::f32) builder.unsupported("not defined for this type");
+  emit_alike(builder, apply<kTanh, float, 1>, Class::special_function, type, 1);
+}
+
 // Emits one of the approximations of f64 that see and give an upper word only.
 template <auto function>
 void emit_gross(Builder& builder, Type type) {
@@ -293,7 +300,7 @@ constexpr Opcode kOpcodes[] = {
     {"cos", decode_angle<kCosSmall, kCos>, Operates::on_floats},
     {"lg2", decode_approximate<kLg2>, Operates::on_floats},
     {"ex2", decode_approximate<kEx2>, Operates::on_floats},
-    {"tanh", decode_approximate<kTanh>, Operates::on_floats},
+    {"tanh", decode_tanh, Operates::on_floats},
 };
 
 }  // namespace

@@ -55,7 +55,8 @@ void load_vector(Warp& warp, const Op& op) {
     if (warp.mask == kAllLanes) {
       for (unsigned i = 0; i < kLanes; ++i) result[i] = static_cast<R>(read<M>(located.at(i) + offset));
     } else {
-      for_each_active(warp.mask, [&](unsigned i) { result[i] = static_cast<R>(read<M>(located.at(i) + offset)); });
+      for_each_active(warp.mask,
+                      [&](unsigned i) { result[i] = static_cast<R>(read<M>(located.at(i) + offset)); });
     }
   }
 }
@@ -66,7 +67,8 @@ void load_parameter(Warp& warp, const Op& op) {
   const auto& parameters = warp.launch().parameters;
   const auto offset = static_cast<std::uint64_t>(op.immediate);
   if (offset > parameters.size() || parameters.size() - offset < sizeof(M))
-    throw Fault("it reads behind the kernel's parameters", static_cast<unsigned>(std::countr_zero(warp.mask)));
+    throw Fault("it reads behind the kernel's parameters",
+                static_cast<unsigned>(std::countr_zero(warp.mask)));
   const R value = static_cast<R>(read<M>(parameters.data() + offset));
   for_lanes(warp, warp.lanes<R>(op.dst), [=](unsigned) { return value; });
 }
@@ -184,9 +186,27 @@ Type type_of_bytes(unsigned bytes) {
 
 // Modifiers that say how to cache or order, not what to read.
 void ignore_hints(Builder& builder) {
-  builder.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "L1::evict_normal", "L1::evict_unchanged",
-                  "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first",
-                  "L2::evict_last", "L2::64B", "L2::128B", "L2::256B", "unified"});
+  builder.ignore({"ca",
+                  "cg",
+                  "cs",
+                  "lu",
+                  "cv",
+                  "wb",
+                  "wt",
+                  "nc",
+                  "weak",
+                  "L1::evict_normal",
+                  "L1::evict_unchanged",
+                  "L1::evict_first",
+                  "L1::evict_last",
+                  "L1::no_allocate",
+                  "L2::evict_normal",
+                  "L2::evict_first",
+                  "L2::evict_last",
+                  "L2::64B",
+                  "L2::128B",
+                  "L2::256B",
+                  "unified"});
 }
 
 // Accesses that other threads can be waiting for.
@@ -261,7 +281,9 @@ void decode_load(Builder& builder) {
   const bool is_parameter = (address.flags >> kSpaceShift & 7) == static_cast<unsigned>(Space::param) &&
                             address.base == kNoSlot && decoded.elements == 1;
   const std::uint32_t listed = decoded.elements > 1 ? builder.list(slots) : 0;
-  Op& op = builder.emit(decoded.elements > 1 ? handlers.vector : is_parameter ? handlers.parameter : handlers.scalar,
+  Op& op = builder.emit(decoded.elements > 1 ? handlers.vector
+                        : is_parameter       ? handlers.parameter
+                                             : handlers.scalar,
                         Class::load, decoded.strong ? Flow::yield : Flow::next);
   op.dst = decoded.elements > 1 ? kNoSlot : slots[0];
   op.aux = listed;
@@ -281,7 +303,8 @@ void decode_store(Builder& builder) {
   const Type immediate = bytes == ptx::size_of(decoded.type) ? decoded.type : type_of_bytes(bytes);
   std::vector<Slot> slots;
   for (const Operand* value : values)
-    slots.push_back(builder.source(*value, value->kind == Operand::Kind::reg ? type_of_bytes(bytes) : immediate));
+    slots.push_back(
+        builder.source(*value, value->kind == Operand::Kind::reg ? type_of_bytes(bytes) : immediate));
   const std::uint32_t listed = decoded.elements > 1 ? builder.list(slots) : 0;
   Op& op = builder.emit(decoded.elements > 1 ? handlers.vector : handlers.scalar, Class::store);
   op.src[1] = decoded.elements > 1 ? kNoSlot : slots[0];
@@ -294,7 +317,8 @@ void do_nothing(Warp&, const Op&) {}
 // Caches hold nothing that memory does not: hints about them change no result.
 void decode_prefetch(Builder& builder) {
   decode_space(builder);
-  builder.ignore({"L1", "L2", "L1::evict_normal", "L2::evict_last", "L2::evict_normal", "tensormap", "L2::128B"});
+  builder.ignore(
+      {"L1", "L2", "L1::evict_normal", "L2::evict_last", "L2::evict_normal", "tensormap", "L2::128B"});
   builder.emit(do_nothing, Class::other);
 }
 
@@ -308,14 +332,20 @@ void decode_create_policy(Builder& builder) {
 }
 
 constexpr Opcode kOpcodes[] = {
-    {"ld", decode_load},           {"ldu", decode_load},
-    {"st", decode_store},          {"prefetch", decode_prefetch},
-    {"prefetchu", decode_prefetch}, {"applypriority", decode_prefetch},
-    {"discard", decode_prefetch},  {"createpolicy", decode_create_policy},
+    {"ld", decode_load},
+    {"ldu", decode_load},
+    {"st", decode_store},
+    {"prefetch", decode_prefetch},
+    {"prefetchu", decode_prefetch},
+    {"applypriority", decode_prefetch},
+    {"discard", decode_prefetch},
+    {"createpolicy", decode_create_policy},
 };
 
 }  // namespace
 
-std::span<const Opcode> memory_opcodes() { return kOpcodes; }
+std::span<const Opcode> memory_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace manyscale::gpu

@@ -83,7 +83,8 @@ void pack_bytes(Warp& warp, const Op& op) {
   for_each_active(warp.mask, [&](unsigned lane) {
     D value = 0;
     for (unsigned i = 0; i < op.count; ++i)
-      value |= static_cast<D>(static_cast<D>(warp.lanes<std::uint16_t>(warp.listed(op, i))[lane] & 0xff) << (8 * i));
+      value |= static_cast<D>(static_cast<D>(warp.lanes<std::uint16_t>(warp.listed(op, i))[lane] & 0xff)
+                              << (8 * i));
     result[lane] = value;
   });
 }
@@ -123,14 +124,19 @@ Packing packing(unsigned whole, unsigned part) {
 }
 
 Type bits_type(unsigned bytes) {
-  return bytes <= 1 ? Type::b8 : bytes == 2 ? Type::b16 : bytes == 4 ? Type::b32 : bytes == 8 ? Type::b64 : Type::b128;
+  return bytes <= 1   ? Type::b8
+         : bytes == 2 ? Type::b16
+         : bytes == 4 ? Type::b32
+         : bytes == 8 ? Type::b64
+                      : Type::b128;
 }
 
 void decode_packing(Builder& builder, Type type, bool packs) {
   const unsigned whole = ptx::size_of(type);
   const Operand& vector = builder.operand(packs ? 1 : 0);
   const auto elements = builder.children(vector);
-  if (elements.empty() || whole % elements.size() != 0) builder.unsupported("its vector does not fill the type");
+  if (elements.empty() || whole % elements.size() != 0)
+    builder.unsupported("its vector does not fill the type");
   const auto part = static_cast<unsigned>(whole / elements.size());
   const Packing handlers = packing(whole, part);
   if (handlers.pack == nullptr) builder.unsupported("its vector does not fill the type");
@@ -152,8 +158,8 @@ struct ClockName {
   unsigned shift;
 };
 constexpr ClockName kClocks[] = {
-    {"%clock", 4, 0},        {"%clock_hi", 4, 32},        {"%clock64", 8, 0},
-    {"%globaltimer", 8, 0},  {"%globaltimer_lo", 4, 0},   {"%globaltimer_hi", 4, 32},
+    {"%clock", 4, 0},       {"%clock_hi", 4, 32},      {"%clock64", 8, 0},
+    {"%globaltimer", 8, 0}, {"%globaltimer_lo", 4, 0}, {"%globaltimer_hi", 4, 32},
 };
 
 bool decode_clock(Builder& builder, Type type) {
@@ -163,8 +169,8 @@ bool decode_clock(Builder& builder, Type type) {
     if (operand.text != clock.name) continue;
     if (ptx::size_of(type) != clock.bytes) builder.unsupported("the clock has another size");
     const Slot dst = builder.destination(0, type);
-    Op& op = builder.emit(clock.bytes == 8 ? read_clock<std::uint64_t> : read_clock<std::uint32_t>, Class::move,
-                          Flow::yield);
+    Op& op = builder.emit(clock.bytes == 8 ? read_clock<std::uint64_t> : read_clock<std::uint32_t>,
+                          Class::move, Flow::yield);
     op.dst = dst;
     op.immediate = clock.shift;
     return true;
@@ -225,8 +231,8 @@ void decode_cvta(Builder& builder) {
   builder.expect_operands(2);
   const Slot dst = builder.destination(0, type);
   const Slot src = builder.source(1, type);
-  Op& op = builder.emit(ptx::size_of(type) == 8 ? convert_address<std::uint64_t> : convert_address<std::uint32_t>,
-                        Class::move);
+  Op& op = builder.emit(
+      ptx::size_of(type) == 8 ? convert_address<std::uint64_t> : convert_address<std::uint32_t>, Class::move);
   op.dst = dst;
   op.src[0] = src;
   const std::uint64_t window = window_of(space);
@@ -236,9 +242,10 @@ void decode_cvta(Builder& builder) {
 void is_in_space(Warp& warp, const Op& op) {
   const auto* addresses = warp.lanes<std::uint64_t>(op.src[0]);
   const auto window = static_cast<std::uint64_t>(op.immediate);
-  set_predicate(warp, op.dst, window != 0
-                                  ? ballot([=](unsigned i) { return in_window(addresses[i], window); })
-                                  : ballot([=](unsigned i) { return addresses[i] < kWindows && addresses[i] != 0; }));
+  set_predicate(warp, op.dst,
+                window != 0
+                    ? ballot([=](unsigned i) { return in_window(addresses[i], window); })
+                    : ballot([=](unsigned i) { return addresses[i] < kWindows && addresses[i] != 0; }));
 }
 
 void decode_isspacep(Builder& builder) {
@@ -268,7 +275,8 @@ constexpr Opcode kOpcodes[] = {{"mov", decode_mov}, {"cvta", decode_cvta}, {"iss
 }  // namespace
 
 Handler hidden_resize(unsigned from_bytes, unsigned to_bytes) {
-  if (from_bytes == 4) return to_bytes == 8 ? resize<std::uint32_t, std::uint64_t> : resize<std::uint32_t, std::uint16_t>;
+  if (from_bytes == 4)
+    return to_bytes == 8 ? resize<std::uint32_t, std::uint64_t> : resize<std::uint32_t, std::uint16_t>;
   return to_bytes == 4 ? resize<std::uint64_t, std::uint32_t> : resize<std::uint64_t, std::uint16_t>;
 }
 
@@ -276,6 +284,8 @@ Handler hidden_frame_address(unsigned bytes) {
   return bytes == 8 ? frame_address<std::uint64_t> : frame_address<std::uint32_t>;
 }
 
-std::span<const Opcode> move_opcodes() { return kOpcodes; }
+std::span<const Opcode> move_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace manyscale::gpu

@@ -38,12 +38,14 @@ void decode_getctarank(Builder& builder) {
 }
 
 constexpr Opcode kOpcodes[] = {
-    {"nanosleep", decode_nanosleep},   {"pmevent", decode_hint},      {"griddepcontrol", decode_hint},
-    {"setmaxnreg", decode_hint},       {"getctarank", decode_getctarank},
+    {"nanosleep", decode_nanosleep}, {"pmevent", decode_hint},          {"griddepcontrol", decode_hint},
+    {"setmaxnreg", decode_hint},     {"getctarank", decode_getctarank},
 };
 
 }  // namespace
 
-std::span<const Opcode> system_opcodes() { return kOpcodes; }
+std::span<const Opcode> system_opcodes() {
+  return kOpcodes;
+}
 
 }  // namespace manyscale::gpu
