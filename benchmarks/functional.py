@@ -89,7 +89,7 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for name, body in BODIES.items():
         text = "".join(body.format(i) for i in range(8)) if name == "divergent" else body
-        count = max(1, int(600 * scale))
+        count = max(1, int(3000 * scale))
         numbers[name] = rate(text, 1, count, rounds)
         numbers[f"{name}_two_threads_ratio"] = rate(text, 2, count, rounds) / numbers[name]
     numbers["parsed_lines_per_second"] = parsing_rate(rounds)
@@ -97,4 +97,4 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_benchmark(__doc__ or "", measure, TARGETS, rounds=5))
+    sys.exit(run_benchmark(__doc__ or "", measure, TARGETS, rounds=3))

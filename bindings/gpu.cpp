@@ -262,7 +262,7 @@ void bind_gpu(nb::module_& module) {
              bool check, std::uint64_t maximum_instructions) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
             return launch_interruptibly(self, kernel,
-                                        {grid, block, shared, bytes, threads, check, maximum_instructions});
+                                        {grid, block, shared, bytes, threads, check, maximum_instructions, false});
           },
           nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
           nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));

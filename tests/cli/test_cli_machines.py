@@ -48,7 +48,7 @@ def test_the_list_has_each_preset_with_its_description_and_origin():
 def test_the_list_as_json():
     listed = {entry["name"]: entry for entry in json.loads(invoke("--json").stdout)}
     assert sorted(listed) == list_presets()
-    assert listed["v100"]["from"] == ["SST-GPU final report"]
+    assert listed["v100"]["from"][0] == "SST-GPU final report"
     assert listed["v100"]["description"].startswith("CPU with an NVIDIA V100")
 
 

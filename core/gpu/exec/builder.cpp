@@ -188,6 +188,7 @@ void Builder::expect_operands(unsigned least, unsigned most) {
 }
 
 Slot Builder::source(const Operand& operand, Type type) {
+  refuse_part(operand);
   const unsigned bytes = lane_bytes(type);
   if (bytes == 0) unsupported("an operand has no type");
   switch (operand.kind) {
@@ -227,6 +228,7 @@ Slot Builder::source(const Operand& operand, Type type) {
 }
 
 Slot Builder::destination(const Operand& operand, Type type) {
+  refuse_part(operand);
   const unsigned bytes = lane_bytes(type);
   if (bytes == 0) unsupported("the destination has no type");
   if (operand.kind == Operand::Kind::sink) return scratch(bytes);
@@ -236,6 +238,10 @@ Slot Builder::destination(const Operand& operand, Type type) {
     unsupported("register " + std::string(operand.text) + " is not of the size of ." +
                 std::string(ptx::name_of(type)));
   return decoder_.write(operand.id, operand.component == 255 ? 0 : operand.component);
+}
+
+void Builder::refuse_part(const Operand& operand) const {
+  if (operand.part != 255) unsupported("parts of registers, as in " + std::string(operand.text) + ", are not supported");
 }
 
 Slot Builder::predicate_source(const Operand& operand, bool* negated) {

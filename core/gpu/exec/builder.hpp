@@ -97,6 +97,8 @@ class Builder {
   [[noreturn]] void unsupported(const std::string& why) const;
 
  private:
+  void refuse_part(const ptx::Operand& operand) const;
+
   FunctionDecoder& decoder_;
   const ptx::Instruction& instruction_;
   std::uint64_t accepted_ = 0;  // one bit per modifier

@@ -71,10 +71,10 @@ std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
   return std::nullopt;
 }
 
-const Program& LoadedModule::program(std::uint32_t kernel) {
-  const auto found = programs_.find(kernel);
+const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
+  const auto found = programs_.find({kernel, reordered});
   if (found != programs_.end()) return found->second;
-  return programs_.emplace(kernel, decode(module_, kernel, placement_)).first->second;
+  return programs_.emplace(std::pair(kernel, reordered), decode(module_, kernel, placement_, reordered)).first->second;
 }
 
 std::optional<LoadedModule::Placed> LoadedModule::variable(std::string_view name) const {
@@ -94,7 +94,7 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
 }
 
 Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
-  const Program& program = module.program(kernel);
+  const Program& program = module.program(kernel, request.reordered);
   const ptx::Function& function = module.module().functions[kernel];
   if (!program.problems.empty())
     throw BadLaunch("kernel " + std::string(function.name) + " cannot be executed");

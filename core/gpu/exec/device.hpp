@@ -32,7 +32,7 @@ class LoadedModule {
   const ptx::Module& module() const { return module_; }
   std::optional<std::uint32_t> kernel(std::string_view name) const;
   // A kernel ready to run; decoded when it is first asked for.
-  const Program& program(std::uint32_t kernel);
+  const Program& program(std::uint32_t kernel, bool reordered = false);
 
   struct Placed {
     std::uint64_t address = 0;
@@ -48,7 +48,7 @@ class LoadedModule {
   DeviceMemory& memory_;
   Placement placement_;
   std::vector<std::uint64_t> allocations_;
-  std::map<std::uint32_t, Program> programs_;
+  std::map<std::pair<std::uint32_t, bool>, Program> programs_;
 };
 
 struct LaunchRequest {
@@ -59,6 +59,7 @@ struct LaunchRequest {
   unsigned threads = 1;
   bool check = false;
   std::uint64_t maximum_instructions = 0;
+  bool reordered = false;  // run the program in the order that an assembler would choose
 };
 
 // The request is not one that a device can take: too many threads, too much shared memory, parameters of a

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "gpu/exec/address_space.hpp"
+#include "gpu/exec/memory_access.hpp"
 #include "gpu/exec/opcodes.hpp"
 
 namespace manyscale::gpu {
@@ -267,6 +268,7 @@ Code FunctionDecoder::decode() {
   uses_.first.resize(2 * code_.ops.size() + 1, static_cast<std::uint32_t>(uses_.registers.size()));
 
   resolve_targets(op_of_instruction);
+  if (program_.reorder) reorder();
   place_slots();
   insert_joins(make_blocks(code_.ops, code_.branch_tables));
   code_.registers = std::move(uses_.registers);
@@ -278,6 +280,81 @@ void FunctionDecoder::resolve_targets(std::span<const std::uint32_t> op_of_instr
     if (op.flow == Flow::branch) op.aux = op_of_instruction[op.aux];
   for (auto& table : code_.branch_tables)
     for (std::uint32_t& target : table) target = op_of_instruction[target];
+}
+
+Schedulable FunctionDecoder::schedulable(const Op& op) const {
+  Schedulable result;
+  const OpInfo& info = code_.infos[op.info];
+  result.stays = op.flow != Flow::next || info.instruction == ptx::kNone || (op.flags & (kOrdered | kOrderedIfRead)) != 0;
+  if (result.stays) return result;
+  const ptx::Instruction& text = function_.instructions[info.instruction];
+  const bool plain = text.opcode == "ld" || text.opcode == "st" || text.opcode == "ldu";
+  switch (info.kind) {
+    case Class::load:
+    case Class::store:
+      result.writes_memory = info.kind == Class::store;
+      result.touches = Touches::anything;
+      if (plain) {
+        const Space space = space_of(op);
+        result.touches = space == Space::global     ? Touches::global
+                         : space == Space::shared   ? Touches::shared
+                         : space == Space::local    ? Touches::local
+                         : space == Space::generic  ? Touches::anything
+                                                    : Touches::parameters;
+        const bool far = space == Space::global || space == Space::generic || space == Space::local;
+        result.latency = info.kind == Class::store ? 1 : far ? 200 : space == Space::shared ? 24 : 8;
+      }
+      break;
+    case Class::atomic:
+    case Class::texture:
+    case Class::tensor:
+      result.touches = Touches::anything;
+      result.writes_memory = info.kind != Class::texture;
+      break;
+    case Class::warp:
+    case Class::barrier:
+    case Class::fence:
+    case Class::branch:
+    case Class::other:
+      result.stays = true;
+      break;
+    case Class::special_function:
+    case Class::convert:
+      result.latency = 14;
+      break;
+    case Class::fp64:
+      result.latency = 8;
+      break;
+    default:
+      break;
+  }
+  const auto modifiers = module().modifiers_of(text);
+  result.uses_carry = text.opcode == "addc" || text.opcode == "subc" || text.opcode == "madc" ||
+                      std::ranges::find(modifiers, "cc") != modifiers.end();
+  return result;
+}
+
+// As an assembler would: loads early, uses late. The order of what can depend on each other stays.
+void FunctionDecoder::reorder() {
+  std::vector<Schedulable> operations;
+  for (const Op& op : code_.ops) operations.push_back(schedulable(op));
+  const std::vector<std::uint32_t> order =
+      schedule(make_blocks(code_.ops, code_.branch_tables), uses_, operations);
+  std::vector<Op> ops;
+  RegisterUses uses;
+  uses.first.push_back(0);
+  for (std::uint32_t i : order) {
+    ops.push_back(code_.ops[i]);
+    OpInfo& info = code_.infos[code_.ops[i].info];
+    info.first_read = static_cast<std::uint32_t>(uses.registers.size());
+    for (std::uint32_t id : uses_.reads(i)) uses.registers.push_back(id);
+    info.first_write = static_cast<std::uint32_t>(uses.registers.size());
+    uses.first.push_back(info.first_write);
+    for (std::uint32_t id : uses_.writes(i)) uses.registers.push_back(id);
+    uses.first.push_back(static_cast<std::uint32_t>(uses.registers.size()));
+  }
+  code_.ops = std::move(ops);
+  uses_ = std::move(uses);
 }
 
 void FunctionDecoder::place_slots() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/exec/flow_graph.hpp"
+#include "gpu/exec/op_schedule.hpp"
 #include "gpu/exec/program.hpp"
 #include "gpu/ptx/module.hpp"
 
@@ -19,6 +20,7 @@ struct ProgramDecoder {
   const ptx::Module& module;
   const Placement& placement;
   Program& program;
+  bool reorder = false;  // independent operations, as an assembler does
   // Where variables of shared memory lie: by (function or kNone, variable).
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> shared;
   std::map<std::pair<std::uint64_t, unsigned>, Slot> constants;
@@ -65,6 +67,8 @@ class FunctionDecoder {
   void lay_out_frame();
   void decode_instruction(const ptx::Instruction& instruction);
   void resolve_targets(std::span<const std::uint32_t> op_of_instruction);
+  Schedulable schedulable(const Op& op) const;
+  void reorder();
   void place_slots();
   void insert_joins(std::span<const Block> blocks);
   Slot new_register(unsigned bytes);

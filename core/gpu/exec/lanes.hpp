@@ -25,7 +25,8 @@ inline void for_lanes(Warp& warp, T* result, F f) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const T value = f(lane);
       const T previous = result[lane];
-      result[lane] = lane_active(mask, lane) ? value : previous;
+      // Written out: through a function it would become a branch for each lane.
+      result[lane] = (mask & (Mask{1} << lane)) != 0 ? value : previous;
     }
   }
 }

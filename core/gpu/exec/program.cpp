@@ -137,7 +137,7 @@ std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::u
   return parameters;
 }
 
-Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement) {
+Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement, bool reorder) {
   Program program;
   program.module = &module;
   program.kernel = kernel;
@@ -147,7 +147,7 @@ Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement&
     program.parameter_bytes = last.offset + last.size;
   }
   const std::set<std::uint32_t> functions = reachable_functions(module, kernel);
-  ProgramDecoder decoder{module, placement, program, {}, {}};
+  ProgramDecoder decoder{module, placement, program, reorder, {}, {}};
   lay_out_shared(decoder, functions);
   program.codes.resize(module.functions.size());
   for (std::uint32_t id : functions)

@@ -148,9 +148,8 @@ class FunctionLowering {
       } else if (text->opcode == "cvt" && is_extension_of_unsigned(*text) && info.reads == 1) {
         meaning.alias = reads(info)[0];
         free_[op.info] = 1;
-      } else if (text->opcode == "mul" && has(*text, "wide") && get(read_count_, to) == 1 &&
-                 info.reads <= 2) {
-        wide_products_.push_back(to);  // part of the addition that uses it, if there is one
+      } else if (text->opcode == "mul" && may_fuse(*text) && get(read_count_, to) == 1) {
+        products_.push_back(to);  // part of the addition that uses it, if there is one
       } else if (text->opcode == "add" && ptx::size_of(type_of(*text)) == 8 && info.reads == 1 &&
                  address_only[to] == get(read_count_, to)) {
         // A constant added to an address is in the addressing mode.
@@ -158,7 +157,15 @@ class FunctionLowering {
         free_[op.info] = 1;
       }
     }
-    fuse_wide_products();
+    fuse_products();
+  }
+
+  // IMAD.WIDE adds 64 bits to a product; FFMA and DFMA take in a product that the program did not ask to round itself.
+  bool may_fuse(const ptx::Instruction& text) const {
+    const Type type = type_of(text);
+    if (type == Type::f32 || type == Type::f64)
+      return !has(text, "rn") && !has(text, "rz") && !has(text, "rm") && !has(text, "rp") && !has(text, "sat");
+    return text.opcode == "mul" ? has(text, "wide") : text.opcode == "add" && ptx::size_of(type) == 8;
   }
 
   bool is_special(const ptx::Instruction& text) const {
@@ -175,16 +182,14 @@ class FunctionLowering {
     return narrows || (ptx::size_of(from) == 4 && !ptx::is_signed(from) && ptx::size_of(to) == 8);
   }
 
-  // IMAD.WIDE multiplies and adds 64 bits at once.
-  void fuse_wide_products() {
+  void fuse_products() {
     for (const Op& op : code_.ops) {
-      if (op.flow == Flow::join) continue;
+      if (op.flow == Flow::join || op.guard != kNoSlot) continue;
       const OpInfo& info = code_.infos[op.info];
       const ptx::Instruction* text = instruction(op);
-      if (text == nullptr || text->opcode != "add" || ptx::size_of(type_of(*text)) != 8) continue;
+      if (text == nullptr || (text->opcode != "add" && text->opcode != "sub") || !may_fuse(*text)) continue;
       for (std::uint32_t id : reads(info)) {
-        const auto found = std::ranges::find(wide_products_, id);
-        if (found == wide_products_.end()) continue;
+        if (std::ranges::find(products_, id) == products_.end()) continue;
         fused_add_.push_back(op.info);
         fused_product_.push_back(id);
         break;
@@ -507,7 +512,7 @@ class FunctionLowering {
   std::vector<std::uint32_t> write_count_;
   std::vector<char> free_;  // by info
   std::vector<Meaning> meanings_;
-  std::vector<std::uint32_t> wide_products_;
+  std::vector<std::uint32_t> products_;       // that an addition could take in
   std::vector<std::uint32_t> fused_add_;      // infos
   std::vector<std::uint32_t> fused_product_;  // registers
   std::vector<Product> product_sources_;

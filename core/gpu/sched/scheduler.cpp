@@ -75,6 +75,7 @@ void Scheduler::begin_kernels() {
       throw SimulationError(
           "a CTA of the kernel needs more registers, threads or shared memory than an SM has");
     launch.begun = now();
+    if (running_.empty()) next_sm_ = 0;
     running_.push_back({i, 0, launch.launch.ctas(), clock_.cycle_at(now()) + spec_.kernel_latency});
   }
   while (next_launch_ < launches.size() && launches[next_launch_]->begun >= 0) ++next_launch_;

@@ -13,13 +13,13 @@ from manyscale.cli.check import Target
 from manyscale.cli.console import emit_json, tables
 from manyscale.cli.kernel_arguments import parse_arguments
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Json, Seed, Threads
+from manyscale.cli.options import Changes, Json, Seed, Threads
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from manyscale.gpu import Kernel, Launch, Module
+    from manyscale.gpu import Device, Kernel, Launch, Module
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
 
@@ -60,6 +60,16 @@ def run(
             "--limit", min=0, metavar="N", help="Give up after so many warp instructions; 0: never."
         ),
     ] = 0,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE",
+            help="Simulate the time on this machine's GPU, such as v100; without it, only the result is computed.",
+        ),
+    ] = None,
+    changes: Changes = None,
     threads: Threads = 1,
     target: Target = None,
     seed: Seed = None,
@@ -88,13 +98,15 @@ def run(
     """
     import numpy as np
 
-    from manyscale.gpu import Device, DeviceArray
+    from manyscale.gpu import DeviceArray
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)
     files = _files(save or [], [argument.name for argument in given if argument.is_array])
     shape = _extents("--grid", grid), _extents("--block", block)
-    device = Device(threads=threads, check=check, maximum_instructions=limit, echo=not json)
+    device = _device(
+        machine, changes, threads=threads, check=check, maximum_instructions=limit, echo=not json
+    )
     chosen = _kernel(device.load(file, target=target), kernel)
     values = [device.array(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))
@@ -113,6 +125,32 @@ def run(
         _print(launch, shape, summaries)
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
+
+
+def _device(machine: str | None, changes: Sequence[str] | None, **options: Any) -> Device:
+    from manyscale.gpu import Device, TimedDevice
+    from manyscale.machine import load_machine
+
+    if machine is not None:
+        return TimedDevice(load_machine(machine, changes or []).machine, **options)
+    if changes:
+        raise InputError("--set changes a machine: give --machine as well")
+    return Device(**options)
+
+
+def _timing(launch: Launch) -> dict[str, Any]:
+    """What a simulated machine adds to a kernel's row."""
+    from manyscale.gpu import TimedLaunch
+
+    if not isinstance(launch, TimedLaunch):
+        return {}
+    return {
+        "cycles": launch.cycles,
+        "seconds": launch.seconds,
+        "occupancy": launch.occupancy,
+        "registers": launch.registers,
+        "machine_instructions": launch.machine_instructions,
+    }
 
 
 def _extents(option: str, text: str) -> list[int]:
@@ -185,6 +223,8 @@ def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
 
 
 def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> dict[str, Any]:
+    timing = _timing(launch)
+    total = {"total_cycles": timing["cycles"], "simulated_seconds": timing.pop("seconds")} if timing else {}
     return {
         "kernels": [
             {
@@ -193,8 +233,10 @@ def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, 
                 "block": shape[1],
                 "warp_instructions": launch.warp_instructions,
                 "thread_instructions": launch.thread_instructions,
+                **timing,
             }
         ],
+        **total,
         "wall_seconds": launch.wall_seconds,
         "printed": launch.printed,
         "warnings": launch.warnings,
@@ -215,6 +257,10 @@ def _print(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str,
         "thread instructions": f"{launch.thread_instructions:,}",
         "took": f"{launch.wall_seconds:.3g} s",
     }
+    timing = _timing(launch)
+    if timing:
+        facts["cycles on the machine"] = f"{timing['cycles']:,}"
+        facts["occupancy"] = f"{timing['occupancy']:.0%}, {timing['registers']} registers a thread"
     table = Table.grid(padding=(0, 2))
     for name, fact in facts.items():
         table.add_row(name, Text(fact, overflow="fold"))
