@@ -261,8 +261,8 @@ void bind_gpu(nb::module_& module) {
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, unsigned threads,
              bool check, std::uint64_t maximum_instructions) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-            return launch_interruptibly(self, kernel,
-                                        {grid, block, shared, bytes, threads, check, maximum_instructions, false});
+            return launch_interruptibly(
+                self, kernel, {grid, block, shared, bytes, threads, check, maximum_instructions, false});
           },
           nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
           nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));

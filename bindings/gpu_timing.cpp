@@ -115,7 +115,8 @@ void bind_gpu_timing(nb::module_& module) {
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
              std::uint32_t stream, std::int32_t priority) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-            return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0, true}, stream, priority);
+            return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0, true}, stream,
+                            priority);
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("device"), nb::arg("kernel"),
           nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"), nb::arg("check"),

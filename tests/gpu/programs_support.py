@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyscale import InputError, gpu
+from manyscale import InputError, gpu, load_machine
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -24,14 +24,22 @@ MOST_INSTRUCTIONS = 2_000_000
 class Program:
     """One fixture on a device of its own, and a generator of inputs that is the same for all fixtures of a program.
 
-    A checked one runs on two host threads of a device that looks for races, and must be free of them.
+    A checked one runs on two host threads of a device that looks for races, and must be free of them; a timed one on
+    a simulated machine, in the order that its assembler would choose.
     """
 
-    def __init__(self, path: Path, checked: bool = False) -> None:
-        threads = 2 if checked else 1
-        self.device = gpu.Device(
-            threads=threads, check=checked, maximum_instructions=MOST_INSTRUCTIONS, echo=False
-        )
+    def __init__(self, path: Path, mode: str = "") -> None:
+        if mode == "timed":
+            machine = load_machine("v100", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
+            self.device: gpu.Device = gpu.TimedDevice(machine, threads=2, echo=False)
+        else:
+            checked = mode == "checked"
+            self.device = gpu.Device(
+                threads=2 if checked else 1,
+                check=checked,
+                maximum_instructions=MOST_INSTRUCTIONS,
+                echo=False,
+            )
         self.module = self.device.load(path)
         self.random = np.random.default_rng(zlib.crc32(path.stem.encode()))
 
@@ -71,7 +79,7 @@ class Program:
 
 
 def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable], Callable]:
-    """Runs a test once for each fixture of a program, and once more for the first of them with all checks.
+    """Runs a test once for each fixture of a program; the first of them also with all checks, and with time.
 
     Of fixtures that are not modelled it is expected that they are refused before they run.
     """
@@ -80,13 +88,14 @@ def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable],
     for path in sorted(FIXTURES.glob(f"sm_*/{name}.ptx")):
         target = path.parent.name
         marks = [refused] if target in not_modelled else []
-        cases += [pytest.param(path, True, id="checked", marks=marks)] if not cases else []
-        cases.append(pytest.param(path, False, id=target, marks=marks))
+        if not cases:
+            cases += [pytest.param(path, mode, id=mode, marks=marks) for mode in ("checked", "timed")]
+        cases.append(pytest.param(path, "", id=target, marks=marks))
 
-    def decorate(test: Callable[[Program], None]) -> Callable[[Path, bool], None]:
-        @pytest.mark.parametrize(("path", "checked"), cases)
-        def run(path: Path, checked: bool) -> None:
-            test(Program(path, checked))
+    def decorate(test: Callable[[Program], None]) -> Callable[[Path, str], None]:
+        @pytest.mark.parametrize(("path", "mode"), cases)
+        def run(path: Path, mode: str) -> None:
+            test(Program(path, mode))
 
         functools.update_wrapper(run, test)
         del run.__wrapped__  # or pytest would ask for the arguments of the test itself

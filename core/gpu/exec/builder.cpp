@@ -241,7 +241,8 @@ Slot Builder::destination(const Operand& operand, Type type) {
 }
 
 void Builder::refuse_part(const Operand& operand) const {
-  if (operand.part != 255) unsupported("parts of registers, as in " + std::string(operand.text) + ", are not supported");
+  if (operand.part != 255)
+    unsupported("parts of registers, as in " + std::string(operand.text) + ", are not supported");
 }
 
 Slot Builder::predicate_source(const Operand& operand, bool* negated) {

@@ -74,7 +74,8 @@ std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
 const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   const auto found = programs_.find({kernel, reordered});
   if (found != programs_.end()) return found->second;
-  return programs_.emplace(std::pair(kernel, reordered), decode(module_, kernel, placement_, reordered)).first->second;
+  return programs_.emplace(std::pair(kernel, reordered), decode(module_, kernel, placement_, reordered))
+      .first->second;
 }
 
 std::optional<LoadedModule::Placed> LoadedModule::variable(std::string_view name) const {

@@ -285,7 +285,8 @@ void FunctionDecoder::resolve_targets(std::span<const std::uint32_t> op_of_instr
 Schedulable FunctionDecoder::schedulable(const Op& op) const {
   Schedulable result;
   const OpInfo& info = code_.infos[op.info];
-  result.stays = op.flow != Flow::next || info.instruction == ptx::kNone || (op.flags & (kOrdered | kOrderedIfRead)) != 0;
+  result.stays = op.flow != Flow::next || info.instruction == ptx::kNone ||
+                 (op.flags & (kOrdered | kOrderedIfRead)) != 0;
   if (result.stays) return result;
   const ptx::Instruction& text = function_.instructions[info.instruction];
   const bool plain = text.opcode == "ld" || text.opcode == "st" || text.opcode == "ldu";
@@ -296,11 +297,11 @@ Schedulable FunctionDecoder::schedulable(const Op& op) const {
       result.touches = Touches::anything;
       if (plain) {
         const Space space = space_of(op);
-        result.touches = space == Space::global     ? Touches::global
-                         : space == Space::shared   ? Touches::shared
-                         : space == Space::local    ? Touches::local
-                         : space == Space::generic  ? Touches::anything
-                                                    : Touches::parameters;
+        result.touches = space == Space::global    ? Touches::global
+                         : space == Space::shared  ? Touches::shared
+                         : space == Space::local   ? Touches::local
+                         : space == Space::generic ? Touches::anything
+                                                   : Touches::parameters;
         const bool far = space == Space::global || space == Space::generic || space == Space::local;
         result.latency = info.kind == Class::store ? 1 : far ? 200 : space == Space::shared ? 24 : 8;
       }

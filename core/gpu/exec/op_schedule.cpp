@@ -20,7 +20,8 @@ bool may_conflict(Touches a, Touches b) {
 // List scheduling of the operations [first, last), none of which changes the flow.
 class Segment {
  public:
-  Segment(std::uint32_t first, std::uint32_t last, const RegisterUses& uses, std::span<const Schedulable> operations)
+  Segment(std::uint32_t first, std::uint32_t last, const RegisterUses& uses,
+          std::span<const Schedulable> operations)
       : first_(first), count_(last - first), uses_(uses), operations_(operations), nodes_(count_) {}
 
   void append_to(std::vector<std::uint32_t>& order) {
@@ -33,7 +34,8 @@ class Segment {
       if (nodes_[i].waits == 0) ready.push_back(i);
     std::uint32_t now = 0;
     while (!ready.empty()) {
-      // Of those whose operands are there, the one with the longest way to go; else the one that is ready first.
+      // Of those whose operands are there, the one with the longest way to go; else the one that is ready
+      // first.
       std::size_t best = 0;
       for (std::size_t i = 1; i < ready.size(); ++i)
         if (before(ready[i], ready[best], now)) best = i;
@@ -89,7 +91,8 @@ class Segment {
       for (std::uint32_t id : uses_.reads(first_ + i)) {
         Register& r = registers[id];
         if (r.writer >= 0)
-          depend(static_cast<std::uint32_t>(r.writer), i, operations_[first_ + static_cast<std::uint32_t>(r.writer)].latency);
+          depend(static_cast<std::uint32_t>(r.writer), i,
+                 operations_[first_ + static_cast<std::uint32_t>(r.writer)].latency);
         r.readers.push_back(i);
       }
       for (std::uint32_t id : uses_.writes(first_ + i)) {
@@ -107,7 +110,8 @@ class Segment {
       if (operation.touches == Touches::nothing || operation.touches == Touches::parameters) continue;
       for (std::uint32_t other : memory) {
         const Schedulable& earlier = operations_[first_ + other];
-        if ((earlier.writes_memory || operation.writes_memory) && may_conflict(earlier.touches, operation.touches))
+        if ((earlier.writes_memory || operation.writes_memory) &&
+            may_conflict(earlier.touches, operation.touches))
           depend(other, i, 1);
       }
       memory.push_back(i);

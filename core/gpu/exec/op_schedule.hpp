@@ -22,7 +22,8 @@ struct Schedulable {
   std::uint16_t latency = 4;
 };
 
-// The new order: indices of operations. Blocks stay where they are, and so do operations that change the flow.
+// The new order: indices of operations. Blocks stay where they are, and so do operations that change the
+// flow.
 std::vector<std::uint32_t> schedule(std::span<const Block> blocks, const RegisterUses& uses,
                                     std::span<const Schedulable> operations);
 

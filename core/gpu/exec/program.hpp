@@ -93,9 +93,10 @@ struct Program {
   std::vector<Problem> problems;
 };
 
-// Decodes a kernel. Problems are collected, not thrown: a program with problems must not be run. With `reorder`,
-// independent operations are put in the order that an assembler would choose.
-Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement, bool reorder = false);
+// Decodes a kernel. Problems are collected, not thrown: a program with problems must not be run. With
+// `reorder`, independent operations are put in the order that an assembler would choose.
+Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement,
+               bool reorder = false);
 
 // The signature alone.
 std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::uint32_t kernel);

@@ -160,11 +160,13 @@ class FunctionLowering {
     fuse_products();
   }
 
-  // IMAD.WIDE adds 64 bits to a product; FFMA and DFMA take in a product that the program did not ask to round itself.
+  // IMAD.WIDE adds 64 bits to a product; FFMA and DFMA take in a product that the program did not ask to
+  // round itself.
   bool may_fuse(const ptx::Instruction& text) const {
     const Type type = type_of(text);
     if (type == Type::f32 || type == Type::f64)
-      return !has(text, "rn") && !has(text, "rz") && !has(text, "rm") && !has(text, "rp") && !has(text, "sat");
+      return !has(text, "rn") && !has(text, "rz") && !has(text, "rm") && !has(text, "rp") &&
+             !has(text, "sat");
     return text.opcode == "mul" ? has(text, "wide") : text.opcode == "add" && ptx::size_of(type) == 8;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the addresses of a warp's lanes to what memory sees of them: lines with sectors, or passes over banks.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -50,11 +51,14 @@ inline void coalesce(const Access& access, std::uint64_t line_bytes, Lines& line
 // Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses
 // of 8 and 16 bytes go in two and four parts.
 inline unsigned bank_passes(const Access& access, unsigned banks) {
-  const unsigned parts = std::max(1U, access.bytes / 4U);
-  const unsigned lanes_per_part = kLanes / std::min(parts, 4U);
+  const unsigned parts = std::clamp(access.bytes / 4U, 1U, 4U);
+  const unsigned lanes_per_part = kLanes / parts;
   unsigned passes = 0;
   for (unsigned first = 0; first < kLanes; first += lanes_per_part) {
-    std::array<std::uint32_t, 256> words;  // distinct words of this part
+    // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
+    std::array<std::uint32_t, kLanes * 4> words;
+    std::array<std::uint8_t, kLanes * 4> before;
+    std::array<std::uint8_t, 256> last{};
     std::array<std::uint8_t, 256> per_bank{};
     unsigned distinct = 0;
     unsigned worst = 0;
@@ -63,13 +67,15 @@ inline unsigned bank_passes(const Access& access, unsigned banks) {
       const auto word = static_cast<std::uint32_t>(access.addresses[lane] / 4);
       for (unsigned part = 0; part < parts; ++part) {
         const std::uint32_t wanted = word + part;
-        // Lanes mostly go upwards, so a word seen before was seen lately.
-        unsigned i = distinct;
-        while (i-- > 0 && words[i] != wanted) {
-        }
-        if (i != ~0U) continue;
-        if (distinct < words.size()) words[distinct++] = wanted;
-        worst = std::max<unsigned>(worst, ++per_bank[wanted % banks]);
+        const unsigned bank = wanted % banks;
+        unsigned at = last[bank];
+        unsigned left = per_bank[bank];
+        for (; left != 0 && words[at] != wanted; --left) at = before[at];
+        if (left != 0) continue;
+        words[distinct] = wanted;
+        before[distinct] = last[bank];
+        last[bank] = static_cast<std::uint8_t>(distinct++);
+        worst = std::max<unsigned>(worst, ++per_bank[bank]);
       }
     }
     passes += worst;

@@ -30,6 +30,10 @@ Sm::Sm(const Spec& spec)
                     static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays) {
   if (spec.scheduler != "gty" && spec.scheduler != "gto" && spec.scheduler != "lrr")
     throw SimulationError("an SM's scheduler is gty, gto or lrr, not '" + spec.scheduler + "'");
+  policy_ = spec.scheduler == "gty"   ? Policy::youngest
+            : spec.scheduler == "gto" ? Policy::oldest
+                                      : Policy::in_turn;
+  earliest_.assign(static_cast<std::size_t>(spec.warps), kPending);
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
     unit_[static_cast<std::size_t>(kind)] = unit;
     timing_[static_cast<std::size_t>(kind)] = timing;
@@ -142,22 +146,26 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   std::uint32_t best = total;
   std::uint64_t best_rank = 0;
   for (std::uint32_t i = static_cast<std::uint32_t>(sub_index); i < total; i += step) {
-    WarpSlot& slot = *warps_[i];
-    if (slot.warp == nullptr || slot.earliest == kPending) continue;
-    if (slot.earliest > now) {
-      next = std::min(next, slot.earliest);
+    const Cycle earliest = earliest_[i];
+    if (earliest > now) {
+      next = std::min(next, earliest);
       continue;
     }
+    WarpSlot& slot = *warps_[i];
     Cycle when = now + 1;
     if (!can_use_unit(sub, slot, now, when)) {
       next = std::min(next, when);
       continue;
     }
     // The warp that issued last goes first; of the others the youngest, the oldest, or the next in turn.
-    std::uint64_t rank = spec_.scheduler == "gty"   ? slot.age + 1
-                         : spec_.scheduler == "gto" ? ~slot.age >> 1
-                                                    : total - (i + total - sub.last) % total;
-    if (i == sub.last && spec_.scheduler != "lrr") rank = ~std::uint64_t{0};
+    std::uint64_t rank = 0;
+    if (policy_ == Policy::in_turn) {
+      rank = total - (i + total - sub.last) % total;
+    } else if (i == sub.last) {
+      rank = ~std::uint64_t{0};
+    } else {
+      rank = policy_ == Policy::youngest ? slot.age + 1 : ~slot.age >> 1;
+    }
     if (best == total || rank > best_rank) {
       best = i;
       best_rank = rank;
@@ -193,8 +201,9 @@ bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
 }
 
 // Where a warp's cycles since its last issue went.
-void Sm::account(const WarpSlot& slot, Cycle now) {
-  const Cycle waited = std::max<Cycle>(0, std::min(slot.earliest, now) - slot.after);
+void Sm::account(std::uint32_t index, Cycle now) {
+  const WarpSlot& slot = *warps_[index];
+  const Cycle waited = std::max<Cycle>(0, std::min(earliest_[index], now) - slot.after);
   switch (slot.reason) {
     case Stall::dependency:
       statistics_.stall_dependency += waited;
@@ -257,7 +266,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
   const MachineInstruction& instruction = *slot.at;
   const auto kind = static_cast<std::size_t>(instruction.kind);
-  account(slot, now);
+  account(index, now);
   count_issue(instruction.kind);
   sub.last = index;
   sub.free[static_cast<std::size_t>(unit_[kind])] = now + timing_[kind].interval;
@@ -287,7 +296,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   if (++slot.at == slot.end)
     next_operation(index, now);
   else
-    find_earliest(slot);
+    find_earliest(index);
   if (instruction.kind == Kind::barrier || instruction.kind == Kind::exit) wake_blocked(*slot.cta, now);
 }
 
@@ -302,7 +311,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       if (op == nullptr) {
         slot.at = slot.end = nullptr;
         slot.blocked = true;
-        slot.earliest = kPending;
+        earliest_[index] = kPending;
         slot.reason = Stall::barrier;
         if (slot.warp->splits().empty() && slot.loads == 0) finish(index, now);
         return;
@@ -323,7 +332,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
     throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
   }
   fetch(sub_core_of(index), slot, now);
-  find_earliest(slot);
+  find_earliest(index);
 }
 
 // Instructions come in lines; a warp that enters a new one may have to wait for it.
@@ -345,7 +354,8 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
   slot.fetch_until = now + latency;
 }
 
-void Sm::find_earliest(WarpSlot& slot) {
+void Sm::find_earliest(std::uint32_t index) {
+  WarpSlot& slot = *warps_[index];
   const MachineInstruction& instruction = *slot.at;
   Cycle earliest = slot.after;
   slot.reason = Stall::dependency;
@@ -369,7 +379,7 @@ void Sm::find_earliest(WarpSlot& slot) {
     consider(when, Stall::memory);
   }
   if (instruction.kind == Kind::fence && slot.writes != 0) consider(kPending, Stall::memory);
-  slot.earliest = earliest;
+  earliest_[index] = earliest;
 }
 
 // Warps that waited for others of their CTA, and no longer do.
@@ -389,6 +399,7 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
   CtaSlot& cta = *slot.cta;
   slot.warp = nullptr;
+  earliest_[index] = kPending;
   if (--resident_warps_ == 0) statistics_.active_cycles += now - resident_since_;
   if (--cta.unfinished != 0) return;
   cta.used = false;

@@ -102,8 +102,8 @@ class Sm final : public Component {
   bool can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when);
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
-  void find_earliest(WarpSlot& slot);
-  void account(const WarpSlot& slot, Cycle now);
+  void find_earliest(std::uint32_t index);
+  void account(std::uint32_t index, Cycle now);
   void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
   void wake_blocked(CtaSlot& cta, Cycle now);
   void finish(std::uint32_t index, Cycle now);
@@ -136,6 +136,11 @@ class Sm final : public Component {
   std::vector<SubCore> sub_cores_;
   std::vector<std::unique_ptr<WarpSlot>> warps_;
   std::vector<std::unique_ptr<CtaSlot>> ctas_;
+  // By warp slot: when its operands are ready; kPending: nobody knows, or nobody is there. Apart from the
+  // slots, since every cycle looks at all of them.
+  std::vector<Cycle> earliest_;
+  enum class Policy : std::uint8_t { youngest, oldest, in_turn };
+  Policy policy_ = Policy::youngest;
   std::uint64_t next_age_ = 0;
   std::uint32_t last_launch_ = ~std::uint32_t{0};  // whose lines are in the L1
   std::uint32_t resident_warps_ = 0;

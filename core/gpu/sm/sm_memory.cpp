@@ -166,8 +166,9 @@ void Sm::receive(const Message& message, std::uint32_t) {
     WarpSlot& slot = *warps_[warp];
     if (slot.writes != 0 && --slot.writes == 0 && slot.warp != nullptr && slot.at != nullptr &&
         slot.at->kind == Kind::fence) {
-      find_earliest(slot);
-      if (slot.earliest != kPending) clock_.wake_at(std::max(slot.earliest, cycle));
+      const auto index = static_cast<std::uint32_t>(warp);
+      find_earliest(index);
+      if (earliest_[index] != kPending) clock_.wake_at(std::max(earliest_[index], cycle));
     }
   };
   switch (message.op) {
@@ -204,9 +205,9 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
     if (slot.loads == 0 && slot.warp->splits().empty()) finish(warp, when);
     return;
   }
-  if (slot.earliest != kPending) return;
-  find_earliest(slot);
-  if (slot.earliest != kPending) clock_.wake_at(std::max(slot.earliest, clock_.cycle_at(now())));
+  if (earliest_[warp] != kPending) return;
+  find_earliest(warp);
+  if (earliest_[warp] != kPending) clock_.wake_at(std::max(earliest_[warp], clock_.cycle_at(now())));
 }
 
 }  // namespace manyscale::gpu

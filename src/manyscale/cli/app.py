@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from manyscale.cli import check, demo, gpu, machines, mem, models, new, run, runs
+from manyscale.cli import check, demo, gpu, machines, mem, models, new, run, runs, validate
 from manyscale.cli.console import complain
 from manyscale.errors import ManyscaleError
 
@@ -34,6 +34,7 @@ app.add_typer(gpu.commands)
 app.add_typer(check.commands)
 app.add_typer(models.commands)
 app.add_typer(new.commands)
+app.add_typer(validate.commands)
 
 _STOPPED = 130
 _BROKEN_PIPE = 141

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _REQUIRED = ("clock", "sm_count", "l2_slices", "l2_slice_capacity", "memory", "crossbar")
 _LINK = "1ns"
+_SM_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
         sms.append(system.add("gpu.sm", f"sm[{i}]", **sm))
         system.connect(scheduler.sms, sms[-1].scheduler, link)
         system.connect(sms[-1].memory, crossbar.requesters, link)
+    system.hint(*sms, weight=_SM_WEIGHT)
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
     l2["cache"] = {**l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
     line = l2["cache"].get("line", "128B")

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Microbenchmarks of the GPU: latencies, throughputs and bandwidths beside those measured on a V100 or Titan V.
+
+Kernels time themselves with `%clock64`, as they do on hardware, and only after the instruction cache is warm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale.errors import ManyscaleError
+from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.validation.rows import Row
+
+_JIA = "Jia et al., arXiv:1804.06826"
+_TABLE = f"{_JIA}, Table 3.1"
+_TUNER = "Accel-Sim tuner, Titan V"
+_PPT = "PPT-GPU, Titan V"
+
+_ROUNDS = 3  # of a timed loop; the last counts
+_COPIES = 64  # of an instruction in a loop
+
+# A dependent instruction, and the latency of its result.
+_LATENCIES = (
+    ("FADD", "add.f32 %f1, %f1, %f2;", 4, _JIA),
+    ("FFMA", "fma.rn.f32 %f1, %f1, %f2, %f1;", 4, _JIA),
+    ("IADD", "add.s32 %r2, %r2, %r1;", 4, _JIA),
+    ("IMAD", "mad.lo.s32 %r2, %r2, %r1, %r2;", 5, f"{_JIA} (recalled)"),
+    ("DFMA", "fma.rn.f64 %d1, %d1, %d1, %d1;", 8, _JIA),
+)
+
+# Four independent chains of an instruction, the operations it counts as, and how many of these an SM does per cycle.
+# The tuner's special function is a fast square root; here it is one that is a single machine instruction.
+_CHAINS = 4
+_THROUGHPUTS = (
+    ("FP32", "fma.rn.f32 %f{i}, %f{i}, %f0, %f{i};", 2, 126.86, "flop/clk/SM"),
+    ("FP64", "fma.rn.f64 %d{i}, %d{i}, %d0, %d{i};", 2, 63.93, "flop/clk/SM"),
+    ("INT32", "mad.lo.s32 %r{i}, %r{i}, %r0, %r{i};", 2, 126.89, "op/clk/SM"),
+    ("SFU", "ex2.approx.ftz.f32 %f{i}, %f{i};", 1, 15.98, "op/clk/SM"),
+)
+_THREADS = 1024
+_TIMED_ROUNDS = 16  # after one that is not timed; the tuner times as many instructions
+
+_WORD = 8  # bytes of a pointer in a chase
+_STREAM_BYTES = 64 << 20
+_L2_FOOTPRINT = 2 << 20  # a power of two that the L2 holds
+_L2_LOADS = 64  # of 16 bytes, by each thread
+_WIDE = 16  # bytes of the widest load
+
+_HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
+
+
+def rows(machine: str = "v100") -> list[Row]:
+    """All microbenchmarks."""
+    return [*latency_rows(machine), *throughput_rows(machine), *whole_gpu_rows(machine)]
+
+
+def latency_rows(machine: str = "v100") -> list[Row]:
+    """Cycles until a dependent instruction issues, in one warp."""
+    found = [
+        Row(f"{name} latency", _instruction_latency(machine, instruction), cycles, "cycles", source)
+        for name, instruction, cycles, source in _LATENCIES
+    ]
+    # The chase in L1 goes round 4 KiB; in L2 round 1 MiB, so far that L1 has forgotten; in memory it never comes back.
+    shared, l1 = _shared_latency(machine), _chase(machine, pointers=64, stride=64, loads=128)
+    l2 = _chase(machine, pointers=4096, stride=256, loads=2048)
+    memory = _chase(machine, pointers=256 * _ROUNDS, stride=4096, loads=256)
+    return [
+        *found,
+        Row("shared memory latency", shared, 19, "cycles", _TABLE),
+        Row("L1 hit latency", l1, 28, "cycles", _TABLE),
+        Row("L2 hit latency", l2, 193, "cycles", _TABLE),
+        Row("L2 miss latency", memory, 375, "cycles", _TABLE),
+    ]
+
+
+def throughput_rows(machine: str = "v100") -> list[Row]:
+    """Operations per cycle of one SM that is full of independent work."""
+    return [
+        Row(f"{name} throughput", _throughput(machine, instruction) * operations, reference, unit, _TUNER)
+        for name, instruction, operations, reference, unit in _THROUGHPUTS
+    ]
+
+
+def whole_gpu_rows(machine: str = "v100") -> list[Row]:
+    """What all SMs together get from the L2 and from memory, and the cost of a launch."""
+    empty = _empty(machine)
+    l2 = _l2_bytes_per_cycle(machine, empty)
+    return [
+        Row("L2 load bandwidth", l2, 2155 / 1.38, "B/clk", f"{_JIA}: 2155 GB/s at 1380 MHz"),
+        Row("DRAM read bandwidth", _stream(machine, empty), 750, "GB/s", _JIA),
+        Row("empty kernel", empty.cycles, 2718, "cycles", _PPT),
+    ]
+
+
+def _launch(
+    device: TimedDevice,
+    body: str,
+    out: DeviceArray,
+    data: DeviceArray | int = 0,
+    *,
+    grid: int = 1,
+    block: int = 1,
+    declare: str = "",
+) -> TimedLaunch:
+    """Runs a kernel whose two parameters, an array of results and one of data, are in %out and %data."""
+    text = f"""{_HEAD}
+.visible .entry microbenchmark(.param .u64 out, .param .u64 data)
+{{
+  .reg .pred %p;
+  .reg .b32 %r<12>, %round, %thread, %index;
+  .reg .b64 %l<8>, %begin, %end, %time, %out, %data;
+  .reg .f32 %f<12>;
+  .reg .f64 %d<8>;
+  {declare}
+  ld.param.u64 %out, [out];
+  ld.param.u64 %data, [data];
+  mov.u32 %thread, %tid.x;
+  {body}
+}}
+"""
+    launch = device.load(text)["microbenchmark"][grid, block](out, data)
+    assert isinstance(launch, TimedLaunch)
+    return launch
+
+
+def _empty(machine: str) -> TimedLaunch:
+    """A launch that does nothing, of a kernel that the instruction caches know from a launch before."""
+    empty = TimedDevice(machine).load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    _, launch = empty[1, 1](), empty[1, 1]()
+    assert isinstance(launch, TimedLaunch)
+    return launch
+
+
+def _timed(instructions: str) -> str:
+    """A loop that leaves in %time how long its last round took."""
+    return f"""
+  mov.u32 %round, 0;
+AGAIN:
+  mov.u64 %begin, %clock64;
+  {instructions}
+  mov.u64 %end, %clock64;
+  add.u32 %round, %round, 1;
+  setp.lt.u32 %p, %round, {_ROUNDS};
+  @%p bra AGAIN;
+  sub.u64 %time, %end, %begin;
+  st.global.u64 [%out], %time;"""
+
+
+def _instruction_latency(machine: str, instruction: str) -> float:
+    device = TimedDevice(machine)
+    out = device.zeros(4, np.uint64)
+    body = f"""
+  mov.u32 %r1, %thread;
+  mov.u32 %r2, %thread;
+  mov.f32 %f1, 0f3F800000;
+  mov.f32 %f2, 0f3F000000;
+  mov.f64 %d1, 0d3FE0000000000000;
+  {_timed(instruction * _COPIES)}
+  st.global.u32 [%out+8], %r2;
+  st.global.f32 [%out+16], %f1;
+  st.global.f64 [%out+24], %d1;
+  ret;"""
+    _launch(device, body, out)
+    return float(out.numpy()[0]) / _COPIES
+
+
+def _shared_latency(machine: str) -> float:
+    device = TimedDevice(machine)
+    out = device.zeros(2, np.uint64)
+    body = f"""
+  mov.u32 %r1, cell;
+  st.shared.u32 [%r1], %r1;
+  {_timed("ld.shared.u32 %r1, [%r1];" * _COPIES)}
+  st.global.u32 [%out+8], %r1;
+  ret;"""
+    _launch(device, body, out, declare=".shared .align 4 .b32 cell;")
+    return float(out.numpy()[0]) / _COPIES
+
+
+def _chase(machine: str, *, pointers: int, stride: int, loads: int) -> float:
+    """The cycles of a load in a ring of pointers that are `stride` bytes apart."""
+    device = TimedDevice(machine)
+    out = device.zeros(2, np.uint64)
+    data = device.empty(pointers * stride // _WORD, np.uint64)
+    places = np.arange(pointers, dtype=np.uint64) * np.uint64(stride) + np.uint64(data.address)
+    ring: npt.NDArray[np.uint64] = np.zeros(data.size, np.uint64)
+    ring[:: stride // _WORD] = np.roll(places, -1)
+    data.set(ring)
+    body = f"""
+  mov.u64 %l1, %data;
+  {_timed("ld.global.u64 %l1, [%l1];" * loads)}
+  st.global.u64 [%out+8], %l1;
+  ret;"""
+    _launch(device, body, out, data)
+    cycles, end = out.numpy()
+    if end != places[loads * _ROUNDS % pointers]:
+        raise ManyscaleError("the pointer chase did not end where it should")
+    return float(cycles) / loads
+
+
+def _throughput(machine: str, instruction: str) -> float:
+    """Instructions of a thread that one SM finishes per cycle."""
+    device = TimedDevice(machine)
+    times = device.zeros((_THREADS, 2), np.uint64)
+    chains = range(1, 1 + _CHAINS)
+    start = "".join(
+        f"mov.u32 %r{i}, %thread; mov.f32 %f{i}, 0f3F000000; mov.f64 %d{i}, 0d3FE0000000000000;"
+        for i in range(1 + _CHAINS)
+    )
+    # The results are added up so that every chain is of use.
+    sums = "".join(
+        f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i};" for i in chains
+    )
+    body = f"""
+  {start}
+  mov.u32 %round, 0;
+AGAIN:
+  setp.gt.u32 %p, %round, 1;
+  @%p bra TIMED;
+  bar.sync 0;
+  mov.u64 %begin, %clock64;
+TIMED:
+  {"".join(instruction.format(i=i) for i in chains) * _COPIES}
+  add.u32 %round, %round, 1;
+  setp.le.u32 %p, %round, {_TIMED_ROUNDS};
+  @%p bra AGAIN;
+  mov.u64 %end, %clock64;
+  {sums}
+  mad.wide.u32 %l1, %thread, 16, %out;
+  st.global.u32 [%l1], %r0;
+  st.global.f32 [%l1], %f0;
+  st.global.f64 [%l1], %d0;
+  st.global.u64 [%l1], %begin;
+  st.global.u64 [%l1+8], %end;
+  ret;"""
+    _launch(device, body, times, block=_THREADS)
+    begin, end = times.numpy().T
+    return _TIMED_ROUNDS * _CHAINS * _COPIES * _THREADS / float(end.max() - begin.min())
+
+
+def _stream(machine: str, empty: TimedLaunch) -> float:
+    """GB/s of a kernel that reads an array once, without the cost of its launch."""
+    device = TimedDevice(machine)
+    out, data = device.zeros(1, np.uint32), device.zeros(_STREAM_BYTES // 4, np.uint32)
+    loads, block = 4, 256
+    grid = _STREAM_BYTES // (_WIDE * loads * block)
+    launch = _launch(device, _reading(loads, grid * block * _WIDE), out, data, grid=grid, block=block)
+    return _STREAM_BYTES / (launch.seconds - empty.seconds) / 1e9
+
+
+def _l2_bytes_per_cycle(machine: str, empty: TimedLaunch) -> float:
+    """Bytes per cycle of a kernel that reads, past L1, what the L2 already holds."""
+    device = TimedDevice(machine)
+    out, data = device.zeros(1, np.uint32), device.zeros(_L2_FOOTPRINT // 4, np.uint32)
+    sms, block = len(device.parts.sms), 1024
+    _launch(device, _reading(1, 0), out, data, grid=_L2_FOOTPRINT // (_WIDE * block), block=block)
+    reading = _reading(_L2_LOADS, 37 * block * _WIDE, wrap=_L2_FOOTPRINT)
+    launch = _launch(device, reading, out, data, grid=2 * sms, block=block)
+    return 2 * sms * block * _L2_LOADS * _WIDE / (launch.cycles - empty.cycles)
+
+
+def _reading(loads: int, step: int, wrap: int | None = None) -> str:
+    """Each thread reads 16 bytes `loads` times, `step` bytes apart, past L1; `wrap` is where offsets start again."""
+    masked = "" if wrap is None else f"and.b32 %index, %index, {wrap - 1};"
+    one = f"""
+  {masked}
+  cvt.u64.u32 %l1, %index;
+  add.u64 %l1, %data, %l1;
+  ld.global.cg.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l1];
+  or.b32 %r5, %r5, %r1;
+  add.u32 %index, %index, {step};"""
+    # All that is read is zero, so nothing is stored; a compiler could not know that and keeps the loads.
+    return f"""
+  mov.u32 %r5, 0;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mad.lo.u32 %index, %r1, %r2, %thread;
+  shl.b32 %index, %index, 4;
+  {one * loads}
+  setp.eq.u32 %p, %r5, 1;
+  @%p st.global.u32 [%out], %r5;
+  ret;"""

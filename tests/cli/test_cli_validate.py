@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`manyscale validate`: a table with the errors below it, JSON, and names that are not known."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from manyscale import validation
+from manyscale.cli.app import app, main
+from manyscale.validation import Row
+
+pytestmark = pytest.mark.core
+
+ROWS = [Row("fast", 99.0, 100, "cycles", "a paper"), Row("slow", 5300, 5000, "cycles", "a report")]
+
+
+@pytest.fixture
+def quick(monkeypatch) -> list[str]:
+    asked = []
+    monkeypatch.setattr(validation, "VALIDATIONS", {"quick": lambda machine: asked.append(machine) or ROWS})
+    return asked
+
+
+def test_json_of_the_programs():
+    result = CliRunner().invoke(app, ["validate", "--only", "gpu-apps", "--json"])
+    data = json.loads(result.stdout)
+    assert list(data) == ["rows", "mean_error_percent", "max_error_percent"]
+    assert len(data["rows"]) == 2
+    for row in data["rows"]:
+        assert list(row) == ["name", "simulated", "reference", "unit", "error_percent", "source"]
+    errors = [abs(row["error_percent"]) for row in data["rows"]]
+    assert data["mean_error_percent"] == pytest.approx(sum(errors) / 2)
+    assert data["max_error_percent"] == max(errors)
+
+
+def test_a_table_and_the_errors_below_it(quick):
+    result = CliRunner().invoke(app, ["validate", "--machine", "other"])
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert quick == ["other"]
+    assert "│ fast │ 99 │ 100 │ cycles │ -1.0 │ a paper │" in lines
+    assert "│ slow │ 5,300 │ 5,000 │ cycles │ +6.0 │ a report │" in lines
+    assert lines[-1] == "absolute error: mean 3.5%, max 6.0%"
+
+
+def test_an_unknown_name_lists_the_known_ones(capsys):
+    assert main(["validate", "--only", "gpu-macro"]) == 2
+    error = capsys.readouterr().err
+    assert "gpu-macro" in error
+    assert "known: gpu-micro, gpu-apps" in error
