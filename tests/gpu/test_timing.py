@@ -81,7 +81,7 @@ def test_shared_memory_takes_its_latency():
     ids=["hit in L1", "hit in L2"],
 )
 def test_published_latencies(elements, stride, published):
-    """Jia et al., arXiv:1804.06826, Table 3.1: a chase over lines that are in L1, and over many more sets than it has."""
+    """Jia et al., arXiv:1804.06826, Table 3.1: a chase over lines that are in L1, and over more than it holds."""
     ring = np.zeros(elements, np.uint64)
     at = np.arange(0, elements, stride)
     ring[at] = np.roll(at, -1)
