@@ -46,8 +46,7 @@ std::vector<Block> make_blocks(std::span<const Op> ops,
     } else if (op.flow == Flow::branch_table) {
       std::vector<std::uint32_t> targets = branch_tables[op.aux];
       std::ranges::sort(targets);
-      const auto repeated = std::ranges::unique(targets);
-      targets.erase(repeated.begin(), repeated.end());
+      targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
       for (std::uint32_t target : targets) {
         if (target >= ops.size())
           block.leaves = true;
@@ -177,8 +176,7 @@ std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Bloc
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     for (std::uint32_t successor : blocks[b].successors) predecessors[successor].push_back(b);
   std::ranges::sort(exposed);
-  const auto repeated = std::ranges::unique(exposed);
-  exposed.erase(repeated.begin(), repeated.end());
+  exposed.erase(std::unique(exposed.begin(), exposed.end()), exposed.end());
   // The blocks that surely write a register.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> killed;  // (register, block)
   for (std::uint32_t b = 0; b < blocks.size(); ++b)

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzing of the PTX front end: whatever the text, it is refused with a message or gives a module in which
-// every index and every view is valid. README.md says how to build and run it.
+// Fuzzing of the PTX front end and the executor: whatever the text, it is refused with a message or gives a
+// module in which every index and every view is valid, and its kernels run to their end, to a fault or to a
+// limit, in the order of the text and in that of an assembler. README.md says how to build and run it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "gpu/exec/device.hpp"
+#include "gpu/exec/fault.hpp"
+#include "gpu/lower/lower.hpp"
 #include "gpu/ptx/parser.hpp"
 
 using namespace manyscale::ptx;
@@ -131,6 +138,39 @@ class ModuleCheck {
   const Function* function_ = nullptr;
 };
 
+// Runs all kernels of a module on a few threads; parameters are all the address of some memory.
+void run_kernels(Module module) {
+  using namespace manyscale::gpu;
+  Device device;
+  const std::uint64_t memory = device.memory.allocate(1 << 16, "memory of the fuzzer");
+  LoadedModule& loaded = device.load(std::move(module));
+  for (std::uint32_t id = 0; id < loaded.module().functions.size(); ++id) {
+    const Function& function = loaded.module().functions[id];
+    if (!function.is_entry || !function.has_body) continue;
+    for (const bool reordered : {false, true}) {
+      const Program& program = loaded.program(id, reordered);
+      if (!program.problems.empty() || program.parameter_bytes > 4096) continue;
+      if (reordered) lower(program);
+      std::vector<std::byte> parameters(program.parameter_bytes);
+      for (std::size_t at = 0; at + sizeof memory <= parameters.size(); at += sizeof memory)
+        std::memcpy(parameters.data() + at, &memory, sizeof memory);
+      LaunchRequest request;
+      request.grid = {2, 1, 1};
+      request.block = {48, 1, 1};
+      request.dynamic_shared_bytes = 256;
+      request.parameters = parameters;
+      request.check = reordered;
+      request.maximum_instructions = 5000;
+      request.reordered = reordered;
+      try {
+        device.launch(loaded, id, request);
+      } catch (const KernelFault&) {
+      } catch (const BadLaunch&) {
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -141,8 +181,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.names = 1 << 20;
   limits.group_variables = 1000;
   try {
-    const Module module = parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz", limits);
+    Module module = parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz", limits);
     ModuleCheck(module).run();
+    run_kernels(std::move(module));
+  } catch (const std::bad_alloc&) {  // variables larger than the device's memory
   } catch (const SyntaxError& error) {
     require(std::string_view(error.what()).starts_with("fuzz:"), "messages say where");
   }

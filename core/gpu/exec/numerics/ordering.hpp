@@ -61,8 +61,8 @@ constexpr T extreme(T a, T b) {
     const T chosen = beyond ? a : b;
     return is_nan(a) | is_nan(b) ? nan_of(a, b) : chosen;
   } else {
-    const T chosen = (beyond & !is_nan(a)) | is_nan(b) ? a : b;
-    return is_nan(a) & is_nan(b) ? nan_of(a, b) : chosen;
+    const T chosen = ((beyond & !is_nan(a)) | is_nan(b)) ? a : b;
+    return (is_nan(a) & is_nan(b)) ? nan_of(a, b) : chosen;
   }
 }
 
@@ -70,7 +70,7 @@ constexpr T extreme(T a, T b) {
 template <bool Larger, Nan N, std::floating_point T>
 constexpr T extreme(T a, T b) {
   const bool beyond = Larger ? a > b : a < b;
-  const T chosen = beyond | (b != b) ? a : b;
+  const T chosen = (beyond | (b != b)) ? a : b;
   const BitsOf<T> zero = Larger ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b);
   const T result = a == b ? from_bits<T>(zero) : chosen;
   const bool nan = N == Nan::propagated ? (a != a) | (b != b) : result != result;
