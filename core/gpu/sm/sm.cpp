@@ -276,6 +276,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   Mask executed = kAllLanes;
   if (instruction.executes) {
     slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
+    slot.warp->access.mask = 0;
     try {
       slot.warp->step();
     } catch (const Fault& fault) {

@@ -52,7 +52,8 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   }
   const Cycle begin = enter_memory(sub, now);
   Access access = slot.warp->access;
-  if (instruction.kind == Kind::load_constant) {
+  // Kernel parameters and textures leave no addresses: they take the time of constants.
+  if (instruction.kind == Kind::load_constant || access.mask == 0) {
     data_free_ = begin + 1;
     set_ready(slot, instruction, begin + spec_.constant_latency, Stall::memory);
     return;

@@ -155,8 +155,7 @@ void run_kernels(Module module) {
       for (std::size_t at = 0; at + sizeof memory <= parameters.size(); at += sizeof memory)
         std::memcpy(parameters.data() + at, &memory, sizeof memory);
       LaunchRequest request;
-      request.grid = {2, 1, 1};
-      request.block = {48, 1, 1};
+      request.block = {40, 1, 1};
       request.dynamic_shared_bytes = 256;
       request.parameters = parameters;
       request.check = reordered;
