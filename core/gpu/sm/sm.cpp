@@ -105,6 +105,7 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
   slot.launch = start.launch;
   slot.worker = Worker{};
   slot.worker.launch = &timed.launch;
+  slot.worker.shares_memory = true;  // SMs on other threads update it too
   slot.cta.start(timed.launch, slot.worker, start.cta);
   slot.unfinished = static_cast<std::uint32_t>(slot.cta.warps().size());
   if (resident_warps_ == 0) resident_since_ = now;
