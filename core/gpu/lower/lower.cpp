@@ -47,11 +47,7 @@ Kind kind_of(char letter) {
 class FunctionLowering {
  public:
   FunctionLowering(const Program& program, const Code& code, const ptx::Function& function, bool is_kernel)
-      : program_(program),
-        module_(*program.module),
-        code_(code),
-        function_(function),
-        is_kernel_(is_kernel) {}
+      : module_(*program.module), code_(code), function_(function), is_kernel_(is_kernel) {}
 
   MachineFunction lower(std::uint32_t most_registers) {
     count_uses();
@@ -375,7 +371,7 @@ class FunctionLowering {
       case Class::load:
       case Class::store:
       case Class::atomic:
-        return alone(memory_kind(op, info, *text));
+        return alone(memory_kind(info, *text));
       case Class::texture:
         return alone(Kind::texture);
       case Class::warp:
@@ -425,7 +421,7 @@ class FunctionLowering {
     return macro.rounding.empty() || has(text, macro.rounding);
   }
 
-  Kind memory_kind(const Op& op, const OpInfo& info, const ptx::Instruction& text) const {
+  Kind memory_kind(const OpInfo& info, const ptx::Instruction& text) const {
     const bool shared = has(text, "shared") || has(text, "shared::cta");
     if (info.kind == Class::atomic) {
       if (shared) return Kind::atomic_shared;
@@ -436,8 +432,7 @@ class FunctionLowering {
     if (shared || text.opcode == "ldmatrix" || text.opcode == "stmatrix")
       return load ? Kind::load_shared : Kind::store_shared;
     if (has(text, "local") || has(text, "param")) return load ? Kind::load_local : Kind::store_local;
-    if (load && (has(text, "const") || has(text, "param"))) return Kind::load_constant;
-    static_cast<void>(op);
+    if (load && has(text, "const")) return Kind::load_constant;
     return load ? Kind::load_global : Kind::store_global;
   }
 
@@ -504,7 +499,6 @@ class FunctionLowering {
     std::vector<std::uint32_t> sources;
   };
 
-  const Program& program_;
   const ptx::Module& module_;
   const Code& code_;
   const ptx::Function& function_;
