@@ -10,7 +10,7 @@
 #include "gpu/exec/device.hpp"
 #include "gpu/lower/lower.hpp"
 #include "gpu/sched/scheduler.hpp"
-#include "gpu/sm/sm.hpp"
+#include "gpu/sm/kernel_profile.hpp"
 #include "gpu_kernel.hpp"
 #include "module.hpp"
 
@@ -18,6 +18,39 @@ using namespace manyscale;
 using namespace manyscale::gpu;
 
 namespace {
+
+// The profile of a kernel as Python takes it: sums by name, and columns with a row for each operation.
+nb::dict profile_columns(const KernelProfile& profile) {
+  nb::dict statistics;
+  for_each_field<SmStatistics>([&](const auto& field) {
+    statistics[nb::str(field.name.data(), field.name.size())] = (profile.statistics.*(field.member)).value();
+  });
+  nb::dict columns;
+  auto column = [&](const char* name, auto value) {
+    nb::list values;
+    for (const OperationLine& line : profile.operations) values.append(value(line));
+    columns[name] = values;
+  };
+  using Line = const OperationLine&;
+  column("function", [](Line line) { return line.function; });
+  column("text", [](Line line) { return line.text; });
+  column("file", [](Line line) { return line.file; });
+  column("source_line", [](Line line) { return line.source_line; });
+  column("ptx_line", [](Line line) { return line.ptx_line; });
+  column("flops", [](Line line) { return line.flops; });
+  column("flop_bits", [](Line line) { return line.flop_bits; });
+  column("issued", [](Line line) { return line.profile.issued; });
+  column("threads", [](Line line) { return line.profile.threads; });
+  column("stall_memory", [](Line line) { return line.profile.stall_memory; });
+  column("stall_shared", [](Line line) { return line.profile.stall_shared; });
+  column("stall_execution", [](Line line) { return line.profile.stall_execution; });
+  column("stall_other", [](Line line) { return line.profile.stall_other; });
+  nb::dict out;
+  out["sms"] = profile.sms;
+  out["statistics"] = statistics;
+  out["operations"] = columns;
+  return out;
+}
 
 // The launches of one simulated GPU.
 class GpuLaunches {
@@ -36,6 +69,7 @@ class GpuLaunches {
                   std::uint32_t stream, std::int32_t priority) {
     auto timed = std::make_unique<TimedLaunch>();
     timed->launch = device.prepare(*kernel.module, kernel.kernel, request);
+    timed->number_operations();
     const Program& program = *timed->launch.program;
     Lowered& lowered = lowered_[&program];
     if (!lowered.machine) {
@@ -66,6 +100,11 @@ class GpuLaunches {
       instructions += function.instructions.size();
     out["machine_instructions"] = instructions;
     return out;
+  }
+
+  // What the SMs have counted for a launch that has ended; it can be taken once.
+  nb::dict take_profile(std::uint32_t index) {
+    return profile_columns(gpu::take_profile(sms_, *table_->launches.at(index), index));
   }
 
   // What kernels printed and warned of since the last call, in the order of time.
@@ -122,5 +161,6 @@ void bind_gpu_timing(nb::module_& module) {
           nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"), nb::arg("check"),
           nb::arg("stream"), nb::arg("priority"))
       .def("result", &GpuLaunches::result)
+      .def("take_profile", &GpuLaunches::take_profile)
       .def("take_said", &GpuLaunches::take_said);
 }

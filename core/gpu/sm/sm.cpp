@@ -88,11 +88,31 @@ std::vector<Wait> Sm::waits() const {
 }
 
 void Sm::settle() {
+  const Cycle now = clock_.cycle();
   if (resident_warps_ != 0) {
-    const Cycle now = clock_.cycle();
-    statistics_.active_cycles += now - resident_since_;
+    taken_.active_cycles += now - resident_since_;
     resident_since_ = now;
   }
+  statistics_ = taken_;
+  for (const auto& record : records_) record->add_to(statistics_);
+}
+
+LaunchRecord& Sm::record_of(std::uint32_t launch) {
+  const auto found = std::ranges::find(records_, launch, [](const auto& record) { return record->launch; });
+  if (found != records_.end()) return **found;
+  LaunchRecord& record = *records_.emplace_back(std::make_unique<LaunchRecord>());
+  record.launch = launch;
+  record.operations.resize(launches_->launches[launch]->first_operation.back());
+  return record;
+}
+
+std::unique_ptr<LaunchRecord> Sm::take_record(std::uint32_t launch) {
+  const auto found = std::ranges::find(records_, launch, [](const auto& record) { return record->launch; });
+  if (found == records_.end()) return nullptr;
+  std::unique_ptr<LaunchRecord> record = std::move(*found);
+  records_.erase(found);
+  record->add_to(taken_);
+  return record;
 }
 
 void Sm::start_cta(const CtaStart& start, std::uint32_t) {
@@ -103,6 +123,8 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
   CtaSlot& slot = **free;
   slot.used = true;
   slot.launch = start.launch;
+  slot.record = &record_of(start.launch);
+  slot.started = this->now();
   slot.worker = Worker{};
   slot.worker.launch = &timed.launch;
   slot.worker.shares_memory = true;  // SMs on other threads update it too
@@ -124,11 +146,14 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     target = WarpSlot{};
     target.warp = warp.get();
     target.cta = &slot;
+    target.record = slot.record;
+    slot.record->warp_came(now);
     target.age = next_age_++;
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
     next_operation(static_cast<std::uint32_t>(place), target.after);
   }
+  show_level("warps", resident_warps_);
   clock_.wake_at(std::max(now + spec_.cta_launch_latency, clock_.cycle_at(this->now())));
 }
 
@@ -204,63 +229,43 @@ bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
 // Where a warp's cycles since its last issue went.
 void Sm::account(std::uint32_t index, Cycle now) {
   const WarpSlot& slot = *warps_[index];
+  SmStatistics& statistics = slot.record->statistics;
+  OperationProfile& profile = *slot.profile;
   const Cycle waited = std::max<Cycle>(0, std::min(earliest_[index], now) - slot.after);
   switch (slot.reason) {
     case Stall::dependency:
-      statistics_.stall_dependency += waited;
+      statistics.stall_dependency += waited;
+      profile.stall_execution += waited;
       break;
     case Stall::memory:
-      statistics_.stall_memory += waited;
+      statistics.stall_memory += waited;
+      profile.stall_memory += waited;
       break;
     case Stall::shared:
-      statistics_.stall_shared += waited;
+      statistics.stall_shared += waited;
+      profile.stall_shared += waited;
       break;
     case Stall::barrier:
-      statistics_.stall_barrier += waited;
+      statistics.stall_barrier += waited;
+      profile.stall_shared += waited;
       break;
     case Stall::fetch:
-      statistics_.stall_fetch += waited;
+      statistics.stall_fetch += waited;
+      profile.stall_other += waited;
       break;
   }
   const Cycle rest = now - slot.after - waited;
   if (slot.queue_was_full) {
-    statistics_.stall_queue += rest;
+    statistics.stall_queue += rest;
+    profile.stall_memory += rest;
   } else if (slot.unit_was_busy) {
-    statistics_.stall_unit += rest;
+    statistics.stall_unit += rest;
+    profile.stall_execution += rest;
   } else {
-    statistics_.stall_not_selected += rest;
+    statistics.stall_not_selected += rest;
+    profile.stall_other += rest;
   }
-  statistics_.warp_cycles += now - slot.after + 1;
-}
-
-void Sm::count_issue(Kind kind) {
-  ++statistics_.machine_instructions;
-  switch (unit_[static_cast<std::size_t>(kind)]) {
-    case Unit::integer:
-      ++statistics_.issued_integer;
-      break;
-    case Unit::fp32:
-      ++statistics_.issued_fp32;
-      break;
-    case Unit::fp64:
-      ++statistics_.issued_fp64;
-      break;
-    case Unit::special:
-      ++statistics_.issued_special;
-      break;
-    case Unit::tensor:
-      ++statistics_.issued_tensor;
-      break;
-    case Unit::memory:
-      ++statistics_.issued_memory;
-      break;
-    case Unit::control:
-      ++statistics_.issued_branch;
-      break;
-    default:
-      ++statistics_.issued_other;
-      break;
-  }
+  statistics.warp_cycles += now - slot.after + 1;
 }
 
 void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
@@ -268,9 +273,15 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   const MachineInstruction& instruction = *slot.at;
   const auto kind = static_cast<std::size_t>(instruction.kind);
   account(index, now);
-  count_issue(instruction.kind);
+  const auto unit = static_cast<std::size_t>(unit_[kind]);
+  LaunchRecord& record = *slot.record;
+  OperationProfile& profile = *slot.profile;
+  ++record.statistics.machine_instructions;
+  ++record.issued[unit];
+  record.busy[unit] += timing_[kind].interval;
+  ++profile.issued;
   sub.last = index;
-  sub.free[static_cast<std::size_t>(unit_[kind])] = now + timing_[kind].interval;
+  sub.free[unit] = now + timing_[kind].interval;
   slot.after = now + 1;
   slot.unit_was_busy = slot.queue_was_full = false;
 
@@ -284,6 +295,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
       throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
     }
     executed = slot.warp->mask;
+    profile.threads += std::popcount(executed);
   }
   if (unit_[kind] == Unit::memory && instruction.kind != Kind::shuffle) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
@@ -325,10 +337,12 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       slot.at = machine.instructions.data() + machine.first[operation];
       slot.end = machine.instructions.data() + machine.first[operation + 1];
       slot.function = &machine;
+      slot.profile = &slot.record->operations[timed.first_operation[function] + operation];
       slot.code_address = timed.code_address + machine.address;
       slot.blocked = false;
       if (slot.at != slot.end) break;
       slot.warp->step();
+      slot.profile->threads += std::popcount(slot.warp->mask);
     }
   } catch (const Fault& fault) {
     throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
@@ -390,8 +404,10 @@ void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
   for (std::uint32_t i = 0; i < warps_.size(); ++i) {
     WarpSlot& slot = *warps_[i];
     if (slot.warp == nullptr || slot.cta != &cta || !slot.blocked || slot.warp->next() == nullptr) continue;
-    statistics_.stall_barrier += now + 1 - slot.after;
-    statistics_.warp_cycles += now + 1 - slot.after;
+    const Cycle waited = now + 1 - slot.after;
+    slot.record->statistics.stall_barrier += waited;
+    slot.record->statistics.warp_cycles += waited;
+    slot.profile->stall_shared += waited;  // of the barrier itself
     slot.after = now + 1;
     next_operation(i, now);
   }
@@ -402,12 +418,21 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   CtaSlot& cta = *slot.cta;
   slot.warp = nullptr;
   earliest_[index] = kPending;
-  if (--resident_warps_ == 0) statistics_.active_cycles += now - resident_since_;
+  cta.record->warp_left(now);
+  if (--resident_warps_ == 0) taken_.active_cycles += now - resident_since_;
   if (--cta.unfinished != 0) return;
   cta.used = false;
-  ++statistics_.ctas;
-  statistics_.warp_instructions += static_cast<std::int64_t>(cta.worker.counts.warp_instructions);
-  statistics_.thread_instructions += static_cast<std::int64_t>(cta.worker.counts.thread_instructions);
+  show_level("warps", resident_warps_);
+  if (Timeline* shown = timeline()) {
+    const TimedLaunch& launch = *launches_->launches[cta.launch];
+    const auto track = std::ranges::find(ctas_, &cta, &std::unique_ptr<CtaSlot>::get) - ctas_.begin();
+    shown->span(shown->name(launch.launch.program->codes[launch.launch.program->kernel].name), cta.started,
+                std::max(clock_.edge(now), cta.started), static_cast<std::uint32_t>(track));
+  }
+  SmStatistics& statistics = cta.record->statistics;
+  ++statistics.ctas;
+  statistics.warp_instructions += static_cast<std::int64_t>(cta.worker.counts.warp_instructions);
+  statistics.thread_instructions += static_cast<std::int64_t>(cta.worker.counts.thread_instructions);
   if (!cta.worker.printed.empty() || !cta.worker.warnings.empty())
     said_.push_back({this->now(), cta.launch, std::move(cta.worker.printed), std::move(cta.worker.warnings)});
   scheduler_.send({cta.cta.index(), cta.launch}, std::max<Time>(0, clock_.edge(now) - this->now()));

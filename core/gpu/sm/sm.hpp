@@ -11,7 +11,7 @@
 #include "engine/clock.hpp"
 #include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/l1_cache.hpp"
-#include "gpu/sm/sm_spec.hpp"
+#include "gpu/sm/launch_record.hpp"
 #include "gpu/sm/timed_launch.hpp"
 #include "memory/address_hash.hpp"
 #include "memory/protocol.hpp"
@@ -36,12 +36,13 @@ class Sm final : public Component {
     std::vector<std::string> warnings;
   };
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
+  // What was counted for a launch that has ended; null if none of it ran here. It can be taken once.
+  std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);
 
  private:
   static constexpr Cycle kPending = never;
   static constexpr std::uint64_t kReduction = std::uint64_t{1}
                                               << 32;  // marks an atomic operation without a result
-  enum class Unit : std::uint8_t { integer, fp32, fp64, special, tensor, control, memory, other, count };
   enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch };
 
   // A CTA that is on the SM.
@@ -50,12 +51,16 @@ class Sm final : public Component {
     Worker worker;
     std::uint32_t launch = 0;
     std::uint32_t unfinished = 0;  // warps
+    LaunchRecord* record = nullptr;
+    Time started = 0;
     bool used = false;
   };
 
   struct WarpSlot {
     Warp* warp = nullptr;  // null: nobody is here
     CtaSlot* cta = nullptr;
+    LaunchRecord* record = nullptr;
+    OperationProfile* profile = nullptr;     // of the operation that `at` belongs to
     const MachineInstruction* at = nullptr;  // the next to issue
     const MachineInstruction* end = nullptr;
     const MachineFunction* function = nullptr;
@@ -85,7 +90,7 @@ class Sm final : public Component {
   };
 
   struct SubCore {
-    std::array<Cycle, static_cast<std::size_t>(Unit::count)> free{};
+    std::array<Cycle, kUnits> free{};
     std::vector<Cycle> queue;  // when the last memory instructions leave it, oldest at next_in_queue
     std::size_t next_in_queue = 0;
     Cycle address_free = 0;
@@ -107,7 +112,7 @@ class Sm final : public Component {
   void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
   void wake_blocked(CtaSlot& cta, Cycle now);
   void finish(std::uint32_t index, Cycle now);
-  void count_issue(Kind kind);
+  LaunchRecord& record_of(std::uint32_t launch);
   SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
 
   // --- Memory (sm_memory.cpp) ---
@@ -128,6 +133,8 @@ class Sm final : public Component {
   std::array<Unit, static_cast<std::size_t>(Kind::count)> unit_{};
   std::shared_ptr<LaunchTable> launches_;
   SmStatistics statistics_;
+  SmStatistics taken_;  // of launches whose records were taken
+  std::vector<std::unique_ptr<LaunchRecord>> records_;
   Clock clock_;
   SmPort scheduler_{*this, "scheduler", "what starts CTAs and hears of their end"};
   memory::RequesterPort memory_{*this, "memory", "the network to the L2"};

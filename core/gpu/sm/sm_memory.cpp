@@ -77,8 +77,9 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
 void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                        Cycle begin) {
   const auto passes = static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks)));
-  ++statistics_.shared_requests;
-  statistics_.shared_wavefronts += passes;
+  SmStatistics& statistics = warps_[index]->record->statistics;
+  ++statistics.shared_requests;
+  statistics.shared_wavefronts += passes;
   data_free_ = begin + passes;
   const Cycle update = instruction.kind == Kind::atomic_shared ? spec_.shared_latency : 0;
   set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared);
@@ -88,7 +89,8 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
                        Cycle begin) {
   WarpSlot& slot = *warps_[index];
   coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
-  ++statistics_.global_requests;
+  SmStatistics& statistics = slot.record->statistics;
+  ++statistics.global_requests;
   data_free_ = begin + lines_.count;
   const bool at_l2 = is_atomic(instruction.kind);
   std::uint32_t load = PendingLines::kEnd;
@@ -96,7 +98,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   for (unsigned i = 0; i < lines_.count; ++i) {
     const LineAccess& touched = lines_.at[i];
     const Cycle when = begin + i;
-    statistics_.global_sectors += std::popcount(touched.sectors);
+    statistics.global_sectors += std::popcount(touched.sectors);
     if (is_store(instruction.kind)) {
       ++slot.writes;
       request(touched.line, touched.sectors, memory::Op::write, index, when);
@@ -116,9 +118,9 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     }
     const std::uint8_t there = l1_.look_up(touched.line, touched.sectors);
     const auto missing = static_cast<std::uint8_t>(touched.sectors & ~there);
-    statistics_.l1_hits += std::popcount(there);
+    statistics.l1_hits += std::popcount(there);
     if (missing == 0) continue;
-    statistics_.l1_misses += std::popcount(missing);
+    statistics.l1_misses += std::popcount(missing);
     if (load == PendingLines::kEnd) load = new_load(index, instruction);
     ++missing_lines;
     const std::uint8_t asked = pending_.not_asked(touched.line, missing);

@@ -67,6 +67,7 @@ struct SmStatistics {
       stall_not_selected, stall_queue;
   Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory,
       issued_branch, issued_other;
+  Counter busy_integer, busy_fp32, busy_fp64, busy_special, busy_tensor, busy_memory, busy_branch, busy_other;
   Counter global_requests, global_sectors, l1_hits, l1_misses, shared_requests, shared_wavefronts;
 };
 
@@ -204,6 +205,16 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"issued_memory", &S::issued_memory, "1", "memory instructions"},
       Statistic<S, Counter>{"issued_branch", &S::issued_branch, "1", "branches, barriers and ends"},
       Statistic<S, Counter>{"issued_other", &S::issued_other, "1", "other instructions"},
+      Statistic<S, Counter>{"busy_integer", &S::busy_integer, "cycle",
+                            "integer units took no other, all sub-cores"},
+      Statistic<S, Counter>{"busy_fp32", &S::busy_fp32, "cycle", "single precision units took no other"},
+      Statistic<S, Counter>{"busy_fp64", &S::busy_fp64, "cycle", "double precision units took no other"},
+      Statistic<S, Counter>{"busy_special", &S::busy_special, "cycle",
+                            "special function units took no other"},
+      Statistic<S, Counter>{"busy_tensor", &S::busy_tensor, "cycle", "tensor cores took no other"},
+      Statistic<S, Counter>{"busy_memory", &S::busy_memory, "cycle", "ways into memory took no other"},
+      Statistic<S, Counter>{"busy_branch", &S::busy_branch, "cycle", "branch units took no other"},
+      Statistic<S, Counter>{"busy_other", &S::busy_other, "cycle", "other units took no other"},
       Statistic<S, Counter>{"global_requests", &S::global_requests, "1",
                             "global and local memory instructions"},
       Statistic<S, Counter>{"global_sectors", &S::global_sectors, "1", "sectors of 32 B they touched"},

@@ -18,6 +18,8 @@ struct TimedLaunch {
   Launch launch;
   std::shared_ptr<const MachineProgram> machine;
   std::uint64_t code_address = 0;  // where its instructions lie
+  std::vector<std::uint32_t>
+      first_operation;  // by function: its first in a list of all operations; then their number
   std::uint32_t stream = 0;
   std::int32_t priority = 0;
   std::uint64_t fitting = 1;  // CTAs that fit on an SM at the same time
@@ -25,6 +27,12 @@ struct TimedLaunch {
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete
 
+  // Numbers the operations of all functions; after `launch` is set.
+  void number_operations() {
+    first_operation.assign(1, 0);
+    for (const Code& code : launch.program->codes)
+      first_operation.push_back(first_operation.back() + static_cast<std::uint32_t>(code.ops.size()));
+  }
   std::uint64_t threads() const { return launch.threads_per_cta(); }
   std::uint64_t warps() const { return launch.warps_per_cta(); }
   // 32-bit registers that a CTA takes: each warp's are given in units of 256.

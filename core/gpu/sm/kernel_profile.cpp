@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm/kernel_profile.hpp"
+
+namespace manyscale::gpu {
+
+using ptx::Type;
+
+namespace {
+
+struct Flops {
+  std::uint32_t count = 0;
+  std::uint32_t bits = 0;
+};
+
+// Multiplications and additions of a matrix instruction, shared by the threads of a warp: "m16n8k16" and the
+// like.
+std::uint32_t matrix_flops(std::string_view shape) {
+  std::uint64_t product = 2;
+  unsigned numbers = 0;
+  for (std::size_t i = 0; i < shape.size();) {
+    if (shape[i] != "mnk"[numbers % 3]) return 0;
+    std::uint64_t value = 0;
+    for (++i; i < shape.size() && shape[i] >= '0' && shape[i] <= '9'; ++i)
+      value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(shape[i] - '0'), 4096);
+    product *= value;
+    ++numbers;
+  }
+  return numbers == 3 ? static_cast<std::uint32_t>(product / kLanes) : 0;
+}
+
+// As Nsight Compute counts them: one for an addition or a product, two for both together.
+Flops flops_of(const ptx::Module& module, const ptx::Instruction& instruction) {
+  const std::string_view opcode = instruction.opcode;
+  if (opcode == "mma" || opcode == "wmma") {
+    Flops flops{0, 16};
+    for (std::string_view modifier : module.modifiers_of(instruction)) {
+      if (modifier == "load" || modifier == "store") return {};
+      if (const std::uint32_t count = matrix_flops(modifier)) flops.count = count;
+      const Type type = ptx::type_named(modifier);
+      if (type == Type::f64) flops.bits = 64;
+      if (type == Type::tf32) flops.bits = 32;
+      if (type == Type::s32) return {};
+    }
+    return flops;
+  }
+  const bool both = opcode == "fma" || opcode == "mad";
+  if (!both && opcode != "add" && opcode != "sub" && opcode != "mul") return {};
+  for (std::string_view modifier : module.modifiers_of(instruction)) {
+    switch (ptx::type_named(modifier)) {
+      case Type::f16:
+      case Type::bf16:
+        return {both ? 2U : 1U, 16};
+      case Type::f16x2:
+      case Type::bf16x2:
+        return {both ? 4U : 2U, 16};
+      case Type::f32:
+        return {both ? 2U : 1U, 32};
+      case Type::f64:
+        return {both ? 2U : 1U, 64};
+      default:
+        break;
+    }
+  }
+  return {};
+}
+
+OperationLine line_of(const ptx::Module& module, std::uint32_t function, const Code& code, const Op& op) {
+  const OpInfo& info = code.infos[op.info];
+  OperationLine line;
+  line.function = code.name;
+  line.ptx_line = info.where.line;
+  line.source_line = info.source.line;
+  if (info.source.line != 0 && info.source.file < module.files.size())
+    line.file = module.files[info.source.file];
+  if (info.instruction == ptx::kNone) {
+    line.text = "ret";  // where the text of a function ends
+    return line;
+  }
+  const ptx::Instruction& instruction = module.functions[function].instructions[info.instruction];
+  line.text = instruction.opcode;
+  for (std::string_view modifier : module.modifiers_of(instruction)) (line.text += '.') += modifier;
+  const Flops flops = flops_of(module, instruction);
+  line.flops = flops.count;
+  line.flop_bits = flops.bits;
+  return line;
+}
+
+void add(OperationProfile& to, const OperationProfile& from) {
+  to.issued += from.issued;
+  to.threads += from.threads;
+  to.stall_memory += from.stall_memory;
+  to.stall_shared += from.stall_shared;
+  to.stall_execution += from.stall_execution;
+  to.stall_other += from.stall_other;
+}
+
+}  // namespace
+
+KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, std::uint32_t index) {
+  KernelProfile result;
+  std::vector<OperationProfile> sums(launch.first_operation.back());
+  for (Sm* sm : sms) {
+    const std::unique_ptr<LaunchRecord> record = sm->take_record(index);
+    if (!record) continue;
+    ++result.sms;
+    record->add_to(result.statistics);
+    result.statistics.active_cycles += record->active_cycles;
+    for (std::size_t i = 0; i < sums.size(); ++i) add(sums[i], record->operations[i]);
+  }
+  const Program& program = *launch.launch.program;
+  for (std::uint32_t function = 0; function < program.codes.size(); ++function) {
+    const Code& code = program.codes[function];
+    for (std::size_t i = 0; i < code.ops.size(); ++i) {
+      const OperationProfile& sum = sums[launch.first_operation[function] + i];
+      if (code.ops[i].flow == Flow::join || (sum.issued == 0 && sum.threads == 0)) continue;
+      result.operations.push_back(line_of(*program.module, function, code, code.ops[i]));
+      result.operations.back().profile = sum;
+    }
+  }
+  return result;
+}
+
+}  // namespace manyscale::gpu
