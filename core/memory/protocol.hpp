@@ -40,6 +40,7 @@ struct Flag {
   static constexpr std::uint8_t dirty = 4;      // the message's data is newer than memory
   static constexpr std::uint8_t exclusive = 8;  // of data: nobody else holds the line
   static constexpr std::uint8_t modified = 16;  // of data: the line may be written
+  static constexpr std::uint8_t rounds = 32;    // of atomic: `tag` says how often its busiest word is changed
 };
 
 struct Message {
@@ -48,7 +49,7 @@ struct Message {
   Op op = Op::read;
   std::uint8_t flags = 0;
   std::uint8_t sectors = 0;  // which sectors of the line are wanted or carried
-  std::uint8_t tag = 0;      // of atomic: the requester's number, given back in the answer
+  std::uint8_t tag = 0;  // of atomic: the requester's number, given back in the answer; or see Flag::rounds
   // An interconnect writes the source when a message enters it; answers go back there. Requests say which
   // responder they are for, counted from 0 in the order of connection.
   std::uint16_t source = 0;

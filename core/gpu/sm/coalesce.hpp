@@ -48,9 +48,26 @@ inline void coalesce(const Access& access, std::uint64_t line_bytes, Lines& line
   }
 }
 
+// How many lanes of an atomic operation change the word that most of them change.
+inline unsigned lanes_of_busiest_word(const Access& access) {
+  unsigned most = 1;
+  for (Mask left = access.mask; left != 0;) {
+    const std::uint64_t word = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
+    unsigned same = 0;
+    for (Mask rest = left; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (access.addresses[lane] != word) continue;
+      left &= ~(Mask{1} << lane);
+      ++same;
+    }
+    most = std::max(most, same);
+  }
+  return most;
+}
+
 // Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses
-// of 8 and 16 bytes go in two and four parts.
-inline unsigned bank_passes(const Access& access, unsigned banks) {
+// of 8 and 16 bytes go in two and four parts. Lanes that change the same word (`atomic`) wait as well.
+inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = false) {
   const unsigned parts = std::clamp(access.bytes / 4U, 1U, 4U);
   const unsigned lanes_per_part = kLanes / parts;
   unsigned passes = 0;
@@ -71,7 +88,7 @@ inline unsigned bank_passes(const Access& access, unsigned banks) {
         unsigned at = last[bank];
         unsigned left = per_bank[bank];
         for (; left != 0 && words[at] != wanted; --left) at = before[at];
-        if (left != 0) continue;
+        if (left != 0 && !atomic) continue;
         words[distinct] = wanted;
         before[distinct] = last[bank];
         last[bank] = static_cast<std::uint8_t>(distinct++);

@@ -17,6 +17,7 @@ const Registered<Sm> registered{"gpu.sm",
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr std::uint64_t kPrefetchedLines = 4;
 constexpr std::uint64_t kInstructionWays = 4;
+constexpr std::uint64_t kConstantWays = 4;
 
 }  // namespace
 
@@ -27,7 +28,8 @@ Sm::Sm(const Spec& spec)
       l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
           static_cast<std::uint64_t>(spec.l1.ways)),
       instructions_(static_cast<std::uint64_t>(spec.l1_instructions),
-                    static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays) {
+                    static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays),
+      constants_(static_cast<std::uint64_t>(spec.constant_size), kConstantLine, kConstantWays) {
   if (spec.scheduler != "gty" && spec.scheduler != "gto" && spec.scheduler != "lrr")
     throw SimulationError("an SM's scheduler is gty, gto or lrr, not '" + spec.scheduler + "'");
   policy_ = spec.scheduler == "gty"   ? Policy::youngest
@@ -222,6 +224,13 @@ bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
       when = Clock::asleep;  // until a line arrives
       return false;
     }
+    if (writes_under_way_ >= spec_.l1.outstanding_writes &&
+        (slot.at->kind == Kind::store_global || slot.at->kind == Kind::store_local ||
+         slot.at->kind == Kind::reduce_global)) {
+      slot.queue_was_full = true;
+      when = Clock::asleep;  // until a store is complete
+      return false;
+    }
   }
   return true;
 }
@@ -327,7 +336,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
         slot.blocked = true;
         earliest_[index] = kPending;
         slot.reason = Stall::barrier;
-        if (slot.warp->splits().empty() && slot.loads == 0) finish(index, now);
+        finish_if_done(index, now);
         return;
       }
       const Code& code = slot.warp->code();
@@ -413,9 +422,18 @@ void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
   }
 }
 
+// A warp leaves when it has ended and its memory operations are complete.
+void Sm::finish_if_done(std::uint32_t index, Cycle now) {
+  const WarpSlot& slot = *warps_[index];
+  if (slot.warp->splits().empty() && slot.loads == 0 && slot.writes == 0) finish(index, now);
+}
+
 void Sm::finish(std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
   CtaSlot& cta = *slot.cta;
+  const Cycle drained = std::max<Cycle>(0, now - slot.after);
+  cta.record->statistics.stall_drain += drained;
+  cta.record->statistics.warp_cycles += drained;
   slot.warp = nullptr;
   earliest_[index] = kPending;
   cta.record->warp_left(now);

@@ -2,7 +2,7 @@
 // A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
 // operands are ready; units that take their time; address units, shared memory and the L1. The functional
 // model executes an instruction when it issues, so time and values never disagree. It sleeps when no warp can
-// issue. Leaves out: register banks, write-port conflicts, and the constant cache beyond its first miss.
+// issue. Leaves out: register banks, write-port conflicts and TLBs.
 #pragma once
 #include <array>
 #include <memory>
@@ -41,6 +41,7 @@ class Sm final : public Component {
 
  private:
   static constexpr Cycle kPending = never;
+  static constexpr std::uint64_t kConstantLine = 64;
   static constexpr std::uint64_t kReduction = std::uint64_t{1}
                                               << 32;  // marks an atomic operation without a result
   enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch };
@@ -111,6 +112,7 @@ class Sm final : public Component {
   void account(std::uint32_t index, Cycle now);
   void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
   void wake_blocked(CtaSlot& cta, Cycle now);
+  void finish_if_done(std::uint32_t index, Cycle now);
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
   SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
@@ -119,12 +121,16 @@ class Sm final : public Component {
   Cycle enter_memory(SubCore& sub, Cycle now);
   void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
               Cycle now);
+  void access_constants(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                        Cycle begin);
+  Cycle constant_latency(std::uint64_t address);
   void access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
   void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
   void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer);
-  void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when);
+  void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
+               std::uint8_t rounds = 0);
   void load_arrived(std::uint32_t load, Cycle when);
   std::uint32_t new_load(std::uint32_t warp, const MachineInstruction& instruction);
 
@@ -154,10 +160,12 @@ class Sm final : public Component {
   Cycle resident_since_ = 0;
 
   L1Cache l1_;
-  L1Cache instructions_;  // of the SM
+  L1Cache instructions_;  // of the SM; constants too
+  L1Cache constants_;
   PendingLines pending_;
   std::vector<Load> loads_;
   std::vector<std::uint32_t> free_loads_;
+  std::int64_t writes_under_way_ = 0;   // lines
   Cycle data_free_ = 0;                 // of the stage that L1 and shared memory share
   Cycle request_free_ = 0;              // of the way to the network
   std::vector<Cycle> constants_ready_;  // by launch: when its parameters are in the constant cache

@@ -16,6 +16,8 @@ namespace {
 // Where local memory lies among the addresses that L1 and L2 see: words of a warp's lanes beside each other.
 constexpr std::uint64_t kLocalBase = std::uint64_t{1} << 52;
 constexpr std::uint64_t kLocalPerWarp = std::uint64_t{1} << 24;
+// Where constants lie among the addresses of instructions.
+constexpr std::uint64_t kConstantBase = std::uint64_t{1} << 52;
 
 bool is_atomic(Kind kind) {
   return kind == Kind::atomic_global || kind == Kind::reduce_global;
@@ -52,12 +54,8 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   }
   const Cycle begin = enter_memory(sub, now);
   Access access = slot.warp->access;
-  // Kernel parameters and textures leave no addresses: they take the time of constants.
-  if (instruction.kind == Kind::load_constant || access.mask == 0) {
-    data_free_ = begin + 1;
-    set_ready(slot, instruction, begin + spec_.constant_latency, Stall::memory);
-    return;
-  }
+  if (instruction.kind == Kind::load_constant || access.mask == 0)
+    return access_constants(index, instruction, access, begin);
   const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
   if (access.space == Space::generic && in_window(first, kSharedWindow)) access.space = Space::shared;
   if (access.space == Space::generic && in_window(first, kLocalWindow)) access.space = Space::local;
@@ -74,14 +72,46 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   access_global(index, instruction, access, begin);
 }
 
+// Constants are read one address after the other. Kernel parameters and textures leave no addresses: they
+// take the time of a constant that is there.
+void Sm::access_constants(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+                          Cycle begin) {
+  Cycle ready = begin + spec_.constant_latency;
+  Cycle passes = 0;
+  for (Mask left = access.mask; left != 0; ++passes) {
+    const std::uint64_t address = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
+    for (Mask rest = left; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (access.addresses[lane] == address) left &= ~(Mask{1} << lane);
+    }
+    ready = std::max(ready, begin + passes + constant_latency(address));
+  }
+  data_free_ = begin + std::max<Cycle>(1, passes);
+  set_ready(*warps_[index], instruction, ready, Stall::memory);
+}
+
+// Looks a constant up in the SM's constant cache, then in the cache that it shares with instructions.
+Cycle Sm::constant_latency(std::uint64_t address) {
+  const std::uint64_t line = address / kConstantLine * kConstantLine;
+  if (constants_.look_up(line, 1) != 0) return spec_.constant_latency;
+  constants_.fill(line, 1);
+  const auto wide = static_cast<std::uint64_t>(spec_.instruction_line);
+  const std::uint64_t shared_line = kConstantBase + address / wide * wide;
+  if (instructions_.look_up(shared_line, 1) != 0) return spec_.constant_l15_latency;
+  instructions_.fill(shared_line, 1);
+  return spec_.constant_miss_latency;
+}
+
 void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                        Cycle begin) {
-  const auto passes = static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks)));
+  const bool atomic = instruction.kind == Kind::atomic_shared;
+  const auto passes =
+      static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic));
   SmStatistics& statistics = warps_[index]->record->statistics;
   ++statistics.shared_requests;
   statistics.shared_wavefronts += passes;
   data_free_ = begin + passes;
-  const Cycle update = instruction.kind == Kind::atomic_shared ? spec_.shared_latency : 0;
+  const Cycle update = atomic ? spec_.shared_latency : 0;
   set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared);
 }
 
@@ -93,6 +123,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   ++statistics.global_requests;
   data_free_ = begin + lines_.count;
   const bool at_l2 = is_atomic(instruction.kind);
+  const auto rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0);
   std::uint32_t load = PendingLines::kEnd;
   std::uint32_t missing_lines = 0;
   for (unsigned i = 0; i < lines_.count; ++i) {
@@ -101,6 +132,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     statistics.global_sectors += std::popcount(touched.sectors);
     if (is_store(instruction.kind)) {
       ++slot.writes;
+      ++writes_under_way_;
       request(touched.line, touched.sectors, memory::Op::write, index, when);
       continue;
     }
@@ -108,11 +140,12 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
       l1_.drop(touched.line, touched.sectors);
       if (instruction.kind == Kind::reduce_global) {
         ++slot.writes;
-        request(touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when);
+        ++writes_under_way_;
+        request(touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when, rounds);
       } else {
         if (load == PendingLines::kEnd) load = new_load(index, instruction);
         ++missing_lines;
-        request(touched.line, touched.sectors, memory::Op::atomic, load, when);
+        request(touched.line, touched.sectors, memory::Op::atomic, load, when, rounds);
       }
       continue;
     }
@@ -149,7 +182,8 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
   return id;
 }
 
-void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when) {
+void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
+                 std::uint8_t rounds) {
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
   Message message;
@@ -157,7 +191,8 @@ void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::u
   message.sectors = sectors;
   message.op = op;
   message.value = value;
-  message.flags = op == memory::Op::write ? memory::Flag::wants_ack : 0;
+  message.tag = rounds;
+  message.flags = op == memory::Op::write ? memory::Flag::wants_ack : rounds != 0 ? memory::Flag::rounds : 0;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
   memory_.send(message, clock_.edge(leaves) - now());
 }
@@ -166,10 +201,13 @@ void Sm::receive(const Message& message, std::uint32_t) {
   const Cycle cycle = clock_.cycle_at(now());
   const Cycle ready = cycle + spec_.l1.return_latency;
   const auto confirm = [&](std::uint64_t warp) {
-    WarpSlot& slot = *warps_[warp];
-    if (slot.writes != 0 && --slot.writes == 0 && slot.warp != nullptr && slot.at != nullptr &&
-        slot.at->kind == Kind::fence) {
-      const auto index = static_cast<std::uint32_t>(warp);
+    const auto index = static_cast<std::uint32_t>(warp);
+    WarpSlot& slot = *warps_[index];
+    --writes_under_way_;
+    if (--slot.writes != 0) return;
+    if (slot.at == nullptr) {
+      finish_if_done(index, cycle);
+    } else if (slot.at->kind == Kind::fence) {
       find_earliest(index);
       if (earliest_[index] != kPending) clock_.wake_at(std::max(earliest_[index], cycle));
     }
@@ -205,7 +243,7 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   free_loads_.push_back(id);
   --slot.loads;
   if (slot.at == nullptr) {
-    if (slot.loads == 0 && slot.warp->splits().empty()) finish(warp, when);
+    finish_if_done(warp, when);
     return;
   }
   if (earliest_[warp] != kPending) return;

@@ -30,7 +30,7 @@ struct L1Spec {
   std::int64_t ways = 4;
   std::int64_t hit_latency = 28;
   std::int64_t outstanding_lines = 256;
-  std::int64_t outstanding_sectors = 1024;
+  std::int64_t outstanding_writes = 128;
   std::int64_t slices = 1;
   std::string slice_hash = "polynomial";
   std::int64_t miss_latency = 20;     // from the look-up to the request's way into the network
@@ -49,7 +49,10 @@ struct SmSpec {
   std::int64_t shared_banks = 32;
   std::int64_t address_interval = 4;  // of a sub-core's address unit
   std::int64_t memory_queue = 5;      // memory instructions that a sub-core holds
+  std::int64_t constant_size = 2 * 1024;
   std::int64_t constant_latency = 27;
+  std::int64_t constant_l15_latency = 89;
+  std::int64_t constant_miss_latency = 245;
   std::int64_t instruction_line = 128;
   std::int64_t l0_instructions = 12 * 1024;
   std::int64_t l1_instructions = 128 * 1024;
@@ -64,7 +67,7 @@ struct SmStatistics {
   Counter ctas, warp_instructions, thread_instructions, machine_instructions;
   Counter active_cycles, warp_cycles;
   Counter stall_dependency, stall_memory, stall_shared, stall_barrier, stall_fetch, stall_unit,
-      stall_not_selected, stall_queue;
+      stall_not_selected, stall_queue, stall_drain;
   Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory,
       issued_branch, issued_other;
   Counter busy_integer, busy_fp32, busy_fp64, busy_special, busy_tensor, busy_memory, busy_branch, busy_other;
@@ -123,8 +126,8 @@ struct describe<gpu::L1Spec> {
                              1e6},
       Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count, "lines under way", 1,
                              1e6},
-      Field<S, std::int64_t>{"outstanding_sectors", &S::outstanding_sectors, Unit::count, "sectors under way",
-                             1, 1e6},
+      Field<S, std::int64_t>{"outstanding_writes", &S::outstanding_writes, Unit::count,
+                             "lines of stores that are not complete", 1, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count, "slices of the L2", 1, 65536},
       Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none, "how lines are spread over slices"},
       Field<S, std::int64_t>{"miss_latency", &S::miss_latency, Unit::cycles,
@@ -138,39 +141,45 @@ struct describe<gpu::L1Spec> {
 template <>
 struct describe<gpu::SmSpec> {
   using S = gpu::SmSpec;
-  static constexpr auto fields =
-      std::tuple{Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the SM", 1, 1e12},
-                 Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count,
-                                        "parts with a scheduler of their own", 1, 16},
-                 Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "warps that it holds", 1, 256},
-                 Field<S, std::string>{
-                     "scheduler", &S::scheduler, Unit::none,
-                     "which ready warp issues: gty (the same, else the youngest), gto (the same, else the "
-                     "oldest) or lrr (in turn)"},
-                 Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
-                 Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
-                 Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles,
-                                        "of a load without conflicts", 1, 1e6},
-                 Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count,
-                                        "of shared memory, 4 bytes wide", 1, 256},
-                 Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
-                                        "between two memory instructions of a sub-core", 1, 1e6},
-                 Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
-                                        "memory instructions that wait in a sub-core", 1, 64},
-                 Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,
-                                        "of a load of constants", 1, 1e6},
-                 Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes,
-                                        "of the instruction caches", 16, 4096},
-                 Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes,
-                                        "instruction cache of a sub-core", 128, 1e9},
-                 Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes,
-                                        "instruction cache of the SM", 128, 1e9},
-                 Field<S, std::int64_t>{"l0_miss_latency", &S::l0_miss_latency, Unit::cycles,
-                                        "until the SM's cache gives a line", 0, 1e6},
-                 Field<S, std::int64_t>{"l1_miss_latency", &S::l1_miss_latency, Unit::cycles,
-                                        "until the L2 gives a line", 0, 1e6},
-                 Field<S, std::int64_t>{"cta_launch_latency", &S::cta_launch_latency, Unit::cycles,
-                                        "from the start of a CTA to its first instruction", 0, 1e6}};
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the SM", 1, 1e12},
+      Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count, "parts with a scheduler of their own",
+                             1, 16},
+      Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "warps that it holds", 1, 256},
+      Field<S, std::string>{
+          "scheduler", &S::scheduler, Unit::none,
+          "which ready warp issues: gty (the same, else the youngest), gto (the same, else the "
+          "oldest) or lrr (in turn)"},
+      Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
+      Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
+      Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles,
+                             "of a load without conflicts", 1, 1e6},
+      Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count, "of shared memory, 4 bytes wide",
+                             1, 256},
+      Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
+                             "between two memory instructions of a sub-core", 1, 1e6},
+      Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
+                             "memory instructions that wait in a sub-core", 1, 64},
+      Field<S, std::int64_t>{"constant_size", &S::constant_size, Unit::bytes,
+                             "constant cache of the SM, in lines of 64 B", 64, 1e9},
+      Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,
+                             "of a load that the constant cache holds", 1, 1e6},
+      Field<S, std::int64_t>{"constant_l15_latency", &S::constant_l15_latency, Unit::cycles,
+                             "of a load of constants that the SM's instruction cache holds", 1, 1e6},
+      Field<S, std::int64_t>{"constant_miss_latency", &S::constant_miss_latency, Unit::cycles,
+                             "of a load of constants that come from the L2", 1, 1e6},
+      Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes,
+                             "of the instruction caches", 16, 4096},
+      Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes,
+                             "instruction cache of a sub-core", 128, 1e9},
+      Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes,
+                             "instruction cache of the SM", 128, 1e9},
+      Field<S, std::int64_t>{"l0_miss_latency", &S::l0_miss_latency, Unit::cycles,
+                             "until the SM's cache gives a line", 0, 1e6},
+      Field<S, std::int64_t>{"l1_miss_latency", &S::l1_miss_latency, Unit::cycles,
+                             "until the L2 gives a line", 0, 1e6},
+      Field<S, std::int64_t>{"cta_launch_latency", &S::cta_launch_latency, Unit::cycles,
+                             "from the start of a CTA to its first instruction", 0, 1e6}};
 };
 
 template <>
@@ -197,6 +206,8 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"stall_not_selected", &S::stall_not_selected, "cycle",
                             "could issue, but another warp did"},
       Statistic<S, Counter>{"stall_queue", &S::stall_queue, "cycle", "waited for room in the memory queue"},
+      Statistic<S, Counter>{"stall_drain", &S::stall_drain, "cycle",
+                            "waited at the end for stores to be complete"},
       Statistic<S, Counter>{"issued_integer", &S::issued_integer, "1", "integer and logic instructions"},
       Statistic<S, Counter>{"issued_fp32", &S::issued_fp32, "1", "single and half precision instructions"},
       Statistic<S, Counter>{"issued_fp64", &S::issued_fp64, "1", "double precision instructions"},

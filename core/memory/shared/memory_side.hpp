@@ -19,8 +19,10 @@ class MemorySide {
   void read(std::uint64_t line, std::uint8_t sectors, Time delay) {
     send({line, 0, Op::read, 0, sectors}, delay);
   }
-  void write(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay) {
-    send({line, value, Op::write, 0, sectors}, delay);
+  // Answered, if `flags` say so, when the channel has taken the write in.
+  void write(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay,
+             std::uint8_t flags = 0) {
+    send({line, value, Op::write, flags, sectors}, delay);
   }
 
  private:

@@ -8,7 +8,13 @@ namespace manyscale::memory {
 namespace {
 const Registered<SharedCache> registered{
     "memory.cache", "A slice of a shared cache without coherence, with atomic operations."};
+
+// How often an atomic operation changes its busiest word.
+std::int64_t rounds(const Message& message) {
+  return message.has(Flag::rounds) ? message.tag : 1;
 }
+
+}  // namespace
 
 SharedCache::SharedCache(const Spec& spec)
     : spec_(spec),
@@ -20,7 +26,7 @@ SharedCache::SharedCache(const Spec& spec)
   declare(level_.statistics);
   if (spec.keep_values) values_.resize(level_.array.lines());
   requesters_.on_receive<&SharedCache::receive>();
-  memory_.on_receive<&SharedCache::fill>();
+  memory_.on_receive<&SharedCache::from_memory>();
 }
 
 void SharedCache::start() {
@@ -59,7 +65,7 @@ bool SharedCache::serve(const Request& request) {
   }
   const auto moved = sector_bytes * static_cast<std::uint32_t>(std::popcount(message.sectors));
   Time bank_time = (moved + spec_.width - 1) / spec_.width * period_;
-  if (message.op == Op::atomic) bank_time += spec_.atomic_latency * period_;
+  if (message.op == Op::atomic) bank_time += rounds(message) * spec_.atomic_interval * period_;
   if (message.op == Op::write) return serve_write(request, at, level_.begin(line, now(), bank_time));
   if (!has_all) return miss(request, sectors, now());
   ++(is_read ? level_.statistics.reads : level_.statistics.writes);
@@ -75,6 +81,10 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
   const std::uint64_t line = level_.array.line_address(message.address);
   const bool present = at != CacheArray::none;
   const bool keeps = write_back_ && (present || spec_.cache.allocate_on_write);
+  if (!keeps && !can_write_down()) {
+    ++level_.statistics.blocked;
+    return false;
+  }
   if (keeps && !present && misses_.find(line) == nullptr) {
     at = make_room(line);
     if (at == CacheArray::none) {
@@ -103,8 +113,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     }
   }
   if (!keeps) {
-    level_.statistics.bytes_out += sector_bytes * std::popcount(message.sectors);
-    memory_.write(line, message.sectors, message.value, begin - now() + level_.tag_time);
+    write_down(line, message.sectors, message.value, begin - now() + level_.tag_time);
   }
   if (message.has(Flag::wants_ack)) {
     answer(request, Op::write_ack, spec_.keep_values ? 0 : message.value, begin + level_.tag_time);
@@ -160,28 +169,45 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
   held.state = LineState::modified;
   held.dirty |= request.message.sectors;
   if (spec_.keep_values) values_[at] += request.message.value;
-  answer(request, Op::atomic_result, value, ready + spec_.atomic_latency * period_);
+  answer(request, Op::atomic_result, value,
+         ready + (spec_.atomic_latency + (rounds(request.message) - 1) * spec_.atomic_interval) * period_);
 }
 
-// A place for the line, after sending down what was there; `none` when all are kept for lines under way.
+// A place for the line, after sending down what was there; `none` when all are kept for lines under way, or
+// when no more can be sent down now.
 std::uint32_t SharedCache::make_room(std::uint64_t line) {
   const std::uint32_t at = level_.array.victim(line);
   if (at == CacheArray::none) return at;
   CacheArray::Line& victim = level_.array.line(at);
   if (is_present(victim.state)) {
+    const bool dirty = victim.state == LineState::modified;
+    if (dirty && !can_write_down()) return CacheArray::none;
     ++level_.statistics.evictions;
-    if (victim.state == LineState::modified) {
+    if (dirty) {
       ++level_.statistics.writebacks;
-      level_.statistics.bytes_out += sector_bytes * std::popcount(victim.dirty);
-      memory_.write(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time);
+      write_down(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time);
     }
     level_.array.remove(at, LineState::invalid);
   }
   return at;
 }
 
-void SharedCache::fill(const Message& message, std::uint32_t) {
-  if (message.op != Op::data) return;  // writes down are not waited for
+void SharedCache::write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay) {
+  level_.statistics.bytes_out += sector_bytes * std::popcount(sectors);
+  memory_.write(line, sectors, value, delay, Flag::wants_ack);
+  ++writes_under_way_;
+}
+
+void SharedCache::from_memory(const Message& message, std::uint32_t) {
+  if (message.op == Op::write_ack) {
+    --writes_under_way_;
+  } else {
+    fill(message);
+  }
+  while (!stalled_.empty() && serve(stalled_.front())) stalled_.pop_front();
+}
+
+void SharedCache::fill(const Message& message) {
   const std::uint64_t line = message.address;
   const std::uint32_t at = level_.array.find(line);
   auto* entry = misses_.find(line);
@@ -208,7 +234,6 @@ void SharedCache::fill(const Message& message, std::uint32_t) {
     held.pinned = false;
     show_outstanding();
   }
-  while (!stalled_.empty() && serve(stalled_.front())) stalled_.pop_front();
 }
 
 void SharedCache::show_outstanding() {

@@ -26,8 +26,10 @@ struct SharedCacheSpec {
                   .merged_misses = 32};
   std::int64_t width = 32;
   std::int64_t atomic_latency = 4;
+  std::int64_t atomic_interval = 1;
   std::int64_t slices = 1;
   std::int64_t memory_interleave = 256;
+  std::int64_t outstanding_writes = 32;
   bool keep_values = false;
 };
 
@@ -46,12 +48,15 @@ class SharedCache final : public Component {
   };
 
   void receive(const Message& message, std::uint32_t lane);
-  void fill(const Message& message, std::uint32_t lane);
+  void from_memory(const Message& message, std::uint32_t lane);
+  void fill(const Message& message);
   bool serve(const Request& request);
   bool serve_write(const Request& request, std::uint32_t at, Time begin);
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
   void hit(const Request& request, std::uint32_t at, Time ready);
   std::uint32_t make_room(std::uint64_t line);
+  void write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay);
+  bool can_write_down() const { return writes_under_way_ < spec_.outstanding_writes; }
   void show_outstanding();
   void answer(const Request& request, Op op, std::uint64_t value, Time when);
 
@@ -60,7 +65,8 @@ class SharedCache final : public Component {
   const bool write_back_;
   Level level_;
   MissTable<Request> misses_;
-  std::deque<Request> stalled_;  // came when there was no place to miss in
+  std::deque<Request> stalled_;  // came when there was no place to miss in, or none for a write to memory
+  std::int64_t writes_under_way_ = 0;
   std::vector<std::uint64_t> values_;
   ResponderPort requesters_{*this, "requesters", "who asks: cores, SMs or an interconnect", Links::many};
   MemorySide memory_;
@@ -78,11 +84,16 @@ struct describe<memory::SharedCacheSpec> {
       Section<S, memory::CacheSpec>{"cache", &S::cache, "its lines"},
       Field<S, std::int64_t>{"width", &S::width, Unit::bytes, "data a bank moves per cycle", 1, 4096},
       Field<S, std::int64_t>{"atomic_latency", &S::atomic_latency, Unit::cycles,
-                             "cycles an atomic operation keeps its bank busy", 0, 1e6},
+                             "cycles by which the answer to an atomic operation is later than data", 0, 1e6},
+      Field<S, std::int64_t>{"atomic_interval", &S::atomic_interval, Unit::cycles,
+                             "cycles that each change of a word by an atomic operation keeps its bank busy",
+                             0, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count,
                              "slices that share the lines; this one sees one line of so many", 1, 65536},
       Field<S, std::int64_t>{"memory_interleave", &S::memory_interleave, Unit::bytes,
                              "consecutive bytes that go to one of several memories", 32, 1e9},
+      Field<S, std::int64_t>{"outstanding_writes", &S::outstanding_writes, Unit::count,
+                             "writes to memory that the channels have not taken in yet", 1, 1e6},
       Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};
 };
 
