@@ -337,6 +337,7 @@ class FunctionLowering {
         add_read(built, id);
     }
     for (std::uint32_t id : writes(info)) add_write(built, id);
+    if (op.guard != kNoSlot) built.instruction.guards = built.instruction.reads_predicates;
     const std::string sequence = sequence_of(op, info, text);
     // The first reads what the instruction reads; the result is there behind the last. In between, each that
     // needs the one before it waits for the result's registers.
@@ -405,7 +406,7 @@ class FunctionLowering {
       case Class::integer:
       case Class::compare:
         if (type == Type::f64) return "D";
-        if (type == Type::f32) return "F";
+        if (type == Type::f32 && info.kind != Class::compare) return "F";
         if (std::ranges::find(fused_add_, op.info) != fused_add_.end()) return "W";
         return wide ? "II" : "I";
       default:

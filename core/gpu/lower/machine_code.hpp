@@ -51,6 +51,7 @@ struct MachineInstruction {
   bool executes = false;              // with it, the operation of the program that it belongs to takes effect
   bool reads_constant = false;        // an operand from the constant bank, such as a kernel's parameter
   std::uint8_t reads_predicates = 0;  // a bit each, P0 to P6
+  std::uint8_t guards = 0;            // those of the predicates it reads that decide whether it takes effect
   std::uint8_t writes_predicates = 0;
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;

@@ -43,8 +43,8 @@ Sm::Sm(const Spec& spec)
   const SmTimings& t = spec.timing;
   set(Kind::integer, Unit::integer, t.integer);
   set(Kind::logic, Unit::integer, t.logic);
-  set(Kind::multiply_add, Unit::integer, t.multiply_add);
-  set(Kind::multiply_wide, Unit::integer, t.multiply_wide);
+  set(Kind::multiply_add, Unit::fp32, t.multiply_add);  // one unit multiplies whole numbers and floats
+  set(Kind::multiply_wide, Unit::fp32, t.multiply_wide);
   set(Kind::fp32, Unit::fp32, t.fp32);
   set(Kind::fp16, Unit::fp32, t.fp16);
   set(Kind::fp64, Unit::fp64, t.fp64);
@@ -66,6 +66,13 @@ Sm::Sm(const Spec& spec)
   set(Kind::exit, Unit::control, t.branch);
   set(Kind::other, Unit::other, t.other);
 
+  for (Unit from : {Unit::integer, Unit::fp32}) {
+    auto& latencies = crossing_[static_cast<std::size_t>(from)];
+    for (Unit to : {Unit::integer, Unit::fp32, Unit::fp64})
+      latencies[static_cast<std::size_t>(to)] = to == from ? 0 : t.other_unit;
+    for (Unit to : {Unit::memory, Unit::special, Unit::tensor})
+      latencies[static_cast<std::size_t>(to)] = t.queued_unit;
+  }
   for (std::int64_t i = 0; i < spec.sub_cores; ++i) {
     SubCore& sub = sub_cores_.emplace_back(
         SubCore{{},
@@ -310,8 +317,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
   } else {
     const Cycle ready = now + timing_[kind].latency;
-    set_ready(slot, instruction, ready,
-              instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency);
+    set_ready(slot, instruction, ready, instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency,
+              unit_[kind]);
     for (unsigned p = 0; p < 8; ++p)
       if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
     if (unit_[kind] == Unit::control) slot.after = now + timing_[kind].latency;
@@ -391,11 +398,20 @@ void Sm::find_earliest(std::uint32_t index) {
   };
   consider(slot.fetch_until, Stall::fetch);
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
-  for (unsigned i = 0; i < unsigned{instruction.reads} + instruction.writes; ++i)
+  const auto reader = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
+  for (unsigned i = 0; i < instruction.reads; ++i) {
+    const std::uint8_t r = registers[i];
+    const Cycle ready = slot.ready[r];
+    consider(ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(slot.unit[r])][reader],
+             slot.writer[r]);
+  }
+  for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
     consider(slot.ready[registers[i]], slot.writer[registers[i]]);
-  const unsigned predicates = instruction.reads_predicates | instruction.writes_predicates;
-  for (unsigned p = 0; p < 8; ++p)
-    if (predicates >> p & 1) consider(slot.predicates[p], Stall::dependency);
+  for (unsigned left = instruction.reads_predicates | instruction.writes_predicates; left != 0;
+       left &= left - 1) {
+    const auto p = static_cast<unsigned>(std::countr_zero(left));
+    consider(slot.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0), Stall::dependency);
+  }
   if (instruction.reads_constant) {
     std::vector<Cycle>& ready = constants_ready_;
     if (ready.size() <= slot.cta->launch) ready.resize(slot.cta->launch + 1, 0);

@@ -79,6 +79,7 @@ class Sm final : public Component {
     std::uint64_t age = 0;
     std::array<Cycle, 256> ready{};
     std::array<Stall, 256> writer{};
+    std::array<Unit, 256> unit{};  // that made the register's value
     std::array<Cycle, 8> predicates{};
   };
 
@@ -128,7 +129,8 @@ class Sm final : public Component {
                      Cycle begin);
   void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
-  void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer);
+  void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
+                 Unit unit = Unit::memory);
   void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
                std::uint8_t rounds = 0);
   void load_arrived(std::uint32_t load, Cycle when);
@@ -137,6 +139,8 @@ class Sm final : public Component {
   const Spec spec_;
   std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
   std::array<Unit, static_cast<std::size_t>(Kind::count)> unit_{};
+  std::array<std::array<Cycle, kUnits>, kUnits>
+      crossing_{};  // by the unit that makes a value and the one that uses it
   std::shared_ptr<LaunchTable> launches_;
   SmStatistics statistics_;
   SmStatistics taken_;  // of launches whose records were taken

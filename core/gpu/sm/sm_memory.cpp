@@ -28,11 +28,13 @@ bool is_store(Kind kind) {
 
 }  // namespace
 
-void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer) {
+void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
+                   Unit unit) {
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
   for (unsigned i = 0; i < instruction.writes; ++i) {
     slot.ready[registers[i]] = when;
     slot.writer[registers[i]] = writer;
+    slot.unit[registers[i]] = unit;
   }
 }
 
@@ -151,12 +153,12 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     }
     const std::uint8_t there = l1_.look_up(touched.line, touched.sectors);
     const auto missing = static_cast<std::uint8_t>(touched.sectors & ~there);
-    statistics.l1_hits += std::popcount(there);
+    const std::uint8_t asked = missing == 0 ? 0 : pending_.not_asked(touched.line, missing);
+    statistics.l1_hits += std::popcount(touched.sectors) - std::popcount(asked);
+    statistics.l1_misses += std::popcount(asked);
     if (missing == 0) continue;
-    statistics.l1_misses += std::popcount(missing);
     if (load == PendingLines::kEnd) load = new_load(index, instruction);
     ++missing_lines;
-    const std::uint8_t asked = pending_.not_asked(touched.line, missing);
     pending_.wait(touched.line, missing, asked, load);
     if (asked != 0) request(touched.line, asked, memory::Op::read, 0, when);
   }

@@ -16,11 +16,15 @@ struct UnitTiming {
   std::int64_t interval = 2;
 };
 
+// Latencies are those between two instructions of one unit. Others see a result a little later.
 struct SmTimings {
   UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{5, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2},
       fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4},
       tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2},
       fence{10, 2}, other{4, 1};
+  std::int64_t other_unit = 1;   // until an integer or fp32 result is there for the other of the two
+  std::int64_t queued_unit = 2;  // … for memory, special functions, conversions and tensor cores
+  std::int64_t guard = 8;        // until a predicate can decide whether an instruction takes effect
 };
 
 struct L1Spec {
@@ -92,26 +96,36 @@ template <>
 struct describe<gpu::SmTimings> {
   using S = gpu::SmTimings;
   using T = gpu::UnitTiming;
-  static constexpr auto fields =
-      std::tuple{Section<S, T>{"integer", &S::integer, "IADD3, IMNMX, ISETP, SEL, MOV"},
-                 Section<S, T>{"logic", &S::logic, "LOP3, SHF, PRMT"},
-                 Section<S, T>{"multiply_add", &S::multiply_add, "IMAD"},
-                 Section<S, T>{"multiply_wide", &S::multiply_wide, "IMAD.WIDE, IMAD.HI"},
-                 Section<S, T>{"fp32", &S::fp32, "FADD, FMUL, FFMA, FSETP, FMNMX"},
-                 Section<S, T>{"fp16", &S::fp16, "HADD2, HMUL2, HFMA2"},
-                 Section<S, T>{"fp64", &S::fp64, "DADD, DMUL, DFMA"},
-                 Section<S, T>{"special_function", &S::special_function, "MUFU"},
-                 Section<S, T>{"convert", &S::convert, "I2F, F2I, F2F, POPC, FLO"},
-                 Section<S, T>{"tensor_half", &S::tensor_half, "HMMA"},
-                 Section<S, T>{"tensor_integer", &S::tensor_integer, "IMMA"},
-                 Section<S, T>{"tensor_double", &S::tensor_double, "DMMA"},
-                 Section<S, T>{"move_special", &S::move_special, "S2R"},
-                 Section<S, T>{"shuffle", &S::shuffle, "SHFL"},
-                 Section<S, T>{"vote", &S::vote, "VOTE, MATCH"},
-                 Section<S, T>{"branch", &S::branch, "BRA, CALL, RET"},
-                 Section<S, T>{"barrier", &S::barrier, "BAR"},
-                 Section<S, T>{"fence", &S::fence, "MEMBAR"},
-                 Section<S, T>{"other", &S::other, "everything else"}};
+  static constexpr auto fields = std::tuple{
+      Section<S, T>{"integer", &S::integer, "IADD3, IMNMX, ISETP, SEL, MOV"},
+      Section<S, T>{"logic", &S::logic, "LOP3, SHF, PRMT"},
+      Section<S, T>{"multiply_add", &S::multiply_add, "IMAD"},
+      Section<S, T>{"multiply_wide", &S::multiply_wide, "IMAD.WIDE, IMAD.HI"},
+      Section<S, T>{"fp32", &S::fp32, "FADD, FMUL, FFMA, FSETP, FMNMX"},
+      Section<S, T>{"fp16", &S::fp16, "HADD2, HMUL2, HFMA2"},
+      Section<S, T>{"fp64", &S::fp64, "DADD, DMUL, DFMA"},
+      Section<S, T>{"special_function", &S::special_function, "MUFU"},
+      Section<S, T>{"convert", &S::convert, "I2F, F2I, F2F, POPC, FLO"},
+      Section<S, T>{"tensor_half", &S::tensor_half, "HMMA"},
+      Section<S, T>{"tensor_integer", &S::tensor_integer, "IMMA"},
+      Section<S, T>{"tensor_double", &S::tensor_double, "DMMA"},
+      Section<S, T>{"move_special", &S::move_special, "S2R"},
+      Section<S, T>{"shuffle", &S::shuffle, "SHFL"},
+      Section<S, T>{"vote", &S::vote, "VOTE, MATCH"},
+      Section<S, T>{"branch", &S::branch, "BRA, CALL, RET"},
+      Section<S, T>{"barrier", &S::barrier, "BAR"},
+      Section<S, T>{"fence", &S::fence, "MEMBAR"},
+      Section<S, T>{"other", &S::other, "everything else"},
+      Field<S, std::int64_t>{"other_unit", &S::other_unit, Unit::cycles,
+                             "more until an integer or fp32 result can be used by the other of the two", 0,
+                             1e6},
+      Field<S, std::int64_t>{"queued_unit", &S::queued_unit, Unit::cycles,
+                             "more until an integer or fp32 result can be used by memory instructions, "
+                             "special functions, conversions and tensor cores",
+                             0, 1e6},
+      Field<S, std::int64_t>{"guard", &S::guard, Unit::cycles,
+                             "more until a predicate can decide whether an instruction takes effect", 0,
+                             1e6}};
 };
 
 template <>
@@ -229,8 +243,9 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"global_requests", &S::global_requests, "1",
                             "global and local memory instructions"},
       Statistic<S, Counter>{"global_sectors", &S::global_sectors, "1", "sectors of 32 B they touched"},
-      Statistic<S, Counter>{"l1_hits", &S::l1_hits, "1", "sectors of loads found in L1"},
-      Statistic<S, Counter>{"l1_misses", &S::l1_misses, "1", "sectors of loads not found in L1"},
+      Statistic<S, Counter>{"l1_hits", &S::l1_hits, "1",
+                            "sectors of loads found in L1, or on their way there"},
+      Statistic<S, Counter>{"l1_misses", &S::l1_misses, "1", "sectors of loads asked of the L2"},
       Statistic<S, Counter>{"shared_requests", &S::shared_requests, "1", "shared memory instructions"},
       Statistic<S, Counter>{"shared_wavefronts", &S::shared_wavefronts, "1",
                             "passes they took, one without conflicts"}};

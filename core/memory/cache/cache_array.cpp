@@ -86,6 +86,16 @@ std::uint32_t CacheArray::lru_victim(std::uint32_t first) const {
   return best == none ? none : first + best;
 }
 
+CacheArray::Dirty CacheArray::dirty_in(std::uint32_t set) const {
+  Dirty dirty;
+  for (std::uint32_t at = set * ways_; at < (set + 1) * ways_; ++at) {
+    if (lines_[at].state != LineState::modified || lines_[at].pinned) continue;
+    ++dirty.count;
+    if (dirty.oldest == none || stamps_[at] < stamps_[dirty.oldest]) dirty.oldest = at;
+  }
+  return dirty;
+}
+
 // The clock has run out: within each set the order of use is kept, in small numbers.
 void CacheArray::restart_clock() {
   std::vector<std::uint32_t> order(ways_);

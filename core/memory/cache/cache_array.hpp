@@ -85,6 +85,12 @@ class CacheArray {
   // Where a new line would go: a free place of its set, else the one to replace, never one that is pending or
   // pinned; `none` when all are.
   std::uint32_t victim(std::uint64_t line);
+  // Of the dirty lines in this set: how many there are, and the one used longest ago (under LRU, else any).
+  struct Dirty {
+    std::uint32_t count = 0;
+    std::uint32_t oldest = none;
+  };
+  Dirty dirty_in(std::uint32_t set) const;
   // Takes the line from a place; `state` is invalid or lost.
   void remove(std::uint32_t at, LineState state) {
     lines_[at].state = state;

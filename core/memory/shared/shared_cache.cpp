@@ -81,7 +81,8 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
   const std::uint64_t line = level_.array.line_address(message.address);
   const bool present = at != CacheArray::none;
   const bool keeps = write_back_ && (present || spec_.cache.allocate_on_write);
-  if (!keeps && !can_write_down()) {
+  if (!can_write_down() &&
+      (!keeps || level_.array.dirty_in(level_.array.set_of(line)).count >= spec_.dirty_ways)) {
     ++level_.statistics.blocked;
     return false;
   }
@@ -110,6 +111,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     if (keeps) {
       held.dirty |= message.sectors;
       if (held.state != LineState::pending) held.state = LineState::modified;
+      clean_oldest(line);
     }
   }
   if (!keeps) {
@@ -169,6 +171,7 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
   held.state = LineState::modified;
   held.dirty |= request.message.sectors;
   if (spec_.keep_values) values_[at] += request.message.value;
+  clean_oldest(request.message.address);
   answer(request, Op::atomic_result, value,
          ready + (spec_.atomic_latency + (rounds(request.message) - 1) * spec_.atomic_interval) * period_);
 }
@@ -190,6 +193,19 @@ std::uint32_t SharedCache::make_room(std::uint64_t line) {
     level_.array.remove(at, LineState::invalid);
   }
   return at;
+}
+
+// Writes a line back where the set of this one has more dirty lines than it may.
+void SharedCache::clean_oldest(std::uint64_t line) {
+  if (spec_.dirty_ways >= spec_.cache.ways) return;
+  const CacheArray::Dirty dirty = level_.array.dirty_in(level_.array.set_of(line));
+  if (dirty.count <= spec_.dirty_ways) return;
+  CacheArray::Line& oldest = level_.array.line(dirty.oldest);
+  ++level_.statistics.writebacks;
+  write_down(level_.array.tag(dirty.oldest), oldest.dirty, spec_.keep_values ? values_[dirty.oldest] : 0,
+             level_.tag_time);
+  oldest.dirty = 0;
+  oldest.state = LineState::exclusive;
 }
 
 void SharedCache::write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay) {

@@ -30,6 +30,7 @@ struct SharedCacheSpec {
   std::int64_t slices = 1;
   std::int64_t memory_interleave = 256;
   std::int64_t outstanding_writes = 32;
+  std::int64_t dirty_ways = 64;
   bool keep_values = false;
 };
 
@@ -55,6 +56,7 @@ class SharedCache final : public Component {
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
   void hit(const Request& request, std::uint32_t at, Time ready);
   std::uint32_t make_room(std::uint64_t line);
+  void clean_oldest(std::uint64_t line);
   void write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay);
   bool can_write_down() const { return writes_under_way_ < spec_.outstanding_writes; }
   void show_outstanding();
@@ -94,6 +96,9 @@ struct describe<memory::SharedCacheSpec> {
                              "consecutive bytes that go to one of several memories", 32, 1e9},
       Field<S, std::int64_t>{"outstanding_writes", &S::outstanding_writes, Unit::count,
                              "writes to memory that the channels have not taken in yet", 1, 1e6},
+      Field<S, std::int64_t>{
+          "dirty_ways", &S::dirty_ways, Unit::count,
+          "lines of a set that may be newer than memory; one more, and the oldest is written back", 1, 64},
       Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};
 };
 
