@@ -122,6 +122,7 @@ def test_stalls_add_up_to_all_cycles_of_all_warps():
                 "unit",
                 "not_selected",
                 "queue",
+                "drain",
             )
         )
         issued = on.result.value(name, "machine_instructions")
