@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <optional>
 
 #include "gpu/exec/device.hpp"
 #include "gpu/lower/lower.hpp"
@@ -19,32 +20,46 @@ using namespace manyscale::gpu;
 
 namespace {
 
+// A column for each thing that `values` knows of a row.
+template <class Row>
+void add_column(nb::dict& columns, const char* name, const std::vector<Row>& rows, auto value) {
+  nb::list values;
+  for (const Row& row : rows) values.append(value(row));
+  columns[name] = values;
+}
+
+// What is known of a program's operations before they run, as columns.
+nb::dict line_columns(const std::vector<OperationLine>& lines) {
+  nb::dict columns;
+  using Line = const OperationLine&;
+  add_column(columns, "function", lines, [](Line line) { return line.function; });
+  add_column(columns, "text", lines, [](Line line) { return line.text; });
+  add_column(columns, "file", lines, [](Line line) { return line.file; });
+  add_column(columns, "source_line", lines, [](Line line) { return line.source_line; });
+  add_column(columns, "ptx_line", lines, [](Line line) { return line.ptx_line; });
+  add_column(columns, "flops", lines, [](Line line) { return line.flops; });
+  add_column(columns, "flop_bits", lines, [](Line line) { return line.flop_bits; });
+  return columns;
+}
+
 // The profile of a kernel as Python takes it: sums by name, and columns with a row for each operation.
-nb::dict profile_columns(const KernelProfile& profile) {
+nb::dict profile_columns(const KernelProfile& profile, const nb::dict& lines) {
   nb::dict statistics;
   for_each_field<SmStatistics>([&](const auto& field) {
     statistics[nb::str(field.name.data(), field.name.size())] = (profile.statistics.*(field.member)).value();
   });
   nb::dict columns;
-  auto column = [&](const char* name, auto value) {
-    nb::list values;
-    for (const OperationLine& line : profile.operations) values.append(value(line));
-    columns[name] = values;
+  columns.update(lines);
+  auto column = [&](const char* name, std::int64_t OperationProfile::* member) {
+    add_column(columns, name, profile.operations,
+               [member](const OperationProfile& operation) { return operation.*member; });
   };
-  using Line = const OperationLine&;
-  column("function", [](Line line) { return line.function; });
-  column("text", [](Line line) { return line.text; });
-  column("file", [](Line line) { return line.file; });
-  column("source_line", [](Line line) { return line.source_line; });
-  column("ptx_line", [](Line line) { return line.ptx_line; });
-  column("flops", [](Line line) { return line.flops; });
-  column("flop_bits", [](Line line) { return line.flop_bits; });
-  column("issued", [](Line line) { return line.profile.issued; });
-  column("threads", [](Line line) { return line.profile.threads; });
-  column("stall_memory", [](Line line) { return line.profile.stall_memory; });
-  column("stall_shared", [](Line line) { return line.profile.stall_shared; });
-  column("stall_execution", [](Line line) { return line.profile.stall_execution; });
-  column("stall_other", [](Line line) { return line.profile.stall_other; });
+  column("issued", &OperationProfile::issued);
+  column("threads", &OperationProfile::threads);
+  column("stall_memory", &OperationProfile::stall_memory);
+  column("stall_shared", &OperationProfile::stall_shared);
+  column("stall_execution", &OperationProfile::stall_execution);
+  column("stall_other", &OperationProfile::stall_other);
   nb::dict out;
   out["sms"] = profile.sms;
   out["statistics"] = statistics;
@@ -82,6 +97,8 @@ class GpuLaunches {
     timed->code_address = lowered.address;
     timed->stream = stream;
     timed->priority = priority;
+    if (scheduler_->fitting(*timed) == 0)
+      throw BadLaunch("a block needs more registers, threads or shared memory than an SM has");
     table_->launches.push_back(std::move(timed));
     return table_->launches.size() - 1;
   }
@@ -104,30 +121,45 @@ class GpuLaunches {
 
   // What the SMs have counted for a launch that has ended; it can be taken once.
   nb::dict take_profile(std::uint32_t index) {
-    return profile_columns(gpu::take_profile(sms_, *table_->launches.at(index), index));
+    const TimedLaunch& launch = *table_->launches.at(index);
+    Lowered& lowered = lowered_.at(launch.launch.program);
+    if (!lowered.lines) lowered.lines = line_columns(operation_lines(*launch.launch.program));
+    return profile_columns(gpu::take_profile(sms_, launch, index), *lowered.lines);
   }
 
-  // What kernels printed and warned of since the last call, in the order of time.
-  nb::tuple take_said() {
+  // What kernels printed and warned of since the last call, by launch and in the order of time.
+  nb::dict take_said() {
     std::vector<Sm::Said> all;
     for (Sm* sm : sms_)
       for (Sm::Said& said : sm->take_said()) all.push_back(std::move(said));
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.when < b.when; });
-    std::string printed;
-    std::vector<std::string> warnings;
+    struct Words {
+      std::string printed;
+      std::vector<std::string> warnings;
+    };
+    std::map<std::uint32_t, Words> by_launch;
     for (Sm::Said& said : all) {
+      auto& [printed, warnings] = by_launch[said.launch];
       printed += said.printed;
       for (std::string& warning : said.warnings)
         if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
           warnings.push_back(std::move(warning));
     }
-    return nb::make_tuple(nb::bytes(printed.data(), printed.size()), warnings);
+    nb::dict out;
+    for (const auto& [launch, words] : by_launch)
+      out[nb::int_(launch)] =
+          nb::make_tuple(nb::bytes(words.printed.data(), words.printed.size()), words.warnings);
+    return out;
   }
+
+  // Forgets a launch that has ended; its number is not used again.
+  void release(std::size_t index) { table_->launches.at(index).reset(); }
 
  private:
   struct Lowered {
     std::shared_ptr<const MachineProgram> machine;
     std::uint64_t address = 0;
+    std::optional<nb::dict> lines;  // made when somebody looks
   };
   std::shared_ptr<LaunchTable> table_ = std::make_shared<LaunchTable>();
   Scheduler* scheduler_;
@@ -157,10 +189,10 @@ void bind_gpu_timing(nb::module_& module) {
             return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0, true}, stream,
                             priority);
           },
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::arg("device"), nb::arg("kernel"),
-          nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"), nb::arg("check"),
-          nb::arg("stream"), nb::arg("priority"))
+          nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kernel"), nb::arg("grid"), nb::arg("block"),
+          nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("stream"), nb::arg("priority"))
       .def("result", &GpuLaunches::result)
       .def("take_profile", &GpuLaunches::take_profile)
-      .def("take_said", &GpuLaunches::take_said);
+      .def("take_said", &GpuLaunches::take_said)
+      .def("release", &GpuLaunches::release);
 }

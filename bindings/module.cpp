@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
   bind_traffic(module);
   bind_gpu(module);
   bind_gpu_timing(module);
+  bind_gpu_commands(module);
 }

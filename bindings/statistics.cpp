@@ -3,9 +3,30 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <map>
+
+#include "engine/component.hpp"
 #include "module.hpp"
 
 using namespace manyscale;
+
+namespace {
+
+// What components have counted so far: for each name of a counter, the sum over all that have one so called.
+nb::dict counter_totals(const std::vector<Component*>& components) {
+  std::map<std::string_view, std::int64_t> totals;
+  for (const Component* component : components) {
+    for (const StatisticInfo& info : component->statistics()) {
+      const auto* counter = std::get_if<const Counter*>(&info.source);
+      if (counter != nullptr) totals[info.name] += (*counter)->value();
+    }
+  }
+  nb::dict out;
+  for (const auto& [name, total] : totals) out[nb::str(name.data(), name.size())] = total;
+  return out;
+}
+
+}  // namespace
 
 void bind_statistics(nb::module_& module) {
   nb::class_<Counter>(module, "Counter")
@@ -34,4 +55,6 @@ void bind_statistics(nb::module_& module) {
            "Adds to the interval that holds the time.")
       .def_prop_ro("interval", &Series::interval)
       .def_prop_ro("sums", &Series::sums);
+  module.def("counter_totals", &counter_totals, nb::arg("components"),
+             "The sums of all counters of the components, by name, as they are now.");
 }

@@ -202,6 +202,8 @@ RunReport Simulation::run(const RunOptions& options) {
     report.waits = collect_waits();
     report.outcome = report.waits.empty() ? Outcome::finished : Outcome::deadlock;
   }
+  // Parts where nothing happened lately are as late as the others: their statistics may depend on the time.
+  for (const auto& partition : partitions_) partition->now = now_;
   report.now = now_;
   report.windows = runner.windows();
   report.threads = static_cast<std::uint32_t>(partitions_.size());

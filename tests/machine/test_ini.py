@@ -155,18 +155,33 @@ def without_names(resolved: ResolvedMachine) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if isinstance(value, dict)}
 
 
-def test_the_listing_of_the_final_report_is_its_preset(tmp_path: Path) -> None:
-    resolved = load(tmp_path, FINAL_REPORT)
-    assert without_names(resolved) == without_names(load_machine("sst-gpu-listing1", []))
+def holds(whole: Any, part: Any) -> bool:
+    """Whether all that is stated in `part` is stated in `whole`, and the same."""
+    if isinstance(part, dict):
+        return all(name in whole and holds(whole[name], value) for name, value in part.items())
+    return bool(whole == part)
+
+
+def test_the_preset_of_the_final_report_is_its_listing_and_what_it_does_not_state(tmp_path: Path) -> None:
+    resolved, preset = load(tmp_path, FINAL_REPORT), load_machine("sst-gpu-listing1", [])
+    assert holds(without_names(preset), without_names(resolved))
+    printed = {
+        name
+        for name, source in preset.sources.items()
+        if source.startswith("SST-GPU final report, Listing 1")
+    }
+    assert printed == {name for name in resolved.sources if name not in ("name", "description")}
+    added = [source for name, source in preset.sources.items() if name not in resolved.sources]
+    assert added
+    assert all(source.startswith("not in the listing: ") for source in added)
     assert resolved.workload == {"application": "ariel", "executable": "./vectorAdd", "gpu_mode": "2"}
     assert resolved.machine.name == "listing"
 
 
 def test_the_listing_of_the_first_report_differs_in_its_groups(tmp_path: Path) -> None:
-    resolved = load(tmp_path, FIRST_REPORT)
-    preset = without_names(load_machine("sst-gpu-listing1", []))
-    del preset["gpu"]["sm_groups"]
-    assert without_names(resolved) == preset
+    resolved, final = load(tmp_path, FIRST_REPORT), without_names(load(tmp_path, FINAL_REPORT, "final.ini"))
+    del final["gpu"]["sm_groups"]
+    assert without_names(resolved) == final
     assert resolved.workload == {"application": "ariel", "executable": "./vectorAdd", "gpu_enabled": "1"}
 
 
@@ -191,11 +206,6 @@ def test_the_listing_of_the_uvm_report_loads_with_its_markup(tmp_path: Path) -> 
 
 
 def test_the_preset_of_the_uvm_report_holds_its_listing(tmp_path: Path) -> None:
-    def holds(whole: Any, part: Any) -> bool:
-        if isinstance(part, dict):
-            return all(name in whole and holds(whole[name], value) for name, value in part.items())
-        return bool(whole == part)
-
     assert holds(without_names(load_machine("uvm-listing1", [])), without_names(load(tmp_path, UVM_REPORT)))
 
 

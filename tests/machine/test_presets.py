@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits: every preset loads, every number in it has a source, every parameter has a unit and a doc."""
 
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ PRESETS = list_presets()
 
 
 def test_the_presets_of_the_reports_are_there() -> None:
-    assert {"v100", "p100", "sst-gpu-listing1", "uvm-listing1"} <= set(PRESETS)
+    assert {"v100", "p100", "titanv", "gv100", "a100", "sst-gpu-listing1", "uvm-listing1"} <= set(PRESETS)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -36,6 +37,15 @@ def test_every_number_of_a_preset_has_a_source_on_its_line(name: str) -> None:
             assert tomlkit.parse(statement), f"{name}.toml, line {number}"
             assert hash_sign, f"{name}.toml, line {number} has no source: {line}"
             assert len(source.strip()) > 10, f"{name}.toml, line {number} has no source: {line}"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_is_said_to_be_as_in_the_v100_is(name: str) -> None:
+    resolved, v100 = load_machine(name, []), load_machine("v100", []).machine
+    for path, source in resolved.sources.items():
+        if source.endswith("as machines/v100.toml"):
+            here, there = (reduce(getattr, path.split("."), machine) for machine in (resolved.machine, v100))
+            assert here == there, f"{name}: {path} is {here}, and {there} in v100"
 
 
 @pytest.mark.parametrize("name", PRESETS)

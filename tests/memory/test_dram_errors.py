@@ -80,7 +80,16 @@ def test_every_number_of_a_standard_has_a_source_and_makes_a_channel(name: str) 
 
 def test_the_standards_have_their_well_known_bandwidths() -> None:
     found = {name: round(dram_standard(name).channel.bandwidth / 1e9, 1) for name in list_dram_standards()}
-    assert found == {"ddr4-2400": 19.2, "ddr4-2666": 21.3, "gddr6": 28.0, "hbm2-v100": 28.1, "hbm2e": 25.6}
+    assert found == {
+        "ddr4-2400": 19.2,
+        "ddr4-2666": 21.3,
+        "gddr6": 28.0,
+        "hbm2-a100": 19.4,
+        "hbm2-p100": 22.9,
+        "hbm2-titanv": 27.2,
+        "hbm2-v100": 28.1,
+        "hbm2e": 25.6,
+    }
     assert 32 * dram_standard("hbm2-v100").channel.bandwidth == pytest.approx(
         898e9, rel=0.001
     )  # V100: 900 GB/s

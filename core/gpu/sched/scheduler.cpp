@@ -16,7 +16,10 @@ const Registered<Scheduler> registered{"gpu.scheduler", "The kernel and CTA sche
 Scheduler::Scheduler(const Spec& spec) : spec_(spec), clock_(*this, period_of(spec.clock)) {
   declare(statistics_);
   clock_.on_tick<&Scheduler::tick>();
+  arrivals_.on_expire<&Scheduler::arrive>();
+  kernel_ends_.on_expire<&Scheduler::complete>();
   sms_.on_receive<&Scheduler::cta_ended>();
+  engines_.on_receive<&Scheduler::copy_ended>();
 }
 
 std::vector<Wait> Scheduler::waits() const {
@@ -53,38 +56,101 @@ std::int64_t Scheduler::fitting(const TimedLaunch& launch) const {
 }
 
 void Scheduler::resume() {
-  if (!launches_) return;
   taken_.resize(sms_.width(), SmRoom{0, 0, 0, 0, 0});
-  begin_kernels();
-  clock_.wake();
+  for (const Given& given : given_) arrivals_.after(given.delay, given.command);
+  given_.clear();
 }
 
-// Takes kernels whose stream has nothing before them. Launches are in the order they were given, so a
-// stream's own order holds.
-void Scheduler::begin_kernels() {
-  auto& launches = launches_->launches;
-  for (std::uint32_t i = next_launch_; i < launches.size(); ++i) {
-    TimedLaunch& launch = *launches[i];
-    if (launch.begun >= 0) continue;
-    bool waits = false;
-    for (std::uint32_t before = 0; before < i; ++before)
-      waits |= launches[before]->stream == launch.stream && launches[before]->ended < 0;
-    if (waits) continue;
-    launch.fitting = static_cast<std::uint64_t>(fitting(launch));
-    if (launch.fitting == 0)
-      throw SimulationError(
-          "a CTA of the kernel needs more registers, threads or shared memory than an SM has");
-    launch.begun = now();
-    if (running_.empty()) next_sm_ = 0;
-    running_.push_back({i, 0, launch.launch.ctas(), clock_.cycle_at(now()) + spec_.kernel_latency});
+void Scheduler::arrive(const CommandId& command) {
+  const std::uint32_t stream = commands_->commands.at(command).stream;
+  std::deque<CommandId>& queue = streams_[stream];
+  queue.push_back(command);
+  if (queue.size() == 1) go_on(stream);
+}
+
+// Begins what is at the head of a stream. What takes no time is completed here, and so may let other streams
+// go on.
+void Scheduler::go_on(std::uint32_t stream) {
+  std::vector<std::uint32_t> streams{stream};
+  while (!streams.empty()) {
+    const std::uint32_t at = streams.back();
+    const auto found = streams_.find(at);
+    if (found == streams_.end() || !begin(found->second.front())) {
+      streams.pop_back();
+      continue;
+    }
+    const CommandId done = found->second.front();
+    found->second.pop_front();
+    if (found->second.empty()) streams_.erase(found);
+    if (const auto waiters = event_waiters_.extract(done); !waiters.empty())
+      streams.insert(streams.end(), waiters.mapped().begin(), waiters.mapped().end());
   }
-  while (next_launch_ < launches.size() && launches[next_launch_]->begun >= 0) ++next_launch_;
-  // The urgent first, else in the order they began.
-  std::ranges::stable_sort(running_, std::greater{},
-                           [&](const Running& r) { return launches[r.launch]->priority; });
+}
+
+// Begins a command whose turn has come; true if it has ended at once.
+bool Scheduler::begin(CommandId id) {
+  Command& command = commands_->commands.at(id);
+  switch (command.kind) {
+    case Command::Kind::kernel:
+      ready_.push(command.priority, id);
+      begin_kernels();
+      return false;
+    case Command::Kind::copy:
+      engines_.send({id}, 0, engine_for(command.copy.kind));
+      return false;
+    case Command::Kind::wait: {
+      const auto event = commands_->commands.find(command.event);
+      if (event != commands_->commands.end() && event->second.ended < 0) {
+        event_waiters_[command.event].push_back(command.stream);
+        return false;
+      }
+      break;
+    }
+    case Command::Kind::record:
+      break;
+  }
+  command.begun = now();
+  note_end(id);
+  return true;
+}
+
+void Scheduler::note_end(CommandId id) {
+  commands_->commands.at(id).ended = now();
+  commands_->ended.push_back(id);
+  if (id == stop_after_) stop();
+}
+
+// A command that took time has ended.
+void Scheduler::complete(const CommandId& id) {
+  note_end(id);
+  const std::uint32_t stream = commands_->commands.at(id).stream;
+  std::deque<CommandId>& queue = streams_.at(stream);
+  queue.pop_front();
+  if (queue.empty())
+    streams_.erase(stream);
+  else
+    go_on(stream);
+}
+
+// Takes kernels that are ready, as many as may run at the same time.
+void Scheduler::begin_kernels() {
+  while (!ready_.empty() && static_cast<std::int64_t>(running_.size()) < spec_.concurrent_kernels) {
+    const CommandId id = ready_.pop();
+    Command& command = commands_->commands.at(id);
+    TimedLaunch& launch = *launches_->launches[command.launch];
+    launch.fitting = static_cast<std::uint64_t>(fitting(launch));
+    launch.begun = command.begun = now();
+    if (running_.empty()) next_sm_ = 0;
+    const Cycle first = clock_.cycle_at(now()) + spec_.kernel_latency;
+    // The urgent first, else in the order they began.
+    running_.insert(std::ranges::upper_bound(running_, command.priority, {}, &Running::priority),
+                    {id, command.launch, command.priority, 0, launch.launch.ctas(), first});
+    clock_.wake_at(first);
+  }
 }
 
 Cycle Scheduler::tick(Cycle now) {
+  if (now < next_start_) return next_start_;
   Cycle next = Clock::asleep;
   for (Running& running : running_) {
     TimedLaunch& launch = *launches_->launches[running.launch];
@@ -93,22 +159,32 @@ Cycle Scheduler::tick(Cycle now) {
       next = std::min(next, running.first);
       continue;
     }
-    // CTAs go to the SM that has the fewest of them, from the one after the last on.
-    const auto count = static_cast<std::uint32_t>(taken_.size());
-    std::uint32_t best = count;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t sm = (next_sm_ + i) % count;
-      if (fits(taken_[sm], launch) && (best == count || taken_[sm].warps < taken_[best].warps)) best = sm;
+    const std::uint32_t sm = sm_for(launch);
+    if (sm == taken_.size()) {  // until a CTA ends
+      if (spec_.in_order) break;
+      continue;
     }
-    if (best == count) continue;  // until a CTA ends
-    take(taken_[best], launch, 1);
+    take(taken_[sm], launch, 1);
     if (launch.first_cta < 0) launch.first_cta = this->now();
-    sms_.send({running.next_cta++, running.launch}, 0, best);
+    sms_.send({running.next_cta++, running.launch}, 0, sm);
     ++statistics_.ctas;
-    next_sm_ = (best + 1) % count;
-    return now + spec_.cta_interval;
+    next_sm_ = (sm + 1) % static_cast<std::uint32_t>(taken_.size());
+    next_start_ = now + spec_.cta_interval;
+    return next_start_;
   }
   return next;
+}
+
+// The SM with the fewest warps that has room for a CTA, from the one after the last on; their number if none
+// has.
+std::uint32_t Scheduler::sm_for(const TimedLaunch& launch) const {
+  const auto count = static_cast<std::uint32_t>(taken_.size());
+  std::uint32_t best = count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t sm = (next_sm_ + i) % count;
+    if (fits(taken_[sm], launch) && (best == count || taken_[sm].warps < taken_[best].warps)) best = sm;
+  }
+  return best;
 }
 
 void Scheduler::cta_ended(const CtaEnd& end, std::uint32_t sm) {
@@ -116,12 +192,25 @@ void Scheduler::cta_ended(const CtaEnd& end, std::uint32_t sm) {
   take(taken_[sm], launch, -1);
   const auto running = std::ranges::find(running_, end.launch, &Running::launch);
   if (--running->unfinished == 0) {
-    launch.ended = now() + clock_.edge(spec_.end_latency);
+    const Time latency = clock_.edge(spec_.end_latency);
+    launch.ended = now() + latency;
     ++statistics_.kernels;
+    kernel_ends_.after(latency, running->command);
     running_.erase(running);
     begin_kernels();
   }
   clock_.wake();
+}
+
+std::uint32_t Scheduler::engine_for(Copy::Kind kind) const {
+  const std::uint32_t within = engines_.width() - 1;
+  if (kind == Copy::Kind::to_device) return 0;
+  return kind == Copy::Kind::to_host ? within - 1 : within;
+}
+
+void Scheduler::copy_ended(const CopyEnd& end, std::uint32_t) {
+  ++statistics_.copies;
+  complete(end.command);
 }
 
 }  // namespace manyscale::gpu

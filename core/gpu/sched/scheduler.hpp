@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel and CTA scheduler of a GPU: takes kernels from their queues, one per stream at a time, and
-// starts their CTAs, one per cycle, on SMs that have room for them.
+// The scheduler of a GPU: takes the host's commands from the queues of their streams, starts the CTAs of
+// kernels on SMs that have room for them, and gives copies to the copy engines.
 #pragma once
+#include <deque>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/clock.hpp"
+#include "engine/timer.hpp"
+#include "gpu/sched/command.hpp"
 #include "gpu/sm/timed_launch.hpp"
 
 namespace manyscale::gpu {
@@ -24,13 +28,16 @@ struct SchedulerSpec {
   std::int64_t kernel_latency = 2000;  // from a kernel at the head of its queue to its first CTA
   std::int64_t end_latency = 200;      // from the last CTA's end to the kernel's
   std::int64_t cta_interval = 1;
+  std::int64_t concurrent_kernels = 128;  // CUDA C++ programming guide: resident grids of a device
+  bool in_order = true;                   // CTAs of a later kernel do not overtake those of an earlier one
   SmRoom room{};
 };
 
 struct SchedulerStatistics {
-  Counter kernels, ctas;
+  Counter kernels, ctas, copies;
 };
 
+// Leaves out preemption: CTAs that run are never stopped for more urgent ones.
 class Scheduler final : public Component {
  public:
   using Spec = SchedulerSpec;
@@ -39,34 +46,70 @@ class Scheduler final : public Component {
   std::vector<Wait> waits() const override;
 
   void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
-  // Launches may have been added to the table: they begin as soon as their streams are free.
+  void attach(std::shared_ptr<CommandTable> commands) { commands_ = std::move(commands); }
+  // The host gives a command that is in the table, between two runs: it arrives after the delay.
+  void give(CommandId command, Time delay) { given_.push_back({command, delay}); }
+  // The next run ends when this command has ended, if nothing ends it before; 0: no command does.
+  void stop_after(CommandId command) { stop_after_ = command; }
   void resume() override;
   // CTAs of a launch that fit on an SM at the same time.
   std::int64_t fitting(const TimedLaunch& launch) const;
 
  private:
+  struct Given {
+    CommandId command;
+    Time delay;
+  };
   struct Running {
+    CommandId command;
     std::uint32_t launch;
+    std::int32_t priority;
     std::uint64_t next_cta = 0;
     std::uint64_t unfinished = 0;
     Cycle first = 0;  // the cycle from which its CTAs may start
   };
 
   Cycle tick(Cycle now);
-  void cta_ended(const CtaEnd& end, std::uint32_t sm);
+
+  // --- Streams ---
+  void arrive(const CommandId& command);
+  void go_on(std::uint32_t stream);
+  bool begin(CommandId id);
+  void note_end(CommandId id);
+  void complete(const CommandId& id);
+
+  // --- Kernels ---
   void begin_kernels();
+  void cta_ended(const CtaEnd& end, std::uint32_t sm);
+  std::uint32_t sm_for(const TimedLaunch& launch) const;
   bool fits(const SmRoom& taken, const TimedLaunch& launch) const;
   static void take(SmRoom& taken, const TimedLaunch& launch, std::int64_t times);
+
+  // --- Copies ---
+  std::uint32_t engine_for(Copy::Kind kind) const;
+  void copy_ended(const CopyEnd& end, std::uint32_t engine);
 
   const Spec spec_;
   SchedulerStatistics statistics_;
   Clock clock_;
+  Timer<CommandId> arrivals_{*this};
+  Timer<CommandId> kernel_ends_{*this};
   SchedulerPort sms_{*this, "sms", "the SMs, one link each", Links::many};
+  Port<CopyProtocol, 0> engines_{
+      *this, "engines",
+      "one or two copy engines on the host's link, to the device first; then one for copies within",
+      Links::many};
   std::shared_ptr<LaunchTable> launches_;
-  std::vector<SmRoom> taken_;  // by SM
-  std::vector<Running> running_;
-  std::uint32_t next_launch_ = 0;  // the first that has not begun
+  std::shared_ptr<CommandTable> commands_;
+  std::vector<Given> given_;
+  CommandId stop_after_ = 0;
+  std::unordered_map<std::uint32_t, std::deque<CommandId>> streams_;         // those with commands
+  std::unordered_map<CommandId, std::vector<std::uint32_t>> event_waiters_;  // streams, by record
+  UrgencyQueue ready_;                                                       // kernels
+  std::vector<SmRoom> taken_;                                                // by SM
+  std::vector<Running> running_;                                             // the urgent first
   std::uint32_t next_sm_ = 0;
+  Cycle next_start_ = 0;  // of a CTA, not before
 };
 
 }  // namespace manyscale::gpu
@@ -95,6 +138,10 @@ struct describe<gpu::SchedulerSpec> {
                              "from the end of the last CTA to that of the kernel", 0, 1e9},
       Field<S, std::int64_t>{"cta_interval", &S::cta_interval, Unit::cycles,
                              "between two CTAs that are started", 1, 1e6},
+      Field<S, std::int64_t>{"concurrent_kernels", &S::concurrent_kernels, Unit::count,
+                             "kernels that run at the same time", 1, 1e6},
+      Field<S, bool>{"in_order", &S::in_order, Unit::none,
+                     "whether CTAs wait for those of earlier or more urgent kernels that find no room"},
       Section<S, gpu::SmRoom>{"room", &S::room, "what an SM has room for"}};
 };
 
@@ -103,7 +150,8 @@ struct describe<gpu::SchedulerStatistics> {
   using S = gpu::SchedulerStatistics;
   static constexpr auto fields =
       std::tuple{Statistic<S, Counter>{"kernels", &S::kernels, "1", "kernels completed"},
-                 Statistic<S, Counter>{"ctas", &S::ctas, "1", "CTAs started"}};
+                 Statistic<S, Counter>{"ctas", &S::ctas, "1", "CTAs started"},
+                 Statistic<S, Counter>{"copies", &S::copies, "1", "copies completed"}};
 };
 
 }  // namespace manyscale

@@ -96,6 +96,16 @@ void add(OperationProfile& to, const OperationProfile& from) {
 
 }  // namespace
 
+std::vector<OperationLine> operation_lines(const Program& program) {
+  std::vector<OperationLine> lines;
+  for (std::uint32_t function = 0; function < program.codes.size(); ++function) {
+    const Code& code = program.codes[function];
+    for (const Op& op : code.ops)
+      if (op.flow != Flow::join) lines.push_back(line_of(*program.module, function, code, op));
+  }
+  return lines;
+}
+
 KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, std::uint32_t index) {
   KernelProfile result;
   std::vector<OperationProfile> sums(launch.first_operation.back());
@@ -107,16 +117,12 @@ KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, 
     result.statistics.active_cycles += record->active_cycles;
     for (std::size_t i = 0; i < sums.size(); ++i) add(sums[i], record->operations[i]);
   }
-  const Program& program = *launch.launch.program;
-  for (std::uint32_t function = 0; function < program.codes.size(); ++function) {
-    const Code& code = program.codes[function];
-    for (std::size_t i = 0; i < code.ops.size(); ++i) {
-      const OperationProfile& sum = sums[launch.first_operation[function] + i];
-      if (code.ops[i].flow == Flow::join || (sum.issued == 0 && sum.threads == 0)) continue;
-      result.operations.push_back(line_of(*program.module, function, code, code.ops[i]));
-      result.operations.back().profile = sum;
+  std::size_t next = 0;
+  for (const Code& code : launch.launch.program->codes)
+    for (const Op& op : code.ops) {
+      if (op.flow != Flow::join) result.operations.push_back(sums[next]);
+      ++next;
     }
-  }
   return result;
 }
 

@@ -9,7 +9,7 @@
 
 namespace manyscale::gpu {
 
-// An operation of the program that was executed: where it stands, and what it did to time.
+// An operation of a program: where it stands, and what one thread computes with it.
 struct OperationLine {
   std::string function;
   std::string text;  // opcode with its modifiers
@@ -18,14 +18,16 @@ struct OperationLine {
   std::uint32_t ptx_line = 0;
   std::uint32_t flops = 0;      // floating-point operations of one thread
   std::uint32_t flop_bits = 0;  // their precision
-  OperationProfile profile;
 };
 
 struct KernelProfile {
-  SmStatistics statistics;  // of all SMs together
-  std::int64_t sms = 0;     // that had a CTA of it
-  std::vector<OperationLine> operations;
+  SmStatistics statistics;                   // of all SMs together
+  std::int64_t sms = 0;                      // that had a CTA of it
+  std::vector<OperationProfile> operations;  // in the order of operation_lines()
 };
+
+// The operations of a kernel and of the functions that it can reach.
+std::vector<OperationLine> operation_lines(const Program& program);
 
 // Takes what the SMs have counted for a launch that has ended.
 KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, std::uint32_t index);

@@ -35,6 +35,8 @@ struct LaunchRecord {
   std::uint32_t resident_warps = 0;
   Cycle resident_since = 0;
   std::int64_t active_cycles = 0;
+  Cycle parameters_ready =
+      0;  // when the launch's parameters are in the constant cache; 0: nobody asked for them
 
   void warp_came(Cycle now) {
     if (resident_warps++ == 0) resident_since = now;

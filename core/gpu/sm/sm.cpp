@@ -413,9 +413,7 @@ void Sm::find_earliest(std::uint32_t index) {
     consider(slot.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0), Stall::dependency);
   }
   if (instruction.reads_constant) {
-    std::vector<Cycle>& ready = constants_ready_;
-    if (ready.size() <= slot.cta->launch) ready.resize(slot.cta->launch + 1, 0);
-    Cycle& when = ready[slot.cta->launch];
+    Cycle& when = slot.record->parameters_ready;
     if (when == 0) when = earliest + spec_.l1_miss_latency;
     consider(when, Stall::memory);
   }

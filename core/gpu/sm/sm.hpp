@@ -169,10 +169,9 @@ class Sm final : public Component {
   PendingLines pending_;
   std::vector<Load> loads_;
   std::vector<std::uint32_t> free_loads_;
-  std::int64_t writes_under_way_ = 0;   // lines
-  Cycle data_free_ = 0;                 // of the stage that L1 and shared memory share
-  Cycle request_free_ = 0;              // of the way to the network
-  std::vector<Cycle> constants_ready_;  // by launch: when its parameters are in the constant cache
+  std::int64_t writes_under_way_ = 0;  // lines
+  Cycle data_free_ = 0;                // of the stage that L1 and shared memory share
+  Cycle request_free_ = 0;             // of the way to the network
   Lines lines_;
   std::vector<Said> said_;
 };

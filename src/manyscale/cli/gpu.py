@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,15 +14,17 @@ import typer
 
 from manyscale.cli.check import Target
 from manyscale.cli.console import emit_json, tables
-from manyscale.cli.kernel_arguments import parse_arguments
+from manyscale.cli.kernel_arguments import KernelArgument, parse_arguments
+from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Json, Seed, Threads
+from manyscale.cli.options import Changes, Json, Quiet, Seed, Threads
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from manyscale.gpu import Device, Kernel, Launch, Module
+    from manyscale.gpu import Device, Kernel, Launch, Module, TimedDevice, TimedLaunch
+    from manyscale.machine import ResolvedMachine
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
 
@@ -73,6 +78,17 @@ def run(
     threads: Threads = 1,
     target: Target = None,
     seed: Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Leave the run in this directory (with --machine)."),
+    ] = None,
+    timeline: Annotated[
+        bool,
+        typer.Option(
+            "--timeline",
+            help="Also write which CTAs ran when to the directory, to look at in ui.perfetto.dev.",
+        ),
+    ] = False,
     show: Annotated[
         int, typer.Option("--show", min=0, metavar="N", help="Values to show of each array.")
     ] = 8,
@@ -81,6 +97,7 @@ def run(
         typer.Option("--save", metavar="NAME=FILE.npy", help="Write an array to a file; may be repeated."),
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a kernel and show what it did to its arguments.
 
@@ -98,19 +115,36 @@ def run(
     """
     import numpy as np
 
-    from manyscale.gpu import DeviceArray
+    from manyscale.cli.gpu_run_directory import recorded
+    from manyscale.gpu import DeviceArray, TimedDevice
+    from manyscale.machine import to_toml
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)
     files = _files(save or [], [argument.name for argument in given if argument.is_array])
     shape = _extents("--grid", grid), _extents("--block", block)
+    resolved = _machine(machine, changes, out, timeline)
     device = _device(
-        machine, changes, threads=threads, check=check, maximum_instructions=limit, echo=not json
+        resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json
     )
     chosen = _kernel(device.load(file, target=target), kernel)
     values = [device.array(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))
-    launch = chosen[configuration](*values)
+    if isinstance(device, TimedDevice):
+        record: AbstractContextManager[list[TimedLaunch]] = contextlib.nullcontext([])
+        if out is not None and resolved is not None:
+            record = recorded(
+                out,
+                device,
+                machine=to_toml(resolved.machine, resolved.sources),
+                workload=_workload(file, chosen.name, configuration, given),
+                seed=seed or 0,
+                timeline=timeline,
+                quiet=quiet,
+            )
+        launch: Launch = _timed_launch(device, chosen, configuration, values, record, quiet)
+    else:
+        launch = chosen[configuration](*values)
     arrays = {
         argument.name: value.numpy()
         for argument, value in zip(given, values, strict=True)
@@ -120,22 +154,79 @@ def run(
         _save(path, arrays[name])
     summaries = {name: _summary(array, show) for name, array in arrays.items()}
     if json:
-        emit_json(_data(launch, shape, summaries))
-    else:
-        _print(launch, shape, summaries)
+        emit_json(_data(launch, shape, summaries) | ({} if out is None else {"directory": str(out)}))
+    elif not quiet:
+        _print(launch, shape, summaries, out)
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
 
 
-def _device(machine: str | None, changes: Sequence[str] | None, **options: Any) -> Device:
-    from manyscale.gpu import Device, TimedDevice
+def _machine(
+    name: str | None, changes: Sequence[str] | None, out: Path | None, timeline: bool
+) -> ResolvedMachine | None:
     from manyscale.machine import load_machine
 
-    if machine is not None:
-        return TimedDevice(load_machine(machine, changes or []).machine, **options)
+    if timeline and out is None:
+        raise InputError("--timeline writes to the run's directory: give --out as well")
+    if name is not None:
+        return load_machine(name, changes or [])
     if changes:
         raise InputError("--set changes a machine: give --machine as well")
-    return Device(**options)
+    if out is not None:
+        raise InputError("--out keeps what a machine's time was spent on: give --machine as well")
+    return None
+
+
+def _device(resolved: ResolvedMachine | None, seed: int, **options: Any) -> Device:
+    from manyscale.gpu import Device, TimedDevice
+
+    return Device(**options) if resolved is None else TimedDevice(resolved.machine, seed=seed, **options)
+
+
+def _workload(
+    file: Path, kernel: str, configuration: tuple[list[int], list[int], int], given: Sequence[KernelArgument]
+) -> dict[str, Any]:
+    """What the run directory keeps of the kernel and its arguments."""
+
+    def described(argument: KernelArgument) -> Any:
+        value = argument.value
+        if isinstance(value, int | float):
+            return value
+        digest = hashlib.sha256(value.tobytes()).hexdigest()
+        return {"dtype": str(value.dtype), "shape": list(value.shape), "hash": f"sha256:{digest}"}
+
+    grid, block, shared = configuration
+    return {
+        "kind": "gpu-kernel",
+        "file": file.name,
+        "hash": f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}",
+        "kernel": kernel,
+        "grid": grid,
+        "block": block,
+        "shared_bytes": shared,
+        "arguments": {argument.name: described(argument) for argument in given},
+    }
+
+
+def _timed_launch(
+    device: TimedDevice,
+    kernel: Kernel,
+    configuration: tuple[list[int], list[int], int],
+    values: Sequence[Any],
+    record: AbstractContextManager[list[TimedLaunch]],
+    quiet: bool,
+) -> TimedLaunch:
+    """Runs a kernel with progress, and records it."""
+    from manyscale.cli.progress import SimulationProgress
+    from manyscale.gpu import TimedLaunch
+
+    title = f"{kernel.name} on {device.machine.name}"
+    with record as launches, SimulationProgress(title, None, quiet) as progress:
+        device.progress = progress.update
+        launch = kernel[configuration](*values)
+        assert isinstance(launch, TimedLaunch)
+        launches.append(launch)
+    return launch
 
 
 def _timing(launch: Launch) -> dict[str, Any]:
@@ -150,6 +241,7 @@ def _timing(launch: Launch) -> dict[str, Any]:
         "occupancy": launch.occupancy,
         "registers": launch.registers,
         "machine_instructions": launch.machine_instructions,
+        **profile_data(launch.profile),
     }
 
 
@@ -244,9 +336,13 @@ def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, 
     }
 
 
-def _print(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> None:
+def _print(
+    launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any], out: Path | None
+) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from manyscale.gpu import TimedLaunch
 
     if launch.printed and not launch.printed.endswith("\n"):
         typer.echo()
@@ -257,10 +353,8 @@ def _print(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str,
         "thread instructions": f"{launch.thread_instructions:,}",
         "took": f"{launch.wall_seconds:.3g} s",
     }
-    timing = _timing(launch)
-    if timing:
-        facts["cycles on the machine"] = f"{timing['cycles']:,}"
-        facts["occupancy"] = f"{timing['occupancy']:.0%}, {timing['registers']} registers a thread"
+    if out is not None:
+        facts["directory"] = str(out)
     table = Table.grid(padding=(0, 2))
     for name, fact in facts.items():
         table.add_row(name, Text(fact, overflow="fold"))
@@ -279,6 +373,8 @@ def _print(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str,
             for name, array in arrays.items()
         ]
         print_table("Arrays", ("name", "type", "first values", "min", "max"), rows)
+    if isinstance(launch, TimedLaunch):
+        print_profile(launch.profile)
 
 
 def _number(value: Any) -> str:

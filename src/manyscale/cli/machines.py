@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,17 +110,53 @@ def parameters(json: Json = False) -> None:
 @commands.command("import")
 def import_listing(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.ini", exists=True, dir_okay=False, help="The listing to read.")
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The file to read.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.toml", help="The machine file to write.")],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the machine; else that of the file.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Turn an INI listing of SST-GPU or UVM Smart into a machine file."""
-    from manyscale.machine import load_machine, to_toml
+    """Turn a file of another simulator into a machine file.
 
-    # With a folder before it, the file cannot be taken for a preset.
-    resolved = load_machine(str(file) if file.is_absolute() else f"./{file}")
+    FILE is an INI listing of SST-GPU or UVM Smart, or a gpgpusim.config of
+    GPGPU-Sim or Accel-Sim.
+    """
+    from manyscale.machine import load_machine, to_toml
+    from manyscale.machine.gpgpusim import import_gpgpusim, looks_like_gpgpusim
+
+    left_out: tuple[str, ...] = ()
+    if looks_like_gpgpusim(file):
+        imported = import_gpgpusim(file, name)
+        resolved, left_out = imported.resolved, imported.left_out
+    else:
+        # With a folder before it, the file cannot be taken for a preset.
+        path = str(file) if file.is_absolute() else f"./{file}"
+        resolved = load_machine(path, [] if name is None else [f"name={_quoted(name)}"])
     text = to_toml(resolved.machine, resolved.sources)
+    _write_new(out, _comments("Options that are not simulated:", left_out) + text.rstrip() + "\n")
+    say(f"Wrote {len(_parameters(resolved))} parameters to {out}", quiet=quiet)
+    for key, value in resolved.workload.items():
+        say(f"Left out, since it is of the workload and not of the machine: {key} = {value}", quiet=quiet)
+    for option in left_out:
+        say(f"Left out, since it is not simulated: {option}", quiet=quiet)
+
+
+def _quoted(text: str) -> str:
+    """The text as TOML, so that a name such as 3 or true stays a text."""
+    import json
+
+    return json.dumps(text)
+
+
+def _comments(heading: str, lines: Sequence[str]) -> str:
+    """Lines for the head of a machine file; none where there is nothing to say."""
+    printable = ("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
+    return "".join(f"# {line}\n" for line in (heading, *printable)) + "\n" if lines else ""
+
+
+def _write_new(out: Path, text: str) -> None:
     try:
         with out.open("x", encoding="utf-8") as target:
             target.write(text)
@@ -127,9 +164,6 @@ def import_listing(
         raise InputError(f"{out} exists already; choose another file or delete this one") from None
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror or error}") from None
-    say(f"Wrote {len(_parameters(resolved))} parameters to {out}", quiet=quiet)
-    for name, value in resolved.workload.items():
-        say(f"Left out, since it is of the workload and not of the machine: {name} = {value}", quiet=quiet)
 
 
 def _origins(resolved: ResolvedMachine) -> list[str]:

@@ -18,7 +18,11 @@ commands = typer.Typer()
 def validate(
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="NAME", help="One validation, gpu-micro or gpu-apps; all without it."),
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="One validation: gpu-micro, gpu-apps or gpu-clocks; all without it.",
+        ),
     ] = None,
     machine: Machine = "v100",
     json: Json = False,

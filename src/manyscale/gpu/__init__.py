@@ -12,8 +12,10 @@ from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
 from .device import Device
 from .launch import Launch
+from .metrics import Metric
 from .module import Kernel, Module
 from .parsing import ParsedModule, parse
+from .profile import KernelProfile
 from .texture import Texture
 from .timing import TimedDevice, TimedLaunch
 
@@ -23,7 +25,9 @@ __all__ = [
     "Kernel",
     "KernelCheck",
     "KernelParameter",
+    "KernelProfile",
     "Launch",
+    "Metric",
     "Module",
     "ParsedModule",
     "Problem",

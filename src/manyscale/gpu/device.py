@@ -15,7 +15,7 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.errors import InputError, KernelError
 
-from .array import DeviceArray, extents_of, host_array
+from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
 from .launch import Launch
 from .module import Module
 from .parsing import ParsedModule, parse
@@ -46,6 +46,8 @@ class Device:
     kernels print.
     """
 
+    module_type: type[Module] = Module  # what `load` makes
+
     def __init__(
         self, *, threads: int = 1, check: bool = False, maximum_instructions: int = 0, echo: bool = True
     ) -> None:
@@ -70,7 +72,7 @@ class Device:
             native = self.native.load(parsed.native)
         except MemoryError:
             raise InputError(f"{parsed.name}: its variables do not fit into the device's memory") from None
-        return Module(self, native, parsed.name, parsed.kernels)
+        return self.module_type(self, native, parsed.name, parsed.kernels)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array; its values mean nothing yet."""
@@ -84,20 +86,29 @@ class Device:
             address = self.native.allocate(min(size, _LARGEST), f"an array {extents} of {kind}")
         except MemoryError:
             raise InputError(f"an array of {size} bytes does not fit into the device's memory") from None
-        return DeviceArray(self.native, address, extents, dtype, owns=True)
+        return DeviceArray(self.native, address, extents, dtype, owns=True, device=self)
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array of zeros."""
         array = self.empty(shape, dtype)
-        array.set(np.zeros(array.shape, array.dtype))
+        array.write(np.zeros(array.shape, array.dtype))
         return array
 
     def array(self, values: npt.ArrayLike) -> DeviceArray:
         """A copy of values on the device."""
         host = host_array(values)
         array = self.empty(host.shape, host.dtype)
-        array.set(host)
+        array.write(host)
         return array
+
+    def synchronize(self) -> None:
+        """Waits until all that was queued has ended; here nothing is queued."""
+
+    def copy(self, copy: ArrayCopy, stream: Any = None) -> Any:
+        """Carries out a copy; use `array.copy_from`, `array.copy_to` and `array.fill`."""
+        if stream is not None:
+            raise InputError("this device has no time, and so no streams; gpu.TimedDevice has")
+        copy_now(self.native, copy)
 
     def run_kernel(
         self,

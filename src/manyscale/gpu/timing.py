@@ -3,18 +3,30 @@
 
 from __future__ import annotations
 
+import itertools
+import numbers
+import sys
 import time
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from manyscale import _core
-from manyscale.errors import InputError, KernelError
+from manyscale.errors import DeadlockError, InputError, KernelError
 from manyscale.machine import Machine, load_machine
 from manyscale.machine.gpu_system import build_gpu
-from manyscale.system.running import Result
+from manyscale.machine.link import add_host_side
+from manyscale.system.running import Result, core_errors, explain_deadlock, statistics_columns
 
+from .array import ArrayCopy
 from .device import Device
 from .launch import Launch
+from .profile import KernelProfile, Profiler
+from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, Stream, StreamModule
+
+_REMEMBERED = 65536  # activities in the timeline
+_Command = TypeVar("_Command", bound=Queued)
 
 
 @dataclass(frozen=True)
@@ -26,14 +38,18 @@ class TimedLaunch(Launch):
     registers: int  # of a thread
     occupancy: float  # warps that fit on an SM, of those it holds
     machine_instructions: int
+    profile: KernelProfile = field(repr=False, compare=False)
 
 
 class TimedDevice(Device):
     """A GPU that executes kernels exactly and says how long they take.
 
     `machine` is a name or file of a machine with a GPU, such as "v100". `threads`: host threads that the simulation
-    runs on; the results do not depend on it.
+    runs on; the results do not depend on it. Launches and copies without a stream wait for all that is queued and run
+    to their end.
     """
+
+    module_type = StreamModule
 
     def __init__(
         self,
@@ -47,14 +63,47 @@ class TimedDevice(Device):
         super().__init__(threads=threads, echo=echo, **options)
         self.machine: Machine = machine if isinstance(machine, Machine) else load_machine(machine).machine
         self.parts = build_gpu(self.machine, seed=seed)
+        self.host_side = add_host_side(self.parts, self.machine.link)
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
-        self._launches = _core.GpuLaunches(self.parts.scheduler.native, [sm.native for sm in self.parts.sms])
-        self._counted: dict[str, int] = {
-            "warp_instructions": 0,
-            "thread_instructions": 0,
-            "machine_instructions": 0,
-        }
-        self.result: Result | None = None
+        scheduler = self.parts.scheduler.native
+        self._launches = _core.GpuLaunches(scheduler, [sm.native for sm in self.parts.sms])
+        self._commands = _core.GpuCommands(scheduler, [engine.native for engine in self.host_side.engines])
+        self._profiler = Profiler(self.parts, self._launches)
+        self.progress: Callable[[int, int], None] | None = None  # told femtoseconds and events, now and then
+        self._unfinished: dict[int, Queued] = {}
+        self._said: dict[int, tuple[bytes, list[str]]] = {}  # by launch that has not ended
+        self._timeline: deque[Activity] = deque(maxlen=_REMEMBERED)
+        self._streams = itertools.count(1)
+        self._default = Stream(self, 0, 0)
+        self._fault: str | None = None
+        self._report: dict[str, Any] | None = None
+        self._result: Result | None = None
+
+    # --- What people call ---
+
+    @property
+    def result(self) -> Result | None:
+        """Statistics of all parts of the GPU so far; None if nothing has run."""
+        if self._result is None and self._report is not None:
+            self._result = Result(self._report, statistics_columns(self.parts.system), None)
+        return self._result
+
+    def stream(self, priority: int = 0) -> Stream:
+        """A new queue for kernels and copies; as in CUDA, lower numbers are more urgent."""
+        if not isinstance(priority, numbers.Integral) or not -(2**31) <= int(priority) < 2**31:
+            raise InputError(f"the priority of a stream is a whole number, not {priority!r}")
+        return Stream(self, next(self._streams), int(priority))
+
+    def synchronize(self) -> None:
+        """Simulates on until all that was queued has ended."""
+        if self._unfinished:
+            self._run(None)
+
+    def timeline(self) -> list[Activity]:
+        """The kernels and copies that have ended, in the order of their ends; the last 65,536 of them."""
+        return list(self._timeline)
+
+    # --- What kernels, arrays and streams call ---
 
     def run_kernel(
         self,
@@ -66,44 +115,155 @@ class TimedDevice(Device):
         packed: bytes,
     ) -> TimedLaunch:
         """Runs one launch to its end."""
-        begin = time.perf_counter()
+        self.synchronize()
+        queued = self.give_kernel(self._default, kernel, native, grid, block, shared, packed)
+        self.synchronize()
+        return queued.result
+
+    def give_kernel(self, stream: Stream, kernel: str, native: _core.GpuKernel, *shape: Any) -> QueuedLaunch:
+        """Queues a launch in a stream; `shape`: grid, block, dynamic shared memory and packed parameters."""
+        self._check_usable()
+        number = stream.number
+        grid, block, shared, packed = shape
         try:
-            index = self._launches.add(
-                self.native, native, grid, block, shared, packed, self.check, stream=0, priority=0
+            launch = self._launches.add(
+                self.native, native, grid, block, shared, packed, self.check, number, stream.priority
             )
-            # CTAs whose order shows in the result run in one partition, where the order is that of time.
-            threads = 1 if native.order_matters else self.threads
-            self.result = self.parts.system.run(threads=threads)
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
+        queued = QueuedLaunch(self, number, kernel, launch, native.order_matters, (grid, block))
+        # What is launched without a stream begins at once: its times are those of the GPU alone.
+        delay = 0 if stream is self._default else None
+        given = self._given(stream, delay)
+        return self._note(queued, self._commands.kernel(launch, self.native, native, packed, given))
+
+    def copy(self, copy: ArrayCopy, stream: Stream | None = None) -> QueuedCopy:
+        """Queues a copy in a stream; without one, carries it out to its end."""
+        if stream is None:
+            self.synchronize()
+        self._check_usable()
+        on = stream or self._default
+        queued = self._note(
+            QueuedCopy(self, on.number, copy),
+            self._commands.copy(
+                self.native,
+                getattr(_core.GpuCopyKind, copy.kind),
+                address=copy.array.address,
+                source=0 if copy.source is None else copy.source.address,
+                bytes=copy.array.nbytes,
+                host=copy.data,
+                given=self._given(on),
+            ),
+        )
+        if stream is None:
+            self.synchronize()
+        return on.queued(queued)
+
+    def give_event(self, stream: Stream) -> Event:
+        """Queues the record of an event in a stream."""
+        self._check_usable()
+        return self._note(Event(self, stream.number, "event"), self._commands.record(self._given(stream)))
+
+    def give_wait(self, stream: Stream, event: Event) -> Queued:
+        """Lets a stream wait for an event."""
+        self._check_usable()
+        command = self._commands.wait(event.command, self._given(stream))
+        return self._note(Queued(self, stream.number, "wait"), command)
+
+    def wait_for(self, queued: Queued) -> None:
+        """Simulates on until something that was queued has ended."""
+        if not queued.done:
+            self._run(queued)
+
+    # --- Running ---
+
+    def _given(self, stream: Stream, delay: int | None = None) -> _core.GpuGiven:
+        latency = self.host_side.command_latency if delay is None else delay
+        return _core.GpuGiven(stream=stream.number, priority=stream.priority, delay=latency)
+
+    def _note(self, queued: _Command, command: int) -> _Command:
+        queued.command = command
+        self._unfinished[command] = queued
+        return queued
+
+    def _check_usable(self) -> None:
+        if self._fault is not None:
+            raise KernelError(f"the device stopped when a kernel failed; make a new one. {self._fault}")
+
+    def _run(self, last: Queued | None) -> None:
+        """Runs until something has ended, or everything."""
+        self._check_usable()
+        begin = time.perf_counter()
+        system = self.parts.system
+        self._profiler.begin(system.simulation.now)
+        self._commands.stop_after(0 if last is None else last.command)
+        try:
+            with core_errors():
+                report = system.simulation.run(threads=self._threads(), progress=self.progress)
         except _core.KernelFault as error:
-            raise KernelError(str(error)) from None
-        outcome = self._launches.result(index)
-        printed, warnings = self._launches.take_said()
-        duration = outcome["ended"] - outcome["begun"]
-        counts = self._counts()
-        return TimedLaunch(
-            kernel=kernel,
+            self._fault = str(error)
+            raise KernelError(self._fault) from None
+        self._report, self._result = report, None
+        self._collect(time.perf_counter() - begin)
+        if report["outcome"] == "deadlock":
+            raise DeadlockError(explain_deadlock(report))
+        if report["outcome"] == "interrupted":
+            raise KeyboardInterrupt
+
+    def _threads(self) -> int:
+        """Host threads for the next run.
+
+        CTAs whose order shows in the result run in one partition, where the order is that of time; so does what
+        different streams may do to the same memory.
+        """
+        waiting = self._unfinished.values()
+        ordered = any(isinstance(queued, QueuedLaunch) and queued.order_matters for queued in waiting)
+        one = self.threads == 1 or ordered
+        if not one and len({queued.stream for queued in waiting}) > 1:
+            one = self._commands.may_race()
+        return 1 if one else self.threads
+
+    def _collect(self, wall_seconds: float) -> None:
+        """Takes what has ended."""
+        for launch, (printed, warnings) in self._launches.take_said().items():
+            before = self._said.setdefault(launch, (b"", []))
+            new = [warning for warning in warnings if warning not in before[1]]
+            self._said[launch] = (before[0] + printed, before[1] + new)
+        ended = self._commands.take_ended()
+        for command, begun, end, data in ended:
+            queued = self._unfinished.pop(command)
+            queued.complete(begun, end)
+            if isinstance(queued, QueuedLaunch):
+                self._end_launch(queued, end - begun, wall_seconds)
+            elif isinstance(queued, QueuedCopy):
+                assert queued.copy is not None
+                queued.copy.arrived(data)
+                queued.copy = None
+            else:
+                continue
+            self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
+
+    def _end_launch(self, queued: QueuedLaunch, duration: int, wall_seconds: float) -> None:
+        outcome = self._launches.result(queued.launch)
+        printed, warnings = self._said.pop(queued.launch, (b"", []))
+        profile = self._profiler.take(queued.launch, queued.what, *queued.shape)
+        counts = profile.counts.sm
+        queued.outcome = TimedLaunch(
+            kernel=queued.what,
             warp_instructions=counts["warp_instructions"],
             thread_instructions=counts["thread_instructions"],
             printed=printed.decode(errors="replace"),
             warnings=tuple(warnings),
-            wall_seconds=time.perf_counter() - begin,
+            wall_seconds=wall_seconds,
             cycles=round(duration * self.parts.clock / 10**15),
             seconds=duration / 10**15,
             registers=outcome["registers"],
             occupancy=outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm,
             machine_instructions=counts["machine_instructions"],
+            profile=profile,
         )
-
-    def _counts(self) -> dict[str, int]:
-        """What the SMs have counted since the last launch."""
-        assert self.result is not None
-        columns = self.result.columns
-        totals = dict.fromkeys(self._counted, 0)
-        for statistic, value in zip(columns["statistic"], columns["value"], strict=True):
-            if statistic in totals:
-                totals[statistic] += int(value)
-        new = {name: total - self._counted[name] for name, total in totals.items()}
-        self._counted = totals
-        return new
+        self._launches.release(queued.launch)
+        queued.arguments = ()
+        queued.printed = queued.outcome.printed
+        if queued.stream != 0 and queued.printed and self.echo:
+            sys.stdout.write(queued.printed)

@@ -12,38 +12,60 @@ if TYPE_CHECKING:  # what the core's tables make at run time
     Sm = Spec
     Scheduler = Spec
     L2 = Spec
+    Channel = Spec
 else:
     Sm = any_of("Sm", "A streaming multiprocessor.", ["gpu.sm"])
     Scheduler = any_of("Scheduler", "The kernel and CTA scheduler.", ["gpu.scheduler"])
     L2 = any_of("L2", "A slice of the L2.", ["memory.cache"])
+    Channel = any_of("Channel", "A channel of the GPU's memory.", ["memory.dram"])
 
 
 class GpuMemory(Spec):
     """The GPU's stacked DRAM (HBM)."""
 
-    clock: Frequency | None = parameter(None, doc="memory clock", minimum="1Hz")
+    clock: Frequency | None = parameter(
+        None, doc="command clock of the channels; not stated: that of the standard", minimum="1Hz"
+    )
     capacity: Bytes | None = parameter(None, doc="total capacity", minimum="1B")
     bandwidth: Bandwidth | None = parameter(
-        None, doc="bandwidth of one memory port on the crossbar", minimum="1B/s"
+        None,
+        doc="bandwidth of one memory port on the crossbar (not simulated: the channel's is)",
+        minimum="1B/s",
     )
-    controllers: Count | None = parameter(None, doc="number of memory controllers", minimum=1)
+    controllers: Count | None = parameter(
+        None, doc="number of memory controllers (not simulated: each channel has one)", minimum=1
+    )
     stacks: Count | None = parameter(None, doc="number of HBM stacks", minimum=1)
     channels_per_stack: Count | None = parameter(None, doc="channels of one stack", minimum=1)
-    rows: Count | None = parameter(None, doc="rows of one bank", minimum=1)
-    standard: str | None = parameter(
+    channels: Count | None = parameter(
         None,
-        doc="DRAM standard of a channel, such as hbm2-v100 (machines/dram/); one channel serves one slice",
+        doc="number of channels; not stated: stacks x channels_per_stack, else one for each L2 slice",
+        minimum=1,
+        maximum=65536,
     )
-    link_latency: Time | None = parameter(None, doc="of the link from a slice to its channel", minimum="0fs")
+    rows: Count | None = parameter(None, doc="rows of one bank; not stated: those of the standard", minimum=1)
+    standard: str | None = parameter(
+        None, doc="DRAM standard of a channel, such as hbm2-v100 (machines/dram/)"
+    )
+    channel: Channel | None = parameter(None, doc="what of a channel differs from the standard")
+    link_latency: Time | None = parameter(None, doc="of the link from a slice to a channel", minimum="0fs")
 
 
 class Crossbar(Spec):
     """The network between the streaming multiprocessors and the L2 slices."""
 
     clock: Frequency | None = parameter(None, doc="crossbar clock", minimum="1Hz")
-    latency: Time | None = parameter(None, doc="latency from input to output port", minimum="0fs")
-    bandwidth: Bandwidth | None = parameter(None, doc="total bandwidth", minimum="1B/s")
-    link_bandwidth: Bandwidth | None = parameter(None, doc="bandwidth of one port's link", minimum="1B/s")
+    latency: Time | None = parameter(
+        None, doc="latency from input to output port, where traversal is not stated", minimum="0fs"
+    )
+    bandwidth: Bandwidth | None = parameter(
+        None, doc="total bandwidth (not simulated: that of the ports is)", minimum="1B/s"
+    )
+    link_bandwidth: Bandwidth | None = parameter(
+        None,
+        doc="bandwidth of one port, a flit a cycle; sets the clock where that is not stated",
+        minimum="1B/s",
+    )
     flit_size: Bytes | None = parameter(None, doc="bytes that move together in one cycle", minimum="1B")
     input_ports: Count | None = parameter(None, doc="input ports of an endpoint", minimum=1)
     output_ports: Count | None = parameter(None, doc="output ports of an endpoint", minimum=1)
@@ -68,7 +90,11 @@ class Gpu(Spec):
 
     clock: Frequency | None = parameter(None, doc="core clock of the SMs", minimum="1Hz")
     sm_count: Count | None = parameter(None, doc="number of SMs", minimum=1)
-    sm_groups: Count | None = parameter(None, doc="groups the SMs are simulated in", minimum=1)
+    sm_groups: Count | None = parameter(
+        None,
+        doc="groups of SMs, L2 slices and channels that a host thread takes as a whole; not stated: any split",
+        minimum=1,
+    )
     l2_slices: Count | None = parameter(None, doc="number of L2 slices", minimum=1)
     l2_slice_capacity: Bytes | None = parameter(None, doc="capacity of one L2 slice", minimum="1B")
     sm: Sm | None = parameter(None, doc="each of the SMs")

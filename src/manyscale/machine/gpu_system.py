@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,16 @@ from manyscale.system.component import NativeComponent
 
 if TYPE_CHECKING:
     from manyscale.machine.description import Machine
+    from manyscale.machine.gpu import Crossbar, Gpu, GpuMemory
     from manyscale.spec import Spec
 
 _REQUIRED = ("clock", "sm_count", "l2_slices", "l2_slice_capacity", "memory", "crossbar")
 _LINK = "1ns"
+_FLIT = 40  # bytes, where the crossbar states none: the default of memory.crossbar
+_LINE = 128  # bytes, where the L2 states none: the default of memory.cache
+_MOST_PARTS = 4096  # SMs, slices or channels; more would only fill the host's memory
 _SM_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
+_FEMTOSECONDS = 10**15  # of a second
 
 
 @dataclass(frozen=True)
@@ -31,24 +37,55 @@ class GpuSystem:
     clock: int  # hertz
 
 
+@dataclass(frozen=True)
+class MemoryWiring:
+    """Which channels each slice of the L2 reaches, and how addresses are spread over them.
+
+    Slices and channels form as many clusters as their numbers' greatest common divisor; within a cluster each slice
+    reaches each channel. Neighbouring slices share a channel, as the two sub-partitions of a memory partition do, and
+    then take consecutive lines.
+    """
+
+    slices: int
+    channels: int
+    line: int  # bytes
+
+    @property
+    def clusters(self) -> int:
+        return math.gcd(self.slices, self.channels)
+
+    @property
+    def sharing(self) -> int:
+        """Slices of a cluster."""
+        return self.slices // self.clusters
+
+    def channels_of(self, index: int) -> range:
+        """The channels that a slice reaches; the n-th line block of `slice_interleave` goes to the n-th of them."""
+        each = self.channels // self.clusters
+        first = index // self.sharing * each
+        return range(first, first + each)
+
+    @property
+    def slice_interleave(self) -> int:
+        """Consecutive bytes that a slice sends to one of its channels: what lies between two of its own lines."""
+        return self.line * self.slices
+
+    @property
+    def channel_interleave(self) -> int:
+        """Consecutive bytes of a channel: a line of each slice that shares it, where that is a power of two."""
+        power_of_two = self.sharing & (self.sharing - 1) == 0
+        return self.line * self.sharing if power_of_two else self.line
+
+
 def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     """A system for the machine's GPU.
 
-    Its components are `scheduler`, `sm[0]`…, `crossbar`, `slice[0]`… and `channel[0]`…; each slice has a channel.
+    Its components are `scheduler`, `sm[0]`…, `crossbar`, `slice[0]`… and `channel[0]`….
     """
     where = machine.name or "the machine"
-    gpu = machine.gpu
-    if gpu is None:
-        raise InputError(f"{where}: gpu: there is no section [gpu], so there is nothing to run kernels on")
-    for name in _REQUIRED:
-        if getattr(gpu, name) is None:
-            raise InputError(f"{where}: gpu.{name}: is not stated, but is needed to run kernels with timing")
+    gpu = _whole(machine, where)
     assert gpu.sm_count is not None and gpu.l2_slices is not None  # noqa: PT018
     assert gpu.crossbar is not None and gpu.memory is not None and gpu.clock is not None  # noqa: PT018
-    if gpu.memory.standard is None:
-        raise InputError(
-            f"{where}: gpu.memory.standard: is not stated, but is needed to run kernels with timing"
-        )
     clock, slices = {"clock": f"{gpu.clock}Hz"}, gpu.l2_slices
     system = System(where, seed=seed)
     scheduler = system.add("gpu.scheduler", "scheduler", **{**clock, **_stated(gpu.scheduler)})
@@ -64,19 +101,94 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     system.hint(*sms, weight=_SM_WEIGHT)
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
     l2["cache"] = {**l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
-    line = l2["cache"].get("line", "128B")
-    for i in range(slices):
-        cache = system.add("memory.cache", f"slice[{i}]", **l2)
+    line = int(getattr(getattr(gpu.l2, "cache", None), "line", None) or _LINE)
+    wiring = MemoryWiring(slices, _channel_count(gpu.memory, slices, where), line)
+    caches = [
+        system.add("memory.cache", f"slice[{i}]", **l2, memory_interleave=f"{wiring.slice_interleave}B")
+        for i in range(slices)
+    ]
+    channels = _add_channels(system, gpu.memory, wiring, where)
+    for i, cache in enumerate(caches):
         system.connect(crossbar.responders, cache.requesters, link)
-        channel = system.add(
-            "memory.dram",
-            f"channel[{i}]",
-            **dram_parameters(gpu.memory.standard),
-            interleave_channels=slices,
-            interleave_bytes=line,
-        )
-        system.connect(cache.memory, channel.requests, _time(gpu.memory.link_latency))
+        for channel in wiring.channels_of(i):
+            system.connect(cache.memory, channels[channel].requests, _time(gpu.memory.link_latency))
+    if gpu.sm_groups is not None:
+        _group(system, gpu.sm_groups, scheduler, sms, caches, channels)
     return GpuSystem(system, scheduler, sms, gpu.clock)
+
+
+def _whole(machine: Machine, where: str) -> Gpu:
+    """The GPU's section, of which all that is needed is stated."""
+    gpu = machine.gpu
+    if gpu is None:
+        raise InputError(f"{where}: gpu: there is no section [gpu], so there is nothing to run kernels on")
+    missing = [f"gpu.{name}" for name in _REQUIRED if getattr(gpu, name) is None]
+    if gpu.memory is not None and gpu.memory.standard is None:
+        missing.append("gpu.memory.standard")
+    if missing:
+        raise InputError(f"{where}: {missing[0]}: is not stated, but is needed to run kernels with timing")
+    for name in ("sm_count", "l2_slices"):
+        _check_count(getattr(gpu, name), f"{where}: gpu.{name}")
+    if gpu.sm_groups is not None and gpu.sm_count is not None and gpu.sm_groups > gpu.sm_count:
+        raise InputError(
+            f"{where}: gpu.sm_groups: {gpu.sm_groups} groups are more than the {gpu.sm_count} SMs"
+        )
+    return gpu
+
+
+def _channel_count(memory: GpuMemory, slices: int, where: str) -> int:
+    stacked = None
+    if memory.stacks is not None and memory.channels_per_stack is not None:
+        stacked = memory.stacks * memory.channels_per_stack
+    if None not in (memory.channels, stacked) and memory.channels != stacked:
+        raise InputError(
+            f"{where}: gpu.memory.channels: {memory.channels} channels are not {memory.stacks} stacks x "
+            f"{memory.channels_per_stack} channels_per_stack"
+        )
+    count = memory.channels or stacked or slices
+    _check_count(count, f"{where}: gpu.memory.channels")
+    return count
+
+
+def _check_count(count: int, where: str) -> None:
+    if count > _MOST_PARTS:
+        raise InputError(f"{where}: {count} are more than the {_MOST_PARTS} that can be simulated")
+
+
+def _add_channels(
+    system: System, memory: GpuMemory, wiring: MemoryWiring, where: str
+) -> list[NativeComponent]:
+    assert memory.standard is not None
+    try:
+        given = dram_parameters(memory.standard)
+    except InputError as error:
+        raise InputError(f"{where}: gpu.memory.standard: {error}") from None
+    own = _stated(memory.channel)
+    if "clock" in own:
+        raise InputError(
+            f"{where}: gpu.memory.channel.clock: state the clock of all channels, gpu.memory.clock"
+        )
+    given |= own
+    if memory.clock is not None:
+        given["clock"] = f"{memory.clock}Hz"
+    if memory.rows is not None:
+        given["rows"] = memory.rows
+    given["interleave_channels"] = wiring.channels
+    given["interleave_bytes"] = f"{wiring.channel_interleave}B"
+    return [system.add("memory.dram", f"channel[{i}]", **given) for i in range(wiring.channels)]
+
+
+def _group(
+    system: System,
+    groups: int,
+    scheduler: NativeComponent,
+    *parts: list[NativeComponent],
+) -> None:
+    """Keeps each of `groups` equal shares of the SMs, the slices and the channels on one thread."""
+    system.hint(scheduler, group="group[0]")
+    for components in parts:
+        for i, component in enumerate(components):
+            system.hint(component, group=f"group[{i * groups // len(components)}]")
 
 
 def _stated(section: Spec | None) -> dict[str, Any]:
@@ -87,12 +199,17 @@ def _time(stated: int | None) -> str:
     return _LINK if stated is None else f"{stated}fs"
 
 
-def _crossbar(section: Any) -> dict[str, Any]:
+def _crossbar(section: Crossbar) -> dict[str, Any]:
+    clock, traversal = section.clock, section.traversal
+    if clock is None and section.link_bandwidth is not None:
+        clock = section.link_bandwidth // (section.flit_size or _FLIT)
+    if traversal is None and section.latency is not None and clock is not None:
+        traversal = -(-section.latency * clock // _FEMTOSECONDS)
     stated = {
-        "clock": None if section.clock is None else f"{section.clock}Hz",
+        "clock": None if clock is None else f"{clock}Hz",
         "flit": None if section.flit_size is None else f"{section.flit_size}B",
         "input_ports": section.input_ports,
         "output_ports": section.output_ports,
-        "traversal": section.traversal,
+        "traversal": traversal,
     }
     return {name: value for name, value in stated.items() if value is not None}

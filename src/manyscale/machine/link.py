@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link between host and GPU: PCIe, NVLink or the like."""
+"""The link between host and GPU: PCIe, NVLink or the like, and the copy engines of the GPU that use it."""
 
 from __future__ import annotations
 
-from manyscale.spec import Bandwidth, Spec, Time, parameter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from manyscale.machine.memory import any_of
+from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, dump, parameter
+
+if TYPE_CHECKING:
+    from manyscale.machine.gpu_system import GpuSystem
+    from manyscale.system.component import NativeComponent
+
+    CopyEngine = Spec
+else:
+    CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"])
+
+_ON_LINK = 2  # engines, where the machine states none: one for each direction
+_WITHIN_LINKS = 32  # to the crossbar: enough that it does not limit copies within the device, memory does
 
 
 class Link(Spec):
@@ -12,3 +27,58 @@ class Link(Spec):
     data_latency: Time | None = parameter(None, doc="latency of a data packet", minimum="0fs")
     command_latency: Time | None = parameter(None, doc="latency of a command (a CUDA call)", minimum="0fs")
     bandwidth: Bandwidth | None = parameter(None, doc="bandwidth in one direction", minimum="1B/s")
+    page_size: Bytes | None = parameter(
+        None, doc="bytes that cross the link together", minimum="1B", maximum="4MiB"
+    )
+    copy_engines: Count | None = parameter(
+        None,
+        doc="engines on the link; 2 (not stated): both directions at the same time; 1: one after the other",
+        minimum=1,
+        maximum=2,
+    )
+    copy_engine: CopyEngine | None = parameter(None, doc="each of the copy engines")
+
+
+@dataclass(frozen=True)
+class HostSide:
+    """What a GPU has towards its host."""
+
+    engines: list[NativeComponent]
+    command_latency: int  # femtoseconds
+
+
+def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
+    """Adds `host_link` and `copy_engine[0]`… to the system of a GPU.
+
+    The last of the engines makes the copies within the device; those before it are on the link, to the device first.
+    """
+    link = link or Link()
+    system = gpu.system
+    l1 = gpu.sms[0].spec.model_dump()["l1"]
+    stated = {} if link.copy_engine is None else dump(link.copy_engine)
+    stated |= {"slices": l1["slices"], "line": f"{l1['line']}B", "slice_hash": l1["slice_hash"]}
+    if link.page_size is not None:
+        stated["page_size"] = f"{link.page_size}B"
+    crossbar: Any = system.components["crossbar"]
+    crossbar_latency = next(wire.latency for wire in system.links if wire.b == "crossbar.requesters")
+    wires = system.add("gpu.host_link", "host_link", **_wires(link))
+    engines, on_link = [], link.copy_engines or _ON_LINK
+    for i in range(on_link + 1):
+        engine = system.add("gpu.copy_engine", f"copy_engine[{i}]", **stated)
+        system.connect(gpu.scheduler.engines, engine.scheduler, "0fs")
+        within = i == on_link
+        if not within:
+            system.connect(engine.link, wires.engines, "0fs")
+        for _ in range(_WITHIN_LINKS if within else 1):
+            system.connect(engine.memory, crossbar.requesters, f"{crossbar_latency}fs")
+        engines.append(engine)
+    return HostSide(engines, link.command_latency or 0)
+
+
+def _wires(link: Link) -> dict[str, str]:
+    stated = {}
+    if link.bandwidth is not None:
+        stated["bandwidth"] = f"{link.bandwidth}B/s"
+    if link.data_latency is not None:
+        stated["data_latency"] = f"{link.data_latency}fs"
+    return stated

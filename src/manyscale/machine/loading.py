@@ -107,13 +107,13 @@ def _ancestors(path: Path, layer: Layer) -> Iterator[tuple[Path, Layer]]:
 
 
 def _read(path: Path) -> Layer:
-    text = _text(path)
+    text = read_machine_text(path)
     if path.suffix in _INI_SUFFIXES or (path.suffix != ".toml" and looks_like_ini(text)):
         return read_ini(text, str(path))
     return _read_toml(text, path)
 
 
-def _text(path: Path) -> str:
+def read_machine_text(path: Path) -> str:
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a machine file")
     if not path.is_file():

@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from manyscale.errors import InputError
-from manyscale.validation import gpu_apps, gpu_micro
+from manyscale.validation import gpu_apps, gpu_clocks, gpu_micro
 from manyscale.validation.rows import Row, max_error_percent, mean_error_percent
 
 __all__ = ["VALIDATIONS", "Row", "max_error_percent", "mean_error_percent", "validate"]
 
 # What each takes is the name or file of a machine.
-VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {"gpu-micro": gpu_micro.rows, "gpu-apps": gpu_apps.rows}
+VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
+    "gpu-micro": gpu_micro.rows,
+    "gpu-apps": gpu_apps.rows,
+    "gpu-clocks": gpu_clocks.rows,
+}
 
 
 def validate(only: str | None = None, machine: str = "v100") -> list[Row]:

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that the host gives to a simulated GPU: kernels, copies and events in streams.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "gpu/copy/copy_engine.hpp"
+#include "gpu/sched/scheduler.hpp"
+#include "gpu/sched/touched_memory.hpp"
+#include "gpu_kernel.hpp"
+#include "module.hpp"
+
+using namespace manyscale;
+using namespace manyscale::gpu;
+
+namespace {
+
+std::span<const std::byte> span_of(const nb::bytes& bytes) {
+  return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+// Where and how urgently a command runs, and how long it is on its way to the GPU.
+struct Given {
+  std::uint32_t stream;
+  std::int32_t priority;
+  Time delay;
+};
+
+// The commands of one simulated GPU. Between runs only: a run changes what is here.
+class GpuCommands {
+ public:
+  GpuCommands(Scheduler& scheduler, const std::vector<Component*>& engines) : scheduler_(&scheduler) {
+    scheduler.attach(table_);
+    for (Component* component : engines) {
+      auto* engine = dynamic_cast<CopyEngine*>(component);
+      if (engine == nullptr) throw std::invalid_argument(component->name() + " is not a copy engine");
+      engine->attach(table_);
+    }
+  }
+
+  CommandId give_kernel(std::uint32_t launch, Device& device, const KernelHandle& kernel,
+                        const nb::bytes& parameters, const Given& given) {
+    Command command;
+    command.kind = Command::Kind::kernel;
+    command.launch = launch;
+    const CommandId id = give(std::move(command), given);
+    touched_.add_kernel(id, given.stream, device.memory, *kernel.module, span_of(parameters));
+    return id;
+  }
+
+  CommandId give_copy(Device& device, Copy::Kind kind, std::uint64_t address, std::uint64_t source,
+                      std::uint64_t bytes, const nb::bytes& host, const Given& given) {
+    Command command;
+    command.kind = Command::Kind::copy;
+    const auto from_host = span_of(host);
+    if ((kind == Copy::Kind::to_device && from_host.size() != bytes) ||
+        (kind == Copy::Kind::fill && from_host.empty()))
+      throw std::invalid_argument("the copy has another size than its data");
+    command.copy = {kind, &device.memory, address, source, bytes, {from_host.begin(), from_host.end()}};
+    touched_.add_copy(next_, given.stream, command.copy);
+    return give(std::move(command), given);
+  }
+
+  CommandId give_record(const Given& given) {
+    Command command;
+    command.kind = Command::Kind::record;
+    return give(std::move(command), given);
+  }
+
+  CommandId give_wait(CommandId event, const Given& given) {
+    Command command;
+    command.kind = Command::Kind::wait;
+    command.event = event;
+    return give(std::move(command), given);
+  }
+
+  void stop_after(CommandId id) { scheduler_->stop_after(id); }
+  bool may_race() const { return touched_.shared_between_streams(); }
+
+  // The commands that have ended since the last call, in the order of their ends: command, begin, end, and
+  // what came to the host. They are forgotten.
+  std::vector<std::tuple<CommandId, Time, Time, nb::bytes>> take_ended() {
+    std::vector<std::tuple<CommandId, Time, Time, nb::bytes>> rows;
+    for (const CommandId id : table_->ended) {
+      const auto command = table_->commands.extract(id);
+      const Command& of = command.mapped();
+      const bool came = of.kind == Command::Kind::copy && of.copy.kind == Copy::Kind::to_host;
+      rows.emplace_back(id, of.begun, of.ended,
+                        nb::bytes(of.copy.host.data(), came ? of.copy.host.size() : 0));
+      touched_.remove(id);
+    }
+    table_->ended.clear();
+    return rows;
+  }
+
+ private:
+  CommandId give(Command command, const Given& given) {
+    command.stream = given.stream;
+    command.priority = given.priority;
+    table_->commands.emplace(next_, std::move(command));
+    scheduler_->give(next_, given.delay);
+    return next_++;
+  }
+
+  std::shared_ptr<CommandTable> table_ = std::make_shared<CommandTable>();
+  Scheduler* scheduler_;
+  TouchedMemory touched_;
+  CommandId next_ = 1;
+};
+
+}  // namespace
+
+void bind_gpu_commands(nb::module_& module) {
+  nb::class_<Given>(module, "GpuGiven")
+      .def(
+          "__init__",
+          [](Given* self, std::uint32_t stream, std::int32_t priority, Time delay) {
+            new (self) Given{stream, priority, delay};
+          },
+          nb::arg("stream"), nb::arg("priority"), nb::arg("delay"));
+  nb::enum_<Copy::Kind>(module, "GpuCopyKind")
+      .value("to_device", Copy::Kind::to_device)
+      .value("to_host", Copy::Kind::to_host)
+      .value("within", Copy::Kind::within)
+      .value("fill", Copy::Kind::fill);
+  nb::class_<GpuCommands>(module, "GpuCommands")
+      .def(
+          "__init__",
+          [](GpuCommands* self, Component& scheduler, const std::vector<Component*>& engines) {
+            auto* found = dynamic_cast<Scheduler*>(&scheduler);
+            if (found == nullptr) throw std::invalid_argument(scheduler.name() + " is not a GPU's scheduler");
+            new (self) GpuCommands(*found, engines);
+          },
+          nb::keep_alive<1, 2>())
+      .def("kernel", &GpuCommands::give_kernel, nb::keep_alive<1, 3>(), nb::arg("launch"), nb::arg("device"),
+           nb::arg("kernel"), nb::arg("parameters"), nb::arg("given"))
+      .def("copy", &GpuCommands::give_copy, nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kind"),
+           nb::arg("address"), nb::arg("source"), nb::arg("bytes"), nb::arg("host"), nb::arg("given"))
+      .def("record", &GpuCommands::give_record, nb::arg("given"))
+      .def("wait", &GpuCommands::give_wait, nb::arg("event"), nb::arg("given"))
+      .def("stop_after", &GpuCommands::stop_after, nb::arg("command"))
+      .def("may_race", &GpuCommands::may_race)
+      .def("take_ended", &GpuCommands::take_ended);
+}

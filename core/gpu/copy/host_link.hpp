@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link between host and GPU, such as PCIe or NVLink.
+#pragma once
+#include "gpu/copy/copy.hpp"
+
+namespace manyscale::gpu {
+
+// Defaults: gpu_cpu_latency and gpu_cpu_bandwidth of Listing 1 of the SST-GPU final report.
+struct HostLinkSpec {
+  std::int64_t bandwidth = 16'000'000'000;
+  Time data_latency = 23'840 * picosecond;
+};
+
+struct HostLinkStatistics {
+  Counter pages_to_device, pages_to_host;
+  Counter bytes_to_device, bytes_to_host;
+  Counter busy_to_device, busy_to_host;
+};
+
+// Carries pages, in each direction one after the other in the order they come: a page takes the wires for as
+// long as its bytes need and arrives a latency later. Leaves out the host's memory, and the packets that
+// pages are cut into.
+class HostLink final : public Component {
+ public:
+  using Spec = HostLinkSpec;
+
+  explicit HostLink(const Spec& spec);
+
+ private:
+  void move(const PageMove& page, std::uint32_t lane);
+
+  const Spec spec_;
+  HostLinkStatistics statistics_;
+  Port<PageProtocol, 1> engines_{*this, "engines", "the copy engines whose pages it carries", Links::many};
+  std::array<Time, 2> free_{};  // by direction: from when on the wires are free
+};
+
+}  // namespace manyscale::gpu
+
+namespace manyscale {
+
+template <>
+struct describe<gpu::HostLinkSpec> {
+  using S = gpu::HostLinkSpec;
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth, "in one direction", 1, 2e12},
+      Field<S, Time>{"data_latency", &S::data_latency, Unit::time,
+                     "from the last byte of a page on one side to the other", 0, 1e15}};
+};
+
+template <>
+struct describe<gpu::HostLinkStatistics> {
+  using S = gpu::HostLinkStatistics;
+  static constexpr auto fields = std::tuple{
+      Statistic<S, Counter>{"pages_to_device", &S::pages_to_device, "1", "pages carried to the device"},
+      Statistic<S, Counter>{"pages_to_host", &S::pages_to_host, "1", "pages carried to the host"},
+      Statistic<S, Counter>{"bytes_to_device", &S::bytes_to_device, "B", "bytes carried to the device"},
+      Statistic<S, Counter>{"bytes_to_host", &S::bytes_to_host, "B", "bytes carried to the host"},
+      Statistic<S, Counter>{"busy_to_device", &S::busy_to_device, "fs",
+                            "time for which the way to the device was taken"},
+      Statistic<S, Counter>{"busy_to_host", &S::busy_to_host, "fs",
+                            "time for which the way to the host was taken"}};
+};
+
+}  // namespace manyscale

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run directory of kernels on a simulated GPU: statistics of its components, metrics of each kernel, operations."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale.cli.run import output_directory
+from manyscale.errors import DeadlockError
+
+if TYPE_CHECKING:
+    from manyscale.gpu import TimedDevice, TimedLaunch
+    from manyscale.results import RunWriter
+
+OPERATIONS_FILE = "operations.parquet"
+COMPONENT = "gpu"
+"""What the metrics of kernels are statistics of; their scope is the kernel."""
+
+
+@contextlib.contextmanager
+def recorded(
+    out: Path,
+    device: TimedDevice,
+    *,
+    machine: str,
+    workload: Mapping[str, Any],
+    seed: int,
+    timeline: bool,
+    quiet: bool,
+) -> Iterator[list[TimedLaunch]]:
+    """Leaves a run directory of the launches that are appended to the list; after Ctrl-C, of what there is."""
+    from manyscale.results import RunWriter
+    from manyscale.system import running
+
+    command = ["manyscale", *sys.argv[1:]]
+    launches: list[TimedLaunch] = []
+    system = device.parts.system
+    with (
+        output_directory(out, "gpu", quiet),
+        RunWriter(out, command=command, workload=workload, seed=seed) as writer,
+    ):
+        writer.write_machine(machine)
+        if timeline:
+            system.simulation.enable_timeline()
+        try:
+            yield launches
+        except (KeyboardInterrupt, DeadlockError):
+            now = {"simulated_seconds": {"value": system.simulation.now / 10**15, "unit": "s"}}
+            writer.partial(_statistics(device, launches), headline(launches) | now)
+            raise
+        else:
+            writer.write_stats(_statistics(device, launches))
+        finally:
+            _write_operations(writer, launches)
+            if timeline:
+                running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
+        writer.finish((device.result.headline if device.result else {}) | headline(launches))
+
+
+def headline(launches: Sequence[TimedLaunch]) -> dict[str, dict[str, Any]]:
+    """The numbers of a run that people look at first; of a single kernel also its metrics."""
+    from manyscale.gpu.profile import HEADLINE
+
+    numbers: dict[str, dict[str, Any]] = {
+        "simulated_seconds": {"value": sum(launch.seconds for launch in launches), "unit": "s"},
+        "total_cycles": {"value": sum(launch.cycles for launch in launches), "unit": "cycle"},
+        "kernels": {"value": len(launches), "unit": "1"},
+        "warp_instructions": {"value": sum(launch.warp_instructions for launch in launches), "unit": "1"},
+        "wall_seconds": {"value": sum(launch.wall_seconds for launch in launches), "unit": "s"},
+    }
+    if len(launches) == 1:
+        metrics = launches[0].profile.metrics
+        numbers |= {name: {"value": metrics[name].value, "unit": metrics[name].unit} for name in HEADLINE}
+    return numbers
+
+
+def scopes(launches: Sequence[TimedLaunch]) -> list[str]:
+    """A name for each launch: its kernel's, with a number from the second on ("run" is that of the whole run)."""
+    seen: Counter[str] = Counter({"run": 1})
+    names = []
+    for launch in launches:
+        seen[launch.kernel] += 1
+        count = seen[launch.kernel]
+        names.append(launch.kernel if count == 1 else f"{launch.kernel}#{count}")
+    return names
+
+
+def _statistics(device: TimedDevice, launches: Sequence[TimedLaunch]) -> dict[str, list[Any]]:
+    """Those of the components, then the metrics of each kernel."""
+    from manyscale.system.running import statistics_columns
+
+    columns = statistics_columns(device.parts.system)
+    for scope, launch in zip(scopes(launches), launches, strict=True):
+        for metric in launch.profile.metrics.values():
+            if metric.value is None:
+                continue
+            row = {
+                "component": COMPONENT,
+                "statistic": metric.name,
+                "kind": "counter" if isinstance(metric.value, int) else "gauge",
+                "unit": metric.unit,
+                "description": metric.doc,
+                "scope": scope,
+                "key": None,
+                "value": metric.value,
+            }
+            for name, value in row.items():
+                columns[name].append(value)
+    return columns
+
+
+def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> None:
+    import polars as pl
+
+    from manyscale.results.files import replace_file
+
+    tables = [
+        launch.profile.operations.select(pl.lit(scope).alias("scope"), pl.all())
+        for scope, launch in zip(scopes(launches), launches, strict=True)
+    ]
+    if tables:
+        replace_file(writer.directory / OPERATIONS_FILE, pl.concat(tables).write_parquet)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was counted while a kernel ran, and the most that its machine can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manyscale.machine.gpu_system import GpuSystem
+
+LANES = 32
+SECTOR_BYTES = 32
+PRECISIONS = ("fp64", "fp32", "fp16", "tensor")
+UNITS = ("integer", "fp32", "fp64", "special", "tensor", "memory", "branch", "other")
+
+_INSTRUCTION_BYTES = 16
+_HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)
+_REGISTERS_AT_ONCE = 256  # that a warp is given (core/gpu/sm/timed_launch.hpp)
+_FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gpu/lower/lower.cpp makes
+_BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
+
+
+@dataclass(frozen=True)
+class MachinePeaks:
+    """What a GPU can do at most, and what an SM of it has room for."""
+
+    clock: int  # hertz
+    sms: int
+    sub_cores: int
+    warps: int
+    room: Mapping[str, int]
+    address_interval: int
+    instruction_cache: int  # bytes of a sub-core's
+    end_seconds: float  # from the end of the last CTA to that of the kernel
+    flops: Mapping[str, float]  # by precision, per second
+    l2_bytes: float  # per second
+    dram_bytes: float  # per second
+
+
+def machine_peaks(parts: GpuSystem) -> MachinePeaks:
+    """The peaks of a GPU as it is simulated: they follow from the parameters of its components."""
+    sm, scheduler = parts.sms[0].spec.model_dump(), parts.scheduler.spec.model_dump()
+    sub_cores = len(parts.sms) * sm["sub_cores"]
+
+    def rate(kind: str, flops: int) -> float:
+        return float(sub_cores * flops * parts.clock / sm["timing"][kind]["interval"])
+
+    slices, channels = (
+        [
+            component.spec.model_dump()
+            for name, component in parts.system.components.items()
+            if name.startswith(kind)
+        ]
+        for kind in ("slice[", "channel[")
+    )
+    return MachinePeaks(
+        clock=parts.clock,
+        sms=len(parts.sms),
+        sub_cores=sm["sub_cores"],
+        warps=sm["warps"],
+        room=scheduler["room"],
+        address_interval=sm["address_interval"],
+        instruction_cache=sm["l0_instructions"],
+        end_seconds=scheduler["end_latency"] / scheduler["clock"],
+        flops={
+            "fp64": rate("fp64", 2 * LANES),
+            "fp32": rate("fp32", 2 * LANES),
+            "fp16": rate("fp16", 4 * LANES),  # two halves in a register
+            "tensor": rate("tensor_half", _FLOPS_OF_A_TENSOR_STEP),
+        },
+        l2_bytes=sum(_slice_bytes(spec) for spec in slices),
+        dram_bytes=sum(_channel_bytes(spec) for spec in channels),
+    )
+
+
+def _slice_bytes(spec: Mapping[str, Any]) -> float:
+    cache = spec["cache"]
+    return float(min(cache["banks"] * spec["width"], cache["ports"] * cache["line"]) * spec["clock"])
+
+
+def _channel_bytes(spec: Mapping[str, Any]) -> float:
+    if spec["backend"] == "simple":
+        return float(spec["bandwidth"])
+    return float(spec["burst_bytes"] / spec["burst_cycles"] * spec["clock"])
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """What was counted while one kernel ran; L2, crossbar and memory count for all that ran at the same time."""
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    begun: int  # femtoseconds
+    first_cta: int
+    ended: int
+    registers: int
+    ctas_per_sm: int
+    warps_per_cta: int
+    code_instructions: int  # of the machine, in the program
+    sms: int  # that had a CTA
+    sm: Mapping[str, int]  # sums over the SMs, by the names of their statistics
+    l2: Mapping[str, int]
+    crossbar: Mapping[str, int]
+    dram: Mapping[str, int]
+    operations: Mapping[str, list[Any]]  # columns, a row for each operation that was executed
+    peaks: MachinePeaks
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.begun) / 10**15
+
+    @property
+    def cycles(self) -> int:
+        return round((self.ended - self.begun) * self.peaks.clock / 10**15)
+
+    @property
+    def execution_seconds(self) -> float:
+        """From the start of the first CTA to the end of the last."""
+        return max((self.ended - self.first_cta) / 10**15 - self.peaks.end_seconds, 0.0)
+
+    @property
+    def ctas(self) -> int:
+        x, y, z = self.grid
+        return x * y * z
+
+    @property
+    def threads_per_cta(self) -> int:
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def code_bytes(self) -> int:
+        return self.code_instructions * _INSTRUCTION_BYTES
+
+    @property
+    def l2_bytes(self) -> int:
+        """Data that went between the SMs and the L2."""
+        return self.crossbar["bytes"] - _HEADER_BYTES * self.crossbar["messages"]
+
+    @property
+    def dram_bytes(self) -> int:
+        return self.dram["read_bytes"] + self.dram["write_bytes"]
+
+    @cached_property
+    def flops(self) -> dict[str, int]:
+        """Floating-point operations by precision; those of tensor cores apart."""
+        sums = dict.fromkeys(PRECISIONS, 0)
+        columns = (self.operations[name] for name in ("text", "flops", "flop_bits", "threads"))
+        for text, flops, bits, threads in zip(*columns, strict=True):
+            if flops:
+                sums["tensor" if text.startswith(("mma", "wmma")) else f"fp{bits}"] += flops * threads
+        return sums
+
+    @cached_property
+    def shared_conflicts(self) -> int:
+        """Passes over shared memory beyond those that accesses of 8 and 16 bytes need anyway."""
+        needed = 0
+        for text, issued in zip(self.operations["text"], self.operations["issued"], strict=True):
+            if ".shared" in text:
+                needed += issued * min(max(_access_bytes(text) // 4, 1), 4)
+        return max(self.sm["shared_wavefronts"] - needed, 0)
+
+    @cached_property
+    def global_bytes_used(self) -> int:
+        """What threads asked of global and local memory, in bytes."""
+        rows = zip(self.operations["text"], self.operations["threads"], strict=True)
+        return sum(threads * _access_bytes(text) for text, threads in rows if _goes_to_memory(text))
+
+    @cached_property
+    def occupancy_limit(self) -> str:
+        """What keeps a further CTA off an SM, in words."""
+        room, warps = self.peaks.room, self.warps_per_cta
+        each = self.registers * LANES
+        rounded = -(-each // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
+        fitting = {
+            "the size of its CTAs": min(room["warps"], room["threads"] // LANES, self.peaks.warps) // warps,
+            "the CTAs that an SM holds": room["ctas"],
+            f"registers ({self.registers} a thread)": room["registers"] // max(rounded * warps, 1),
+        }
+        return min(
+            (what for what, ctas in fitting.items() if ctas <= self.ctas_per_sm),
+            key=fitting.__getitem__,
+            default="shared memory",  # the one thing left
+        )
+
+
+def _goes_to_memory(text: str) -> bool:
+    opcode, *modifiers = text.split(".")
+    elsewhere = {"shared", "shared::cta", "param", "const"}
+    return opcode in ("ld", "ldu", "st", "atom", "red") and elsewhere.isdisjoint(modifiers)
+
+
+def _access_bytes(text: str) -> int:
+    """Bytes that an instruction such as ld.global.v4.f32 moves for each thread."""
+    found = _BYTES.search(text)
+    vector = 4 if ".v4." in text else 2 if ".v2." in text else 1
+    return vector * (int(found[1]) // 8 * (2 if text.endswith("x2") else 1) if found else 4)

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people look at after a kernel has run with time: metrics, where warps waited, hot lines, and what limits it."""
+
+from __future__ import annotations
+
+import html
+from collections import deque
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from manyscale import _core
+from manyscale.errors import InputError, nearest
+
+from .kernel_counts import KernelCounts, machine_peaks
+from .limits import Limit, limit_of
+from .metrics import STALLS, Metric, Roofline, Value, metrics_of, ratio, roofline
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from manyscale.machine.gpu_system import GpuSystem
+
+HEADLINE = (
+    *("duration", "cycles", "machine_instructions", "launch_overhead", "ipc", "issue_slots_busy"),
+    *("theoretical_occupancy", "achieved_occupancy", "waves_per_sm", "registers"),
+    *("threads_per_instruction", "sectors_per_request", "l1_hit_rate", "l2_hit_rate"),
+    *("l2_throughput", "l2_utilization", "dram_throughput", "dram_utilization"),
+    *("flop_rate", "roofline"),
+)
+"""The metrics that are shown first."""
+
+_SNAPSHOTS = 64  # runs that a kernel may take to end
+
+# By the columns of `KernelProfile.operations`.
+_REASONS = {
+    "issued": "issuing",
+    "stall_memory": "global memory",
+    "stall_shared": "shared memory, barrier",
+    "stall_execution": "results, busy unit",
+    "stall_other": "instructions, its turn",
+}
+
+
+class KernelProfile:
+    """What one launch did to the GPU. `profile["ipc"]` is a metric's value; see `metrics` for all of them."""
+
+    def __init__(self, counts: KernelCounts) -> None:
+        self.counts = counts
+        self.kernel = counts.kernel
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics by name, each with value, unit, meaning, and its name in Nsight Compute."""
+        return metrics_of(self.counts)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self.metrics:
+            raise InputError(f"there is no metric '{name}'; {nearest(name, self.metrics)}")
+        return self.metrics[name].value
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """Where the kernel stands under the roofs of its machine."""
+        return roofline(self.counts)
+
+    @cached_property
+    def limit(self) -> Limit:
+        """What limits the kernel, with its evidence; `str` of it is one sentence."""
+        return limit_of(self.counts)
+
+    @cached_property
+    def stalls(self) -> pl.DataFrame:
+        """Where the cycles of warps went: they add up to all cycles of all warps that were on the SMs.
+
+        `warps` is how many on an SM with a CTA are in that state at a time, `per_instruction` the cycles for each one
+        issued.
+        """
+        import polars as pl
+
+        sm = self.counts.sm
+        cycles = [sm[stall.statistic] for stall in STALLS]
+        return pl.DataFrame(
+            {
+                "reason": [stall.name for stall in STALLS],
+                "label": [stall.label for stall in STALLS],
+                "cycles": cycles,
+                "percent": [self[f"stall_{stall.name}"] for stall in STALLS],
+                "warps": [ratio(count, sm["active_cycles"]) for count in cycles],
+                "per_instruction": [ratio(count, sm["machine_instructions"]) for count in cycles],
+                "doc": [stall.doc for stall in STALLS],
+            },
+            schema_overrides=dict.fromkeys(("percent", "warps", "per_instruction"), pl.Float64),
+        )
+
+    @cached_property
+    def operations(self) -> pl.DataFrame:
+        """A row for each PTX instruction that was executed: how often, for how many threads, and its warps' cycles.
+
+        `cycles` are those of warps that issued it or waited to: `issued` and the `stall_…` together. `percent` is
+        their part of all cycles of warps, of which those at the end of a warp belong to no instruction.
+        """
+        import polars as pl
+
+        text = ("function", "text", "file")
+        table = pl.DataFrame(
+            dict(self.counts.operations),
+            schema={name: pl.String if name in text else pl.Int64 for name in self.counts.operations},
+        )
+        table = table.filter((pl.col("issued") > 0) | (pl.col("threads") > 0))
+        cycles, all_cycles = pl.sum_horizontal(*_REASONS), max(self.counts.sm["warp_cycles"], 1)
+        return table.with_columns(cycles.alias("cycles"), (100 * cycles / all_cycles).alias("percent"))
+
+    def hot_instructions(self, n: int = 10) -> pl.DataFrame:
+        """The PTX instructions that took most of the warps' cycles."""
+        table = _costliest(self.operations, n)
+        return table.with_columns(_place(), _main_reason()).select(
+            "place", "text", "issued", "threads", "cycles", "percent", "reason", "function"
+        )
+
+    def hot_lines(self, n: int = 10) -> pl.DataFrame:
+        """The lines that took most of the warps' cycles: of the source where the PTX names them, else of the PTX.
+
+        `text` is the costliest instruction of the line.
+        """
+        import polars as pl
+
+        lines = (
+            _costliest(self.operations, self.operations.height)
+            .with_columns(_place())
+            .group_by("place", maintain_order=True)
+            .agg(
+                pl.col("text").first(),
+                pl.col("ptx_line").min(),
+                pl.col("cycles", "percent", "threads", *_REASONS).sum(),
+            )
+        )
+        return (
+            _costliest(lines, n)
+            .with_columns(_main_reason())
+            .select("place", "text", "issued", "threads", "cycles", "percent", "reason")
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name} {self.metrics[name]}" for name in ("duration", "achieved_occupancy", "ipc")
+        )
+        return f"KernelProfile({self.kernel}: {shown}; limited by {self.limit})"
+
+    def _repr_html_(self) -> str:
+        def table(caption: str, rows: Mapping[str, tuple[str, str]]) -> str:
+            cells = "".join(
+                f'<tr title="{html.escape(doc)}"><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>'
+                for name, (value, doc) in rows.items()
+            )
+            return f"<table><caption>{html.escape(caption)}</caption><tbody>{cells}</tbody></table>"
+
+        headline = {name: (str(self.metrics[name]), self.metrics[name].doc) for name in HEADLINE}
+        stalls = {
+            stall.label: (str(self.metrics[f"stall_{stall.name}"]), stall.doc)
+            for stall in STALLS
+            if self.counts.sm[stall.statistic]
+        }
+        hot = {
+            row["place"]: (f"{row['percent']:.1f}% {row['text']}", f"mostly {row['reason']}")
+            for row in self.hot_lines(5).iter_rows(named=True)
+        }
+        return (
+            table(self.kernel, headline)
+            + table("where the cycles of warps went", stalls)
+            + table("hot lines", hot)
+            + f"<p>limited by {html.escape(str(self.limit))}</p>"
+        )
+
+
+def _costliest(table: pl.DataFrame, n: int) -> pl.DataFrame:
+    import polars as pl
+
+    return table.filter(pl.col("cycles") > 0).sort("cycles", "ptx_line", descending=[True, False]).head(n)
+
+
+def _place() -> pl.Expr:
+    """The line of the source, else that of the PTX."""
+    import polars as pl
+
+    source = pl.col("file").str.split("/").list.last()
+    return (
+        pl.when((pl.col("source_line") > 0) & (pl.col("file") != ""))
+        .then(pl.format("{}:{}", source, "source_line"))
+        .otherwise(pl.format("PTX line {}", "ptx_line"))
+        .alias("place")
+    )
+
+
+def _main_reason() -> pl.Expr:
+    """In words, what most of the cycles of a row went to."""
+    import polars as pl
+
+    columns = list(_REASONS)
+    largest = pl.concat_list(columns).list.arg_max()
+    return largest.replace_strict(dict(enumerate(_REASONS.values())), return_dtype=pl.String).alias("reason")
+
+
+class Profiler:
+    """Takes the profile of each launch of a simulated GPU when it has ended."""
+
+    def __init__(self, parts: GpuSystem, launches: _core.GpuLaunches) -> None:
+        self._launches = launches
+        self._peaks = machine_peaks(parts)
+        self._shared = {
+            kind: [
+                component.native
+                for name, component in parts.system.components.items()
+                if name.startswith(kind)
+            ]
+            for kind in ("slice[", "crossbar", "channel[")
+        }
+        # By simulated time: what had been counted when a run began; for kernels that take several runs to end.
+        self._snapshots: deque[tuple[int, dict[str, dict[str, int]]]] = deque(maxlen=_SNAPSHOTS)
+        self.begin(0)
+
+    def begin(self, now: int) -> None:
+        """Notes what has been counted when a run begins: it belongs to no kernel that begins in it."""
+        self._snapshots.append((now, self._totals()))
+
+    def take(self, index: int, kernel: str, grid: list[int], block: list[int]) -> KernelProfile:
+        """The profile of a launch; of L2 and memory what was counted since the run in which it began."""
+        outcome, taken, totals = (
+            self._launches.result(index),
+            self._launches.take_profile(index),
+            self._totals(),
+        )
+        earlier = [before for when, before in self._snapshots if when <= outcome["begun"]]
+        before = earlier[-1] if earlier else self._snapshots[0][1]
+        l2, crossbar, dram = (
+            {name: count - before[kind][name] for name, count in totals[kind].items()} for kind in totals
+        )
+        return KernelProfile(
+            KernelCounts(
+                kernel=kernel,
+                grid=tuple(grid),
+                block=tuple(block),
+                begun=outcome["begun"],
+                first_cta=outcome["first_cta"],
+                ended=outcome["ended"],
+                registers=outcome["registers"],
+                ctas_per_sm=outcome["ctas_per_sm"],
+                warps_per_cta=outcome["warps_per_cta"],
+                code_instructions=outcome["machine_instructions"],
+                sms=taken["sms"],
+                sm=taken["statistics"],
+                l2=l2,
+                crossbar=crossbar,
+                dram=dram,
+                operations=taken["operations"],
+                peaks=self._peaks,
+            )
+        )
+
+    def _totals(self) -> dict[str, dict[str, int]]:
+        return {kind: _core.counter_totals(components) for kind, components in self._shared.items()}
