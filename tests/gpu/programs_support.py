@@ -28,10 +28,10 @@ class Program:
     a simulated machine, in the order that its assembler would choose.
     """
 
-    def __init__(self, path: Path, mode: str = "") -> None:
+    def __init__(self, path: Path, mode: str = "", threads: int = 1) -> None:
         if mode == "timed":
             machine = load_machine("v100", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
-            self.device: gpu.Device = gpu.TimedDevice(machine, threads=2, echo=False)
+            self.device: gpu.Device = gpu.TimedDevice(machine, threads=threads, echo=False)
         else:
             checked = mode == "checked"
             self.device = gpu.Device(
@@ -95,13 +95,30 @@ def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable],
     def decorate(test: Callable[[Program], None]) -> Callable[[Path, str], None]:
         @pytest.mark.parametrize(("path", "mode"), cases)
         def run(path: Path, mode: str) -> None:
-            test(Program(path, mode))
+            if mode == "timed":
+                _same_on_any_number_of_threads(path, test)
+            else:
+                test(Program(path, mode))
 
         functools.update_wrapper(run, test)
         del run.__wrapped__  # or pytest would ask for the arguments of the test itself
         return run
 
     return decorate
+
+
+def _same_on_any_number_of_threads(path: Path, test: Callable[[Program], None]) -> None:
+    """Runs a test on a simulated machine with 1, 2 and 4 host threads; all statistics must be the same."""
+    tables = []
+    for threads in (1, 2, 4):
+        timed = Program(path, "timed", threads)
+        test(timed)
+        assert isinstance(timed.device, gpu.TimedDevice)
+        result = timed.device.result  # None if a kernel failed
+        tables.append(None if result is None else result.stats)
+    for table in tables[1:]:
+        assert (table is None) == (tables[0] is None)
+        assert table is None or table.equals(tables[0])
 
 
 def equal(result: np.ndarray, expected: Any) -> None:

@@ -92,6 +92,7 @@ def test_kernels_at_the_same_time_share_what_l2_and_memory_count():
     for launch in queued:
         assert launch.result.profile.counts.sm["l1_misses"] == 4 * WARPS
         assert launch.result.profile["l2_bytes"] == 2 * 128 * WARPS
+    arrays[0].copy_from(np.zeros(1 << 12, np.uint32))  # through the L2, but before the kernel
     assert kernel[16, 256](arrays[0], 1).profile["l2_bytes"] == 128 * WARPS
 
 
@@ -257,7 +258,7 @@ def test_hot_lines_name_the_source_where_there_is_one():
     assert hot["place"][0] == "wait.cu:7"
     assert hot["reason"][0] == "global memory"
     assert hot["text"][0] == "mul.lo.u32"
-    assert hot["percent"][0] > 50
+    assert hot["percent"][0] > 40
 
 
 def test_hot_lines_of_what_a_compiler_wrote():

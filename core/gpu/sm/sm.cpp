@@ -19,6 +19,15 @@ constexpr std::uint64_t kPrefetchedLines = 4;
 constexpr std::uint64_t kInstructionWays = 4;
 constexpr std::uint64_t kConstantWays = 4;
 
+// Whether an operation is the next in the text after another; places where lanes meet are none.
+bool follows(const Code& code, const Op* first, const Op* second) {
+  const Op* end = code.ops.data() + code.ops.size();
+  if (first < code.ops.data() || first >= end) return false;  // of another function
+  for (++first; first != end && first->flow == Flow::join; ++first) {
+  }
+  return first == second;
+}
+
 }  // namespace
 
 Sm::Sm(const Spec& spec)
@@ -242,6 +251,16 @@ bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
   return true;
 }
 
+// Keeps a warp that has just issued from issuing again too early: a branch, a barrier or a fence takes its
+// time.
+void Sm::hold(WarpSlot& slot, Cycle until) {
+  const Cycle held = until - slot.after;
+  slot.record->statistics.stall_dependency += held;
+  slot.record->statistics.warp_cycles += held;
+  slot.profile->stall_execution += held;
+  slot.after = until;
+}
+
 // Where a warp's cycles since its last issue went.
 void Sm::account(std::uint32_t index, Cycle now) {
   const WarpSlot& slot = *warps_[index];
@@ -305,6 +324,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   if (instruction.executes) {
     slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
     slot.warp->access.mask = 0;
+    slot.branch = instruction.kind == Kind::branch ? slot.warp->next() : nullptr;
     try {
       slot.warp->step();
     } catch (const Fault& fault) {
@@ -321,7 +341,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
               unit_[kind]);
     for (unsigned p = 0; p < 8; ++p)
       if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
-    if (unit_[kind] == Unit::control) slot.after = now + timing_[kind].latency;
+    if (unit_[kind] == Unit::control) hold(slot, now + timing_[kind].latency);
   }
   if (++slot.at == slot.end)
     next_operation(index, now);
@@ -356,6 +376,9 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       slot.profile = &slot.record->operations[timed.first_operation[function] + operation];
       slot.code_address = timed.code_address + machine.address;
       slot.blocked = false;
+      if (slot.branch != nullptr && !follows(code, slot.branch, op))
+        hold(slot, slot.after + spec_.timing.taken);
+      slot.branch = nullptr;
       if (slot.at != slot.end) break;
       slot.warp->step();
       slot.profile->threads += std::popcount(slot.warp->mask);
@@ -427,11 +450,11 @@ void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
   for (std::uint32_t i = 0; i < warps_.size(); ++i) {
     WarpSlot& slot = *warps_[i];
     if (slot.warp == nullptr || slot.cta != &cta || !slot.blocked || slot.warp->next() == nullptr) continue;
-    const Cycle waited = now + 1 - slot.after;
+    const Cycle waited = std::max<Cycle>(0, now + 1 - slot.after);
     slot.record->statistics.stall_barrier += waited;
     slot.record->statistics.warp_cycles += waited;
     slot.profile->stall_shared += waited;  // of the barrier itself
-    slot.after = now + 1;
+    slot.after += waited;
     next_operation(i, now);
   }
 }

@@ -65,6 +65,7 @@ class Sm final : public Component {
     const MachineInstruction* at = nullptr;  // the next to issue
     const MachineInstruction* end = nullptr;
     const MachineFunction* function = nullptr;
+    const Op* branch = nullptr;  // that issued last; null if something else did
     std::uint64_t code_address = 0;
     std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
     Cycle after = 0;                            // not before, since the last issue
@@ -110,6 +111,7 @@ class Sm final : public Component {
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
   void find_earliest(std::uint32_t index);
+  static void hold(WarpSlot& slot, Cycle until);
   void account(std::uint32_t index, Cycle now);
   void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
   void wake_blocked(CtaSlot& cta, Cycle now);

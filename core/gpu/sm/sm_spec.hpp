@@ -24,6 +24,7 @@ struct SmTimings {
       fence{10, 2}, other{4, 1};
   std::int64_t other_unit = 1;   // until an integer or fp32 result is there for the other of the two
   std::int64_t queued_unit = 2;  // … for memory, special functions, conversions and tensor cores
+  std::int64_t taken = 14;       // more until the instruction at a branch's target can issue
   std::int64_t guard = 8;        // until a predicate can decide whether an instruction takes effect
 };
 

@@ -39,7 +39,10 @@ class AddressMap {
       value[piece.field] |= static_cast<std::uint32_t>((burst >> piece.shift) & piece.mask) << piece.to;
     }
     std::uint32_t bank = value[group] << bank_bits_ | value[bank_field];
-    if (bank_xor_) bank ^= value[row] & ((1u << (group_bits_ + bank_bits_)) - 1);
+    const int bank_width = group_bits_ + bank_bits_;
+    if (bank_xor_ && bank_width != 0)
+      for (std::uint32_t rest = value[row]; rest != 0; rest >>= bank_width)
+        bank ^= rest & ((1u << bank_width) - 1);
     return {value[rank] << (group_bits_ + bank_bits_) | bank, static_cast<std::int32_t>(value[row]),
             static_cast<std::int32_t>(value[column])};
   }

@@ -99,7 +99,8 @@ struct describe<memory::DramSpec> {
       Text{"mapping", &Spec::mapping, Unit::none,
            "fields of an address from high to low; a field may come in parts, the lower ones with their "
            "number of bits: row:rank:bank:column:bankgroup:column2"},
-      Flag{"bank_xor", &Spec::bank_xor, Unit::none, "bank and bank group are XORed with the low bits of row"},
+      Flag{"bank_xor", &Spec::bank_xor, Unit::none,
+           "bank and bank group are XORed with all bits of the row, folded"},
       Whole{"interleave_channels", &Spec::interleave_channels, Unit::count,
             "channels that addresses are spread over; this one takes its share out", 1, 1 << 16},
       Whole{"interleave_bytes", &Spec::interleave_bytes, Unit::bytes,

@@ -16,12 +16,15 @@ from .metrics import Metric
 from .module import Kernel, Module
 from .parsing import ParsedModule, parse
 from .profile import KernelProfile
+from .stream import Activity, Event, QueuedCopy, QueuedLaunch, Stream
 from .texture import Texture
 from .timing import TimedDevice, TimedLaunch
 
 __all__ = [
+    "Activity",
     "Device",
     "DeviceArray",
+    "Event",
     "Kernel",
     "KernelCheck",
     "KernelParameter",
@@ -31,6 +34,9 @@ __all__ = [
     "Module",
     "ParsedModule",
     "Problem",
+    "QueuedCopy",
+    "QueuedLaunch",
+    "Stream",
     "Texture",
     "TimedDevice",
     "TimedLaunch",

@@ -83,7 +83,9 @@ class TimedDevice(Device):
 
     @property
     def result(self) -> Result | None:
-        """Statistics of all parts of the GPU so far; None if nothing has run."""
+        """Statistics of all parts of the GPU so far; None if nothing has run, or a kernel has failed."""
+        if self._fault is not None:
+            return None
         if self._result is None and self._report is not None:
             self._result = Result(self._report, statistics_columns(self.parts.system), None)
         return self._result

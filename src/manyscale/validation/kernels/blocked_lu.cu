@@ -59,13 +59,17 @@ extern "C" __global__ void lu_perimeter(float* matrix, int dimension, int offset
     }
     __syncthreads();
     if (works_on_row) {
+#pragma unroll
         for (int row = 1; row < SIDE; row++) {
+#pragma unroll
             for (int k = 0; k < row; k++) {
                 above[row][me] -= diagonal[row][k] * above[k][me];
             }
         }
     } else {
+#pragma unroll
         for (int column = 0; column < SIDE; column++) {
+#pragma unroll
             for (int k = 0; k < column; k++) {
                 beside[me][column] -= beside[me][k] * diagonal[k][column];
             }
