@@ -6,11 +6,14 @@ Kernels time themselves with `%clock64`, as they do on hardware, and only after 
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.machine import load_machine
 from manyscale.validation.rows import Row
 
 _JIA = "Jia et al., arXiv:1804.06826"
@@ -28,6 +31,7 @@ _LATENCIES = (
     ("IADD", "add.s32 %r2, %r2, %r1;", 4, _JIA),
     ("IMAD", "mad.lo.s32 %r2, %r2, %r1, %r2;", 5, f"{_JIA} (recalled)"),
     ("DFMA", "fma.rn.f64 %d1, %d1, %d1, %d1;", 8, _JIA),
+    ("HFMA2", "fma.rn.f16x2 %r2, %r2, %r1, %r2;", 6, _JIA),
 )
 
 # Four independent chains of an instruction, the operations it counts as, and how many of these an SM does per cycle.
@@ -38,22 +42,77 @@ _THROUGHPUTS = (
     ("FP64", "fma.rn.f64 %d{i}, %d{i}, %d0, %d{i};", 2, 63.93, "flop/clk/SM"),
     ("INT32", "mad.lo.s32 %r{i}, %r{i}, %r0, %r{i};", 2, 126.89, "op/clk/SM"),
     ("SFU", "ex2.approx.ftz.f32 %f{i}, %f{i};", 1, 15.98, "op/clk/SM"),
+    ("FP16", "fma.rn.f16x2 %r{i}, %r{i}, %r0, %r{i};", 4, 249.33, "flop/clk/SM"),
+    ("shared 32-bit load", "ld.shared.u32 %r{i}, [%r11];", 4, 126.5, "B/clk/SM"),
+    ("shared 64-bit load", "ld.shared.u64 %l{i}, [%r10];", 8, 127.9, "B/clk/SM"),
+    ("L1 64-bit load", "ld.global.u64 %l{i}, [%l0];", 8, 122.8, "B/clk/SM"),
 )
+# All lanes want another word of one bank: a word in each cycle.
+_CONFLICT = "ld.shared.u32 %r{i}, [%r9];"
+
 _THREADS = 1024
 _TIMED_ROUNDS = 16  # after one that is not timed; the tuner times as many instructions
 
 _WORD = 8  # bytes of a pointer in a chase
+_TO_MEMORY = (
+    2  # cycles more than to another addition until a sum can be an address (ptxas for sm_70, control codes)
+)
 _STREAM_BYTES = 64 << 20
 _L2_FOOTPRINT = 2 << 20  # a power of two that the L2 holds
 _L2_LOADS = 64  # of 16 bytes, by each thread
 _WIDE = 16  # bytes of the widest load
 
+# What is published of other GPUs than the V100, by the names of the rows.
+_LUO = "Luo et al., arXiv:2501.12084"
+_MEASURED = {
+    "titanv": (
+        ("FFMA latency", 4.12, _TUNER),
+        ("IADD latency", 4.31, _TUNER),
+        ("DFMA latency", 8.06, _TUNER),
+        ("HFMA2 latency", 6.18, _TUNER),
+        ("shared memory latency", 27.0, _TUNER),
+        ("L1 hit latency", 33.73, _TUNER),
+        ("L2 hit latency", 211.07, _TUNER),
+        ("L2 miss latency", 313.46, _TUNER),
+        ("atomic add beyond a hit in L2", 243.6 - 211.1, _TUNER),
+        *((f"{name} throughput", reference, _TUNER) for name, _, _, reference, _ in _THROUGHPUTS),
+        ("L2 load bandwidth", 1365.7, _TUNER),
+        ("DRAM read bandwidth", 565, _PPT),
+        ("empty kernel", 2718, _PPT),
+        ("empty CTA", 2.13, _PPT),
+    ),
+    "p100": (
+        ("FADD latency", 6, _JIA),
+        ("FFMA latency", 6, _JIA),
+        ("IADD latency", 6, _JIA),
+        ("L1 hit latency", 82, _TABLE),
+        ("DRAM read bandwidth", 510, f"{_JIA}: 69.6% of 732 GB/s"),
+    ),
+    "a100": (
+        ("shared memory latency", 30, _LUO),
+        ("L1 hit latency", 32.5, _LUO),
+        ("L2 hit latency", 282.3, f"{_LUO}, mean of near and far"),
+        ("L2 miss latency", 548.8, f"{_LUO}, mean of near and far"),
+        ("DRAM read bandwidth", 1415, f"{_LUO}: 91% of 1555 GB/s"),
+        ("empty kernel", 2447, "PPT-GPU-subcore, A100"),
+    ),
+}
+
 _HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 
 def rows(machine: str = "v100") -> list[Row]:
-    """All microbenchmarks."""
-    return [*latency_rows(machine), *throughput_rows(machine), *whole_gpu_rows(machine)]
+    """All microbenchmarks; of GPUs for which fewer measurements are published, those."""
+    found = [*latency_rows(machine), *throughput_rows(machine), *whole_gpu_rows(machine)]
+    measured = _MEASURED.get(load_machine(machine).machine.name or "")
+    if measured is None:
+        return found
+    return [
+        dataclasses.replace(row, reference=reference, source=source)
+        for row in found
+        for name, reference, source in measured
+        if name == row.name
+    ]
 
 
 def latency_rows(machine: str = "v100") -> list[Row]:
@@ -72,15 +131,20 @@ def latency_rows(machine: str = "v100") -> list[Row]:
         Row("L1 hit latency", l1, 28, "cycles", _TABLE),
         Row("L2 hit latency", l2, 193, "cycles", _TABLE),
         Row("L2 miss latency", memory, 375, "cycles", _TABLE),
+        Row("atomic add beyond a hit in L2", _atomic_latency(machine) - l2, 243.6 - 211.1, "cycles", _TUNER),
+        Row("constant hit latency", _constant_latency(machine, 128), 27, "cycles", f"{_JIA} (recalled)"),
+        Row("constant L1.5 latency", _constant_latency(machine, 1024), 89, "cycles", f"{_JIA} (recalled)"),
     ]
 
 
 def throughput_rows(machine: str = "v100") -> list[Row]:
     """Operations per cycle of one SM that is full of independent work."""
-    return [
+    found = [
         Row(f"{name} throughput", _throughput(machine, instruction) * operations, reference, unit, _TUNER)
         for name, instruction, operations, reference, unit in _THROUGHPUTS
     ]
+    conflict = _throughput(machine, _CONFLICT) * 4
+    return [*found, Row("32-way bank conflict", conflict, 4, "B/clk/SM", "one of 32 banks of 4 B")]
 
 
 def whole_gpu_rows(machine: str = "v100") -> list[Row]:
@@ -91,6 +155,7 @@ def whole_gpu_rows(machine: str = "v100") -> list[Row]:
         Row("L2 load bandwidth", l2, 2155 / 1.38, "B/clk", f"{_JIA}: 2155 GB/s at 1380 MHz"),
         Row("DRAM read bandwidth", _stream(machine, empty), 750, "GB/s", _JIA),
         Row("empty kernel", empty.cycles, 2718, "cycles", _PPT),
+        Row("empty CTA", _empty_cta(machine), 2.13, "cycles", _PPT),
     ]
 
 
@@ -103,9 +168,10 @@ def _launch(
     grid: int = 1,
     block: int = 1,
     declare: str = "",
+    head: str = "",
 ) -> TimedLaunch:
     """Runs a kernel whose two parameters, an array of results and one of data, are in %out and %data."""
-    text = f"""{_HEAD}
+    text = f"""{_HEAD}{head}
 .visible .entry microbenchmark(.param .u64 out, .param .u64 data)
 {{
   .reg .pred %p;
@@ -123,6 +189,14 @@ def _launch(
     launch = device.load(text)["microbenchmark"][grid, block](out, data)
     assert isinstance(launch, TimedLaunch)
     return launch
+
+
+def _empty_cta(machine: str) -> float:
+    """What one more CTA adds to the time of a launch of many that do nothing."""
+    empty = TimedDevice(machine).load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    few, many = empty[2000, 32](), empty[8000, 32]()
+    assert isinstance(few, TimedLaunch) and isinstance(many, TimedLaunch)  # noqa: PT018
+    return (many.cycles - few.cycles) / 6000
 
 
 def _empty(machine: str) -> TimedLaunch:
@@ -157,10 +231,13 @@ def _instruction_latency(machine: str, instruction: str) -> float:
   mov.f32 %f1, 0f3F800000;
   mov.f32 %f2, 0f3F000000;
   mov.f64 %d1, 0d3FE0000000000000;
+  mov.u64 %l1, 1;
+  mov.u64 %l2, 3;
   {_timed(instruction * _COPIES)}
   st.global.u32 [%out+8], %r2;
   st.global.f32 [%out+16], %f1;
   st.global.f64 [%out+24], %d1;
+  st.global.u64 [%out+24], %l1;
   ret;"""
     _launch(device, body, out)
     return float(out.numpy()[0]) / _COPIES
@@ -177,6 +254,37 @@ def _shared_latency(machine: str) -> float:
   ret;"""
     _launch(device, body, out, declare=".shared .align 4 .b32 cell;")
     return float(out.numpy()[0]) / _COPIES
+
+
+def _atomic_latency(machine: str) -> float:
+    """Cycles of an addition to a word in L2 whose result the next one needs."""
+    device = TimedDevice(machine)
+    out, data = device.zeros(2, np.uint64), device.zeros(1, np.uint32)
+    body = f"""
+  mov.u32 %r1, %thread;
+  {_timed("atom.global.add.u32 %r1, [%data], %r1;" * _COPIES)}
+  st.global.u32 [%out+8], %r1;
+  ret;"""
+    _launch(device, body, out, data)
+    return float(out.numpy()[0]) / _COPIES
+
+
+def _constant_latency(machine: str, words: int) -> float:
+    """The cycles of a load in a ring of so many words of constant memory, each 64 bytes after the one before."""
+    device = TimedDevice(machine)
+    out = device.zeros(2, np.uint64)
+    step = 64 // _WORD
+    ring = ", ".join(str((i + step) % words * _WORD) if i % step == 0 else "0" for i in range(words))
+    loads = 2 * words // step
+    body = f"""
+  mov.u64 %l1, 0;
+  mov.u64 %l2, ring;
+  {_timed("add.u64 %l3, %l1, %l2; ld.const.u64 %l1, [%l3];" * loads)}
+  st.global.u64 [%out+8], %l1;
+  ret;"""
+    _launch(device, body, out, head=f".const .align 64 .b64 ring[{words}] = {{{ring}}};")
+    addition = _instruction_latency(machine, "add.u64 %l1, %l1, %l2;") + _TO_MEMORY
+    return float(out.numpy()[0]) / loads - addition
 
 
 def _chase(machine: str, *, pointers: int, stride: int, loads: int) -> float:
@@ -206,15 +314,25 @@ def _throughput(machine: str, instruction: str) -> float:
     times = device.zeros((_THREADS, 2), np.uint64)
     chains = range(1, 1 + _CHAINS)
     start = "".join(
-        f"mov.u32 %r{i}, %thread; mov.f32 %f{i}, 0f3F000000; mov.f64 %d{i}, 0d3FE0000000000000;"
+        f"mov.u32 %r{i}, %thread; mov.f32 %f{i}, 0f3F000000; mov.f64 %d{i}, 0d3FE0000000000000; mov.u64 %l{i}, 0;"
         for i in range(1 + _CHAINS)
     )
+    # Addresses: a word and two words for each lane, words of one bank, and what L1 holds.
+    places = """
+  and.b32 %r5, %thread, 31;
+  mov.u32 %r6, cells;
+  mad.lo.u32 %r11, %r5, 4, %r6;
+  mad.lo.u32 %r10, %r5, 8, %r6;
+  mad.lo.u32 %r9, %r5, 128, %r6;
+  mad.wide.u32 %l0, %r5, 8, %out;"""
     # The results are added up so that every chain is of use.
     sums = "".join(
-        f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i};" for i in chains
+        f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i}; add.u64 %l0, %l0, %l{i};"
+        for i in chains
     )
     body = f"""
   {start}
+  {places}
   mov.u32 %round, 0;
 AGAIN:
   setp.gt.u32 %p, %round, 1;
@@ -229,13 +347,14 @@ TIMED:
   mov.u64 %end, %clock64;
   {sums}
   mad.wide.u32 %l1, %thread, 16, %out;
+  st.global.u64 [%l1], %l0;
   st.global.u32 [%l1], %r0;
   st.global.f32 [%l1], %f0;
   st.global.f64 [%l1], %d0;
   st.global.u64 [%l1], %begin;
   st.global.u64 [%l1+8], %end;
   ret;"""
-    _launch(device, body, times, block=_THREADS)
+    _launch(device, body, times, block=_THREADS, declare=".shared .align 128 .b8 cells[4096];")
     begin, end = times.numpy().T
     return _TIMED_ROUNDS * _CHAINS * _COPIES * _THREADS / float(end.max() - begin.min())
 
