@@ -184,13 +184,15 @@ void bind_gpu_timing(nb::module_& module) {
           "add",
           [](GpuLaunches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
-             std::uint32_t stream, std::int32_t priority) {
+             std::uint64_t maximum_instructions, std::uint32_t stream, std::int32_t priority) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-            return self.add(device, kernel, {grid, block, shared, bytes, 1, check, 0, true}, stream,
+            return self.add(device, kernel,
+                            {grid, block, shared, bytes, 1, check, maximum_instructions, true}, stream,
                             priority);
           },
           nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kernel"), nb::arg("grid"), nb::arg("block"),
-          nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("stream"), nb::arg("priority"))
+          nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("maximum_instructions"),
+          nb::arg("stream"), nb::arg("priority"))
       .def("result", &GpuLaunches::result)
       .def("take_profile", &GpuLaunches::take_profile)
       .def("take_said", &GpuLaunches::take_said)

@@ -31,7 +31,9 @@ class Program:
     def __init__(self, path: Path, mode: str = "", threads: int = 1) -> None:
         if mode == "timed":
             machine = load_machine("v100", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
-            self.device: gpu.Device = gpu.TimedDevice(machine, threads=threads, echo=False)
+            self.device: gpu.Device = gpu.TimedDevice(
+                machine, threads=threads, maximum_instructions=MOST_INSTRUCTIONS, echo=False
+            )
         else:
             checked = mode == "checked"
             self.device = gpu.Device(

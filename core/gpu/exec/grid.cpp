@@ -59,11 +59,7 @@ class CtaRunner {
   void check_limits() const {
     if (launch_.stop != nullptr && launch_.stop->load(std::memory_order_relaxed))
       throw Stopped("interrupted");
-    if (launch_.maximum_instructions != 0 && worker_.counts.warp_instructions > launch_.maximum_instructions)
-      throw KernelFault("kernel " +
-                        std::string(launch_.program->module->functions[launch_.program->kernel].name) +
-                        " has executed more than the " + std::to_string(launch_.maximum_instructions) +
-                        " warp instructions it may; if it is not caught in a loop, allow more");
+    launch_.check_limit(worker_.counts);
   }
 
   const Launch& launch_;
@@ -86,6 +82,12 @@ LaunchResult collect(std::vector<Worker>& workers) {
 }
 
 }  // namespace
+
+void Launch::give_up() const {
+  throw KernelFault("kernel " + std::string(program->module->functions[program->kernel].name) +
+                    " has executed more than the " + std::to_string(maximum_instructions) +
+                    " warp instructions it may; if it is not caught in a loop, allow more");
+}
 
 void Worker::warn(const std::string& warning) {
   if (warnings.size() < 100 && std::ranges::find(warnings, warning) == warnings.end())

@@ -21,6 +21,12 @@ namespace manyscale::gpu {
 
 inline constexpr unsigned kBarriers = 16;
 
+// What a grid has done.
+struct LaunchCounts {
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t thread_instructions = 0;
+};
+
 // Everything that all CTAs of a grid share. Nothing here changes while it runs, except the memory.
 struct Launch {
   const Program* program = nullptr;
@@ -40,12 +46,11 @@ struct Launch {
   unsigned warps_per_cta() const { return (threads_per_cta() + kLanes - 1) / kLanes; }
   std::uint64_t ctas() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
   std::uint64_t shared_bytes() const { return program->static_shared_bytes + dynamic_shared_bytes; }
-};
-
-// What a grid has done.
-struct LaunchCounts {
-  std::uint64_t warp_instructions = 0;
-  std::uint64_t thread_instructions = 0;
+  // Throws a KernelFault where more was executed than may be.
+  void check_limit(const LaunchCounts& counts) const {
+    if (maximum_instructions != 0 && counts.warp_instructions > maximum_instructions) give_up();
+  }
+  [[noreturn]] void give_up() const;
 };
 
 // One host thread's part in a grid: what it has counted, printed and looked up.

@@ -330,6 +330,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     } catch (const Fault& fault) {
       throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
     }
+    slot.cta->worker.launch->check_limit(slot.cta->worker.counts);  // each CTA may have as many as a grid
     executed = slot.warp->mask;
     profile.threads += std::popcount(executed);
   }

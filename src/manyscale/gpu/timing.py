@@ -129,7 +129,16 @@ class TimedDevice(Device):
         grid, block, shared, packed = shape
         try:
             launch = self._launches.add(
-                self.native, native, grid, block, shared, packed, self.check, number, stream.priority
+                self.native,
+                native,
+                grid,
+                block,
+                shared,
+                packed,
+                self.check,
+                self.maximum_instructions,
+                number,
+                stream.priority,
             )
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
