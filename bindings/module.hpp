@@ -14,4 +14,5 @@ void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
 void bind_gpu(nb::module_& module);
 void bind_gpu_commands(nb::module_& module);
+void bind_gpu_lowering(nb::module_& module);
 void bind_gpu_timing(nb::module_& module);

@@ -302,6 +302,9 @@ Schedulable FunctionDecoder::schedulable(const Op& op) const {
                          : space == Space::local   ? Touches::local
                          : space == Space::generic ? Touches::anything
                                                    : Touches::parameters;
+        // What a kernel only reads (.nc) no store of it can change.
+        const auto modifiers = module().modifiers_of(text);
+        if (std::ranges::find(modifiers, "nc") != modifiers.end()) result.touches = Touches::parameters;
         const bool far = space == Space::global || space == Space::generic || space == Space::local;
         result.latency = info.kind == Class::store ? 1 : far ? 200 : space == Space::shared ? 24 : 8;
       }
@@ -340,7 +343,7 @@ void FunctionDecoder::reorder() {
   std::vector<Schedulable> operations;
   for (const Op& op : code_.ops) operations.push_back(schedulable(op));
   const std::vector<std::uint32_t> order =
-      schedule(make_blocks(code_.ops, code_.branch_tables), uses_, operations);
+      schedule(make_blocks(code_.ops, code_.branch_tables), uses_, operations, bytes_);
   std::vector<Op> ops;
   RegisterUses uses;
   uses.first.push_back(0);

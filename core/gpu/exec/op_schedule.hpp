@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reorders independent operations of a block as an assembler does: what takes long begins early.
+// Reorders independent operations of a block as an assembler does: what takes long begins early, as long as
+// there are registers for what waits.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,8 +24,9 @@ struct Schedulable {
 };
 
 // The new order: indices of operations. Blocks stay where they are, and so do operations that change the
-// flow.
+// flow. `bytes`: the size of each register, 0 for a predicate; registers beyond it count as 4 bytes.
 std::vector<std::uint32_t> schedule(std::span<const Block> blocks, const RegisterUses& uses,
-                                    std::span<const Schedulable> operations);
+                                    std::span<const Schedulable> operations,
+                                    std::span<const std::uint8_t> bytes = {});
 
 }  // namespace manyscale::gpu

@@ -3,7 +3,9 @@
 // and the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be
 // put here too.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace manyscale::gpu {
@@ -43,6 +45,19 @@ enum class Kind : std::uint8_t {
   other,             // NOP, NANOSLEEP, …
   count,
 };
+
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::count)> kKindNames{
+    "integer",        "logic",         "multiply_add",     "multiply_wide", "fp32",
+    "fp16",           "fp64",          "special_function", "convert",       "tensor_half",
+    "tensor_integer", "tensor_double", "move_special",     "load_global",   "store_global",
+    "load_local",     "store_local",   "load_shared",      "store_shared",  "load_constant",
+    "atomic_global",  "reduce_global", "atomic_shared",    "texture",       "shuffle",
+    "vote",           "branch",        "barrier",          "fence",         "exit",
+    "other"};
+
+constexpr std::string_view name_of(Kind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
 
 // One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value
 // takes two.

@@ -124,6 +124,7 @@ class Sm final : public Component {
   Cycle enter_memory(SubCore& sub, Cycle now);
   void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
               Cycle now);
+  void access_spilled(std::uint32_t index, const MachineInstruction& instruction, Cycle begin);
   void access_constants(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                         Cycle begin);
   Cycle constant_latency(std::uint64_t address);

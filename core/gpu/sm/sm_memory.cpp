@@ -16,6 +16,7 @@ namespace {
 // Where local memory lies among the addresses that L1 and L2 see: words of a warp's lanes beside each other.
 constexpr std::uint64_t kLocalBase = std::uint64_t{1} << 52;
 constexpr std::uint64_t kLocalPerWarp = std::uint64_t{1} << 24;
+constexpr std::uint64_t kSpilledBase = kLocalBase + (std::uint64_t{1} << 40);
 // Where constants lie among the addresses of instructions.
 constexpr std::uint64_t kConstantBase = std::uint64_t{1} << 52;
 
@@ -50,6 +51,8 @@ Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
 void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
                 Cycle now) {
   WarpSlot& slot = *warps_[index];
+  const bool local = instruction.kind == Kind::load_local || instruction.kind == Kind::store_local;
+  if (local && !instruction.executes) return access_spilled(index, instruction, enter_memory(sub, now));
   if (!executed) {  // no lane takes part
     set_ready(slot, instruction, now + spec_.timing.other.latency, Stall::dependency);
     return;
@@ -71,6 +74,17 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
     }
     access.bytes = std::min<std::uint8_t>(access.bytes, 4);  // further words are in further rows
   }
+  access_global(index, instruction, access, begin);
+}
+
+// A value that found no register: a word of all lanes lies together, at a place of its register's own.
+void Sm::access_spilled(std::uint32_t index, const MachineInstruction& instruction, Cycle begin) {
+  Access access;
+  access.mask = kAllLanes;
+  access.bytes = 4;
+  const std::uint64_t number = warps_[index]->function->registers[instruction.first];
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    access.addresses[lane] = kSpilledBase + index * kLocalPerWarp + (number * kLanes + lane) * 4;
   access_global(index, instruction, access, begin);
 }
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/lower/register_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace manyscale::gpu {
+
+namespace {
+
+constexpr unsigned kPredicates = 7;
+
+// A stretch of operations in which a value is needed.
+struct Interval {
+  std::uint32_t value;
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+struct Mention {
+  std::uint32_t op;
+  bool writes;
+};
+
+class Assigner {
+ public:
+  explicit Assigner(const RegisterNeeds& needs) : needs_(needs), count_(needs.words.size()) {
+    operations_ = needs.blocks.empty() ? 0 : needs.blocks.back().last;
+  }
+
+  RegisterFile run() {
+    collect_mentions();
+    find_intervals();
+    result_.first.assign(count_, 0);
+    result_.spilled.assign(count_, 0);
+    measure();
+    spill();
+    place();
+    return std::move(result_);
+  }
+
+ private:
+  // All uses of each value, in the order of the operations.
+  void collect_mentions() {
+    first_.assign(count_ + 1, 0);
+    auto for_each = [&](auto&& visit) {
+      for (std::uint32_t op = 0; op < operations_; ++op) {
+        for (std::uint32_t id : needs_.uses.reads(op)) visit(id, Mention{op, false});
+        for (std::uint32_t id : needs_.uses.writes(op)) visit(id, Mention{op, true});
+      }
+    };
+    for_each([&](std::uint32_t id, const Mention&) { ++first_[id + 1]; });
+    for (std::size_t i = 1; i <= count_; ++i) first_[i] += first_[i - 1];
+    mentions_.resize(first_[count_]);
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for_each([&](std::uint32_t id, const Mention& mention) { mentions_[next[id]++] = mention; });
+  }
+
+  void find_intervals() {
+    std::vector<std::uint32_t> block_of(operations_);
+    std::vector<std::vector<std::uint32_t>> predecessors(needs_.blocks.size());
+    for (std::uint32_t b = 0; b < needs_.blocks.size(); ++b) {
+      for (std::uint32_t op = needs_.blocks[b].first; op < needs_.blocks[b].last; ++op) block_of[op] = b;
+      for (std::uint32_t successor : needs_.blocks[b].successors) predecessors[successor].push_back(b);
+    }
+    struct Local {
+      std::uint32_t block, first, last;
+      bool exposed, kills;
+    };
+    std::vector<Local> locals;
+    std::vector<std::uint32_t> live_in(needs_.blocks.size(), kNoBlock);
+    std::vector<std::uint32_t> live_out(needs_.blocks.size(), kNoBlock);
+    std::vector<std::uint32_t> killed(needs_.blocks.size(), kNoBlock);
+    std::vector<std::uint32_t> work;
+    std::vector<std::uint32_t> touched;
+    for (std::uint32_t id = 0; id < count_; ++id) {
+      locals.clear();
+      touched.clear();
+      for (std::uint32_t i = first_[id]; i < first_[id + 1]; ++i) {
+        const Mention& mention = mentions_[i];
+        const std::uint32_t block = block_of[mention.op];
+        if (locals.empty() || locals.back().block != block)
+          locals.push_back({block, mention.op, mention.op, false, false});
+        Local& local = locals.back();
+        local.last = mention.op;
+        const bool partial = mention.writes && needs_.partial[mention.op];
+        if ((!mention.writes || partial) && !local.kills) local.exposed = true;
+        if (mention.writes && !partial) local.kills = true;
+      }
+      for (const Local& local : locals) {
+        if (local.kills && !local.exposed) killed[local.block] = id;
+        if (local.exposed) work.push_back(local.block);
+      }
+      while (!work.empty()) {
+        const std::uint32_t b = work.back();
+        work.pop_back();
+        if (live_in[b] == id) continue;
+        live_in[b] = id;
+        touched.push_back(b);
+        for (std::uint32_t p : predecessors[b]) {
+          if (live_out[p] != id) touched.push_back(p);
+          live_out[p] = id;
+          if (killed[p] != id) work.push_back(p);
+        }
+      }
+      for (const Local& local : locals) {
+        const bool in = live_in[local.block] == id;
+        const bool out = live_out[local.block] == id;
+        intervals_.push_back({id, in ? needs_.blocks[local.block].first : local.first,
+                              out ? needs_.blocks[local.block].last - 1 : local.last});
+      }
+      std::ranges::sort(touched);
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+      for (std::uint32_t b : touched)
+        if (std::ranges::find(locals, b, &Local::block) == locals.end() && live_in[b] == id &&
+            live_out[b] == id)
+          intervals_.push_back({id, needs_.blocks[b].first, needs_.blocks[b].last - 1});
+    }
+  }
+
+  // A value's register is free for a result of the operation that uses it last.
+  void measure() {
+    std::vector<std::int32_t> change(operations_ + 1, 0);
+    for (const Interval& interval : intervals_) {
+      if (result_.spilled[interval.value]) continue;
+      change[interval.first] += needs_.words[interval.value];
+      change[std::max(interval.first + 1, interval.last)] -= needs_.words[interval.value];
+    }
+    pressure_.assign(operations_, 0);
+    std::int32_t now = 0;
+    result_.used = 0;
+    for (std::uint32_t op = 0; op < operations_; ++op) {
+      now += change[op];
+      pressure_[op] = static_cast<std::uint32_t>(std::max(now, 0));
+      result_.used = std::max(result_.used, pressure_[op]);
+    }
+  }
+
+  // Values that live long and are used seldom go to local memory until the others fit.
+  void spill() {
+    constexpr std::uint32_t kForSpills = 4;  // registers through which spilled values pass
+    if (result_.used <= needs_.limit) return;
+    const std::uint32_t limit = needs_.limit > 2 * kForSpills ? needs_.limit - kForSpills : needs_.limit;
+    std::vector<double> length(count_, 0);
+    std::vector<double> cost(count_, 0);
+    for (const Interval& interval : intervals_) length[interval.value] += interval.last - interval.first + 1;
+    for (std::uint32_t id = 0; id < count_; ++id)
+      for (std::uint32_t i = first_[id]; i < first_[id + 1]; ++i)
+        cost[id] += std::pow(10.0, std::min<int>(needs_.depths[mentions_[i].op], 4));
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t id = 0; id < count_; ++id)
+      if (needs_.words[id] != 0 && length[id] > 8) order.push_back(id);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t id) { return cost[id] / length[id]; });
+    std::vector<std::vector<Interval>> of(count_);
+    for (const Interval& interval : intervals_) of[interval.value].push_back(interval);
+    // One value after the other, if it lives somewhere where there are too many.
+    std::vector<std::uint32_t> above;
+    for (std::uint32_t op = 0; op < operations_; ++op)
+      if (pressure_[op] > limit) above.push_back(op);
+    for (std::uint32_t id : order) {
+      if (above.empty()) break;
+      const bool helps = std::ranges::any_of(of[id], [&](const Interval& interval) {
+        const auto found = std::ranges::lower_bound(above, interval.first);
+        return found != above.end() && *found < interval.last;
+      });
+      if (!helps) continue;
+      result_.spilled[id] = 1;
+      ++result_.spills;
+      for (const Interval& interval : of[id])
+        for (auto found = std::ranges::lower_bound(above, interval.first);
+             found != above.end() && *found < interval.last; ++found)
+          pressure_[*found] -= std::min<std::uint32_t>(pressure_[*found], needs_.words[id]);
+      std::erase_if(above, [&](std::uint32_t op) { return pressure_[op] <= limit; });
+    }
+    measure();
+    result_.used = std::min(result_.used + kForSpills, needs_.limit);
+  }
+
+  // Linear scan over the stretch from a value's first use to its last; where that finds no register although
+  // there are enough, the one that is free the soonest is shared.
+  void place() {
+    std::vector<std::uint32_t> begin(count_, kNoBlock);
+    std::vector<std::uint32_t> end(count_, 0);
+    for (const Interval& interval : intervals_) {
+      begin[interval.value] = std::min(begin[interval.value], interval.first);
+      end[interval.value] = std::max(end[interval.value], interval.last);
+    }
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t id = 0; id < count_; ++id)
+      if (begin[id] != kNoBlock) order.push_back(id);
+    std::ranges::sort(order, {}, [&](std::uint32_t id) { return std::pair(begin[id], id); });
+    std::vector<std::uint32_t> free_at(std::max(needs_.limit, 8U), 0);
+    std::vector<std::uint32_t> predicate_free(kPredicates, 0);
+    for (std::uint32_t id : order) {
+      const unsigned words = needs_.words[id];
+      if (words == 0) {
+        const auto best = std::ranges::min_element(predicate_free);
+        result_.first[id] = static_cast<std::uint8_t>(best - predicate_free.begin());
+        *best = end[id];
+        continue;
+      }
+      std::uint32_t at = 0;
+      std::uint32_t soonest = 0;
+      std::uint32_t soonest_free = kNoBlock;
+      for (; at + words <= free_at.size(); at += words) {
+        std::uint32_t free = 0;
+        for (unsigned i = 0; i < words; ++i) free = std::max(free, free_at[at + i]);
+        if (free <= begin[id]) break;
+        if (free < soonest_free) {
+          soonest_free = free;
+          soonest = at;
+        }
+      }
+      if (at + words > free_at.size()) at = soonest;
+      for (unsigned i = 0; i < words; ++i)
+        free_at[at + i] = std::max(free_at[at + i], result_.spilled[id] ? begin[id] : end[id]);
+      result_.first[id] = static_cast<std::uint8_t>(at);
+    }
+  }
+
+  const RegisterNeeds& needs_;
+  const std::size_t count_;
+  std::uint32_t operations_ = 0;
+  std::vector<std::uint32_t> first_;
+  std::vector<Mention> mentions_;
+  std::vector<Interval> intervals_;
+  std::vector<std::uint32_t> pressure_;
+  RegisterFile result_;
+};
+
+}  // namespace
+
+RegisterFile assign_registers(const RegisterNeeds& needs) {
+  return Assigner(needs).run();
+}
+
+}  // namespace manyscale::gpu

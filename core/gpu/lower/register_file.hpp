@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which 32-bit registers the values of a function get, and which must live in local memory because there are
+// not enough.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/exec/flow_graph.hpp"
+
+namespace manyscale::gpu {
+
+struct RegisterNeeds {
+  std::span<const Block> blocks;
+  const RegisterUses& uses;              // by operation
+  std::span<const char> partial;         // operations whose writes leave the old value in some lanes
+  std::span<const std::uint8_t> words;   // of a value: 0 for a predicate
+  std::span<const std::uint8_t> depths;  // loops that an operation is in
+  std::uint32_t limit = 255;
+};
+
+struct RegisterFile {
+  std::vector<std::uint8_t> first;  // by value: its register, or its predicate
+  std::vector<char> spilled;        // by value
+  std::uint32_t used = 0;           // registers that live at the same time, at most
+  std::uint32_t spills = 0;         // values
+};
+
+RegisterFile assign_registers(const RegisterNeeds& needs);
+
+}  // namespace manyscale::gpu

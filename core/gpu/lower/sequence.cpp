@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/lower/sequence.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "gpu/lower/macros.hpp"
+
+namespace manyscale::gpu {
+
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// Rows of kMacros by opcode.
+const std::unordered_map<std::string_view, std::vector<const Macro*>>& macros_by_opcode() {
+  static const auto table = [] {
+    std::unordered_map<std::string_view, std::vector<const Macro*>> result;
+    for (const Macro& macro : kMacros) result[macro.opcode].push_back(&macro);
+    return result;
+  }();
+  return table;
+}
+
+Sequence alone(Kind kind) {
+  return {{}, kind, 1};
+}
+
+// Whether a value of 16 bits has the bits above them as a comparison needs them: a load extends it.
+bool is_extended(const Values& values, const Source& source, bool is_signed) {
+  if (source.kind != Source::Kind::reg) return true;
+  const std::uint32_t made = values.definition(source.reg());
+  return made != kNoOperation && values.info(made).kind == Class::load &&
+         !(is_signed && values.type(made) == Type::u16);
+}
+
+Kind memory_kind(const Values& values, std::uint32_t op) {
+  const OpInfo& info = values.info(op);
+  const std::string_view name = values.opcode(op);
+  const bool shared = values.has(op, "shared") || values.has(op, "shared::cta");
+  if (info.kind == Class::atomic) {
+    if (shared) return Kind::atomic_shared;
+    const bool used = !values.writes(op).empty() && !values.users(values.result(op)).empty();
+    return name == "red" || !used ? Kind::reduce_global : Kind::atomic_global;
+  }
+  const bool load = info.kind == Class::load;
+  if (shared || name == "ldmatrix" || name == "stmatrix")
+    return load ? Kind::load_shared : Kind::store_shared;
+  if (values.has(op, "local") || values.has(op, "param")) return load ? Kind::load_local : Kind::store_local;
+  if (load && values.has(op, "const")) return Kind::load_constant;
+  return load ? Kind::load_global : Kind::store_global;
+}
+
+// A conversion between integers is a shift or a permutation; with floats it takes the slow lanes.
+Sequence conversion(const Values& values, std::uint32_t op) {
+  const Type to = values.type(op, 0);
+  const Type from = values.type(op, 1);
+  if (!ptx::is_float(to) && !ptx::is_float(from)) {
+    const unsigned to_bytes = ptx::size_of(to);
+    const unsigned from_bytes = ptx::size_of(from);
+    if (from_bytes == 4 && values.is_narrow(values.result(op))) return {};
+    const bool narrow_signed = ptx::is_signed(from) && from_bytes <= 2;
+    if (to_bytes == 8) return {narrow_signed ? "LL" : "L"};
+    if (to_bytes == 1 || (from_bytes == 1 && to_bytes == 2))
+      return {ptx::is_signed(to_bytes == 1 ? to : from) ? "LL" : "L"};
+    return {"L"};
+  }
+  if (to == Type::f32 && from == Type::f32)
+    return {values.has(op, "sat") || values.has(op, "ftz") ? "F" : "C"};
+  if (from == Type::f16 && to == Type::f32) return {"H"};
+  if (to == Type::f16x2 || to == Type::bf16x2 || to == Type::tf32) return {"F"};
+  if (!ptx::is_float(to) && ptx::size_of(to) == 1) return {ptx::is_signed(to) ? "CLL" : "CL"};
+  return {"C"};
+}
+
+void read_shape(std::string_view modifier, unsigned& m, unsigned& n, unsigned& k) {
+  unsigned sizes[3] = {0, 0, 0};
+  int index = -1;
+  for (char c : modifier) {
+    if (c == 'm' || c == 'n' || c == 'k') {
+      index = c == 'm' ? 0 : c == 'n' ? 1 : 2;
+    } else if (c >= '0' && c <= '9' && index >= 0) {
+      sizes[index] = std::min(1024U, sizes[index] * 10 + static_cast<unsigned>(c - '0'));
+    } else {
+      return;
+    }
+  }
+  if (sizes[0] == 0 || sizes[1] == 0 || sizes[2] == 0) return;
+  m = sizes[0];
+  n = sizes[1];
+  k = sizes[2];
+}
+
+// Steps of a tensor core: a Volta HMMA does 8 x 8 x 4 for the warp's four quads in two steps or four.
+Sequence tensor(const Values& values, std::uint32_t op) {
+  const bool shared = values.has(op, "shared") || values.has(op, "shared::cta");
+  const std::string_view name = values.opcode(op);
+  if ((name == "wmma" && values.has(op, "load")) || name == "ldmatrix")
+    return alone(shared || name == "ldmatrix" ? Kind::load_shared : Kind::load_global);
+  if ((name == "wmma" && values.has(op, "store")) || name == "stmatrix")
+    return alone(shared || name == "stmatrix" ? Kind::store_shared : Kind::store_global);
+  unsigned m = 8;
+  unsigned n = 8;
+  unsigned k = 4;
+  for (std::string_view modifier : values.module().modifiers_of(*values.text(op)))
+    read_shape(modifier, m, n, k);
+  const Kind kind = values.has(op, "f64")   ? Kind::tensor_double
+                    : values.has(op, "s32") ? Kind::tensor_integer
+                                            : Kind::tensor_half;
+  return {{}, kind, std::max(1U, m * n * k / 256)};
+}
+
+Sequence comparison(const Values& values, std::uint32_t op) {
+  const Type type = values.type(op);
+  if (type == Type::f64) return {"D"};
+  if (type == Type::f32) return {"F"};
+  if (ptx::size_of(type) == 8) return {"II"};
+  if (ptx::size_of(type) == 2 && !ptx::is_float(type)) {
+    const Sources from = values.sources(op);
+    const auto extensions = std::ranges::count_if(
+        from.all(), [&](const Source& source) { return !is_extended(values, source, ptx::is_signed(type)); });
+    return {extensions == 0 ? "I" : extensions == 1 ? "LI" : "lLI"};
+  }
+  return {"I"};
+}
+
+Sequence integer(const Values& values, Form form, std::uint32_t op) {
+  const Type type = values.type(op);
+  const bool wide = ptx::size_of(type) == 8 && !values.is_narrow(values.result(op));
+  if (type == Type::f64) return {"D"};
+  if (type == Type::f32) return {"F"};
+  if (form == Form::multiply_add) return {wide ? "W" : "M"};
+  // A pointer that moves on in a loop: the pair of registers is written elsewhere and half of it moved back.
+  const bool moves_on = values.definition(values.result(op)) == kNoOperation &&
+                        values.sources(op).list[0] == Source{Source::Kind::reg, values.result(op)};
+  if (wide && form == Form::plain && moves_on) return {"IIi"};
+  return {wide ? "II" : "I"};
+}
+
+Sequence move(const Values& values, std::uint32_t op) {
+  const ptx::Instruction& text = *values.text(op);
+  const auto operands = values.module().operands_of(text);
+  if (operands.size() > 1 && operands[1].kind == Operand::Kind::special) return alone(Kind::move_special);
+  // Pairs of registers are taken as they are.
+  if (operands.size() > 1 &&
+      (operands[0].kind == Operand::Kind::vector || operands[1].kind == Operand::Kind::vector))
+    return {};
+  const bool wide = !values.writes(op).empty() && values.words(values.result(op)) == 2;
+  // One instruction clears a pair.
+  if (wide && text.opcode == "mov" && values.sources(op).list[0].is_zero()) return alone(Kind::move_special);
+  if (text.opcode == "selp" && values.type(op) == Type::f32) return {"F"};
+  return {wide ? "Ii" : "I"};
+}
+
+bool fits(const Values& values, const Macro& macro, std::uint32_t op, Type type) {
+  if (!macro.type.empty() && ptx::name_of(type) != macro.type) return false;
+  if (!macro.modifier.empty() && !values.has(op, macro.modifier)) return false;
+  if (!macro.constant) return true;
+  const Sources from = values.sources(op);
+  return from.count != 0 && from.list[from.count - 1].is_constant();
+}
+
+}  // namespace
+
+Kind kind_of_letter(char letter) {
+  switch (letter | 0x20) {
+    case 'l':
+      return Kind::logic;
+    case 'm':
+      return Kind::multiply_add;
+    case 'w':
+      return Kind::multiply_wide;
+    case 'f':
+      return Kind::fp32;
+    case 'd':
+      return Kind::fp64;
+    case 'h':
+      return Kind::fp16;
+    case 's':
+      return Kind::special_function;
+    case 'c':
+      return Kind::convert;
+    case 'b':
+      return Kind::branch;
+    case 'n':
+      return Kind::other;
+    default:
+      return Kind::integer;
+  }
+}
+
+Sequence sequence_of(const Values& values, const Selection& selection, std::uint32_t op, bool is_kernel) {
+  const Op& operation = values.code().ops[op];
+  if (operation.flow == Flow::join || selection.is_nothing(op) || selection.loaded_with(op) != kNoOperation)
+    return {};
+  if (values.text(op) == nullptr)
+    return alone(operation.flow == Flow::ret ? (is_kernel ? Kind::exit : Kind::branch) : Kind::other);
+  const OpInfo& info = values.info(op);
+  const Type type = values.type(op);
+  const std::string_view name = values.opcode(op);
+  const Form form = selection.form(op);
+  if (const auto found = macros_by_opcode().find(name); found != macros_by_opcode().end()) {
+    const bool flushes = values.has(op, "ftz") && type == Type::f32;
+    for (const Macro* macro : found->second) {
+      if (!fits(values, *macro, op, type)) continue;
+      // Without denormal numbers an approximation is the special function alone.
+      if (flushes && macro->modifier == "approx") return {name == "div" ? "SF" : "S"};
+      if (flushes && macro->modifier == "full") return {"fffSF"};
+      if (flushes && (name == "rsqrt" || name == "lg2" || name == "ex2")) return {"S"};
+      return {macro->sequence};
+    }
+  }
+  const bool narrow = values.writes(op).size() == 1 && values.is_narrow(values.result(op));
+  const bool wide = ptx::size_of(type) == 8 && !narrow;
+  switch (info.kind) {
+    case Class::load:
+    case Class::store:
+      // Arguments and results of functions are in registers.
+      if (values.has(op, "param") && values.reads(op).size() <= 1 && !values.has(op, "v4"))
+        return {wide ? "Ii" : "I"};
+      return alone(memory_kind(values, op));
+    case Class::atomic: {
+      const Kind kind = memory_kind(values, op);
+      // Shared memory has no addition of floats: a loop of compare and swap.
+      if (kind == Kind::atomic_shared && ptx::is_float(type)) return {"iFIb", kind, 1};
+      return alone(kind);
+    }
+    case Class::texture:
+      return alone(Kind::texture);
+    case Class::warp:
+      if (name == "bar" || name == "barrier") return alone(Kind::other);
+      return alone(name == "shfl" ? Kind::shuffle : Kind::vote);
+    case Class::barrier:
+      return {"n", Kind::barrier, 1};
+    case Class::fence:
+      return {values.has(op, "cta") ? "" : "nn", Kind::fence, 1};
+    case Class::branch:
+      return alone(operation.flow == Flow::exit || (operation.flow == Flow::ret && is_kernel) ? Kind::exit
+                                                                                              : Kind::branch);
+    case Class::tensor:
+      return tensor(values, op);
+    case Class::fp64:
+      return {"D"};
+    case Class::fp32:
+      return {"F"};
+    case Class::fp16:
+      return {"H"};
+    case Class::special_function:
+      return {"S"};
+    case Class::convert:
+      return conversion(values, op);
+    case Class::move:
+      return move(values, op);
+    case Class::multiply:
+      if (narrow) return {"M"};
+      if (name == "mad" && values.has(op, "wide")) return {"WII"};
+      return {values.has(op, "wide") || values.has(op, "hi") || wide ? "W" : "M"};
+    case Class::logic: {
+      if (!values.writes(op).empty() && values.is_predicate(values.result(op))) return {"L"};
+      if (form == Form::test) return {"L"};
+      const Sources from = values.sources(op);
+      const bool far = (name == "shl" || name == "shr") && from.list[1].kind == Source::Kind::immediate &&
+                       from.list[1].value >= 32;
+      return {wide && !far ? "Ll" : "L"};
+    }
+    case Class::compare:
+      if (name == "selp") return move(values, op);
+      if (form == Form::test) return {"L"};
+      return comparison(values, op);
+    case Class::integer:
+      return integer(values, form, op);
+    default:
+      return alone(Kind::other);
+  }
+}
+
+namespace {
+
+// The operands of an operation with those of the operations it has taken in.
+void collect(const Values& values, const Selection& selection, std::uint32_t op, std::vector<Source>& found,
+             unsigned depth) {
+  const Sources from = values.sources(op);
+  const std::string_view name = values.opcode(op);
+  const bool shifts = name == "shl" || name == "shr";
+  for (unsigned i = 0; i < from.count; ++i) {
+    const Source& source = from.list[i];
+    if (shifts && i == 1) continue;  // has a field of its own
+    if (source.kind == Source::Kind::reg && depth < 4) {
+      const std::uint32_t inlined = selection.inlined(source.reg());
+      if (inlined != kNoOperation) {
+        collect(values, selection, inlined, found, depth + 1);
+        continue;
+      }
+    }
+    if (source.is_constant() && !source.is_zero() && std::ranges::find(found, source) == found.end())
+      found.push_back(source);
+  }
+}
+
+}  // namespace
+
+Constants constants_of(const Values& values, const Selection& selection, std::uint32_t op) {
+  Constants result;
+  if (selection.is_nothing(op) || values.text(op) == nullptr || selection.loaded_with(op) != kNoOperation)
+    return result;
+  const OpInfo& info = values.info(op);
+  const std::string_view name = values.opcode(op);
+  switch (info.kind) {
+    case Class::load:
+    case Class::store:
+    case Class::atomic: {
+      std::int64_t offset = 0;
+      const Source base = values.address(op, offset);
+      if (base.kind == Source::Kind::bank) result.list.push_back({base, 2});
+      const auto operands = values.module().operands_of(*values.text(op));
+      const unsigned words = std::max(1U, ptx::size_of(values.type(op)) / 4);
+      auto add = [&](const Operand& operand) {
+        const Source source = values.source(operand, values.type(op));
+        if (source.is_constant() && !source.is_zero() && result.list.size() < 4)
+          result.list.push_back({source, words});
+      };
+      for (std::size_t i = 1; i < operands.size() && info.kind != Class::load; ++i) {
+        if (operands[i].kind == Operand::Kind::vector)
+          for (const Operand& part : values.module().children(operands[i])) add(part);
+        else
+          add(operands[i]);
+      }
+      return result;
+    }
+    case Class::integer:
+    case Class::logic:
+    case Class::multiply:
+    case Class::compare:
+    case Class::fp32:
+    case Class::fp64:
+    case Class::fp16:
+      break;
+    case Class::move:
+      if (name != "selp") return result;
+      break;
+    default:
+      return result;
+  }
+  if (macros_by_opcode().contains(name) && name != "min" && name != "max" && name != "mul") return result;
+  std::vector<Source> found;
+  collect(values, selection, op, found, 0);
+  if (found.size() < 2) return result;
+  // Of an immediate and a parameter, a product keeps the parameter and others the immediate.
+  const bool product = selection.form(op) == Form::multiply_add;
+  const auto kept =
+      std::ranges::find(found, product ? Source::Kind::bank : Source::Kind::immediate, &Source::kind);
+  if (kept != found.end()) std::swap(*kept, found.front());
+  const bool wide = values.type(op) == Type::f64 || (!product && ptx::size_of(values.type(op)) == 8);
+  for (const Source& source : found)
+    if (result.list.size() < 4) result.list.push_back({source, wide ? 2U : 1U});
+  result.keeps_one = true;
+  return result;
+}
+
+}  // namespace manyscale::gpu
