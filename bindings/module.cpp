@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
   bind_gpu_lowering(module);
   bind_gpu_timing(module);
   bind_gpu_commands(module);
+  bind_network(module);
 }

@@ -31,6 +31,8 @@ KEY_LINES = {
     "gpu/streams.py": "3 streams: the values are exact: yes",
     "memory/false_sharing.py": "false sharing makes it 9 times slower",
     "memory/ladder.py": "largest deviation: 0.00 %",
+    "network/own_skeleton.py": "deviation: 0.00 %",
+    "network/study.py": "fastest on 256 nodes: fat tree",
 }
 
 
@@ -57,6 +59,7 @@ FILES = {
     "engine/deadlock.py": ["run/run.json", "run/stats.parquet"],
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],
     "engine/ring.py": ["run.json", "timeline.pftrace"],
+    "network/study.py": ["bandwidth.svg", "latency.svg", "topologies.svg", "scaling.svg"],
 }
 
 

@@ -15,6 +15,8 @@ ALLOWED: dict[str, set[str]] = {
     "engine": set(),
     "gpu": {"engine", "memory"},
     "memory": {"engine"},
+    "mpi": {"engine", "network"},
+    "network": {"engine"},
     "synthetic": {"engine"},
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from . import gpu
+from . import gpu, network
 from .errors import DeadlockError, GraphError, InputError, KernelError, ManyscaleError, RunError
 from .machine import Machine, load_machine
 from .results import compare, identical, load
@@ -51,5 +51,6 @@ __all__ = [
     "load",
     "load_machine",
     "models",
+    "network",
     "parameter",
 ]

@@ -55,7 +55,7 @@ def test_words_side_by_side_touch_four_sectors_and_move_once():
 
 
 def test_words_far_apart_touch_a_sector_each():
-    apart = profile("ld.global.u32 %x1,[%e];", "mul.wide.u32 %e,%i,32; add.s64 %e,%data,%e;")
+    apart = profile("ld.volatile.global.u32 %x1,[%e];", "mul.wide.u32 %e,%i,32; add.s64 %e,%data,%e;")
     assert apart["sectors_per_request"] == 32
     assert apart["sector_bytes_used"] == pytest.approx(100 * 4 / 32)
     assert apart["dram_read_bytes"] == 32 * 32 * WARPS
@@ -64,8 +64,8 @@ def test_words_far_apart_touch_a_sector_each():
 def test_what_is_read_again_is_in_l1():
     """Of three loads of a word the first misses; the others need its value for their address, so it is there."""
     again = profile(
-        "ld.global.u32 %x1,[%a]; mul.wide.u32 %e,%x1,4; add.s64 %e,%a,%e; ld.global.u32 %x2,[%e];"
-        "mul.wide.u32 %e,%x2,4; add.s64 %e,%a,%e; ld.global.u32 %x3,[%e];"
+        "ld.volatile.global.u32 %x1,[%a]; mul.wide.u32 %e,%x1,4; add.s64 %e,%a,%e; ld.volatile.global.u32 %x2,[%e];"
+        "mul.wide.u32 %e,%x2,4; add.s64 %e,%a,%e; ld.volatile.global.u32 %x3,[%e];"
     )
     assert (again.counts.sm["l1_hits"], again.counts.sm["l1_misses"]) == (8 * WARPS, 4 * WARPS)
     assert again["l1_hit_rate"] == pytest.approx(100 * 2 / 3)
@@ -74,7 +74,7 @@ def test_what_is_read_again_is_in_l1():
 def test_a_second_launch_finds_all_in_l2_and_is_counted_by_itself():
     on = device()
     data = on.zeros(1 << 14, np.uint32)
-    kernel = on.load(source("ld.global.u32 %x1,[%a];"))["k"]
+    kernel = on.load(source("ld.volatile.global.u32 %x1,[%a];"))["k"]
     first, second = (kernel[16, 256](data, 1).profile for _ in range(2))
     assert (first["l2_hit_rate"], second["l2_hit_rate"]) == (0, 100)
     assert first["l2_bytes"] == second["l2_bytes"] == 128 * WARPS
@@ -85,7 +85,7 @@ def test_a_second_launch_finds_all_in_l2_and_is_counted_by_itself():
 def test_kernels_at_the_same_time_share_what_l2_and_memory_count():
     """Two kernels in two streams read an array each: of the SMs each has its own, of the L2 both have both."""
     on = device()
-    kernel = on.load(source("ld.global.u32 %x1,[%a];"))["k"]
+    kernel = on.load(source("ld.volatile.global.u32 %x1,[%a];"))["k"]
     arrays = [on.zeros(1 << 12, np.uint32) for _ in range(2)]
     queued = [kernel[16, 256, 0, on.stream()](data, 1) for data in arrays]
     on.synchronize()

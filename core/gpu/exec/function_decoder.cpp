@@ -302,9 +302,6 @@ Schedulable FunctionDecoder::schedulable(const Op& op) const {
                          : space == Space::local   ? Touches::local
                          : space == Space::generic ? Touches::anything
                                                    : Touches::parameters;
-        // What a kernel only reads (.nc) no store of it can change.
-        const auto modifiers = module().modifiers_of(text);
-        if (std::ranges::find(modifiers, "nc") != modifiers.end()) result.touches = Touches::parameters;
         const bool far = space == Space::global || space == Space::generic || space == Space::local;
         result.latency = info.kind == Class::store ? 1 : far ? 200 : space == Space::shared ? 24 : 8;
       }

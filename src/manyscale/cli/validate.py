@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`manyscale validate`: how far the simulator is from published measurements of hardware."""
+"""`manyscale validate`: how far the simulator is from published measurements and from other simulators."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps or gpu-clocks; all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks or network; all without it.",
         ),
     ] = None,
     machine: Machine = "v100",
     json: Json = False,
 ) -> None:
-    """Compare the simulated V100 with published measurements of hardware.
+    """Compare the simulated V100 with published measurements of hardware, and networks with other simulators.
 
-    Another machine than v100 is compared with the same measurements.
+    Another machine than v100 is compared with the same measurements. Networks have machines of their own.
     """
     from manyscale import validation
 
@@ -50,7 +50,7 @@ def validate(
         emit_json({"rows": data, "mean_error_percent": mean, "max_error_percent": largest})
         return
     print_table(
-        f"{machine} beside hardware",
+        "networks beside other simulators" if only == "network" else f"{machine} beside hardware",
         ("name", "simulated", "reference", "unit", "error %", "source"),
         [
             (

@@ -10,11 +10,12 @@ from manyscale.machine.gpu import Gpu
 from manyscale.machine.host import Cpu, Mesh
 from manyscale.machine.link import Link
 from manyscale.machine.memory import Memory
+from manyscale.machine.network import Network
 from manyscale.spec import Spec, parameter
 
 
 class Machine(Spec):
-    """A node: a host processor with its memory, and a GPU behind a link."""
+    """A node: a host processor with its memory, and a GPU behind a link; and the network between nodes."""
 
     name: str = parameter("", doc="short name of the machine")
     description: str = parameter("", doc="what the machine stands for, in a sentence")
@@ -23,3 +24,4 @@ class Machine(Spec):
     mesh: Mesh | None = parameter(None, doc="on-chip network between the host's cores and its memory")
     gpu: Gpu | None = parameter(None, doc="graphics processor")
     link: Link | None = parameter(None, doc="link between host and GPU")
+    network: Network | None = parameter(None, doc="network between nodes, and the MPI library that uses it")

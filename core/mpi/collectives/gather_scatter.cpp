@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers to a root and scatters from it: `bytes` is each member's part, which may differ from member to
+// member.
+#include "mpi/collectives/algorithms.hpp"
+#include "mpi/collectives/patterns.hpp"
+
+namespace manyscale::mpi::collectives {
+
+namespace {
+
+// The parts of a member's binomial subtree; members are counted from the root.
+std::uint64_t subtree_bytes(const Call& call, std::uint32_t place) {
+  const std::uint32_t span = place == 0 ? call.size() : place & (~place + 1);
+  return call.parts(member_at(call, place), std::min(span, call.size() - place));
+}
+
+}  // namespace
+
+Schedule gather_linear(Call& call) {
+  if (call.rank() != call.root) {
+    co_yield call.send(call.root, call.part(call.rank()));
+    co_return;
+  }
+  for (std::uint32_t i = 0; i < call.size(); ++i)
+    if (i != call.root) co_yield call.begin_receive(i, call.part(i));
+  co_yield call.wait();
+}
+
+Schedule gather_binomial(Call& call) {
+  const std::uint32_t place = from_root(call);
+  const Tree tree = knomial_tree(call.size(), place, 2);
+  for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child)
+    co_yield call.begin_receive(member_at(call, *child), subtree_bytes(call, *child));
+  co_yield call.wait();
+  if (tree.parent != none) co_yield call.send(member_at(call, tree.parent), subtree_bytes(call, place));
+}
+
+Schedule scatter_linear(Call& call) {
+  if (call.rank() != call.root) {
+    co_yield call.receive(call.root, call.part(call.rank()));
+    co_return;
+  }
+  for (std::uint32_t i = 0; i < call.size(); ++i)
+    if (i != call.root) co_yield call.begin_send(i, call.part(i));
+  co_yield call.wait();
+}
+
+Schedule scatter_binomial(Call& call) {
+  const std::uint32_t place = from_root(call);
+  const Tree tree = knomial_tree(call.size(), place, 2);
+  if (tree.parent != none) co_yield call.receive(member_at(call, tree.parent), subtree_bytes(call, place));
+  for (const std::uint32_t child : tree.children)
+    co_yield call.begin_send(member_at(call, child), subtree_bytes(call, child));
+  co_yield call.wait();
+}
+
+}  // namespace manyscale::mpi::collectives

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives in two levels: within nodes, and between the first members (leaders) of all nodes.
+#include "mpi/collectives/algorithms.hpp"
+#include "mpi/collectives/patterns.hpp"
+
+namespace manyscale::mpi::collectives {
+
+namespace {
+
+// A schedule for a part of the group; what the whole call receives is the part's.
+Schedule for_part(const Call& call, Call& part, Schedule schedule) {
+  while (schedule.next()) {
+    co_yield schedule.action();
+    part.received = call.received;
+  }
+}
+
+// The leaders' part, which starts from and ends in what the members of the node have; others do nothing.
+Schedule between_leaders(const Call& call, Call& local, Kind collective, std::uint32_t root) {
+  if (!call.leads) co_return;
+  Call leaders = call.within(call.leaders, root);
+  leaders.own = leaders.value = local.value;
+  Schedule across = for_part(call, leaders, begin_collective(leaders, collective, Algorithm::automatic));
+  while (across.next()) co_yield across.action();
+  local.value = leaders.value;
+}
+
+}  // namespace
+
+Schedule barrier_hierarchical(Call& call) {
+  Call local = call.within(call.local, 0);
+  local.bytes = 0;
+  Schedule up = reduce_binomial(local);
+  while (up.next()) co_yield up.action();
+  Schedule across = between_leaders(call, local, Kind::barrier, 0);
+  while (across.next()) co_yield across.action();
+  Schedule down = broadcast_binomial(local);
+  while (down.next()) co_yield down.action();
+}
+
+// The root's leader first, if that is another; then all leaders; then all others.
+Schedule broadcast_hierarchical(Call& call) {
+  Call local = call.within(call.local, 0);
+  if (call.root_local != none && call.root_local != 0) {
+    if (local.rank() == call.root_local) co_yield local.send(0, call.bytes);
+    if (local.rank() == 0) {
+      co_yield local.receive(call.root_local, call.bytes);
+      local.value = call.received;
+    }
+  }
+  Schedule across = between_leaders(call, local, Kind::broadcast, call.root_leader);
+  while (across.next()) co_yield across.action();
+  Schedule down = for_part(call, local, broadcast_binomial(local));
+  while (down.next()) co_yield down.action();
+  call.value = local.value;
+}
+
+Schedule reduce_hierarchical(Call& call) {
+  Call local = call.within(call.local, 0);
+  Schedule up = for_part(call, local, reduce_binomial(local));
+  while (up.next()) co_yield up.action();
+  Schedule across = between_leaders(call, local, Kind::reduce, call.root_leader);
+  while (across.next()) co_yield across.action();
+  if (call.root_local != none && call.root_local != 0) {
+    if (local.rank() == 0) co_yield local.send(call.root_local, call.bytes);
+    if (local.rank() == call.root_local) {
+      co_yield local.receive(0, call.bytes);
+      local.value = call.received;
+    }
+  }
+  call.value = local.value;
+}
+
+Schedule allreduce_hierarchical(Call& call) {
+  Call local = call.within(call.local, 0);
+  Schedule up = for_part(call, local, reduce_binomial(local));
+  while (up.next()) co_yield up.action();
+  Schedule across = between_leaders(call, local, Kind::allreduce, 0);
+  while (across.next()) co_yield across.action();
+  Schedule down = for_part(call, local, broadcast_binomial(local));
+  while (down.next()) co_yield down.action();
+  call.value = local.value;
+}
+
+}  // namespace manyscale::mpi::collectives

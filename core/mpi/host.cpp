@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives at a host, and what its processors do with it.
+#include "mpi/host.hpp"
+
+#include <algorithm>
+
+#include "network/network.hpp"
+
+namespace manyscale::mpi {
+
+Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
+    : job_(job),
+      nic_(*this, network, node),
+      ranks_(job.first_of_node[node + 1] - job.first_of_node[node]),
+      slots_(ranks_.size() * job.program.slots, none),
+      iterations_(ranks_.size() * job.program.depth),
+      occurrences_(ranks_.size() * job.program.phases),
+      collectives_(ranks_.size() * job.program.communicators.size()),
+      matcher_(requests_, arrivals_, static_cast<std::uint32_t>(ranks_.size())) {
+  nic_.on_arrival<&Host::arrived>();
+  nic_.on_sent<&Host::sent>();
+  resume_.on_expire<&Host::resumed>();
+  cross_.on_expire<&Host::crossed>();
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    Rank& rank = ranks_[i];
+    rank.world = job.ranks_by_node[job.first_of_node[node] + i];
+    rank.operation = job.program.entry < 0
+                         ? 0
+                         : static_cast<std::uint32_t>(job.program.value_at(job.program.entry, rank.world, 0));
+    rank.traced = !job.recording.timeline.empty() && job.recording.timeline[rank.world];
+  }
+  releases_.resize(ranks_.size() * job.recording.waits_per_rank);
+  release_counts_.resize(job.recording.waits_per_rank > 0 ? ranks_.size() : 0);
+}
+
+void Host::start() {
+  for (Rank& rank : ranks_) advance(rank);
+}
+
+void Host::arrived(const network::Message& message) {
+  const Envelope envelope = Envelope::unpack(message.header);
+  if (envelope.step == Step::eager || envelope.step == Step::ask)
+    take_in_order(envelope, message.bytes);
+  else
+    take(envelope, message.bytes, false);
+}
+
+// MPI keeps the order of two ranks' messages; the network need not.
+void Host::take_in_order(const Envelope& envelope, std::uint64_t bytes) {
+  const std::uint32_t here = job_.place_of_rank[envelope.destination];
+  std::uint32_t& expected = taken_numbers_(here, envelope.source);
+  const std::uint64_t pair = std::uint64_t{here} << 32 | envelope.source;
+  if (envelope.number != expected) {
+    early_.insert({{pair, envelope.number}, {envelope, bytes}});
+    return;
+  }
+  // Taking a message lets ranks run, which may add pairs and so move the counter.
+  std::uint32_t number = ++expected;
+  take(envelope, bytes, false);
+  if (early_.empty()) [[likely]]
+    return;
+  for (auto found = early_.find({pair, number}); found != early_.end(); found = early_.find({pair, number})) {
+    const auto [next_envelope, next_bytes] = found->second;
+    early_.erase(found);
+    number = ++taken_numbers_(here, envelope.source);
+    take(next_envelope, next_bytes, false);
+  }
+}
+
+void Host::crossed(const std::uint32_t& number) {
+  const Crossing crossing = crossings_[number];
+  crossings_.release(number);
+  take(crossing.envelope, crossing.bytes, true);
+}
+
+void Host::sent(const network::Message& message) {
+  Envelope envelope = Envelope::unpack(message.header);
+  envelope.step = Step::sent;
+  envelope.request = envelope.number;
+  envelope.destination = envelope.source;
+  take(envelope, message.bytes, false);
+}
+
+void Host::take(const Envelope& envelope, std::uint64_t bytes, bool local) {
+  Rank& rank = ranks_[job_.place_of_rank[envelope.destination]];
+  Arrival arrival{.envelope = envelope, .bytes = bytes, .rank = place(rank), .local = local};
+  const bool matched_here = envelope.step == Step::eager || envelope.step == Step::ask;
+  arrival.request = matched_here ? matcher_.match(arrival.rank, envelope) : envelope.request;
+  if (job_.spec.offload) {
+    if (envelope.step == Step::ask && arrival.request != none)
+      return answer(rank, arrival.request, envelope, std::max(now(), requests_[arrival.request].began));
+    if (envelope.step == Step::answer) return send_data(rank, envelope.request, envelope.number, now());
+  }
+  if (rank.state == Rank::State::waiting || rank.state == Rank::State::done) {
+    process(rank, arrival, none);
+    if (rank.state == Rank::State::waiting && rank.needs == 0 && !rank.probing) {
+      finish_call(rank);
+      advance(rank);
+    }
+    return;
+  }
+  const std::uint32_t number = arrivals_.take();
+  arrivals_[number] = arrival;
+  if (arrival.request == none) {
+    matcher_.keep(number);
+    // With offloading a message that nobody expects is put aside without the processor.
+    if (job_.spec.offload && envelope.step == Step::ask) {
+      arrivals_[number].seen = true;
+      ++counts_.unexpected;
+      return;
+    }
+  }
+  (rank.last_in == none ? rank.first_in : arrivals_[rank.last_in].inbox_next) = number;
+  rank.last_in = number;
+}
+
+// The processor sees to what came; `number` is none where it was not put aside.
+void Host::process(Rank& rank, Arrival& arrival, std::uint32_t number) {
+  const Envelope envelope = arrival.envelope;
+  const MpiSpec& spec = job_.spec;
+  if (rank.state == Rank::State::done)
+    rank.time = std::max(rank.time, now());  // after its end; no longer accounted for
+  else if (rank.time < now())
+    idle(rank, arrival);
+  const Time overhead = arrival.local ? spec.local.receive_overhead : spec.receive_overhead;
+  switch (envelope.step) {
+    case Step::eager:
+    case Step::ask: {
+      charge(rank, spec.match_overhead + (envelope.step == Step::eager ? overhead : 0));
+      if (arrival.request == none) {
+        ++counts_.unexpected;
+        arrival.seen = true;
+        if (number == none) {
+          const std::uint32_t kept = arrivals_.take();
+          arrivals_[kept] = arrival;
+          matcher_.keep(kept);
+        }
+        if (rank.probing && found(rank, job_.program.operations[rank.operation])) rank.probing = false;
+        return;
+      }
+      if (envelope.step == Step::ask) {
+        charge(rank, control_overhead(envelope.pages));
+        answer(rank, arrival.request, envelope, rank.time);
+        break;
+      }
+      [[fallthrough]];
+    }
+    case Step::data:
+      if (envelope.step == Step::data) charge(rank, overhead);
+      charge(rank, times(spec.receive_overhead_per_byte, arrival.bytes));
+      finish_receive(rank, arrival.request, envelope);
+      break;
+    case Step::answer:
+      charge(rank, control_overhead(Envelope::pages_of(requests_[envelope.request].bytes)));
+      send_data(rank, envelope.request, envelope.number, rank.time);
+      break;
+    case Step::sent:
+      complete(envelope.request);
+      break;
+  }
+  if (number != none) arrivals_.release(number);
+}
+
+void Host::drain(Rank& rank) {
+  while (rank.first_in != none) {
+    const std::uint32_t number = rank.first_in;
+    rank.first_in = arrivals_[number].inbox_next;
+    if (rank.first_in == none) rank.last_in = none;
+    Arrival arrival = arrivals_[number];
+    process(rank, arrival, number);
+    // Unexpected ones stay, and are now known to the processor.
+    if (arrival.request == none) arrivals_[number].seen = true;
+  }
+}
+
+void Host::finish_receive(Rank& rank, std::uint32_t number, const Envelope& envelope) {
+  Request& request = requests_[number];
+  request.value = envelope.word;
+  if (request.activity == none) {
+    rank.last_source = envelope.source;
+    rank.last_tag = envelope.tag;
+    if (job_.recording.values)
+      completions_.push_back({rank.world, request.operation, envelope.source, envelope.tag, envelope.word});
+  }
+  if (!job_.recording.values) latencies_.record(rank.time - static_cast<Time>(envelope.word));
+  complete(number);
+}
+
+void Host::complete(std::uint32_t number) {
+  Request& request = requests_[number];
+  if (request.type != Request::Type::collective && request.activity != none) {
+    const std::uint32_t activity_number = request.activity;
+    Activity& activity = *activities_[activity_number];
+    if (request.type == Request::Type::receive) activity.incoming += request.value;
+    release(number);
+    if (--activity.outstanding == 0 && activity.waiting) run_activity(activity_number, unlimited);
+    return;
+  }
+  request.complete = true;
+  request.active = false;
+  Rank& rank = ranks_[request.rank];
+  if (request.awaited && rank.needs > 0) --rank.needs;
+  if (!request.in_slot || request.freed) release(number);
+}
+
+void Host::release(std::uint32_t number) {
+  requests_[number].context = none;
+  requests_.release(number);
+}
+
+// The rank stood still until now; what came says whether its partner or the network kept it waiting.
+void Host::idle(Rank& rank, const Arrival& arrival) {
+  const Envelope& cause = arrival.envelope;
+  const Time until = now();
+  Time began = job_.recording.values ? until : static_cast<Time>(cause.word);
+  std::uint32_t peer = cause.source;
+  if (cause.step == Step::sent) began = rank.time;
+  const Time partner = std::clamp(began, rank.time, until);
+  rank.times.waiting += partner - rank.time;
+  rank.times.transfer += until - partner;
+  if (const std::uint32_t kept = job_.recording.waits_per_rank; kept > 0) {
+    // Of a rendezvous whose receiver was the later of the two, the receive is the cause.
+    if (cause.step == Step::data && requests_[arrival.request].began > began) {
+      began = requests_[arrival.request].began;
+      peer = rank.world;
+    }
+    const std::uint32_t here = place(rank);
+    releases_[std::size_t{here} * kept + release_counts_[here]++ % kept] = {until, began, peer,
+                                                                            rank.operation};
+  }
+  rank.time = until;
+}
+
+std::vector<Release> Host::releases(std::uint32_t place) const {
+  const std::uint32_t kept = job_.recording.waits_per_rank;
+  std::vector<Release> result;
+  if (kept == 0) return result;
+  const std::uint32_t count = release_counts_[place];
+  for (std::uint32_t i = 1; i <= std::min(count, kept); ++i)
+    result.push_back(releases_[std::size_t{place} * kept + (count - i) % kept]);
+  return result;
+}
+
+Time Host::at_bandwidth(std::uint64_t bytes, std::int64_t bandwidth) {
+  if (bandwidth == 0 || bytes == 0) return 0;
+  const double per_byte = static_cast<double>(second) / static_cast<double>(bandwidth);
+  const double time = static_cast<double>(bytes) * per_byte + 0.5;
+  return time < 0x1p62 ? static_cast<Time>(time) : never;
+}
+
+Time Host::times(Time cost, std::uint64_t count) {
+  if (cost == 0) return 0;
+  return count > static_cast<std::uint64_t>(never / cost) ? never : cost * static_cast<Time>(count);
+}
+
+}  // namespace manyscale::mpi

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host: one node of the machine with its NIC and the ranks that run on it. It runs each rank's operations,
+// sends and receives their messages and takes the time their processor needs for that. Ranks run ahead of the
+// simulation's time by the overheads of calls that do not wait; what they send enters the network at the
+// right time, and since matching depends only on the order of arrivals and the order of receives, nothing
+// comes out differently. Each rank has a processor of its own; how ranks of a node slow each other down
+// belongs into their compute times.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/component.hpp"
+#include "engine/timer.hpp"
+#include "mpi/collectives/schedule.hpp"
+#include "mpi/job_context.hpp"
+#include "mpi/matching.hpp"
+#include "mpi/pair_numbers.hpp"
+#include "mpi/pool.hpp"
+#include "mpi/rank.hpp"
+#include "mpi/records.hpp"
+#include "network/nic.hpp"
+
+namespace manyscale::mpi {
+
+class Host : public Component {
+ public:
+  Host(const JobContext& job, network::Network& network, std::uint32_t node);
+
+  void start() override;
+  std::vector<Wait> waits() const override;
+
+  const std::vector<Rank>& ranks() const { return ranks_; }
+  const std::vector<Completion>& completions() const { return completions_; }
+  const std::vector<Span>& spans() const { return spans_; }
+  const HostCounts& counts() const { return counts_; }
+  const Latencies& latencies() const { return latencies_; }
+  // The noted standstills of a rank of this node, the last first; at most as many as are kept.
+  std::vector<Release> releases(std::uint32_t place) const;
+  bool releases_forgotten(std::uint32_t place) const {
+    return release_counts_[place] > job_.recording.waits_per_rank;
+  }
+  // The ranks that wait for something.
+  std::vector<Blocked> blocked() const;
+
+ private:
+  // A message to be sent, or a receive to be posted.
+  struct Transfer {
+    std::uint32_t peer = 0;  // rank of the world, or any_rank
+    std::int32_t tag = 0;
+    std::uint32_t context = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t value = 0;
+    std::uint32_t activity = none;
+    bool synchronous = false;
+    bool in_slot = false;
+  };
+  // A collective under way.
+  struct Activity {
+    Schedule schedule;
+    Call call;
+    std::uint64_t incoming = 0;
+    std::uint32_t request = none;
+    std::uint32_t rank = 0;
+    std::uint32_t outstanding = 0;
+    std::int32_t tag = 0;
+    std::uint32_t context = 0;
+    bool waiting = false;
+  };
+  // A message on its way between ranks of this node.
+  struct Crossing {
+    Envelope envelope;
+    std::uint64_t bytes = 0;
+    std::uint32_t next = none;
+  };
+
+  // Of a message, or of a collective's parts: far above what a network carries in the time that can be
+  // simulated, and low enough for sums of sizes to stay in range.
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 48;
+  // So many operations, or steps of a collective, without a wait or compute phase, then other ranks have
+  // their turn: bounds how far a rank runs ahead of the simulation's time, and with it how much it has
+  // pending.
+  static constexpr int most_at_once = 256;
+  static constexpr int unlimited = std::numeric_limits<int>::max();
+
+  static constexpr std::uint32_t finished = none - 1;  // in a slot: a request that was complete at once
+
+  // host.cpp: what arrives
+  void arrived(const network::Message& message);
+  void sent(const network::Message& message);
+  void crossed(const std::uint32_t& crossing);
+  void take_in_order(const Envelope& envelope, std::uint64_t bytes);
+  void take(const Envelope& envelope, std::uint64_t bytes, bool local);
+  void process(Rank& rank, Arrival& arrival, std::uint32_t number);
+  void drain(Rank& rank);
+  void finish_receive(Rank& rank, std::uint32_t request, const Envelope& envelope);
+  void complete(std::uint32_t request);
+  void release(std::uint32_t request);
+  void idle(Rank& rank, const Arrival& arrival);
+
+  // sending.cpp: the two protocols
+  void fill(Request& request, Request::Type type, const Rank& rank, const Transfer& transfer) const;
+  std::uint32_t post_send(Rank& rank, const Transfer& transfer);
+  std::uint32_t begin_send(Rank& rank, std::uint32_t request, const Transfer& transfer);
+  std::uint32_t post_receive(Rank& rank, const Transfer& transfer);
+  void begin_receive(Rank& rank, std::uint32_t request);
+  void answer(Rank& rank, std::uint32_t request, const Envelope& ask, Time at);
+  void send_data(Rank& rank, std::uint32_t request, std::uint32_t receiver_request, Time at);
+  Time transmit(Rank& rank, const Envelope& envelope, std::uint64_t bytes, Time at, bool tell_sent);
+
+  // operations.cpp: what a rank does
+  void advance(Rank& rank);
+  void resumed(const std::uint32_t& place);
+  bool execute(Rank& rank, const Operation& operation);
+  bool compute(Rank& rank, const Operation& operation);
+  bool point_to_point(Rank& rank, const Operation& operation);
+  bool send_and_receive(Rank& rank, const Operation& operation);
+  bool wait_for(Rank& rank, const Operation& operation);
+  bool look(Rank& rank, const Operation& operation);
+  bool probe(Rank& rank, const Operation& operation);
+  bool found(Rank& rank, const Operation& operation);
+  void finish_call(Rank& rank);
+  bool block(Rank& rank);
+  bool pause(Rank& rank);
+  void next(Rank& rank);
+
+  // requests.cpp: slots
+  std::uint32_t* slots(const Rank& rank) { return slots_.data() + place(rank) * job_.program.slots; }
+  std::uint32_t& empty_slot(Rank& rank, const Operation& operation);
+  std::pair<std::uint32_t, std::uint32_t> slot_range(const Rank& rank, const Operation& operation) const;
+  bool slot_complete(std::uint32_t content) const;
+  bool slot_active(std::uint32_t content) const;
+  void clear_slot(std::uint32_t& content);
+  void take_completed(Rank& rank, const Operation& operation);
+  Transfer transfer_of(const Rank& rank, const Operation& operation, bool receiving) const;
+  void make_persistent(Rank& rank, const Operation& operation);
+  void start_persistent(Rank& rank, const Operation& operation);
+  void free_request(Rank& rank, const Operation& operation);
+
+  // collective_calls.cpp
+  bool collective(Rank& rank, const Operation& operation);
+  bool take_part(Rank& rank, std::uint32_t activity);
+  Call make_call(Rank& rank, const Operation& operation);
+  bool run_activity(std::uint32_t number, int budget);
+
+  // Operands of the rank's present operation.
+  std::int64_t value(const Rank& rank, std::int32_t column) const {
+    return job_.program.value(column, rank.world, iterations_.data() + place(rank) * job_.program.depth);
+  }
+  std::uint32_t peer_of(const Rank& rank, std::uint16_t communicator, std::int64_t wanted,
+                        bool receiving) const;
+  std::int32_t tag_of(const Rank& rank, std::int64_t wanted, bool receiving) const;
+  std::uint64_t bytes_of(const Rank& rank, std::int32_t column) const;
+  [[noreturn]] void fail(const Rank& rank, const std::string& what) const;
+
+  std::uint32_t place(const Rank& rank) const { return static_cast<std::uint32_t>(&rank - ranks_.data()); }
+  bool is_local(std::uint32_t world_rank) const { return job_.node_of_rank[world_rank] == nic_.node(); }
+  Time control_overhead(std::uint32_t pages) const {
+    return add_saturating(job_.spec.control_overhead, times(job_.spec.page_overhead, pages));
+  }
+  static Time at_bandwidth(std::uint64_t bytes, std::int64_t bandwidth);
+  static Time times(Time cost, std::uint64_t count);
+  void charge(Rank& rank, Time cost) const {
+    // Beyond the range of time the engine refuses what the rank does next.
+    rank.time = add_saturating(rank.time, cost);
+    rank.times.overhead = add_saturating(rank.times.overhead, cost);
+  }
+
+  const JobContext& job_;
+  network::Nic nic_;
+  std::vector<Rank> ranks_;
+  std::vector<std::uint32_t> slots_;        // [rank][slot]
+  std::vector<std::uint32_t> iterations_;   // [rank][loop]
+  std::vector<std::uint32_t> occurrences_;  // [rank][compute phase]
+  std::vector<std::uint32_t> collectives_;  // [rank][communicator]: how many were begun
+  Pool<Request> requests_;
+  Pool<Arrival> arrivals_;
+  Pool<Crossing> crossings_;
+  std::vector<std::unique_ptr<Activity>> activities_;
+  std::vector<std::uint32_t> free_activities_;
+  Matcher matcher_;
+  PairNumbers sent_numbers_, taken_numbers_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<Envelope, std::uint64_t>>
+      early_;  // overtook others
+  Timer<std::uint32_t> resume_{*this};
+  Timer<std::uint32_t> cross_{*this};
+  HostCounts counts_;
+  Latencies latencies_;
+  std::vector<Completion> completions_;
+  std::vector<Span> spans_;
+  std::vector<Release> releases_;  // [rank][the last so many], around
+  std::vector<std::uint32_t> release_counts_;
+};
+
+}  // namespace manyscale::mpi

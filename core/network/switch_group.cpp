@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/switch_group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace manyscale::network {
+
+// What a switch knows about its outputs when it routes a packet.
+struct SwitchGroup::Outlook {
+  SwitchGroup& group;
+  std::uint32_t first_channel;
+  std::uint32_t bytes;
+
+  Credits& credits(const Output& output, std::uint8_t virtual_channel) {
+    Credits& credits = group.network_.lanes[output.first_lane + virtual_channel].credits;
+    credits.absorb(group.time_, group.drains_);
+    return credits;
+  }
+  // What waits here and in the next buffer, as the time it takes on the wire.
+  Time load(std::uint32_t port, std::uint8_t virtual_channel) {
+    const Output& output = group.network_.outputs[first_channel + port];
+    const Time here = std::max<Time>(0, output.busy_until - group.time_);
+    const std::int64_t there = group.network_.buffer - credits(output, virtual_channel).available;
+    return here + output.rate(static_cast<std::uint64_t>(std::max<std::int64_t>(0, there)));
+  }
+  bool room(std::uint32_t port, std::uint8_t virtual_channel) {
+    const Credits& found = credits(group.network_.outputs[first_channel + port], virtual_channel);
+    return found.available >= static_cast<std::int64_t>(bytes) && !found.awaited();
+  }
+  std::uint32_t random(std::uint32_t n) { return static_cast<std::uint32_t>(group.random().below(n)); }
+  bool prefers_detour(Time load, Time hops, Time detour_load, Time detour_hops) {
+    const Output& output = group.network_.outputs[first_channel];
+    const double bias =
+        group.network_.ugal_bias * static_cast<double>(output.rate(group.network_.packet_bytes));
+    return static_cast<double>(load * hops) > static_cast<double>(detour_load * detour_hops) + bias;
+  }
+};
+
+SwitchGroup::SwitchGroup(PacketNetwork& network, std::uint32_t domain)
+    : network_(network),
+      domain_(domain),
+      by_load_(network.routing.algorithm() == Algorithm::adaptive ||
+               network.routing.algorithm() == Algorithm::ugal),
+      peers_(network.topology.domains()),
+      agenda_(network.shortest_latency) {
+  advance_.on_expire<&SwitchGroup::advance>();
+  later_.on_expire<&SwitchGroup::note_later>();
+  nic_due_.on_expire<&SwitchGroup::nic_due>();
+  enter_.on_expire<&SwitchGroup::enter>();
+  declare(statistics_);
+}
+
+NoticePort& SwitchGroup::nics() {
+  if (!nics_) nics_ = std::make_unique<NoticePort>(*this, network_.nic_lanes);
+  return *nics_;
+}
+
+void SwitchGroup::make_port() {
+  if (mail_) return;
+  mail_ = std::make_unique<MailPort>(*this, "mail", "other groups of switches", Links::many);
+  mail_->on_receive<&SwitchGroup::receive_mail>();
+}
+
+void SwitchGroup::join(Simulation& simulation, SwitchGroup& other) {
+  for (auto [from, to] : {std::pair{this, &other}, std::pair{&other, this}}) {
+    from->make_port();
+    Peer& peer = from->peers_[to->domain_];
+    peer.port_lane = from->mail_->width();
+    for (auto& mail : peer.mail) mail = std::make_unique<Mail>();
+  }
+  simulation.connect(*mail_, *other.mail_, agenda_.window());
+}
+
+std::vector<Wait> SwitchGroup::waits() const {
+  if (waiting_ == 0) return {};
+  return {{std::to_string(waiting_) + " packets wait for room in the next buffer", ""}};
+}
+
+// Events
+
+void SwitchGroup::advance(const std::int64_t&) {
+  agenda_.open(now());
+  window_end_ = now() + agenda_.window();
+  turn_ ^= 1;
+  Due due;
+  while (agenda_.take(due)) {
+    fetch_ahead();
+    time_ = due.time;
+    switch (due.task) {
+      case Task::serve_lane:
+        serve(network_.lanes[due.number].inlet.head);
+        break;
+      case Task::serve_packet:
+        serve(due.number);
+        break;
+      case Task::wake: {
+        Credits& credits = network_.lanes[due.number].credits;
+        if (credits.wake != due.time) break;  // an earlier time was found since
+        credits.wake = never;
+        serve_waiting(credits, due.number);
+      }
+    }
+  }
+  post_mail();
+}
+
+// Has the processor fetch what comes up, in steps that each need what the one before has fetched. The network
+// is too large for its caches, and without this most of the time would be spent waiting for memory.
+void SwitchGroup::fetch_ahead() {
+  const auto packet_of = [this](const Due& due) {
+    switch (due.task) {
+      case Task::serve_lane:
+        return network_.lanes[due.number].inlet.head;
+      case Task::serve_packet:
+        return due.number;
+      case Task::wake:
+        break;
+    }
+    const Credits& credits = network_.lanes[due.number].credits;
+    return credits.last_waiting != nowhere ? credits.last_waiting : credits.last_new;
+  };
+  if (const Due* due = agenda_.ahead(16)) {
+    if (due->task == Task::serve_packet) {
+      __builtin_prefetch(&packets_[due->number], 1);
+    } else {
+      const Lane& lane = network_.lanes[due->number];
+      __builtin_prefetch(due->task == Task::wake ? static_cast<const void*>(&lane.credits) : &lane.inlet, 1);
+    }
+  }
+  if (const Due* due = agenda_.ahead(11)) {
+    if (due->task == Task::serve_packet) {
+      const Lane& lane = network_.lanes[packets_[due->number].lane];
+      __builtin_prefetch(&lane.inlet, 1);
+      __builtin_prefetch(&lane.credits, 1);
+    } else if (const std::uint32_t packet = packet_of(*due); packet != nowhere) {
+      __builtin_prefetch(&packets_[packet], 1);
+    }
+  }
+  if (const Due* due = agenda_.ahead(7)) {
+    if (const std::uint32_t index = packet_of(*due); index != nowhere) {
+      Packet& packet = packets_[index];
+      const Lane& lane = network_.lanes[packet.lane];
+      if (due->task != Task::wake && !by_load_) route(packet, lane.inlet);
+      if (packet.out != nowhere) __builtin_prefetch(&network_.outputs[packet.out], 1);
+      if (due->task == Task::wake) __builtin_prefetch(&lane.inlet, 1);
+    }
+  }
+  if (const Due* due = agenda_.ahead(3); due != nullptr && due->task != Task::wake) {
+    const Packet& packet = packets_[packet_of(*due)];
+    if (packet.out != nowhere) {
+      const Output& out = network_.outputs[packet.out];
+      const Lane& lane = network_.lanes[out.first_lane + packet.route.virtual_channel];
+      __builtin_prefetch(out.to_node ? static_cast<const void*>(&network_.pool[packet.slot]) : &lane.credits,
+                         1);
+    }
+  }
+}
+
+void SwitchGroup::note(const Due& due) {
+  if (due.time < window_end_) {
+    agenda_.add_late(due);
+    return;
+  }
+  const std::int64_t window = agenda_.window_of(due.time);
+  const std::int64_t ahead = window - agenda_.window_of(now());
+  if (ahead >= Agenda::reach) {
+    later_.after((ahead - Agenda::reach / 2) * agenda_.window(), due);
+  } else if (agenda_.add(due)) {
+    // After what others send for this window.
+    advance_.after(window * agenda_.window() - now(), window, default_priority + 1);
+  }
+}
+
+void SwitchGroup::nic_due(const NicDue& due) {
+  time_ = now();
+  if (!due.wake) {
+    serve_nic(due.lane);
+    return;
+  }
+  Credits& credits = network_.lanes[due.lane].credits;
+  if (credits.wake != time_) return;
+  credits.wake = never;
+  serve_waiting(credits, due.lane);
+}
+
+void SwitchGroup::receive_mail(const MailNotice& notice, std::uint32_t) {
+  time_ = now();
+  for (const Packet& packet : notice.mail->packets) {
+    const std::uint32_t index = take_packet();
+    packets_[index] = packet;
+    enqueue(index);
+  }
+  notice.mail->packets.clear();
+  for (const PassingRoom& passing : notice.mail->room) {
+    Credits& credits = network_.lanes[passing.lane].credits;
+    credits.add(passing.last, passing.bytes, drains_);
+    // Looked at when the window is opened, so that what then leaves is part of the window's mail.
+    if (!credits.awaited() || credits.wake <= time_) continue;
+    credits.wake = time_;
+    note({time_, passing.lane, Task::wake});
+  }
+  notice.mail->room.clear();
+}
+
+Mail& SwitchGroup::mail_to(std::uint32_t domain) {
+  return *peers_[domain].mail[turn_];
+}
+
+void SwitchGroup::post_mail() {
+  for (const Peer& peer : peers_) {
+    if (peer.port_lane == nowhere) continue;
+    Mail* mail = peer.mail[turn_].get();
+    if (!mail->packets.empty() || !mail->room.empty()) mail_->send({mail}, 0, peer.port_lane);
+  }
+}
+
+// Nodes
+
+void SwitchGroup::submit(std::uint32_t slot, Time delay) {
+  if (delay > 0) {
+    enter_.after(delay, slot);
+  } else {
+    enter(slot);
+  }
+}
+
+void SwitchGroup::enter(const std::uint32_t& slot) {
+  time_ = now();
+  MessageSlot& message = network_.pool[slot];
+  const std::uint64_t bytes = message.message.bytes;
+  const std::uint64_t packets = std::max<std::uint64_t>(1, (bytes + network_.payload - 1) / network_.payload);
+  // Units of about equal length.
+  const std::uint64_t units = (packets + network_.unit_packets - 1) / network_.unit_packets;
+  const std::uint64_t unit_packets = (packets + units - 1) / units;
+  message.unit_bytes = static_cast<std::uint32_t>(unit_packets * network_.payload);
+  message.units_to_send = static_cast<std::uint32_t>((packets + unit_packets - 1) / unit_packets);
+  message.units_to_arrive = message.units_to_send;
+  message.entered = time_;
+  message.last_sent = message.last_arrival = 0;
+  message.handed_out = 0;
+  message.next = no_slot;
+  statistics_.packets += static_cast<std::int64_t>(packets);
+
+  NodeQueue& node = network_.node_queues[message.message.source];
+  const bool small = packets == 1;
+  std::uint32_t& first = small ? node.first_small : node.first;
+  std::uint32_t& last = small ? node.last_small : node.last;
+  (first == no_slot ? first : network_.pool[last].next) = slot;
+  last = slot;
+  const std::uint32_t rails = network_.topology.rails();
+  std::uint32_t wanted = message.units_to_send;
+  for (std::uint32_t i = 0; i < rails && wanted > 0; ++i) {
+    const std::uint32_t rail = rails == 1 ? 0 : (node.next_rail + i) % rails;
+    const std::uint32_t lane = network_.nic_lane(message.message.source, rail);
+    Inlet& inlet = network_.lanes[lane].inlet;
+    if (inlet.busy) continue;
+    --wanted;
+    if (rails > 1) node.next_rail = (rail + 1) % rails;
+    if (inlet.free_at > time_) {
+      schedule(lane, inlet.free_at);
+    } else {
+      inlet.busy = true;
+      serve_nic(lane);
+    }
+  }
+}
+
+// The message whose turn it is to have a unit made of it; it leaves the list when nothing of it is left.
+std::uint32_t SwitchGroup::next_message(NodeQueue& node) {
+  const bool small = node.first_small != no_slot;
+  std::uint32_t& first = small ? node.first_small : node.first;
+  std::uint32_t& last = small ? node.last_small : node.last;
+  const std::uint32_t slot = first;
+  MessageSlot& message = network_.pool[slot];
+  const bool finishes = message.message.bytes - message.handed_out <= message.unit_bytes;
+  if (finishes || network_.round_robin) {
+    first = message.next;
+    message.next = no_slot;
+  }
+  if (!finishes && network_.round_robin) {
+    (first == no_slot ? first : network_.pool[last].next) = slot;
+    last = slot;
+  }
+  return slot;
+}
+
+void SwitchGroup::serve_nic(std::uint32_t lane) {
+  Inlet& inlet = network_.lanes[lane].inlet;
+  NodeQueue& node = network_.node_queues[inlet.node];
+  const std::uint32_t candidate = node.first_small != no_slot ? node.first_small : node.first;
+  if (candidate == no_slot) {
+    inlet.busy = false;
+    return;
+  }
+  MessageSlot& message = network_.pool[candidate];
+  if (message.handed_out == 0 && node.gap_until > time_) {
+    schedule(lane, node.gap_until);
+    return;
+  }
+  const std::uint32_t slot = next_message(node);
+  const std::uint64_t left = message.message.bytes - message.handed_out;
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(message.unit_bytes, left));
+  message.handed_out += bytes;
+  const std::uint32_t packets = std::max(1u, (bytes + network_.payload - 1) / network_.payload);
+  const std::uint32_t index = take_packet();
+  Packet& packet = packets_[index];
+  packet.slot = slot;
+  packet.bytes = bytes + packets * network_.header;
+  packet.route = RouteState{.destination = message.message.destination,
+                            .flow = flow_hash(message.message.source, message.message.destination)};
+  packet.next = nowhere;
+  packet.lane = lane;
+  packet.out = network_.topology.injection(0, 0) + lane - network_.nic_lane(0, 0);
+  packet.ready = time_;
+  attempt(index);
+}
+
+// Notes that a unit leaves its NIC until `end`, and tells the host after the last one.
+void SwitchGroup::unit_sent(std::uint32_t slot, Time end) {
+  MessageSlot& message = network_.pool[slot];
+  message.last_sent = std::max(message.last_sent, end);
+  if (--message.units_to_send > 0) return;
+  network_.node_queues[message.message.source].gap_until = message.last_sent + network_.gap;
+  if (!message.message.tell_sent) return;
+  // Before an arrival at the same time, with which the slot is given back.
+  nics_->tell(message.message.source, {slot, false}, message.last_sent - now(), default_priority - 1);
+}
+
+void SwitchGroup::deliver(std::uint32_t slot) {
+  MessageSlot& message = network_.pool[slot];
+  ++statistics_.messages;
+  statistics_.bytes += static_cast<std::int64_t>(message.message.bytes);
+  statistics_.latency.record(message.last_arrival - message.entered);
+  nics_->tell(message.message.destination, {slot, true}, message.last_arrival - now());
+}
+
+// Switches
+
+void SwitchGroup::schedule(std::uint32_t lane, Time time) {
+  network_.lanes[lane].inlet.busy = true;
+  if (is_nic(lane)) {
+    nic_due_.after(time - now(), {lane, false});
+  } else {
+    note({time, lane, Task::serve_lane});
+  }
+}
+
+// Takes a packet into the buffer of its lane.
+void SwitchGroup::enqueue(std::uint32_t index) {
+  Packet& packet = packets_[index];
+  packet.next = packet.out = nowhere;
+  if (!network_.in_order) {
+    note({packet.ready, index, Task::serve_packet});
+    return;
+  }
+  Inlet& inlet = network_.lanes[packet.lane].inlet;
+  (inlet.head == nowhere ? inlet.head : packets_[inlet.tail].next) = index;
+  inlet.tail = index;
+  if (!inlet.busy) schedule(packet.lane, std::max(packet.ready, inlet.free_at));
+}
+
+// Decides by which channel a packet leaves.
+void SwitchGroup::route(Packet& packet, const Inlet& inlet) {
+  if (packet.out != nowhere) return;
+  Outlook outlook{*this, inlet.first_channel, packet.bytes};
+  const Hop hop = network_.routing.next(inlet.at, packet.route, outlook);
+  packet.route.virtual_channel = hop.virtual_channel;
+  packet.out = inlet.first_channel + hop.port;
+}
+
+void SwitchGroup::serve(std::uint32_t index) {
+  Packet& packet = packets_[index];
+  route(packet, network_.lanes[packet.lane].inlet);
+  attempt(index);
+}
+
+// When a packet can leave as far as its output is concerned. Its tail must have come by when it has to leave,
+// which matters where the way out is faster than the way in.
+Time SwitchGroup::earliest_start(const Packet& packet, const Inlet& inlet, const Output& out) const {
+  Time start = time_;
+  if (inlet.at != nowhere)
+    start = std::max(start, packet.ready + inlet.rate(packet.bytes) - out.rate(packet.bytes));
+  if (out.busy_until <= start) return start;
+  // A single packet slips in between those of trains: it waits for one packet of each train before it.
+  if (network_.trains && packet.bytes <= network_.packet_bytes) {
+    const Time one = out.rate(network_.packet_bytes);
+    const Time trains_before = (out.busy_until - start) / (one * network_.unit_packets) + 1;
+    return std::min(out.busy_until, start + trains_before * one);
+  }
+  return out.busy_until;
+}
+
+// Sends a packet on its way if there is room for it, or lets it wait.
+void SwitchGroup::attempt(std::uint32_t index) {
+  const Packet& packet = packets_[index];
+  const Output& out = network_.outputs[packet.out];
+  const Time earliest = earliest_start(packet, network_.lanes[packet.lane].inlet, out);
+  if (out.to_node) {
+    start_packet(index, earliest);
+    return;
+  }
+  const std::uint32_t wanted = out.first_lane + packet.route.virtual_channel;
+  Credits& credits = network_.lanes[wanted].credits;
+  const bool is_new = network_.lanes[packet.lane].inlet.from_node;
+  const bool others_first = credits.last_waiting != nowhere || (is_new && credits.last_new != nowhere);
+  if (!others_first || (network_.trains && packet.bytes <= network_.packet_bytes)) {
+    if (when_room(packet, credits, earliest, out.rate) <= earliest) {
+      start_packet(index, earliest);
+      return;
+    }
+  }
+  wait_for_room(index, credits, wanted);
+}
+
+// When a packet can leave as far as room in the next buffer is concerned.
+Time SwitchGroup::when_room(const Packet& packet, Credits& credits, Time earliest, const Rate& rate) {
+  const std::int64_t bytes = packet.bytes;
+  std::int64_t kept_free = 0;
+  if (network_.lanes[packet.lane].inlet.from_node)
+    kept_free = std::max<std::int64_t>(0, std::min(network_.kept_free, network_.buffer - bytes));
+  return credits.when_room(bytes, kept_free, network_.packet_bytes, earliest, rate, drains_);
+}
+
+void SwitchGroup::wait_for_room(std::uint32_t index, Credits& credits, std::uint32_t wanted) {
+  ++waiting_;
+  const bool is_new = network_.lanes[packets_[index].lane].inlet.from_node;
+  std::uint32_t& last = is_new ? credits.last_new : credits.last_waiting;
+  const bool only = last == nowhere;
+  packets_[index].next_waiting = only ? index : std::exchange(packets_[last].next_waiting, index);
+  last = index;
+  if (only) serve_waiting(credits, wanted);
+}
+
+// Lets those leave that wait for room and have it; for the first that has not, notes when it will. Packets
+// under way go before those from nodes.
+void SwitchGroup::serve_waiting(Credits& credits, std::uint32_t lane) {
+  while (credits.awaited()) {
+    std::uint32_t& last = credits.last_waiting != nowhere ? credits.last_waiting : credits.last_new;
+    const std::uint32_t index = packets_[last].next_waiting;
+    const Packet& packet = packets_[index];
+    const Output& out = network_.outputs[packet.out];
+    const Time earliest = earliest_start(packet, network_.lanes[packet.lane].inlet, out);
+    const Time start = when_room(packet, credits, earliest, out.rate);
+    if (start > earliest) {
+      if (start >= credits.wake) return;
+      credits.wake = start;
+      if (is_nic(packet.lane)) {
+        nic_due_.after(start - now(), {lane, true});
+      } else {
+        note({start, lane, Task::wake});
+      }
+      return;
+    }
+    if (index == last) {
+      last = nowhere;
+    } else {
+      packets_[last].next_waiting = packet.next_waiting;
+    }
+    --waiting_;
+    start_packet(index, start);
+  }
+}
+
+void SwitchGroup::start_packet(std::uint32_t index, Time start) {
+  const Packet& packet = packets_[index];
+  const Inlet& inlet = network_.lanes[packet.lane].inlet;
+  Output& out = network_.outputs[packet.out];
+  const std::uint32_t lane = packet.lane, bytes = packet.bytes;
+  const Time duration = out.rate(bytes);
+  const Time end = start + duration;
+  const std::uint32_t packets =
+      bytes <= network_.packet_bytes ? 1 : (bytes + network_.packet_bytes - 1) / network_.packet_bytes;
+  out.busy_until = std::max(end, out.busy_until + duration);
+  out.bytes += bytes;
+  out.packets += packets;
+  out.queueing += start - packet.ready;
+  statistics_.packet_hops += packets;
+  if (!network_.loads.empty()) network_.loads[packet.out].add(start, end, bytes);
+  if (is_nic(lane)) {
+    unit_sent(packet.slot, end);
+    leave_nic(lane, end);
+    forward(index, out, start, end);
+    return;
+  }
+  if (network_.in_order) leave_in_order(lane, end);
+  forward(index, out, start, end);
+  give_room(lane, inlet, end + inlet.latency, bytes);
+}
+
+// A NIC sends the next unit when the one before is gone.
+void SwitchGroup::leave_nic(std::uint32_t lane, Time end) {
+  Inlet& inlet = network_.lanes[lane].inlet;
+  const NodeQueue& node = network_.node_queues[inlet.node];
+  inlet.free_at = end;
+  inlet.busy = false;
+  if (node.first_small != no_slot || node.first != no_slot) schedule(lane, end);
+}
+
+// The first packet of a queue leaves; the next can when it is gone.
+void SwitchGroup::leave_in_order(std::uint32_t lane, Time end) {
+  Inlet& inlet = network_.lanes[lane].inlet;
+  inlet.head = packets_[inlet.head].next;
+  inlet.free_at = end;
+  inlet.busy = false;
+  if (inlet.head != nowhere) schedule(lane, std::max(end, packets_[inlet.head].ready));
+}
+
+// Passes room in the buffer of a lane back to its sending end.
+void SwitchGroup::give_room(std::uint32_t lane, const Inlet& inlet, Time last, std::uint32_t bytes) {
+  if (inlet.sender_domain != domain_) {
+    mail_to(inlet.sender_domain).room.push_back({last, bytes, lane});
+    return;
+  }
+  Credits& credits = network_.lanes[lane].credits;
+  credits.add(last, bytes, drains_);
+  if (credits.awaited()) serve_waiting(credits, lane);
+}
+
+// Puts a packet that leaves a switch or NIC from `start` to `end` where it arrives.
+void SwitchGroup::forward(std::uint32_t index, Output& out, Time start, Time end) {
+  Packet& packet = packets_[index];
+  if (out.to_node) {
+    MessageSlot& message = network_.pool[packet.slot];
+    message.last_arrival = std::max(message.last_arrival, end + out.latency);
+    if (--message.units_to_arrive == 0) deliver(packet.slot);
+    give_back_packet(index);
+    return;
+  }
+  packet.ready = start + out.latency + network_.switch_latency;
+  packet.lane = out.first_lane + packet.route.virtual_channel;
+  network_.lanes[packet.lane].credits.available -= static_cast<std::int32_t>(packet.bytes);
+  if (out.to_domain == domain_) {
+    enqueue(index);
+  } else {
+    mail_to(out.to_domain).packets.push_back(packet);
+    give_back_packet(index);
+  }
+}
+
+std::uint32_t SwitchGroup::take_packet() {
+  if (free_packet_ == nowhere) {
+    packets_.emplace_back();
+    return static_cast<std::uint32_t>(packets_.size() - 1);
+  }
+  const std::uint32_t packet = free_packet_;
+  free_packet_ = packets_[packet].next;
+  return packet;
+}
+
+void SwitchGroup::give_back_packet(std::uint32_t packet) {
+  packets_[packet].next = free_packet_;
+  free_packet_ = packet;
+}
+
+}  // namespace manyscale::network

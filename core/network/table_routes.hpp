@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shortest ways through any graph of switches, from a table of distances to those that have nodes. A packet's
+// virtual channel is the number of hops it has made, so that no circle can form; there are as many as the
+// longest way has hops. Also used for regular topologies with links that are down.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "network/route.hpp"
+
+namespace manyscale::network {
+
+class TableRoutes {
+ public:
+  TableRoutes(const Topology& topology, Algorithm algorithm);
+
+  std::uint32_t virtual_channels() const;
+  bool reachable(std::uint32_t from, std::uint32_t to) const { return distance(from, to) != unreachable; }
+
+  // Switches are those of all rails here.
+  template <class Outlook>
+  Hop next(std::uint32_t at, RouteState& state, const Target& target, Outlook& outlook) const {
+    const bool first_hop = state.leg == Leg::undecided;
+    if (first_hop) decide(at, state, target, outlook);
+    if (state.leg == Leg::to_intermediate && state.intermediate == at) state.leg = Leg::to_destination;
+    const std::uint32_t to = state.leg == Leg::to_intermediate ? state.intermediate : target.at;
+    const auto channel = static_cast<std::uint8_t>(first_hop ? 0 : state.virtual_channel + 1);
+    return {toward(at, to, state, target.node, channel, outlook), channel};
+  }
+
+ private:
+  static constexpr std::uint8_t unreachable = 255;
+
+  std::uint8_t distance(std::uint32_t from, std::uint32_t to) const {
+    return distances_[std::size_t{row_[to]} * row_.size() + from];
+  }
+
+  // The port of a shortest way.
+  template <class Outlook>
+  std::uint32_t toward(std::uint32_t at, std::uint32_t to, const RouteState& state, std::uint32_t node,
+                       std::uint8_t channel, Outlook& outlook) const {
+    const std::uint8_t closer = static_cast<std::uint8_t>(distance(at, to) - 1);
+    const auto begin = first_neighbour_[at], end = first_neighbour_[at + 1];
+    std::uint32_t count = 0;
+    for (auto i = begin; i < end; ++i) count += distance(neighbours_[i].at, to) == closer;
+    const std::uint32_t chosen = algorithm_ == Algorithm::ecmp            ? spread(state.flow, at, count)
+                                 : algorithm_ == Algorithm::deterministic ? node % count
+                                                                          : outlook.random(count);
+    const bool by_load = algorithm_ == Algorithm::adaptive || algorithm_ == Algorithm::ugal;
+    std::uint32_t best = nowhere, seen = 0;
+    Time least = never;
+    for (auto i = begin; i < end; ++i) {
+      if (distance(neighbours_[i].at, to) != closer) continue;
+      const bool first = seen++ == chosen;
+      if (!by_load && !first) continue;
+      const Time load = by_load ? outlook.load(neighbours_[i].port, channel) : 0;
+      if (load < least || (load == least && first)) {
+        least = load;
+        best = neighbours_[i].port;
+      }
+    }
+    return best;
+  }
+
+  template <class Outlook>
+  void decide(std::uint32_t at, RouteState& state, const Target& target, Outlook& outlook) const {
+    state.leg = Leg::to_destination;
+    if (algorithm_ != Algorithm::valiant && algorithm_ != Algorithm::ugal) return;
+    const std::uint32_t detour = with_nodes_[outlook.random(static_cast<std::uint32_t>(with_nodes_.size()))];
+    if (detour == at || detour == target.at || !reachable(at, detour)) return;
+    if (algorithm_ == Algorithm::ugal) {
+      const Time straight = outlook.load(toward(at, target.at, state, target.node, 0, outlook), 0);
+      const Time aside = outlook.load(toward(at, detour, state, target.node, 0, outlook), 0);
+      if (!outlook.prefers_detour(straight, distance(at, target.at), aside,
+                                  distance(at, detour) + distance(detour, target.at)))
+        return;
+    }
+    state.intermediate = detour;
+    state.leg = Leg::to_intermediate;
+  }
+
+  struct Neighbour {
+    std::uint32_t at = 0, port = 0;
+  };
+
+  Algorithm algorithm_;
+  std::uint8_t longest_ = 0;
+  std::vector<std::uint32_t> row_;         // per switch: its row in the table; nowhere if it has no nodes
+  std::vector<std::uint32_t> with_nodes_;  // switches that have a row
+  std::vector<std::uint8_t> distances_;
+  std::vector<std::uint32_t> first_neighbour_;
+  std::vector<Neighbour> neighbours_;
+};
+
+// The shape of a topology given as arrays.
+Shape graph_shape(const GraphArrays& graph, const NetworkSpec& spec);
+
+}  // namespace manyscale::network

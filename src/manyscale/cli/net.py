@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on networks: run an MPI job, list the built-in skeletons, write a job as a GOAL schedule."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.listing import print_table
+from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.run import output_directory
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.network import JobResult
+
+commands = typer.Typer(name="net", help="Simulate MPI jobs of many nodes on a network.")
+
+_FEMTOSECONDS = 10**15
+_MOST_LISTED = 100_000
+
+Work = Annotated[
+    str, typer.Argument(metavar="WORK", help="A built-in skeleton (see: manyscale net list) or a file.goal.")
+]
+Nodes = Annotated[int | None, typer.Option("--nodes", "-n", min=1, metavar="N", help="Nodes of the job.")]
+RanksPerNode = Annotated[
+    int, typer.Option("--ranks-per-node", min=1, metavar="N", help="Ranks on each node.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the skeleton; may be repeated."),
+]
+
+
+@commands.command()
+def run(
+    work: Work,
+    nodes: Nodes = None,
+    ranks_per_node: RanksPerNode = 1,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", min=1, metavar="N", help="Ranks, if not all places are taken.")
+    ] = None,
+    parameters: Parameters = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="KIND",
+            help="fat-tree, torus, mesh, dragonfly, switch or graph; one that fits.",
+        ),
+    ] = None,
+    fidelity: Annotated[
+        str | None, typer.Option("--fidelity", "-f", metavar="KIND", help="packet, train, flow or ideal.")
+    ] = None,
+    mapping: Annotated[
+        str,
+        typer.Option(
+            "--mapping", metavar="KIND|FILE", help="block, cyclic, random, or a file: a node in each line."
+        ),
+    ] = "block",
+    machine: Annotated[
+        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a network section.")
+    ] = "omnipath",
+    changes: Changes = None,
+    threads: Threads = 1,
+    seed: Seed = None,
+    timeline: Annotated[
+        str | None,
+        typer.Option(
+            "--timeline", metavar="RANKS", help="Record the calls of ranks such as 0,5,8-11 for Perfetto."
+        ),
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option("--load", metavar="TIME", help="Record the load of links in intervals, such as 10us."),
+    ] = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an MPI job on a network and leave a run directory.
+
+    Example: manyscale net run hpcg --nodes 512 --ranks-per-node 16 --topology fat-tree
+    --set network.link.bandwidth=100Gb/s
+    """
+    from manyscale import network
+    from manyscale.cli.progress import SimulationProgress
+
+    chosen = _ranks(timeline)
+    given = _parameters(parameters or [])
+    name = Path(work).stem
+    with (
+        output_directory(out, f"net-{name}", quiet) as directory,
+        SimulationProgress(name, None, quiet) as progress,
+    ):
+        result = network.run(
+            work,
+            machine=machine,
+            changes=changes or [],
+            nodes=nodes,
+            ranks_per_node=ranks_per_node,
+            ranks=ranks,
+            topology=topology,
+            fidelity=fidelity,
+            mapping=mapping,
+            seed=seed or 0,
+            threads=threads,
+            out=directory,
+            timeline=chosen,
+            load=load,
+            progress=progress.update,
+            command=["manyscale", *sys.argv[1:]],
+            **given,
+        )
+    if json:
+        emit_json(_summary(result) | {"directory": str(directory)})
+    elif not quiet:
+        _print(result, directory)
+
+
+@commands.command("list")
+def list_motifs(json: Json = False) -> None:
+    """List the built-in skeletons."""
+    from manyscale.network import MOTIFS
+
+    rows = [(name, " ".join((kind.__doc__ or "").split("\n\n")[0].split())) for name, kind in MOTIFS.items()]
+    if json:
+        emit_json([{"name": name, "description": text} for name, text in rows])
+    else:
+        print_table("Skeletons", ("name", "what it does"), rows)
+
+
+@commands.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A built-in skeleton.")], json: Json = False
+) -> None:
+    """Show the parameters of a built-in skeleton."""
+    from manyscale.network import motif
+    from manyscale.spec import parameters
+
+    rows = parameters(type(motif(name)))
+    if json:
+        emit_json([row._asdict() for row in rows])
+    else:
+        print_table(
+            f"Parameters of {name}",
+            ("name", "type", "default", "range", "meaning"),
+            [(row.path, row.type, row.default, row.range, row.doc) for row in rows],
+        )
+
+
+@commands.command()
+def goal(
+    work: Work,
+    file: Annotated[Path, typer.Argument(metavar="FILE.goal", help="The file to write.")],
+    ranks: Annotated[int, typer.Option("--ranks", min=1, metavar="N", help="Ranks of the job.")],
+    parameters: Parameters = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a job as a GOAL schedule, the input of LogGOPSim: loops unrolled, collectives as messages."""
+    from manyscale.network.goal import write_goal
+    from manyscale.network.goal_export import schedule_of
+    from manyscale.network.job import program_for
+
+    schedule = schedule_of(program_for(work, ranks, _parameters(parameters or [])))
+    write_goal(schedule, file)
+    say(f"Wrote {schedule.messages:,} messages of {schedule.ranks:,} ranks to {file}", quiet=quiet)
+
+
+def _parameters(texts: Sequence[str]) -> dict[str, Any]:
+    from manyscale.spec import toml_value
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise InputError(f"--param {text}: write NAME=VALUE, such as face=32KiB")
+        found[name.strip()] = toml_value(value)
+    return found
+
+
+def _ranks(text: str | None) -> list[int]:
+    """Ranks such as 0,5,8-11."""
+    chosen: list[int] = []
+    for part in text.split(",") if text else []:
+        first, dash, last = part.partition("-")
+        if not first.strip().isdigit() or (dash and not last.strip().isdigit()):
+            raise InputError(f"--timeline {text}: write ranks such as 0,5,8-11")
+        ends = int(first), int(last) if dash else int(first)
+        if ends[1] - ends[0] >= _MOST_LISTED:
+            raise InputError(f"--timeline {text}: that is more ranks than a picture can show")
+        chosen += range(ends[0], ends[1] + 1)
+    return chosen
+
+
+def _summary(result: JobResult) -> dict[str, Any]:
+    return {
+        "simulated_seconds": result.simulated_seconds,
+        "wall_seconds": result.wall_seconds,
+        "messages": result.messages,
+        "packets": result.packets,
+        "packet_hops": result.packet_hops,
+        "ranks": result.program.ranks,
+        "bytes": result.totals["bytes"],
+        "shares": result.shares,
+        "threads": result.threads,
+    }
+
+
+def _print(result: JobResult, directory: Path) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyscale.units import BYTES, COUNT, TIME, humanize
+
+    busiest = result.links.sort("busy", descending=True).head(1)
+    shares = ", ".join(f"{name} {share:.1%}" for name, share in result.shares.items())
+    speed = humanize(round(result.messages / result.wall_seconds), COUNT) if result.wall_seconds else "?"
+    facts = {
+        "simulated": humanize(round(result.simulated_seconds * _FEMTOSECONDS), TIME),
+        "ranks": f"{result.program.ranks:,}",
+        "messages": f"{result.messages:,} ({humanize(result.totals['bytes'], BYTES)}), {result.packets:,} packets",
+        "time of ranks": shares,
+        "busiest link": "-" if busiest.is_empty() else _link(busiest.row(0, named=True)),
+        "took": f"{result.wall_seconds:.3g} s on {result.threads} thread(s), {speed} messages/s",
+        "directory": str(directory),
+    }
+    grid = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        grid.add_row(name, Text(fact, overflow="fold"))
+    tables().print(grid)
+
+
+def _link(row: dict[str, Any]) -> str:
+    ends = [f"{'node' if row[f'{end}_node'] else 'switch'} {row[end]}" for end in ("from", "to")]
+    return f"{ends[0]} to {ends[1]}, busy {row['busy']:.1%} of the time"

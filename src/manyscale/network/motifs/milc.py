@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MILC: lattice quantum chromodynamics with staggered fermions, the solver's communication."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from manyscale.network.grid import Grid, balanced
+from manyscale.network.motifs.motif import Varying, neighbours
+from manyscale.network.recorder import Mpi
+from manyscale.network.skeleton import vectorised
+from manyscale.spec import Bytes, Count, Time, parameter
+
+_HOPS = (1, 3)  # the improved action reaches the nearest site and the third nearest
+
+
+class Milc(Varying):
+    """Conjugate gradients of the improved staggered action on 6 x 6 x 6 x 6 sites for each rank (Table 1 of the
+    many-node study); the time of a site, which it does not print, is assumed."""
+
+    sites: Count = parameter(6, doc="sites of a rank along each of the four axes", minimum=3)
+    vector: Bytes = parameter("48B", doc="bytes of a colour vector of one site", minimum="1B")
+    site: Time = parameter(
+        "500ns", doc="compute for one site in one application of the operator", minimum="0fs"
+    )
+    iterations: Count = parameter(100, doc="iterations of the solver", minimum=1)
+
+    @vectorised
+    def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
+        """Each iteration: 2 parities x (16 messages, compute), and 2 allreduces."""
+        grid = Grid.of(balanced(size, 4), periodic=True)
+        offsets = [[step * (axis == other) for other in range(4)] for axis in range(4) for step in (-1, 1)]
+        peers = neighbours(mpi, grid, rank, offsets)
+        face = self.sites**3 // 2 * self.vector  # of one parity
+        parity = self.lasting(math.ceil(self.sites**4 / 2) * self.site // 2)
+        with mpi.loop(self.iterations):
+            with mpi.loop(2):
+                requests = []
+                for receives in (True, False):
+                    for place, peer in enumerate(peers):
+                        for hop in _HOPS:
+                            if receives:
+                                requests.append(mpi.irecv(peer, hop * face, tag=10 * place + hop))
+                            else:
+                                requests.append(mpi.isend(peer, hop * face, tag=10 * (place ^ 1) + hop))
+                mpi.compute(parity)
+                mpi.waitall(requests)
+                mpi.compute(parity)
+            mpi.allreduce(8)
+            mpi.allreduce(8)

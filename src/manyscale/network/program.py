@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program of a job: one list of operations for all ranks, whose operands are columns.
+
+Loops stay loops, so a program is as long as its text and not as long as its run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from manyscale.errors import InputError
+from manyscale.network.columns import Column, Formula, IntArray, Table, as_array, value_at
+from manyscale.network.durations import Pattern
+
+NOBODY = -1
+"""The peer of an operation that is left out, as MPI_PROC_NULL: beyond the edge of a grid, for example."""
+ANY = -2
+"""Any source or any tag, in a receive or a probe."""
+LAST = -3
+"""The source (or tag) of the last receive or probe that was completed, to answer it."""
+
+SENDS = ("send", "ssend", "isend", "issend", "send_init")
+RECEIVES = ("recv", "irecv", "recv_init", "probe", "iprobe")
+COMPLETIONS = ("wait", "waitall", "waitany", "waitsome", "test", "testall", "testany", "testsome")
+COLLECTIVES = (
+    *("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"),
+    *("alltoallv", "reduce_scatter", "scan", "exscan"),
+)
+CONTROL = ("end", "loop", "end_loop", "where", "end_where", "compute", "draw")
+KINDS = (*CONTROL, *SENDS, *RECEIVES, "sendrecv", "start", "request_free", *COMPLETIONS, *COLLECTIVES)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One call of all ranks (or of those that a `where` around it lets through).
+
+    `operands` by name: `peer`, `bytes`, `tag`, `request` (a slot), `count` (of slots, of a loop), `mask` of a where,
+    `time` of a compute, `pattern` of a draw; for sendrecv also `source` and `received`. The root of a collective
+    is its peer.
+    """
+
+    kind: str
+    operands: Mapping[str, Column] = field(default_factory=dict)
+    communicator: int = 0
+    algorithm: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The ranks of a communicator: `color` says who is together (negative: in none), `place` the rank therein."""
+
+    color: int | IntArray
+    place: int | IntArray
+    size: int | IntArray
+
+    def members(self, rank: int, ranks: int) -> IntArray:
+        """World ranks of the group that a world rank is in, by their rank in the communicator."""
+        colors, places = as_array(self.color, ranks), as_array(self.place, ranks)
+        found = np.flatnonzero(colors == colors[rank])
+        return found[np.argsort(places[found], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation as one rank meets it, with its operands as numbers."""
+
+    kind: str
+    operands: dict[str, int]
+    communicator: int
+    algorithm: str
+    occurrence: int  # how many times this rank has met the operation before
+    operation: int  # its place in the program
+
+    def __getitem__(self, name: str) -> int:
+        return self.operands[name]
+
+
+class Program:
+    """What all ranks of a job do. `entry` is the operation at which each rank begins."""
+
+    def __init__(
+        self,
+        ranks: int,
+        operations: Sequence[Operation],
+        *,
+        entry: int | IntArray = 0,
+        groups: Sequence[Group] = (),
+        patterns: Sequence[Pattern] = (),
+        requests: int = 0,
+        name: str = "program",
+    ) -> None:
+        self.ranks = ranks
+        self.operations = tuple(operations)
+        self.entry = entry
+        self.groups = tuple(groups)
+        self.patterns = tuple(patterns)
+        self.requests = requests
+        self.name = name
+        self.partner = _partners(self.operations)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the columns, each array counted once."""
+        columns: list[Column] = [self.entry]
+        columns += [column for operation in self.operations for column in operation.operands.values()]
+        columns += [column for group in self.groups for column in (group.color, group.place, group.size)]
+        arrays = {}
+        for column in columns:
+            held = (
+                column.base
+                if isinstance(column, Formula)
+                else column.values
+                if isinstance(column, Table)
+                else column
+            )
+            if isinstance(held, np.ndarray):
+                arrays[id(held)] = held.nbytes
+        return sum(arrays.values())
+
+    def steps(self, rank: int) -> Iterator[Step]:
+        """The operations of one rank in their order, loops unrolled, what it leaves out left out."""
+        if not 0 <= rank < self.ranks:
+            raise InputError(f"{self.name}: there is no rank {rank}; the ranks are 0 to {self.ranks - 1}")
+        met: dict[int, int] = {}
+        running: list[list[int]] = []  # of each loop under way: its place, iteration and count
+        at = value_at(self.entry, rank)
+        while at < len(self.operations):
+            operation = self.operations[at]
+            iterations = {depth: loop[1] for depth, loop in enumerate(running)}
+            if operation.kind == "end":
+                return
+            if operation.kind == "loop":
+                count = value_at(operation.operands["count"], rank, iterations)
+                if count > 0:
+                    running.append([at, 0, count])
+                    at += 1
+                else:
+                    at = self.partner[at] + 1
+            elif operation.kind == "end_loop":
+                running[-1][1] += 1
+                if running[-1][1] < running[-1][2]:
+                    at = running[-1][0] + 1
+                else:
+                    running.pop()
+                    at += 1
+            elif operation.kind == "where":
+                taken = value_at(operation.operands["mask"], rank, iterations)
+                at = at + 1 if taken else self.partner[at] + 1
+            elif operation.kind == "end_where":
+                at += 1
+            else:
+                occurrence = met.get(at, 0)
+                met[at] = occurrence + 1
+                values = {
+                    name: value_at(column, rank, iterations, occurrence)
+                    for name, column in operation.operands.items()
+                }
+                yield Step(
+                    operation.kind, values, operation.communicator, operation.algorithm, occurrence, at
+                )
+                at += 1
+
+    def __repr__(self) -> str:
+        return f"Program({self.name}: {self.ranks:,} ranks, {len(self.operations):,} operations)"
+
+
+_ENDS = {"end_loop": "loop", "end_where": "where"}
+
+
+def _partners(operations: Sequence[Operation]) -> dict[int, int]:
+    """For each begin of a block its end, and the other way round."""
+    partners: dict[int, int] = {}
+    open_blocks: list[int] = []
+    for place, operation in enumerate(operations):
+        if operation.kind not in KINDS:
+            raise InputError(f"operation {place} is '{operation.kind}', which is none of {', '.join(KINDS)}")
+        if operation.kind in ("loop", "where"):
+            open_blocks.append(place)
+        elif operation.kind in _ENDS:
+            if not open_blocks or operations[open_blocks[-1]].kind != _ENDS[operation.kind]:
+                raise InputError(f"operation {place} ends a {_ENDS[operation.kind]} that has not begun")
+            begin = open_blocks.pop()
+            partners[begin], partners[place] = place, begin
+    if open_blocks:
+        raise InputError(f"the {operations[open_blocks[-1]].kind} at operation {open_blocks[-1]} has no end")
+    return partners

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came out of a job: times of ranks, load of links, latencies of messages, the critical path."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale.errors import InputError
+from manyscale.machine.network import Network
+from manyscale.network import picture as drawing
+from manyscale.network.program import Program
+from manyscale.results.files import replace_file
+from manyscale.results.statistics import frame, scalar
+from manyscale.units import TIME, humanize
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SECOND = 10**15  # femtoseconds
+PICTURE_FILE = "network.svg"
+TABLES = ("ranks", "links", "load", "latency", "critical_path")
+_PARTS = ("compute", "overhead", "waiting", "transfer")
+_MEANINGS = {
+    "compute": "time in compute phases",
+    "overhead": "processor time for messages",
+    "waiting": "time waited for a message that was not yet sent, or for a receiver",
+    "transfer": "time waited for a message on its way",
+    "end": "when the rank was done",
+}
+
+
+class JobResult:
+    """What came out of a job. Times are in seconds, except in `stats`, which counts femtoseconds."""
+
+    def __init__(
+        self,
+        program: Program,
+        network: Network,
+        node_of_rank: npt.NDArray[np.int32],
+        native: Any,
+        report: dict[str, Any],
+        directory: Path | None,
+    ) -> None:
+        self.program = program
+        self.network = network
+        self.node_of_rank = node_of_rank
+        self.directory = directory
+        self.outcome: str = report["outcome"]
+        self.events: int = report["events"]
+        self.threads: int = report["threads"]
+        self.wall_seconds: float = report["wall_seconds"]
+        self._now: int = report["now"]
+        self._native = native
+        self._times: dict[str, npt.NDArray[np.int64]] = native.ranks()
+        self.totals: dict[str, int] = native.totals()
+
+    @property
+    def _end(self) -> int:
+        """When the last rank was done, or how far the run came if some are not."""
+        ends = self._times["end"]
+        return int(ends.max()) if ends.min() >= 0 else self._now
+
+    @property
+    def simulated_seconds(self) -> float:
+        """When the last rank was done."""
+        return self._end / _SECOND
+
+    @property
+    def messages(self) -> int:
+        """Messages between ranks, those within nodes too."""
+        return self.totals["messages"]
+
+    @property
+    def packets(self) -> int:
+        """Packets that were sent into the network."""
+        return self.totals["packets"]
+
+    @property
+    def packet_hops(self) -> int:
+        """Links that packets went over, all together."""
+        return self.totals["packet_hops"]
+
+    @cached_property
+    def ranks(self) -> pl.DataFrame:
+        """For each rank its node, its time in compute, overhead, waiting and transfer, and when it was done."""
+        import polars as pl
+
+        columns = {name: self._times[name] / _SECOND for name in (*_PARTS, "end")}
+        return pl.DataFrame({"rank": np.arange(self.program.ranks), "node": self.node_of_rank, **columns})
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """For each link and direction: its ends, bytes, packets, the share of time it was busy, time waited for it."""
+        import polars as pl
+
+        found = self._native.links()
+        end = max(self._end, 1)
+        return pl.DataFrame(
+            {
+                "from": found["from"],
+                "from_node": found["from_node"],
+                "to": found["to"],
+                "to_node": found["to_node"],
+                "link": found["link"],
+                "bytes": found["bytes"],
+                "packets": found["packets"],
+                "busy": np.asarray(found["busy"]) / end,
+                "queueing": np.asarray(found["queueing"]) / _SECOND,
+            }
+        )
+
+    @cached_property
+    def load(self) -> pl.DataFrame:
+        """Bytes over each link in each interval; empty unless the load was recorded."""
+        import polars as pl
+
+        found = self._native.links()
+        loads = np.asarray(found["load"], float)
+        interval = int(found["interval"]) / _SECOND
+        link, place = np.nonzero(loads) if loads.size else (np.zeros(0, int), np.zeros(0, int))
+        return pl.DataFrame(
+            {
+                "row": link,
+                "begin": place * interval,
+                "bytes": loads[link, place] if loads.size else np.zeros(0),
+            }
+        )
+
+    @cached_property
+    def latency(self) -> pl.DataFrame:
+        """Histogram of messages' latencies: lower bound of each bucket in seconds, number of messages."""
+        import polars as pl
+
+        found = self._native.latency()
+        return pl.DataFrame(
+            {
+                "seconds": np.asarray(found["lower"], float) / _SECOND,
+                "messages": np.asarray(found["count"], np.int64),
+            }
+        )
+
+    @cached_property
+    def critical_path(self) -> pl.DataFrame:
+        """The chain that decided the end, from its beginning: rank, what it did (run or message), when, for whom.
+
+        What is before the earliest recorded wait of a rank is one row.
+        """
+        import polars as pl
+
+        found = self._native.critical_path()
+        return pl.DataFrame(
+            {
+                "rank": np.asarray(found["rank"], np.int64),
+                "begin": np.asarray(found["begin"], float) / _SECOND,
+                "end": np.asarray(found["end"], float) / _SECOND,
+                "kind": list(found["kind"]),
+                "peer": np.asarray(found["peer"], np.int64),
+            }
+        )
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The mean over ranks of the share of time in compute, overhead, waiting, transfer, and done early."""
+        end = max(self._end, 1)
+        shares = {name: float(self._times[name].mean()) / end for name in _PARTS}
+        return shares | {"done": 1 - float(self._times["end"].mean()) / end}
+
+    @property
+    def headline(self) -> dict[str, dict[str, Any]]:
+        """The numbers that matter, with units."""
+        wall = self.wall_seconds
+        return {
+            "simulated_seconds": {"value": self.simulated_seconds, "unit": "s"},
+            "ranks": {"value": self.program.ranks, "unit": "rank"},
+            "messages": {"value": self.messages, "unit": "message"},
+            "bytes": {"value": self.totals["bytes"], "unit": "B"},
+            "packets": {"value": self.packets, "unit": "packet"},
+            "packet_hops": {"value": self.packet_hops, "unit": "packet"},
+            "events": {"value": self.events, "unit": "event"},
+            "wall_seconds": {"value": wall, "unit": "s"},
+            "wall_packet_hops_per_second": {
+                "value": self.packet_hops / wall if wall else None,
+                "unit": "packet/s",
+            },
+            "wall_threads": {"value": self.threads, "unit": "1"},
+        }
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        """Statistics of the whole job as the columns of the tidy table: totals, and times over all ranks."""
+        rows: list[tuple[str, str, str, str, str, float | None, float | int]] = []
+        for name, unit, meaning in (
+            ("messages", "message", "sent between ranks, within nodes too"),
+            ("bytes", "B", "in those messages"),
+            ("packets", "packet", "sent into the network"),
+            ("packet_hops", "packet", "links that packets went over, all together"),
+        ):
+            rows.append(("job", name, "counter", unit, meaning, None, self.totals[name]))
+        for name in (*_PARTS, "end"):
+            times = self._times[name]
+            for suffix, value in (("min", times.min()), ("mean", times.mean()), ("max", times.max())):
+                number = float(value) if suffix == "mean" else int(value)
+                rows.append(
+                    (
+                        "ranks",
+                        f"{name}.{suffix}",
+                        "gauge",
+                        "fs",
+                        f"{_MEANINGS[name]}, over all ranks",
+                        None,
+                        number,
+                    )
+                )
+        for row in self.latency.iter_rows():
+            meaning = "from the beginning of a send to the end of its receive"
+            rows.append(("job", "latency.bucket", "histogram", "message", meaning, row[0] * _SECOND, row[1]))
+        names = ("component", "statistic", "kind", "unit", "description", "key", "value")
+        columns: dict[str, list[Any]] = {name: [row[at] for row in rows] for at, name in enumerate(names)}
+        columns["scope"] = ["run"] * len(rows)
+        return columns
+
+    @cached_property
+    def stats(self) -> pl.DataFrame:
+        """The tidy table of statistics."""
+        return frame(self.columns)
+
+    def value(self, component: str, statistic: str) -> int | float:
+        """One scalar statistic."""
+        return scalar(self.stats, component, statistic)
+
+    def picture(self) -> str:
+        """The network as SVG: the links that carried something, coloured by how busy they were."""
+        links = self.links.filter(self.links["bytes"] > 0)
+        between: dict[tuple[int, int], tuple[float, int]] = {}
+        at_nodes: dict[int, float] = {}
+        for row in links.iter_rows(named=True):
+            if row["from_node"] or row["to_node"]:
+                switch = row["to"] if row["from_node"] else row["from"]
+                at_nodes[switch] = max(at_nodes.get(switch, 0.0), row["busy"])
+            else:
+                pair = (min(row["from"], row["to"]), max(row["from"], row["to"]))
+                busy, count = between.get(pair, (0.0, 0))
+                between[pair] = (max(busy, row["busy"]), count + 1)
+        switches = sorted({*at_nodes, *(switch for pair in between for switch in pair)})
+        drawn = [
+            drawing.LinkLoad(a, b, busy, f"{count} links {a} - {b}: busiest {busy:.0%}")
+            for (a, b), (busy, count) in between.items()
+        ]
+        title = (
+            f"{self.program.name}, {self.program.ranks:,} ranks: "
+            f"{humanize(round(self.simulated_seconds * _SECOND), TIME)}"
+        )
+        return drawing.draw(title, self._positions(switches, list(at_nodes), list(between)), drawn, at_nodes)
+
+    def _positions(
+        self, switches: list[int], with_nodes: list[int], links: list[tuple[int, int]]
+    ) -> dict[int, drawing.Point]:
+        topology: Any = self.network.topology  # type: ignore[attr-defined]
+        if topology.kind in ("torus", "mesh"):
+            placed = drawing.box([int(part) for part in topology.shape.split("x")])
+        elif topology.kind == "dragonfly":
+            size = topology.group_switches
+            placed = drawing.groups(max(switches, default=0) // size + 1, size)
+        else:
+            return drawing.layered(drawing.levels_of(switches, with_nodes, links))
+        if not set(switches) <= set(placed):
+            raise InputError("there are switches that the picture has no place for")
+        return placed
+
+    def write_tables(self, directory: Path) -> None:
+        """Writes ranks, links, load, latencies and the critical path as Parquet, and the picture."""
+        for name in TABLES:
+            table = getattr(self, name)
+            if table.height:
+                replace_file(directory / f"{name}.parquet", table.write_parquet)
+        if self.links.height <= 2 * drawing.MOST_LINES:
+            drawn = self.picture().encode()
+            replace_file(directory / PICTURE_FILE, lambda file: file.write(drawn))
+
+    def __repr__(self) -> str:
+        return (
+            f"JobResult({self.program.name}, {self.program.ranks:,} ranks: "
+            f"{humanize(round(self.simulated_seconds * _SECOND), TIME)} simulated, {self.messages:,} messages, "
+            f"in {self.wall_seconds:.3g} s)"
+        )
