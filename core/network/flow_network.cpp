@@ -92,7 +92,7 @@ void FlowNetwork::enter(const std::uint32_t& slot) {
   // Over all rails, each with its part of the packets.
   const std::uint32_t rails = topology_.rails();
   const auto parts = static_cast<std::uint32_t>(std::min<std::uint64_t>(rails, packets));
-  message.units_to_send = message.units_to_arrive = parts;
+  message.wire_to_arrive = parts;  // counted in parts here
   std::uint64_t bytes_left = message.message.bytes, packets_left = packets;
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint64_t share = packets_left / (parts - part);
@@ -136,10 +136,12 @@ void FlowNetwork::finish(std::uint32_t index) {
   note_usage(flows_[index], flows_[index].began, now());
   Flow& flow = flows_[index];
   MessageSlot& message = pool_[flow.slot];
-  if (--message.units_to_send == 0 && message.message.tell_sent)
-    nics_.tell(message.message.source, {flow.slot, false}, 0, default_priority - 1);
   message.last_arrival = std::max(message.last_arrival, now() + flow.latency);
-  if (--message.units_to_arrive == 0) arrive(flow.slot);
+  if (--message.wire_to_arrive == 0) {
+    if (message.message.tell_sent)
+      nics_.tell(message.message.source, {flow.slot, false}, 0, default_priority - 1);
+    arrive(flow.slot);
+  }
   gap_until_[message.message.source] = now() + gap_;
   flow.next = free_flow_;
   free_flow_ = index;

@@ -20,19 +20,17 @@ struct Message {
   bool tell_sent = false;                 // whether the sender wants to know when its last byte has left
 };
 
-// A message under way, with what the network notes about it. Units are what travels as one: packets or
-// trains.
+// A message under way, with what the network notes about it. Bytes on the wire include headers.
 struct MessageSlot {
   Message message;
   // Written by the sender's side.
-  Time entered = 0;              // when it entered the NIC's queue
-  Time last_sent = 0;            // when the last byte so far leaves the NIC
-  std::uint64_t handed_out = 0;  // bytes that have been made into units
-  std::uint32_t next = 0;        // in the NIC's queue, or in the pool
-  std::uint32_t unit_bytes = 0;  // bytes of a unit; the last may have fewer
-  std::uint32_t units_to_send = 0;
+  Time entered = 0;                // when it entered the NIC's queue
+  Time last_sent = 0;              // when the last byte so far leaves the NIC
+  std::uint64_t handed_out = 0;    // bytes that have been made into packets
+  std::uint64_t wire_to_send = 0;  // bytes on the wire
+  std::uint32_t next = 0;          // in the NIC's queue, or in the pool
   // Written by the receiver's side.
-  std::uint32_t units_to_arrive = 0;
+  std::uint64_t wire_to_arrive = 0;
   Time last_arrival = 0;  // of the last byte so far
 };
 

@@ -42,7 +42,7 @@ struct NicSpec {
   std::int64_t bandwidth = 0;
   Time latency = 0;
   Time gap = 0;
-  std::string order = "first-come";
+  std::string order = "round-robin";
 };
 
 struct PacketSpec {

@@ -66,6 +66,7 @@ struct NodeQueue {
   std::uint32_t first = no_slot, last = no_slot;
   Time gap_until = 0;
   std::uint32_t next_rail = 0;
+  bool had_turn = false;  // the first of the messages of several packets
 };
 
 struct PacketNetwork {

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace manyscale::network {
+namespace {
+
+constexpr std::uint32_t short_train = 2;  // packets
+
+}  // namespace
 
 // What a switch knows about its outputs when it routes a packet.
 struct SwitchGroup::Outlook {
@@ -230,12 +235,7 @@ void SwitchGroup::enter(const std::uint32_t& slot) {
   MessageSlot& message = network_.pool[slot];
   const std::uint64_t bytes = message.message.bytes;
   const std::uint64_t packets = std::max<std::uint64_t>(1, (bytes + network_.payload - 1) / network_.payload);
-  // Units of about equal length.
-  const std::uint64_t units = (packets + network_.unit_packets - 1) / network_.unit_packets;
-  const std::uint64_t unit_packets = (packets + units - 1) / units;
-  message.unit_bytes = static_cast<std::uint32_t>(unit_packets * network_.payload);
-  message.units_to_send = static_cast<std::uint32_t>((packets + unit_packets - 1) / unit_packets);
-  message.units_to_arrive = message.units_to_send;
+  message.wire_to_send = message.wire_to_arrive = bytes + packets * network_.header;
   message.entered = time_;
   message.last_sent = message.last_arrival = 0;
   message.handed_out = 0;
@@ -249,9 +249,10 @@ void SwitchGroup::enter(const std::uint32_t& slot) {
   (first == no_slot ? first : network_.pool[last].next) = slot;
   last = slot;
   const std::uint32_t rails = network_.topology.rails();
-  std::uint32_t wanted = message.units_to_send;
+  const std::uint32_t first_rail = node.next_rail;
+  std::uint64_t wanted = packets;
   for (std::uint32_t i = 0; i < rails && wanted > 0; ++i) {
-    const std::uint32_t rail = rails == 1 ? 0 : (node.next_rail + i) % rails;
+    const std::uint32_t rail = rails == 1 ? 0 : (first_rail + i) % rails;
     const std::uint32_t lane = network_.nic_lane(message.message.source, rail);
     Inlet& inlet = network_.lanes[lane].inlet;
     if (inlet.busy) continue;
@@ -266,23 +267,42 @@ void SwitchGroup::enter(const std::uint32_t& slot) {
   }
 }
 
-// The message whose turn it is to have a unit made of it; it leaves the list when nothing of it is left.
-std::uint32_t SwitchGroup::next_message(NodeQueue& node) {
+// How many packets of a message leave a node as one: trains of about equal length. While other messages wait,
+// trains are short, so that messages get on with each other as packets would let them.
+std::uint64_t SwitchGroup::unit_packets(const NodeQueue& node, std::uint64_t packets) const {
+  const bool alone = node.first == node.last;
+  const std::uint64_t most = alone ? network_.unit_packets : std::min(network_.unit_packets, short_train);
+  const std::uint64_t units = (packets + most - 1) / most;
+  return (packets + units - 1) / units;
+}
+
+// Makes the next packet or train of the messages that a node has to send. A message leaves the list when nothing of it
+// is left.
+std::uint32_t SwitchGroup::next_unit(NodeQueue& node) {
   const bool small = node.first_small != no_slot;
   std::uint32_t& first = small ? node.first_small : node.first;
-  std::uint32_t& last = small ? node.last_small : node.last;
+  if (!small && network_.round_robin && node.had_turn && node.first != node.last) {
+    network_.pool[node.last].next = node.first;
+    node.last = node.first;
+    node.first = std::exchange(network_.pool[node.first].next, no_slot);
+  }
   const std::uint32_t slot = first;
   MessageSlot& message = network_.pool[slot];
-  const bool finishes = message.message.bytes - message.handed_out <= message.unit_bytes;
-  if (finishes || network_.round_robin) {
-    first = message.next;
-    message.next = no_slot;
-  }
-  if (!finishes && network_.round_robin) {
-    (first == no_slot ? first : network_.pool[last].next) = slot;
-    last = slot;
-  }
-  return slot;
+  const std::uint64_t left = message.message.bytes - message.handed_out;
+  const std::uint64_t packets_left = std::max<std::uint64_t>(1, (left + network_.payload - 1) / network_.payload);
+  const std::uint64_t packets = unit_packets(node, packets_left);
+  const std::uint64_t bytes = std::min<std::uint64_t>(left, packets * network_.payload);
+  message.handed_out += bytes;
+  if (bytes == left) first = message.next;
+  if (!small) node.had_turn = bytes < left;
+  const std::uint32_t index = take_packet();
+  Packet& packet = packets_[index];
+  packet.slot = slot;
+  packet.bytes = static_cast<std::uint32_t>(bytes + packets * network_.header);
+  packet.route = RouteState{.destination = message.message.destination,
+                            .flow = flow_hash(message.message.source, message.message.destination)};
+  packet.next = nowhere;
+  return index;
 }
 
 void SwitchGroup::serve_nic(std::uint32_t lane) {
@@ -293,23 +313,12 @@ void SwitchGroup::serve_nic(std::uint32_t lane) {
     inlet.busy = false;
     return;
   }
-  MessageSlot& message = network_.pool[candidate];
-  if (message.handed_out == 0 && node.gap_until > time_) {
+  if (node.gap_until > time_) {
     schedule(lane, node.gap_until);
     return;
   }
-  const std::uint32_t slot = next_message(node);
-  const std::uint64_t left = message.message.bytes - message.handed_out;
-  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(message.unit_bytes, left));
-  message.handed_out += bytes;
-  const std::uint32_t packets = std::max(1u, (bytes + network_.payload - 1) / network_.payload);
-  const std::uint32_t index = take_packet();
+  const std::uint32_t index = next_unit(node);
   Packet& packet = packets_[index];
-  packet.slot = slot;
-  packet.bytes = bytes + packets * network_.header;
-  packet.route = RouteState{.destination = message.message.destination,
-                            .flow = flow_hash(message.message.source, message.message.destination)};
-  packet.next = nowhere;
   packet.lane = lane;
   packet.out = network_.topology.injection(0, 0) + lane - network_.nic_lane(0, 0);
   packet.ready = time_;
@@ -317,10 +326,11 @@ void SwitchGroup::serve_nic(std::uint32_t lane) {
 }
 
 // Notes that a unit leaves its NIC until `end`, and tells the host after the last one.
-void SwitchGroup::unit_sent(std::uint32_t slot, Time end) {
+void SwitchGroup::unit_sent(std::uint32_t slot, std::uint32_t bytes, Time end) {
   MessageSlot& message = network_.pool[slot];
   message.last_sent = std::max(message.last_sent, end);
-  if (--message.units_to_send > 0) return;
+  message.wire_to_send -= bytes;
+  if (message.wire_to_send > 0) return;
   network_.node_queues[message.message.source].gap_until = message.last_sent + network_.gap;
   if (!message.message.tell_sent) return;
   // Before an arrival at the same time, with which the slot is given back.
@@ -478,7 +488,7 @@ void SwitchGroup::start_packet(std::uint32_t index, Time start) {
   statistics_.packet_hops += packets;
   if (!network_.loads.empty()) network_.loads[packet.out].add(start, end, bytes);
   if (is_nic(lane)) {
-    unit_sent(packet.slot, end);
+    unit_sent(packet.slot, bytes, end);
     leave_nic(lane, end);
     forward(index, out, start, end);
     return;
@@ -523,7 +533,8 @@ void SwitchGroup::forward(std::uint32_t index, Output& out, Time start, Time end
   if (out.to_node) {
     MessageSlot& message = network_.pool[packet.slot];
     message.last_arrival = std::max(message.last_arrival, end + out.latency);
-    if (--message.units_to_arrive == 0) deliver(packet.slot);
+    message.wire_to_arrive -= packet.bytes;
+    if (message.wire_to_arrive == 0) deliver(packet.slot);
     give_back_packet(index);
     return;
   }

@@ -92,8 +92,9 @@ class SwitchGroup final : public Component, public Carrier {
 
   // Nodes.
   void serve_nic(std::uint32_t lane);
-  std::uint32_t next_message(NodeQueue& node);
-  void unit_sent(std::uint32_t slot, Time end);
+  std::uint64_t unit_packets(const NodeQueue& node, std::uint64_t packets) const;
+  std::uint32_t next_unit(NodeQueue& node);
+  void unit_sent(std::uint32_t slot, std::uint32_t bytes, Time end);
   void deliver(std::uint32_t slot);
   bool is_nic(std::uint32_t lane) const { return lane >= network_.topology.queues(); }
 

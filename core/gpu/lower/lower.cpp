@@ -118,9 +118,11 @@ class FunctionLowering {
       whole.guarded = true;
     }
     for (std::uint32_t id : values_.writes(op)) whole.writes.push_back(id);
-    if (const auto others = loads_with_.find(op); others != loads_with_.end())
+    if (const auto others = loads_with_.find(op); others != loads_with_.end()) {
+      whole.instruction.joined = static_cast<std::uint8_t>(1 + others->second.size());
       for (std::uint32_t other : others->second)
         for (std::uint32_t id : values_.writes(other)) whole.writes.push_back(id);
+    }
     const Constants constants = constants_of(values_, selection_, op);
     std::size_t kept = constants.keeps_one ? 0 : constants.list.size();
     if (constants.keeps_one && known_register(constants.list[0], op) != kNoOperation)

@@ -70,6 +70,7 @@ struct MachineInstruction {
   std::uint8_t writes_predicates = 0;
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;
+  std::uint8_t joined = 1;  // of a load: neighbours of the program that it loads at once, itself included
   std::uint32_t first = 0;  // MachineFunction::registers[first … + reads), then those it writes
 };
 

@@ -377,8 +377,9 @@ void Values::find_narrow() {
   }
 }
 
-unsigned Values::trailing_zeros(const Source& source, unsigned depth) const {
+unsigned Values::trailing_zeros(const Source& source, unsigned depth, std::uint32_t assumed) const {
   constexpr unsigned kMost = 16;
+  constexpr std::uint32_t kMostWriters = 8;
   if (source.kind == Source::Kind::immediate) {
     if (source.value >> 62 == 1)  // the assembler places variables at multiples of 16
       return std::min(4U, trailing_zeros({Source::Kind::immediate, source.value & kOffsets}));
@@ -387,11 +388,27 @@ unsigned Values::trailing_zeros(const Source& source, unsigned depth) const {
                : std::min<unsigned>(kMost, static_cast<unsigned>(std::countr_zero(source.value)));
   }
   if (source.kind != Source::Kind::reg || depth > 8) return 0;
+  if (source.reg() == assumed) return kMost;
   const std::uint32_t op = definitions_[source.reg()];
-  if (op == kNoOperation || text(op) == nullptr) return 0;
+  if (op == kNoOperation && assumed == kNoOperation && writers_[source.reg()] > 1 &&
+      writers_[source.reg()] <= kMostWriters) {
+    // Changed in a loop: each change keeps as many zeros as it adds, if the value had them before.
+    unsigned least = kMost;
+    for (std::uint32_t writer : writing(source.reg()))
+      least = std::min(least, trailing_zeros_of(writer, depth + 1, source.reg()));
+    return least;
+  }
+  return op == kNoOperation ? 0 : trailing_zeros_of(op, depth, assumed);
+}
+
+// The zeros at the end of what an operation computes.
+unsigned Values::trailing_zeros_of(std::uint32_t op, unsigned depth, std::uint32_t assumed) const {
+  constexpr unsigned kMost = 16;
+  if (text(op) == nullptr || writes(op).size() != 1) return 0;
   const Sources from = sources(op);
   const std::string_view name = opcode(op);
-  auto zeros = [&](unsigned i) { return trailing_zeros(from.list[i], depth + 1); };
+  auto zeros = [&](unsigned i) { return trailing_zeros(from.list[i], depth + 1, assumed); };
+  if (name == "mov") return from.count == 1 ? zeros(0) : 0;
   if (name == "shl" && from.list[1].kind == Source::Kind::immediate)
     return static_cast<unsigned>(std::min<std::uint64_t>(kMost, zeros(0) + from.list[1].value));
   if (name == "mul" && !has(op, "hi")) return std::min(kMost, zeros(0) + zeros(1));

@@ -89,9 +89,11 @@ class Values {
   // The base of the address of a memory operation and what is added to it.
   Source address(std::uint32_t op, std::int64_t& offset) const;
   // Zeros at the low end of a value that are known whatever it is.
-  unsigned trailing_zeros(const Source& source, unsigned depth = 0) const;
+  unsigned trailing_zeros(const Source& source, unsigned depth = 0,
+                          std::uint32_t assumed = kNoOperation) const;
 
  private:
+  unsigned trailing_zeros_of(std::uint32_t op, unsigned depth, std::uint32_t assumed) const;
   void find_definitions();
   void find_copies();
   void find_users();

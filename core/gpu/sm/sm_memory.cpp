@@ -64,7 +64,12 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
   if (access.space == Space::generic && in_window(first, kSharedWindow)) access.space = Space::shared;
   if (access.space == Space::generic && in_window(first, kLocalWindow)) access.space = Space::local;
-  if (access.space == Space::shared) return access_shared(index, instruction, access, begin);
+  if (access.space == Space::shared) {
+    access.bytes = static_cast<std::uint8_t>(access.bytes * instruction.joined);
+    if (instruction.joined > 1)
+      for (std::uint64_t& address : access.addresses) address &= ~(std::uint64_t{access.bytes} - 1);
+    return access_shared(index, instruction, access, begin);
+  }
   if (access.space == Space::local) {
     for (Mask left = access.mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
