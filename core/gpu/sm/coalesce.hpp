@@ -65,39 +65,34 @@ inline unsigned lanes_of_busiest_word(const Access& access) {
   return most;
 }
 
-// Passes that shared memory needs: lanes that want different words of one bank wait for each other. Accesses
-// of 8 and 16 bytes go in two and four parts. Lanes that change the same word (`atomic`) wait as well.
+// Passes that shared memory needs: a bank gives one word in each, to all lanes that want it. Lanes that
+// change the same word (`atomic`) wait for each other as well.
 inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = false) {
-  const unsigned parts = std::clamp(access.bytes / 4U, 1U, 4U);
-  const unsigned lanes_per_part = kLanes / parts;
-  unsigned passes = 0;
-  for (unsigned first = 0; first < kLanes; first += lanes_per_part) {
-    // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
-    std::array<std::uint32_t, kLanes * 4> words;
-    std::array<std::uint8_t, kLanes * 4> before;
-    std::array<std::uint8_t, 256> last{};
-    std::array<std::uint8_t, 256> per_bank{};
-    unsigned distinct = 0;
-    unsigned worst = 0;
-    for (unsigned lane = first; lane < first + lanes_per_part; ++lane) {
-      if (!(access.mask >> lane & 1)) continue;
-      const auto word = static_cast<std::uint32_t>(access.addresses[lane] / 4);
-      for (unsigned part = 0; part < parts; ++part) {
-        const std::uint32_t wanted = word + part;
-        const unsigned bank = wanted % banks;
-        unsigned at = last[bank];
-        unsigned left = per_bank[bank];
-        for (; left != 0 && words[at] != wanted; --left) at = before[at];
-        if (left != 0 && !atomic) continue;
-        words[distinct] = wanted;
-        before[distinct] = last[bank];
-        last[bank] = static_cast<std::uint8_t>(distinct++);
-        worst = std::max<unsigned>(worst, ++per_bank[bank]);
-      }
+  const unsigned words_of_lane = std::clamp(access.bytes / 4U, 1U, 4U);
+  // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
+  std::array<std::uint32_t, kLanes * 4> words;
+  std::array<std::uint8_t, kLanes * 4> before;
+  std::array<std::uint8_t, 256> last{};
+  std::array<std::uint8_t, 256> per_bank{};
+  unsigned distinct = 0;
+  unsigned worst = 1;
+  for (Mask left = access.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const auto word = static_cast<std::uint32_t>(access.addresses[lane] / 4);
+    for (unsigned i = 0; i < words_of_lane; ++i) {
+      const std::uint32_t wanted = word + i;
+      const unsigned bank = wanted % banks;
+      unsigned at = last[bank];
+      unsigned listed = per_bank[bank];
+      for (; listed != 0 && words[at] != wanted; --listed) at = before[at];
+      if (listed != 0 && !atomic) continue;
+      words[distinct] = wanted;
+      before[distinct] = last[bank];
+      last[bank] = static_cast<std::uint8_t>(distinct++);
+      worst = std::max<unsigned>(worst, ++per_bank[bank]);
     }
-    passes += worst;
   }
-  return std::max(1U, passes);
+  return worst;
 }
 
 }  // namespace manyscale::gpu
