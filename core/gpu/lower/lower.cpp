@@ -154,12 +154,19 @@ class FunctionLowering {
         step.writes = whole.writes;
       }
       if (i == last && !has_main) step.writes = whole.writes;
+      step.instruction.either = letters.size() == 1 && selection_.form(op) == Form::plain && is_either(op);
       add(kind_of_letter(letters[i]), std::move(step));
     }
     if (!has_main) return first;
     const std::size_t main = steps_.size();
     for (unsigned i = 0; i < sequence.repeat; ++i) add(sequence.main, whole);
     return main;
+  }
+
+  // What an assembler gives to the multiplier where the other unit has enough to do.
+  bool is_either(std::uint32_t op) const {
+    const std::string_view opcode = values_.opcode(op);
+    return opcode == "add" || opcode == "sub" || opcode == "mov" || opcode == "shl";
   }
 
   static std::size_t first_chained(std::string_view letters) {
@@ -187,6 +194,7 @@ class FunctionLowering {
       Step step;
       step.writes.push_back(value);
       step.instruction.reads_constant = constant.source.kind == Source::Kind::bank;
+      step.instruction.either = true;
       add(Kind::integer, std::move(step));
     }
     return value;

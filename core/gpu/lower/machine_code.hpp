@@ -63,7 +63,9 @@ constexpr std::string_view name_of(Kind kind) {
 // takes two.
 struct MachineInstruction {
   Kind kind = Kind::other;
-  bool executes = false;              // with it, the operation of the program that it belongs to takes effect
+  bool executes = false;  // with it, the operation of the program that it belongs to takes effect
+  bool either =
+      false;  // of integer: an addition, a shift or a move that the multiplier can do as well (IMAD.MOV, …)
   bool reads_constant = false;        // an operand from the constant bank, such as a kernel's parameter
   std::uint8_t reads_predicates = 0;  // a bit each, P0 to P6
   std::uint8_t guards = 0;            // those of the predicates it reads that decide whether it takes effect

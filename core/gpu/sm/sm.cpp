@@ -220,9 +220,16 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   return now + 1;
 }
 
+// The unit that an instruction goes to: that of its kind, or the one of two that is free first.
+std::size_t Sm::unit_for(const SubCore& sub, const MachineInstruction& instruction) const {
+  const auto own = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
+  constexpr auto kMultiplier = static_cast<std::size_t>(Unit::fp32);
+  return instruction.either && sub.free[kMultiplier] < sub.free[own] ? kMultiplier : own;
+}
+
 bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
   const auto kind = static_cast<std::size_t>(slot.at->kind);
-  const Cycle free = sub.free[static_cast<std::size_t>(unit_[kind])];
+  const Cycle free = sub.free[unit_for(sub, *slot.at)];
   if (free > now) {
     slot.unit_was_busy = true;
     when = free;
@@ -308,7 +315,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   const MachineInstruction& instruction = *slot.at;
   const auto kind = static_cast<std::size_t>(instruction.kind);
   account(index, now);
-  const auto unit = static_cast<std::size_t>(unit_[kind]);
+  const std::size_t unit = unit_for(sub, instruction);
   LaunchRecord& record = *slot.record;
   OperationProfile& profile = *slot.profile;
   ++record.statistics.machine_instructions;

@@ -107,6 +107,7 @@ class Sm final : public Component {
 
   // --- Issue (sm.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
+  std::size_t unit_for(const SubCore& sub, const MachineInstruction& instruction) const;
   bool can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when);
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
