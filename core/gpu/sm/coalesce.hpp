@@ -65,9 +65,24 @@ inline unsigned lanes_of_busiest_word(const Access& access) {
   return most;
 }
 
+// The two commonest accesses of a whole warp: all lanes want one place, or each the word after the one
+// before.
+inline bool is_one_pass(const Access& access) {
+  if (access.mask != kAllLanes) return false;
+  const std::uint64_t first = access.addresses[0];
+  std::uint64_t not_same = 0;
+  std::uint64_t not_next = access.bytes > 4 ? 1 : first % 4;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    not_same |= access.addresses[lane] ^ first;
+    not_next |= access.addresses[lane] ^ (first + std::uint64_t{lane} * 4);
+  }
+  return not_same == 0 || not_next == 0;
+}
+
 // Passes that shared memory needs: a bank gives one word in each, to all lanes that want it. Lanes that
 // change the same word (`atomic`) wait for each other as well.
 inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = false) {
+  if (!atomic && banks >= kLanes && is_one_pass(access)) return 1;
   const unsigned words_of_lane = std::clamp(access.bytes / 4U, 1U, 4U);
   // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
   std::array<std::uint32_t, kLanes * 4> words;
