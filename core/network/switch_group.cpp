@@ -276,8 +276,8 @@ std::uint64_t SwitchGroup::unit_packets(const NodeQueue& node, std::uint64_t pac
   return (packets + units - 1) / units;
 }
 
-// Makes the next packet or train of the messages that a node has to send. A message leaves the list when nothing of it
-// is left.
+// Makes the next packet or train of the messages that a node has to send. A message leaves the list when
+// nothing of it is left.
 std::uint32_t SwitchGroup::next_unit(NodeQueue& node) {
   const bool small = node.first_small != no_slot;
   std::uint32_t& first = small ? node.first_small : node.first;
@@ -289,7 +289,8 @@ std::uint32_t SwitchGroup::next_unit(NodeQueue& node) {
   const std::uint32_t slot = first;
   MessageSlot& message = network_.pool[slot];
   const std::uint64_t left = message.message.bytes - message.handed_out;
-  const std::uint64_t packets_left = std::max<std::uint64_t>(1, (left + network_.payload - 1) / network_.payload);
+  const std::uint64_t packets_left =
+      std::max<std::uint64_t>(1, (left + network_.payload - 1) / network_.payload);
   const std::uint64_t packets = unit_packets(node, packets_left);
   const std::uint64_t bytes = std::min<std::uint64_t>(left, packets * network_.payload);
   message.handed_out += bytes;

@@ -48,7 +48,8 @@ inline int finish() {
   return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// Round numbers: 10 GB/s are 100,000 fs per byte; links 50 ns, switches 70 ns, packets of 1000 + 24 B, buffers of 8.
+// Round numbers: 10 GB/s are 100,000 fs per byte; links 50 ns, switches 70 ns, packets of 1000 + 24 B,
+// buffers of 8.
 inline NetworkDescription describe_network(const std::string& kind) {
   NetworkDescription description;
   NetworkSpec& spec = description.spec;
@@ -72,8 +73,8 @@ inline NetworkDescription fat_tree(const std::string& shape, std::int64_t roots 
   return description;
 }
 
-inline NetworkDescription grid(const std::string& kind, const std::string& shape, std::int64_t nodes_per_switch = 1,
-                               const std::string& links = "1") {
+inline NetworkDescription grid(const std::string& kind, const std::string& shape,
+                               std::int64_t nodes_per_switch = 1, const std::string& links = "1") {
   NetworkDescription description = describe_network(kind);
   description.spec.topology.shape = shape;
   description.spec.topology.nodes_per_switch = nodes_per_switch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies against their definitions, and ways against a search of our own: they lead where they should, are as short
-// as possible, and no circle of virtual channels can wait for itself.
+// Topologies against their definitions, and ways against a search of our own: they lead where they should,
+// are as short as possible, and no circle of virtual channels can wait for itself.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -61,7 +61,8 @@ void shapes_are_as_defined() {
     check_equal(tree.topology().ports(at), 48, "ports of switch " + std::to_string(at));
   const Routing torus(grid("torus", "5x5x4", 24, "4"));
   check_equal(torus.topology().switches(), 100, "switches of the torus");
-  for (std::uint32_t at = 0; at < 100; ++at) check_equal(torus.topology().ports(at), 48, "ports of the torus");
+  for (std::uint32_t at = 0; at < 100; ++at)
+    check_equal(torus.topology().ports(at), 48, "ports of the torus");
   const Routing mesh(grid("mesh", "4x3"));
   check_equal(ports_to_switches(mesh.topology(), 0), 2, "links of a mesh's corner");
   check_equal(ports_to_switches(mesh.topology(), 5), 4, "links inside a mesh");
@@ -97,11 +98,12 @@ void links_go_both_ways() {
   }
 }
 
-// How long ways may be: as short as possible; for a dragonfly a link within each group and one between them; detours.
+// How long ways may be: as short as possible; for a dragonfly a link within each group and one between them;
+// detours.
 enum class Length { shortest, one_link_between_groups, detour };
 
-// Follows packets from every node to every other, several times; gives the edges between lanes that they use one after
-// the other.
+// Follows packets from every node to every other, several times; gives the edges between lanes that they use
+// one after the other.
 std::set<std::pair<std::uint32_t, std::uint32_t>> follow_all(const std::string& name, const Routing& routing,
                                                              Length length) {
   const Topology& topology = routing.topology();
@@ -124,7 +126,8 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> follow_all(const std::string& 
           state.virtual_channel = hop.virtual_channel;
           channel = topology.first_channel(at) + hop.port;
           const Channel& next = topology.channel(channel);
-          if (next.from != at || next.kind == ChannelKind::absent || hop.virtual_channel >= routing.virtual_channels()) {
+          if (next.from != at || next.kind == ChannelKind::absent ||
+              hop.virtual_channel >= routing.virtual_channels()) {
             check(false, name + ": a way takes a channel that is not there");
             return edges;
           }
@@ -143,7 +146,8 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> follow_all(const std::string& 
                            : length == Length::one_link_between_groups ? hops >= shortest && hops <= 3
                                                                        : hops >= shortest && hops <= 20;
         if (!right) {
-          check(false, name + ": a way has " + std::to_string(hops) + " hops, the shortest " + std::to_string(shortest));
+          check(false, name + ": a way has " + std::to_string(hops) + " hops, the shortest " +
+                           std::to_string(shortest));
           return edges;
         }
       }
@@ -180,14 +184,17 @@ void ways_are_short_and_free_of_circles() {
       // In a whole fat tree all ways are as short: those by a random root, too.
       const bool detours = (algorithm == "valiant" || algorithm == "ugal") &&
                            (description.spec.topology.kind != "fat-tree" || !description.faults.empty());
-      const auto edges = follow_all(what, routing,
-                                    detours                                          ? Length::detour
-                                    : description.spec.topology.kind == "dragonfly" ? Length::one_link_between_groups
-                                                                                     : Length::shortest);
-      // On a torus, adaptive packets wait only for virtual channels of the ordered ways, never for the others.
+      const auto edges =
+          follow_all(what, routing,
+                     detours                                         ? Length::detour
+                     : description.spec.topology.kind == "dragonfly" ? Length::one_link_between_groups
+                                                                     : Length::shortest);
+      // On a torus, adaptive packets wait only for virtual channels of the ordered ways, never for the
+      // others.
       const bool waits_elsewhere = algorithm == "adaptive" && (description.spec.topology.kind == "torus" ||
                                                                description.spec.topology.kind == "mesh");
-      if (!waits_elsewhere) check(!has_circle(edges), what + ": virtual channels wait for each other in a circle");
+      if (!waits_elsewhere)
+        check(!has_circle(edges), what + ": virtual channels wait for each other in a circle");
     }
   }
 }
@@ -211,7 +218,8 @@ void adaptive_packets_on_a_torus_wait_for_ordered_ways() {
         const Hop fallback = adaptive.next(from, a, full), order = ordered.next(from, b, full);
         check(fallback.port / 2 == order.port / 2 && fallback.virtual_channel == order.virtual_channel,
               std::string(kind) + ": the way to fall back on");
-        check(fallback.virtual_channel + 1u < adaptive.virtual_channels(), "a virtual channel of the ordered ways");
+        check(fallback.virtual_channel + 1u < adaptive.virtual_channels(),
+              "a virtual channel of the ordered ways");
       }
     }
   }
@@ -253,13 +261,15 @@ void faults_are_avoided() {
   routing.path(1, 4, 0, outlook, channels);
   check_equal(static_cast<std::int64_t>(channels.size()), 7, "channels of the way round");
   for (const std::uint32_t channel : channels)
-    check(routing.topology().channel(channel).kind != ChannelKind::absent, "the way takes links that are there");
+    check(routing.topology().channel(channel).kind != ChannelKind::absent,
+          "the way takes links that are there");
   description.faults.push_back({.a = 6, .b = 7});
   const Routing cut(description);
   check(!cut.reachable(1, 4, 0) && cut.reachable(1, 7, 0), "two links down cut a ring in two");
   description.faults = {{.a = 5}};
   const Routing without(description);
-  check(!without.reachable(1, 5, 0) && without.reachable(4, 6, 0), "a switch that is down cuts off its node only");
+  check(!without.reachable(1, 5, 0) && without.reachable(4, 6, 0),
+        "a switch that is down cuts off its node only");
 }
 
 void wrong_descriptions_are_refused() {

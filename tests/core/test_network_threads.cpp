@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heavy random traffic through buffers of one or two packets: nothing may wait for ever, nothing may get lost, and all
-// statistics are the same on any number of threads.
+// Heavy random traffic through buffers of one or two packets: nothing may wait for ever, nothing may get
+// lost, and all statistics are the same on any number of threads.
 #include "network/link_load.hpp"
 #include "test_network.hpp"
 
@@ -11,8 +11,9 @@ using namespace manyscale::network::test;
 namespace {
 
 bool same(const TrafficReport& a, const TrafficReport& b) {
-  return a.rows.component == b.rows.component && a.rows.statistic == b.rows.statistic && a.rows.value == b.rows.value &&
-         a.last_arrival == b.last_arrival && a.received_bytes == b.received_bytes && a.run.events == b.run.events;
+  return a.rows.component == b.rows.component && a.rows.statistic == b.rows.statistic &&
+         a.rows.value == b.rows.value && a.last_arrival == b.last_arrival &&
+         a.received_bytes == b.received_bytes && a.run.events == b.run.events;
 }
 
 void no_deadlock_and_the_same_on_any_number_of_threads() {
@@ -95,7 +96,8 @@ void load_over_time_is_kept_in_a_bounded_number_of_intervals() {
   for (Time time = 0; time < 100'000; time += 7) load.add(time, time + 7, 7);
   double sum = 0;
   for (const float part : load.sums()) sum += part;
-  check(load.sums().size() <= LinkLoad::most_intervals && load.interval() == 640, "intervals double when they run out");
+  check(load.sums().size() <= LinkLoad::most_intervals && load.interval() == 640,
+        "intervals double when they run out");
   check_near(sum, 100'002, 1e-4, "nothing is lost");
   check_near(load.sums()[3], 640, 0.03, "a byte per femtosecond");
 }

@@ -9,9 +9,10 @@ using namespace manyscale::network::test;
 
 namespace {
 
-// What nodes receive, as a share of what their links carry, when all offer a load and some time has passed. A message
-// is one packet.
-double accepted(const NetworkDescription& description, const std::string& pattern, std::int64_t stride, double load) {
+// What nodes receive, as a share of what their links carry, when all offer a load and some time has passed. A
+// message is one packet.
+double accepted(const NetworkDescription& description, const std::string& pattern, std::int64_t stride,
+                double load) {
   TrafficSpec traffic;
   traffic.pattern = pattern;
   traffic.stride = stride;
@@ -29,9 +30,10 @@ double accepted(const NetworkDescription& description, const std::string& patter
 }
 
 // A network takes 95% of what theory allows, and when more is offered it carries as much as theory allows.
-void check_capacity(const std::string& name, const NetworkDescription& description, const std::string& pattern,
-                    std::int64_t stride, double theory) {
-  check_near(accepted(description, pattern, stride, 0.95 * theory), 0.95 * theory, 0.05, name + ", just below capacity");
+void check_capacity(const std::string& name, const NetworkDescription& description,
+                    const std::string& pattern, std::int64_t stride, double theory) {
+  check_near(accepted(description, pattern, stride, 0.95 * theory), 0.95 * theory, 0.05,
+             name + ", just below capacity");
   if (theory < 0.95)
     check_near(accepted(description, pattern, stride, 1.2 * theory), theory, 0.05, name + ", overloaded");
 }
@@ -54,11 +56,13 @@ void capacity_is_that_of_the_busiest_channel() {
   check_capacity("merged roots, worst case", fat_tree("4,4:4,4:2", 8), "shift", 16, 1.0);
   check_capacity("tapered fat tree, worst case", fat_tree("8,2:8"), "shift", 32, 0.25);
   // 56 of 63 destinations are elsewhere.
-  check_capacity("tapered fat tree, uniform", deep(routed(fat_tree("8,2:8"), "adaptive")), "uniform", 0, 0.25 * 63 / 56);
+  check_capacity("tapered fat tree, uniform", deep(routed(fat_tree("8,2:8"), "adaptive")), "uniform", 0,
+                 0.25 * 63 / 56);
   // On a ring of 8 each channel carries the flows of 3 nodes.
   check_capacity("ring, three further", grid("torus", "8"), "shift", 3, 1.0 / 3);
   // Half of the bisection: 4 nodes at each of 64 switches, 2 hops per dimension on average, 2 channels.
-  check_capacity("torus, uniform", routed(grid("torus", "8x8", 4), "adaptive"), "uniform", 0, 0.25 * 255 / 256);
+  check_capacity("torus, uniform", routed(grid("torus", "8x8", 4), "adaptive"), "uniform", 0,
+                 0.25 * 255 / 256);
   check_capacity("torus, uniform, in order", deep(grid("torus", "8x8", 4)), "uniform", 0, 0.25 * 255 / 256);
   check_capacity("torus with two links", routed(grid("torus", "8x8", 8, "2"), "adaptive"), "uniform", 0,
                  0.25 * 511 / 512);
@@ -79,8 +83,10 @@ void detours_help_against_the_worst_case() {
   check(ugal > 3 * minimal, "ugal does: " + std::to_string(ugal));
   // And ugal does not give away what minimal ways carry when there is no need for detours.
   check_near(accepted(routed(dragonfly(4, 2, 2), "ugal"), "uniform", 0, 0.6), 0.6, 0.05, "ugal, uniform");
-  check(accepted(routed(dragonfly(4, 2, 2), "valiant"), "uniform", 0, 0.6) < 0.55, "valiant halves uniform capacity");
-  // The many-node study's dragonfly, with 6 nodes per switch: those of 18 switches share 31 links to the next group.
+  check(accepted(routed(dragonfly(4, 2, 2), "valiant"), "uniform", 0, 0.6) < 0.55,
+        "valiant halves uniform capacity");
+  // The many-node study's dragonfly, with 6 nodes per switch: those of 18 switches share 31 links to the next
+  // group.
   const NetworkDescription study = dragonfly(18, 7, 6, 5);
   check_near(accepted(routed(study, "adaptive"), "shift", 108, 0.5), 31.0 / 108, 0.05,
              "dragonfly of the study, group to group, minimal");
@@ -88,11 +94,13 @@ void detours_help_against_the_worst_case() {
   // A tornado on a ring: minimal ways leave one direction idle.
   const double straight = accepted(grid("torus", "8x8"), "shift", 3, 0.45);
   const double around = accepted(routed(grid("torus", "8x8"), "ugal"), "shift", 3, 0.45);
-  check(around > 1.1 * straight, "ugal on a torus: " + std::to_string(around) + " against " + std::to_string(straight));
+  check(around > 1.1 * straight,
+        "ugal on a torus: " + std::to_string(around) + " against " + std::to_string(straight));
 }
 
 void blocking_by_the_head_of_a_queue() {
-  // Karol, Hluchyj and Morgan (1987): an input-queued switch with uniform traffic carries 2 - sqrt(2) of its links.
+  // Karol, Hluchyj and Morgan (1987): an input-queued switch with uniform traffic carries 2 - sqrt(2) of its
+  // links.
   NetworkDescription description = one_switch(48);
   description.spec.switches.queues = "input";
   check_near(accepted(description, "uniform", 0, 0.99), 2 - std::sqrt(2.0), 0.03, "input queues, uniform");
@@ -126,8 +134,8 @@ void senders_to_one_node_share_its_link() {
 
 void trains_carry_what_packets_do() {
   for (const auto& [name, description] :
-       {Named{"fat tree", fat_tree("8,8:8,8:2")}, Named{"tapered", fat_tree("8,4:8")}, Named{"torus", grid("torus", "4x4x2", 2)},
-        Named{"dragonfly", routed(dragonfly(4, 2, 2), "ugal")}}) {
+       {Named{"fat tree", fat_tree("8,8:8,8:2")}, Named{"tapered", fat_tree("8,4:8")},
+        Named{"torus", grid("torus", "4x4x2", 2)}, Named{"dragonfly", routed(dragonfly(4, 2, 2), "ugal")}}) {
     TrafficSpec traffic;
     traffic.pattern = "uniform";
     traffic.messages = 40;
@@ -145,7 +153,8 @@ void trains_carry_what_packets_do() {
 }
 
 // Max-min rates by filling all channels at one pace.
-std::vector<double> filled(const std::vector<double>& capacities, const std::vector<std::vector<std::uint32_t>>& ways) {
+std::vector<double> filled(const std::vector<double>& capacities,
+                           const std::vector<std::vector<std::uint32_t>>& ways) {
   std::vector<double> rates(ways.size(), -1), left = capacities;
   for (std::size_t fixed = 0; fixed < ways.size();) {
     double least = 1e300;

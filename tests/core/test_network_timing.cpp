@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of single messages against closed forms, to the femtosecond: the latencies of all links and switches on the way
-// and the time that all bytes take on the slowest link.
+// Times of single messages against closed forms, to the femtosecond: the latencies of all links and switches
+// on the way and the time that all bytes take on the slowest link.
 #include <algorithm>
 #include <memory>
 
@@ -25,7 +25,8 @@ struct Outcome {
 
 class Host final : public Component {
  public:
-  Host(Network& network, std::uint32_t node, const std::vector<Sending>& sendings, std::vector<Outcome>& outcomes)
+  Host(Network& network, std::uint32_t node, const std::vector<Sending>& sendings,
+       std::vector<Outcome>& outcomes)
       : sendings_(sendings), outcomes_(outcomes), nic_(*this, network, node) {
     nic_.on_arrival<&Host::arrived>();
     nic_.on_sent<&Host::left>();
@@ -44,7 +45,8 @@ class Host final : public Component {
  private:
   void left(const Message& message) { outcomes_[message.header[0]].sent = now(); }
   void arrived(const Message& message) {
-    check(message.header[1] == 22 && message.header[2] == 33 && message.header[3] == 44, "the header travels along");
+    check(message.header[1] == 22 && message.header[2] == 33 && message.header[3] == 44,
+          "the header travels along");
     check_equal(message.destination, nic_.node(), "the node where it arrives");
     outcomes_[message.header[0]].arrived = now();
   }
@@ -96,7 +98,8 @@ void single_messages_take_what_links_and_bytes_take() {
                                 {"graph", irregular_graph(), 0, 13, 4}};
   for (const Case& one : cases) {
     for (const char* fidelity : {"packet", "train", "flow", "ideal"}) {
-      for (const std::uint64_t bytes : {0u, 1u, 999u, 1000u, 1001u, 7000u, 8000u, 8001u, 65'536u, 1'000'000u}) {
+      for (const std::uint64_t bytes :
+           {0u, 1u, 999u, 1000u, 1001u, 7000u, 8000u, 8001u, 65'536u, 1'000'000u}) {
         NetworkDescription description = one.description;
         description.spec.fidelity = fidelity;
         check_equal(alone(description, one.from, one.to, bytes), closed_form(one.links, bytes),
@@ -121,8 +124,8 @@ void other_links_of_nodes() {
   description.spec.nic.latency = 30 * nanosecond;
   check_equal(alone(description, 0, 1, 1000), 2 * 30 * nanosecond + 70 * nanosecond + 1024 * 2 * byte_time,
               "links of nodes with half the bandwidth and another latency");
-  // From a slow link to a fast one: a packet has no gaps, so the first waits until its last byte can follow; then it
-  // takes its time on the slow link at the end.
+  // From a slow link to a fast one: a packet has no gaps, so the first waits until its last byte can follow;
+  // then it takes its time on the slow link at the end.
   description = fat_tree("2,2:2");
   description.spec.nic.bandwidth = 5'000'000'000;
   check_equal(alone(description, 0, 3, 3000),
@@ -131,17 +134,20 @@ void other_links_of_nodes() {
 }
 
 void slow_links_count() {
-  // A quarter of the bandwidth on one link in the middle: there bytes take four times as long, elsewhere they hide.
+  // A quarter of the bandwidth on one link in the middle: there bytes take four times as long, elsewhere they
+  // hide.
   NetworkDescription description = grid("mesh", "4");
   description.faults.push_back({.a = 1, .b = 2, .speed = 0.25});
   for (const char* fidelity : {"packet", "train", "flow", "ideal"}) {
     description.spec.fidelity = fidelity;
-    check_equal(alone(description, 0, 3, 500), 5 * 50 * nanosecond + 4 * 70 * nanosecond + 524 * 4 * byte_time,
+    check_equal(alone(description, 0, 3, 500),
+                5 * 50 * nanosecond + 4 * 70 * nanosecond + 524 * 4 * byte_time,
                 std::string(fidelity) + ": one packet over a slow link");
   }
   // Packets of 1024 B leave the slow link one after the other; the last then takes no longer on the next.
   description.spec.fidelity = "packet";
-  check_equal(alone(description, 0, 3, 4000), 5 * 50 * nanosecond + 4 * 70 * nanosecond + 4096 * 4 * byte_time,
+  check_equal(alone(description, 0, 3, 4000),
+              5 * 50 * nanosecond + 4 * 70 * nanosecond + 4096 * 4 * byte_time,
               "four packets over a slow link");
 }
 
@@ -150,8 +156,10 @@ void the_sender_knows_when_it_has_sent() {
     NetworkDescription description = fat_tree("4,4:4");
     description.spec.fidelity = fidelity;
     const auto outcomes = run(description, {{0, 9, 5000, 3 * nanosecond}});
-    check_equal(outcomes[0].sent, 3 * nanosecond + 5120 * byte_time, std::string(fidelity) + ": the last byte has left");
-    check_equal(outcomes[0].arrived, 3 * nanosecond + closed_form(4, 5000), std::string(fidelity) + ": it has arrived");
+    check_equal(outcomes[0].sent, 3 * nanosecond + 5120 * byte_time,
+                std::string(fidelity) + ": the last byte has left");
+    check_equal(outcomes[0].arrived, 3 * nanosecond + closed_form(4, 5000),
+                std::string(fidelity) + ": it has arrived");
   }
 }
 
@@ -183,7 +191,8 @@ void a_gap_separates_messages() {
     description.spec.nic.gap = 200 * nanosecond;
     const auto outcomes = run(description, {{0, 1, 100, 0}, {0, 2, 100, 0}, {0, 1, 100, 0}});
     for (std::int64_t i = 0; i < 3; ++i) {
-      check_equal(outcomes[static_cast<std::size_t>(i)].sent, (i + 1) * 124 * byte_time + i * 200 * nanosecond,
+      check_equal(outcomes[static_cast<std::size_t>(i)].sent,
+                  (i + 1) * 124 * byte_time + i * 200 * nanosecond,
                   std::string(fidelity) + ": message " + std::to_string(i) + " after the gap");
     }
   }
