@@ -111,8 +111,10 @@ def test_a_killed_run_reads_as_interrupted(tmp_path):
 
 def test_a_killed_run_with_a_living_forked_worker_reads_as_interrupted(tmp_path):
     body = (
-        "pid = os.fork()\n"
-        "    if pid == 0: time.sleep(60); os._exit(0)\n"
+        "reading, writing = os.pipe()\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0: os.write(writing, b'!'); time.sleep(60); os._exit(0)\n"
+        "    os.read(reading, 1)\n"  # the worker runs, and has given up what it inherited
         "    print('ready', flush=True); print(pid, flush=True); time.sleep(60)"
     )
     process = child(tmp_path / "run", body)
