@@ -27,6 +27,7 @@ def test_the_demo_tells_and_leaves_runs(tmp_path: Path) -> None:
     assert "they wait in a circle" in shown
     assert f"manyscale show {tmp_path / 'demo' / 'threads' / '2-threads'}" in shown
     assert load(tmp_path / "demo" / "threads" / "2-threads").status == "done"
+    assert load(tmp_path / "demo" / "network" / "torus").status == "done"
     assert (tmp_path / "demo" / "credits" / "2-slots" / "timeline.pftrace").stat().st_size > 1000
 
 
@@ -34,6 +35,10 @@ def test_the_demo_in_json_is_nothing_but_json(tmp_path: Path) -> None:
     data = json.loads(demo(tmp_path / "demo", "--json").stdout)
     assert data["steps"]["threads"]["statistics of both runs"] == "identical to the bit"
     assert data["wall_seconds"] < 60
+    assert "DRAM" in data["steps"]["timing"]["what limits it"]
+    times = [float(data["steps"]["network"][kind].split()[0]) for kind in ("fat-tree", "torus", "dragonfly")]
+    assert times == sorted(times)
+    assert times[0] > 200  # ten phases of computing of 20 us
     for slots in (1, 2, 4, 8):
         measured, expected = (
             float(w) for w in data["steps"]["credits"][f"{slots} slots"].split() if "." in w

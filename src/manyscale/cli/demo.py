@@ -158,6 +158,50 @@ def kernels_without_gpu(directory: Path, quiet: bool) -> Facts:
     }
 
 
+def kernel_on_v100(directory: Path, quiet: bool) -> Facts:
+    """A GPU kernel on a V100: how long it takes there, and why"""
+    import numpy as np
+
+    from manyscale import gpu
+
+    count = 1 << 18
+    device = gpu.TimedDevice("v100")
+    module = device.load(Path(__file__).with_suffix(".ptx"))
+    launch = module["saxpy"][count // 256, 256](
+        2.5, device.array(np.ones(count, np.float32)), device.zeros(count), count
+    )
+    return {
+        f"saxpy of {count:,} elements": f"{launch.cycles:,} cycles, occupancy {launch.occupancy:.0%}",
+        "what limits it": str(launch.profile.limit),
+        "more": "manyscale gpu run --machine v100 --help",
+    }
+
+
+def job_on_512_nodes(directory: Path, quiet: bool) -> Facts:
+    """An MPI job on 512 nodes: halo exchange in 3D with an allreduce, on three networks"""
+    from manyscale import network
+
+    facts: Facts = {}
+    for topology in ("fat-tree", "torus", "dragonfly"):
+        result = network.run(
+            "halo3d",
+            nodes=512,
+            topology=topology,
+            iterations=10,
+            compute="20us",
+            face="32KiB",
+            fidelity="train",
+            out=directory / topology,
+            command=["manyscale", "demo"],
+        )
+        facts[topology] = (
+            f"{result.simulated_seconds * 1e6:,.0f} us, of which {result.shares['compute']:.0%} computing "
+            f"and {result.shares['transfer']:.0%} for messages on their way"
+        )
+    facts["more"] = "manyscale net list"
+    return facts
+
+
 STEPS: dict[str, Step] = {
     "threads": engine_on_threads,
     "credits": credits_limit_throughput,
@@ -165,6 +209,8 @@ STEPS: dict[str, Step] = {
     "machines": machines_have_sources,
     "memory": memory_levels,
     "kernels": kernels_without_gpu,
+    "timing": kernel_on_v100,
+    "network": job_on_512_nodes,
 }
 
 
