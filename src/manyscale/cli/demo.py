@@ -167,7 +167,7 @@ def kernel_on_v100(directory: Path, quiet: bool) -> Facts:
     count = 1 << 18
     device = gpu.TimedDevice("v100")
     module = device.load(Path(__file__).with_suffix(".ptx"))
-    launch = module["saxpy"][count // 256, 256](
+    launch: Any = module["saxpy"][count // 256, 256](
         2.5, device.array(np.ones(count, np.float32)), device.zeros(count), count
     )
     return {
