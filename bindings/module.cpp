@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   bind_memory_parts(module);
   bind_dram(module);
   bind_traffic(module);
+  bind_cpu(module);
   bind_gpu(module);
   bind_gpu_lowering(module);
   bind_gpu_timing(module);

@@ -12,6 +12,7 @@ from pathlib import Path
 
 # What each folder of core/ may include besides itself.
 ALLOWED: dict[str, set[str]] = {
+    "cpu": {"engine", "memory"},
     "engine": set(),
     "gpu": {"engine", "memory"},
     "memory": {"engine"},
@@ -46,11 +47,11 @@ def include_problems(core: Path) -> list[str]:
 
 def licence_problems(root: Path) -> list[str]:
     """The sources without a licence line in their first lines."""
-    folders = ("core", "bindings", "src", "tests", "benchmarks", "examples", "tools")
+    folders = ("core", "bindings", "runtime", "src", "tests", "benchmarks", "examples", "tools")
     sources = [
         path
         for folder in folders
-        for pattern in ("*.py", "*.hpp", "*.cpp")
+        for pattern in ("*.py", "*.hpp", "*.cpp", "*.h", "*.c")
         for path in (root / folder).rglob(pattern)
     ]
     return [

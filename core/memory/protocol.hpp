@@ -34,6 +34,16 @@ enum class Op : std::uint8_t {
   downgrade,   // keep the line, but shared
 };
 
+// Where the data of an access was found, from near to far.
+enum class Served : std::uint8_t {
+  l1,
+  l2,      // second private level
+  l3,      // third private level
+  shared,  // a slice of a shared cache
+  peer,    // a shared cache that had to ask other cores' caches first
+  dram,
+};
+
 struct Flag {
   static constexpr std::uint8_t wants_ack = 1;  // of write
   static constexpr std::uint8_t has_data = 2;   // of get_modified: the requester holds the line shared
@@ -41,6 +51,7 @@ struct Flag {
   static constexpr std::uint8_t exclusive = 8;  // of data: nobody else holds the line
   static constexpr std::uint8_t modified = 16;  // of data: the line may be written
   static constexpr std::uint8_t rounds = 32;    // of atomic: `tag` says how often its busiest word is changed
+  static constexpr std::uint8_t fetch = 64;     // of get_shared: for instructions, never to be written
 };
 
 struct Message {
@@ -49,13 +60,16 @@ struct Message {
   Op op = Op::read;
   std::uint8_t flags = 0;
   std::uint8_t sectors = 0;  // which sectors of the line are wanted or carried
-  std::uint8_t tag = 0;  // of atomic: the requester's number, given back in the answer; or see Flag::rounds
+  // Of atomic: the requester's number, given back in the answer; or see Flag::rounds. Of data and
+  // upgrade_ack: where it was found (Served).
+  std::uint8_t tag = 0;
   // An interconnect writes the source when a message enters it; answers go back there. Requests say which
   // responder they are for, counted from 0 in the order of connection.
   std::uint16_t source = 0;
   std::uint16_t destination = 0;
 
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
+  Served served() const { return static_cast<Served>(tag); }
 
   bool carries_data() const {
     switch (op) {
@@ -103,7 +117,9 @@ struct describe<memory::Message> {
       Field<M, std::uint8_t>{"flags", &M::flags, Unit::none, "see memory::Flag"},
       Field<M, std::uint8_t>{"sectors", &M::sectors, Unit::none,
                              "sectors of the line wanted or carried, a bit each"},
-      Field<M, std::uint8_t>{"tag", &M::tag, Unit::none, "number of an atomic operation"},
+      Field<M, std::uint8_t>{
+          "tag", &M::tag, Unit::none,
+          "number of an atomic operation; of data, where it was found, in the order of memory::Served"},
       Field<M, std::uint16_t>{"source", &M::source, Unit::none, "where the answer goes"},
       Field<M, std::uint16_t>{"destination", &M::destination, Unit::none,
                               "which responder or requester it is for"}};

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from . import gpu, network
-from .errors import DeadlockError, GraphError, InputError, KernelError, ManyscaleError, RunError
+from . import cpu, gpu, network
+from .errors import (
+    DeadlockError,
+    GraphError,
+    InputError,
+    KernelError,
+    ManyscaleError,
+    ProgramError,
+    RunError,
+)
 from .machine import Machine, load_machine
 from .results import compare, identical, load
 from .spec import Bandwidth, Bytes, Count, Cycles, Frequency, Ratio, Spec, Time, parameter
@@ -37,6 +45,7 @@ __all__ = [
     "Machine",
     "ManyscaleError",
     "Port",
+    "ProgramError",
     "Ratio",
     "Result",
     "RunError",
@@ -46,6 +55,7 @@ __all__ = [
     "Time",
     "Timer",
     "compare",
+    "cpu",
     "gpu",
     "identical",
     "load",

@@ -38,6 +38,12 @@ class KernelError(ManyscaleError):
     exit_code = 5
 
 
+class ProgramError(ManyscaleError):
+    """A simulated program could not go on: a wild access, an instruction or a system call that is not there."""
+
+    exit_code = 5
+
+
 class RunError(ManyscaleError):
     """A run directory cannot be written or read."""
 

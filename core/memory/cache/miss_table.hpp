@@ -6,6 +6,7 @@
 
 #include "engine/time.hpp"
 #include "memory/flat_map.hpp"
+#include "memory/protocol.hpp"
 
 namespace manyscale::memory {
 
@@ -17,11 +18,15 @@ class MissTable {
     Time since_first = 0;  // the first level knew of the miss
     std::uint32_t first = none, last = none;
     std::uint32_t waiters = 0;
-    std::uint8_t asked = 0;    // sectors
-    std::uint8_t arrived = 0;  // sectors
-    bool for_write = false;    // asked with write permission
-    bool prefetch = false;     // nobody asked for it yet
-    bool outdated = false;     // written meanwhile: not to be kept
+    std::uint8_t asked = 0;        // sectors
+    std::uint8_t arrived = 0;      // sectors
+    bool for_write = false;        // asked with write permission
+    bool prefetch = false;         // nobody asked for it yet
+    bool to_first = false;         // of prefetch: into the first level, too
+    bool outdated = false;         // written meanwhile: not to be kept
+    bool fetch = false;            // a fetch of instructions asked for it
+    bool alone = false;            // and no level of data keeps a place for it
+    Served served = Served::dram;  // where it was found, once it has arrived
   };
 
   MissTable(std::int64_t lines, std::int64_t waiters_per_line)

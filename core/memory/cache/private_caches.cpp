@@ -7,11 +7,13 @@ namespace {
 
 const PrivateCachesSpec& checked(const PrivateCachesSpec& spec) {
   for (const auto& level : spec.levels) level.check();
+  if (spec.instruction) spec.instruction->check();
   return spec;
 }
 
 // A line under way takes a place at every level.
 std::int64_t fewest_misses(const PrivateCachesSpec& spec) {
+  if (spec.misses_apart) return spec.levels.back().outstanding_misses;
   std::int64_t fewest = spec.levels.front().outstanding_misses;
   for (const auto& level : spec.levels) fewest = std::min(fewest, level.outstanding_misses);
   return fewest;
@@ -25,6 +27,8 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
       write_through_(spec.levels.at(0).write == "through"),
       misses_(fewest_misses(spec), spec.levels.front().merged_misses),
       prefetcher_(spec.prefetcher),
+      first_prefetcher_(spec.first_prefetcher),
+      has_first_prefetcher_(first_prefetcher_.kind() != Prefetcher::Kind::none),
       homes_({.slices = spec.homes, .line_size = spec.levels.front().line, .hash = spec.home_hash}) {
   for (const auto& level : spec.levels) {
     if (level.line != spec.levels.front().line)
@@ -37,14 +41,27 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
   if (prefetcher_.kind() != Prefetcher::Kind::none && spec.prefetcher.line_size != spec.levels.front().line) {
     throw std::invalid_argument("prefetcher.line_size: must be the line size of the caches");
   }
+  if (has_first_prefetcher_ && levels_.size() == 1)
+    throw std::invalid_argument("first_prefetcher: a single level has one prefetcher, `prefetcher`");
+  if (has_first_prefetcher_ && spec.first_prefetcher.line_size != spec.levels.front().line)
+    throw std::invalid_argument("first_prefetcher.line_size: must be the line size of the caches");
+  if (spec.fetch_ahead > 0 && levels_.size() == 1)
+    throw std::invalid_argument("fetch_ahead: instructions are fetched ahead from a second level");
   if (spec.coherent && !spec.levels.back().allocate_on_write) {
     throw std::invalid_argument("allocate_on_write: a coherent cache takes a line for every write");
   }
   if (write_through_ && spec.coherent) throw std::invalid_argument("write: coherent caches are write-back");
   if (spec.keep_values) values_.resize(outermost().array.lines());
   if (levels_.size() > 1) {
-    places_to_miss_.assign(static_cast<std::size_t>(spec.levels.front().outstanding_misses), 0);
+    places_of(AccessKind::load).resize(spec.levels.front().outstanding_misses);
     for (auto& level : levels_) level->available.assign(level->array.lines(), 0);
+  }
+  if (spec.instruction) {
+    if (spec.instruction->line != spec.levels.front().line)
+      throw std::invalid_argument("line: the cache of instructions needs the line size of the others");
+    instruction_ = std::make_unique<Level>(*spec.instruction, period, seed + levels_.size());
+    instruction_->available.assign(instruction_->array.lines(), 0);
+    if (levels_.size() > 1) places_of(AccessKind::fetch).resize(spec.instruction->outstanding_misses);
   }
   if (write_through_) {
     atomics_.resize(256);
@@ -58,6 +75,7 @@ std::uint8_t PrivateCaches::wanted_sectors(const Access& access) const {
 }
 
 AccessResult PrivateCaches::access(const Access& access, Time now) {
+  if (access.kind == AccessKind::fetch) return fetch(access, now);
   Level& first = *levels_.front();
   const std::uint64_t line = first.array.line_address(access.address);
   const std::uint8_t sectors = wanted_sectors(access);
@@ -76,15 +94,24 @@ AccessResult PrivateCaches::access(const Access& access, Time now) {
       first.array.touch(at);
       if (held.prefetched) {
         held.prefetched = false;
-        prefetcher_.on_use();
-        train(access, true, begin + first.tag_time);
+        if (has_first_prefetcher_) {
+          first_prefetcher_.on_use(first.available[at] > begin + first.tag_time + first.data_time);
+        } else {
+          prefetcher_.on_use();
+          train(access, true, begin + first.tag_time);
+        }
       }
       if (!is_load && (held.dirty & sectors) != sectors) make_modified(line, sectors);
       std::uint64_t value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
       Time ready = begin + first.tag_time + first.data_time;
-      if (levels_.size() > 1) ready = std::max(ready, first.available[at]);
-      return {AccessResult::Status::done, ready, value};
+      Served served = Served::l1;
+      if (levels_.size() > 1 && first.available[at] > ready) {
+        ready = first.available[at];
+        served = Served::l2;
+      }
+      if (has_first_prefetcher_) train_first(access, true, begin + first.tag_time);
+      return {AccessResult::Status::done, ready, value, served};
     }
   }
   return access_beyond_first(access, line, sectors, begin);
@@ -93,62 +120,51 @@ AccessResult PrivateCaches::access(const Access& access, Time now) {
 // Looks through the levels for the line with the permission needed.
 AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint64_t line,
                                                 std::uint8_t sectors, Time begin) {
-  const bool is_load = access.kind == AccessKind::load;
+  const bool reads = only_reads(access.kind);
+  PlacesToMiss& places = places_of(access.kind);
   Time time = begin;
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    Level& level = *levels_[i];
+    Level& level = level_of(access.kind, i);
     const std::uint32_t at = level.array.find_present(line);
     // A clean line that nobody else holds may be written without asking.
     if (at != CacheArray::none && (level.array.line(at).valid & sectors) == sectors &&
-        (is_load || level.array.line(at).state != LineState::shared)) {
-      if (i > 0) time = level.begin(line, std::max(time, next_place_to_miss()));
+        (reads || level.array.line(at).state != LineState::shared)) {
+      if (i > 0) time = level.begin(line, std::max(time, places.next_free()));
       const Time ready = time + level.tag_time + level.data_time;
       for (std::size_t above = 0; above < i; ++above) {
-        Level& missed = *levels_[above];
-        ++(is_load ? missed.statistics.reads : missed.statistics.writes);
+        Level& missed = level_of(access.kind, above);
+        ++(reads ? missed.statistics.reads : missed.statistics.writes);
         missed.statistics.count_miss(missed.classifier.access(line));
         missed.statistics.miss_latency.record(ready - begin - missed.tag_time);
         missed.statistics.bytes_in += level.spec.line;
       }
-      if (i > 0) take_place_to_miss(ready);
-      ++(is_load ? level.statistics.reads : level.statistics.writes);
+      if (i > 0) places.take(ready);
+      ++(reads ? level.statistics.reads : level.statistics.writes);
       ++level.statistics.hits;
       level.classifier.access(line);
       level.array.touch(at);
-      if (level.array.line(at).prefetched) {
-        level.array.line(at).prefetched = false;
-        prefetcher_.on_use();
-      }
-      if (!is_load) make_modified(line, sectors);
-      copy_inwards(line, i, level.array.line(at).valid, level.array.line(at).state, ready);
+      use_prefetched(level.array.line(at));
+      if (!reads) make_modified(line, sectors);
+      copy_inwards(access.kind, line, i, level.array.line(at).valid, level.array.line(at).state, ready);
+      if (has_first_prefetcher_ && access.kind != AccessKind::fetch)
+        train_first(access, i == 0, begin + levels_.front()->tag_time);
       train(access, true, time + level.tag_time);
+      if (i > 0 && access.kind == AccessKind::fetch) fetch_ahead(line, begin + instruction_->tag_time);
       std::uint64_t value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
-      return {AccessResult::Status::done, ready, value};
+      return {AccessResult::Status::done, ready, value, static_cast<Served>(i)};
     }
     time += level.tag_time;
   }
   return miss(access, line, sectors, begin);
 }
 
-// With a second level, an access that the first level missed takes one of that level's places until its data
-// is there.
-Time PrivateCaches::next_place_to_miss() const {
-  return places_to_miss_.empty() ? 0 : places_to_miss_[next_place_];
-}
-
-void PrivateCaches::take_place_to_miss(Time until) {
-  if (places_to_miss_.empty()) return;
-  places_to_miss_[next_place_] = until;
-  if (++next_place_ == places_to_miss_.size()) next_place_ = 0;
-}
-
 AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t line, std::uint8_t sectors,
                                           Time begin) {
   Level& level = outermost();
   const bool atomic = access.kind == AccessKind::atomic_add;
-  if (pending_writes_ >= static_cast<std::size_t>(level.spec.outstanding_misses)) return blocked();
-  if (atomic && free_tags_.empty()) return blocked();
+  if (pending_writes_ >= static_cast<std::size_t>(level.spec.outstanding_misses)) return blocked(access.kind);
+  if (atomic && free_tags_.empty()) return blocked(access.kind);
   ++level.statistics.writes;
   const MissCause cause = level.classifier.access(line);
   // What is under way was read before this write: it serves those who wait and is not kept.
@@ -179,9 +195,9 @@ AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t li
   return {AccessResult::Status::waiting, 0, 0};
 }
 
-AccessResult PrivateCaches::blocked() {
+AccessResult PrivateCaches::blocked(AccessKind kind) {
   somebody_blocked_ = true;
-  levels_.front()->take_back();
+  level_of(kind, 0).take_back();
   ++outermost().statistics.blocked;
   return {AccessResult::Status::blocked, 0, 0};
 }
@@ -190,23 +206,24 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   Level& level = outermost();
   if (misses_.find(line) != nullptr) {
     return merge(access, line, sectors, begin) ? AccessResult{AccessResult::Status::waiting, 0, 0}
-                                               : blocked();
+                                               : blocked(access.kind);
   }
   if (access.kind == AccessKind::store && !outermost().spec.allocate_on_write) {
     return write_around(access, line, sectors, begin);
   }
-  if (misses_.full() || (spec_.coherent && writing_back(line))) return blocked();
+  if (misses_.full() || (spec_.coherent && writing_back(line))) return blocked(access.kind);
+  if (!has_place(access.kind)) return blocked(access.kind);
   std::uint32_t at = level.array.find(line);
   const bool held = at != CacheArray::none && is_present(level.array.line(at).state);
   if (!held) {
     if (at == CacheArray::none) at = level.array.victim(line);
-    if (at == CacheArray::none) return blocked();
+    if (at == CacheArray::none) return blocked(access.kind);
     const LineState state = level.array.line(at).state;
     const bool gives_back = spec_.coherent && (state == LineState::exclusive || state == LineState::modified);
     if (gives_back && writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer))
-      return blocked();
+      return blocked(access.kind);
   }
-  const Time known = begin + levels_.front()->tag_time;  // that it is a miss, at the first level
+  const Time known = begin + level_of(access.kind, 0).tag_time;  // that it is a miss, at the first level
   Time when = known;
   for (std::size_t i = 1; i < levels_.size(); ++i)
     when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
@@ -219,18 +236,28 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   auto& entry = misses_.open(line, when);
   entry.since_first = known;
   entry.asked = sectors;
-  entry.for_write = access.kind != AccessKind::load;
+  entry.for_write = !only_reads(access.kind);
+  entry.fetch = access.kind == AccessKind::fetch;
+  ++(entry.fetch ? fetches_ : demands_);
   misses_.wait(entry, access);
   show_outstanding();
-  ask(line, sectors, entry.for_write, held, when);
+  ask(line, sectors, access.kind, held, when);
+  if (has_first_prefetcher_ && access.kind != AccessKind::fetch) train_first(access, false, known);
   train(access, false, when);
+  if (access.kind == AccessKind::fetch) fetch_ahead(line, known);
   return {AccessResult::Status::waiting, 0, 0};
+}
+
+// Whether one more line may be under way to a first level.
+bool PrivateCaches::has_place(AccessKind kind) const {
+  if (kind == AccessKind::fetch) return can_fetch();
+  return !spec_.misses_apart || demands_ < static_cast<std::size_t>(levels_.front()->spec.outstanding_misses);
 }
 
 // A store that misses goes down and takes no line.
 AccessResult PrivateCaches::write_around(const Access& access, std::uint64_t line, std::uint8_t sectors,
                                          Time begin) {
-  if (pending_writes_ >= misses_.capacity()) return blocked();
+  if (pending_writes_ >= misses_.capacity()) return blocked(access.kind);
   Time when = begin + levels_.front()->tag_time;
   for (std::size_t i = 1; i < levels_.size(); ++i)
     when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
@@ -241,89 +268,75 @@ AccessResult PrivateCaches::write_around(const Access& access, std::uint64_t lin
   return {AccessResult::Status::done, when, 0};
 }
 
-// Shows an access that left the first level to the prefetcher, and fetches what it proposes.
-void PrivateCaches::train(const Access& access, bool hit, Time when) {
-  if (prefetcher_.kind() == Prefetcher::Kind::none) return;
-  PrefetchCandidates candidates;
-  prefetcher_.observe(access.address, access.id, hit, candidates);
-  for (const std::uint64_t candidate : candidates) prefetch(outermost().array.line_address(candidate), when);
-}
-
-// Fetches a line into the outermost level if there is room for it without holding anybody up.
-void PrivateCaches::prefetch(std::uint64_t line, Time when) {
-  Level& level = outermost();
-  std::uint32_t at = level.array.find(line);
-  if ((at != CacheArray::none && is_present(level.array.line(at).state)) || misses_.find(line) != nullptr) {
-    prefetcher_.on_redundant();
-    return;
-  }
-  // The last free place is for those who wait; and giving an owned line back may need a place of its own.
-  if (misses_.size() + 2 > misses_.capacity()) return;
-  if (spec_.coherent &&
-      (writing_back(line) || writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer)))
-    return;
-  if (at == CacheArray::none) at = level.array.victim(line);
-  if (at == CacheArray::none) return;
-  if (is_present(level.array.line(at).state)) evict(at, when + level.period());
-  level.array.place(at, line, LineState::pending, 0);
-  level.array.line(at).pinned = true;
-  auto& entry = misses_.open(line, when);
-  entry.asked = level.spec.all_sectors();
-  entry.prefetch = true;
-  show_outstanding();
-  ask(line, entry.asked, false, false, when);
-}
-
 // Joins a line under way; asks for sectors that were not asked for yet.
 bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin) {
   auto& entry = *misses_.find(line);
   if (!misses_.can_wait(entry) || entry.outdated) return false;
+  // Data that shares a line with instructions under way has no place kept for it.
+  if (entry.alone && access.kind != AccessKind::fetch) return false;
   const bool prefetched = entry.prefetch;
   if (prefetched) {
+    if (!entry.to_first) {
+      if (!has_place(access.kind)) return false;
+      entry.fetch = access.kind == AccessKind::fetch;
+      ++(entry.fetch ? fetches_ : demands_);
+    }
     entry.prefetch = false;
-    entry.since_first = begin + levels_.front()->tag_time;
-    prefetcher_.on_use(true);
+    entry.since_first = begin + level_of(access.kind, 0).tag_time;
+    if (!entry.to_first) {
+      prefetcher_.on_use(true);
+    } else if (!entry.fetch) {
+      first_prefetcher_.on_use(true);
+    }
   }
   // It waits at the first level and goes no further.
-  Level& first = *levels_.front();
-  ++(access.kind == AccessKind::load ? first.statistics.reads : first.statistics.writes);
+  Level& first = level_of(access.kind, 0);
+  ++(only_reads(access.kind) ? first.statistics.reads : first.statistics.writes);
   ++first.statistics.merged;
   first.classifier.access(line);
+  misses_.wait(entry, access);
+  if (entry.alone) return true;
   const auto more = static_cast<std::uint8_t>(
       sectors & ~(entry.asked | outermost().array.line(outermost().array.find(line)).valid));
-  misses_.wait(entry, access);
   if (more != 0) {
     entry.asked |= more;
-    ask(line, more, false, false, begin + levels_.front()->tag_time);
+    ask(line, more, AccessKind::load, false, begin + levels_.front()->tag_time);
   }
-  if (prefetched) train(access, false, begin + levels_.front()->tag_time);
+  const bool to_first = entry.to_first;
+  if (prefetched && !to_first) train(access, false, begin + levels_.front()->tag_time);
+  if (has_first_prefetcher_ && access.kind != AccessKind::fetch)
+    train_first(access, false, begin + levels_.front()->tag_time);
   return true;
 }
 
 void PrivateCaches::show_outstanding() {
   for (auto& level : levels_) level->statistics.outstanding.set(static_cast<double>(misses_.size()));
+  if (instruction_) instruction_->statistics.outstanding.set(static_cast<double>(fetches_));
 }
 
 void PrivateCaches::count_miss(const Access& access, std::uint64_t line) {
-  for (auto& level : levels_) {
-    ++(access.kind == AccessKind::load ? level->statistics.reads : level->statistics.writes);
-    const MissCause cause = level->classifier.access(line);
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    Level& level = level_of(access.kind, i);
+    ++(only_reads(access.kind) ? level.statistics.reads : level.statistics.writes);
+    const MissCause cause = level.classifier.access(line);
     if (!spec_.coherent) {
-      level->statistics.count_miss(cause);
+      level.statistics.count_miss(cause);
       continue;
     }
-    const std::uint32_t at = level->array.find(line);
-    const bool lost = at != CacheArray::none && (level->array.line(at).state == LineState::lost ||
-                                                 level->array.line(at).state == LineState::shared);
-    level->statistics.count_miss(lost ? MissCause::coherence : cause);
+    const std::uint32_t at = level.array.find(line);
+    const bool lost = at != CacheArray::none && (level.array.line(at).state == LineState::lost ||
+                                                 level.array.line(at).state == LineState::shared);
+    level.statistics.count_miss(lost ? MissCause::coherence : cause);
   }
 }
 
-void PrivateCaches::ask(std::uint64_t line, std::uint8_t sectors, bool for_write, bool has_data, Time when) {
+void PrivateCaches::ask(std::uint64_t line, std::uint8_t sectors, AccessKind kind, bool has_data, Time when) {
   Message message{line, 0, Op::read, 0, sectors};
   if (spec_.coherent) {
+    const bool for_write = !only_reads(kind);
     message.op = for_write ? Op::get_modified : Op::get_shared;
     if (for_write && has_data) message.flags = Flag::has_data;
+    if (kind == AccessKind::fetch) message.flags = Flag::fetch;
   }
   send(message, when);
 }
@@ -338,6 +351,9 @@ void PrivateCaches::evict(std::uint32_t at, Time when) {
   ++level.statistics.evictions;
   if (victim.prefetched) prefetcher_.on_evict_unused();
   set_inwards(line, LineState::invalid);
+  // Beside a single level, instructions stay when data leaves, unless the home is told that the line is gone.
+  if (levels_.size() > 1 || (spec_.coherent && victim.state != LineState::shared))
+    drop_fetched(line, LineState::invalid);
   const std::uint64_t value = spec_.keep_values ? values_[at] : 0;
   const std::uint8_t sent = spec_.coherent ? level.spec.all_sectors() : victim.dirty;
   if (dirty) {
@@ -368,11 +384,13 @@ void PrivateCaches::make_modified(std::uint64_t line, std::uint8_t sectors) {
     level->array.line(at).state = LineState::modified;
     level->array.line(at).dirty |= sectors;
   }
+  drop_fetched(line, LineState::lost);
 }
 
-void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std::uint8_t sectors,
-                                 LineState state, Time when) {
-  for (std::size_t i = from_level; i-- > 0;) {
+void PrivateCaches::copy_inwards(AccessKind kind, std::uint64_t line, std::size_t from_level,
+                                 std::uint8_t sectors, LineState state, Time when) {
+  const bool is_fetch = kind == AccessKind::fetch;
+  for (std::size_t i = from_level; i-- > (is_fetch ? 1u : 0u);) {
     CacheArray& array = levels_[i]->array;
     std::uint32_t at = array.find(line);
     if (at != CacheArray::none && is_present(array.line(at).state)) {
@@ -384,18 +402,21 @@ void PrivateCaches::copy_inwards(std::uint64_t line, std::size_t from_level, std
     if (at == CacheArray::none) at = array.victim(line);
     if (is_present(array.line(at).state)) {
       ++levels_[i]->statistics.evictions;
+      if (array.line(at).prefetched && i == 0) first_prefetcher_.on_evict_unused();
       // The levels further in must not keep what this one loses.
       const std::uint64_t lost = array.tag(at);
       for (std::size_t inner = 0; inner < i; ++inner) {
         const std::uint32_t copy = levels_[inner]->array.find_present(lost);
         if (copy != CacheArray::none) levels_[inner]->array.remove(copy, LineState::invalid);
       }
+      if (i > 0) drop_fetched(lost, LineState::invalid);
     }
     array.place(at, line, state, sectors);
     if (state == LineState::modified)
       array.line(at).dirty = outermost().array.line(outermost().array.find(line)).dirty;
     levels_[i]->available[at] = when;
   }
+  if (is_fetch) take_fetched(line, when);
 }
 
 void PrivateCaches::set_inwards(std::uint64_t line, LineState state) {
@@ -436,6 +457,9 @@ void PrivateCaches::invalidate_all() {
       }
     }
   }
+  if (!instruction_) return;
+  for (std::uint32_t at = 0; at < instruction_->array.lines(); ++at)
+    instruction_->array.remove(at, LineState::invalid);
 }
 
 void PrivateCaches::send(Message message, Time when) {

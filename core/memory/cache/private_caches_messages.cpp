@@ -22,7 +22,7 @@ void PrivateCaches::receive(const Message& message, Time now) {
       --pending_writes_;
       const std::uint32_t token = atomics_[message.tag];
       free_tags_.push_back(message.tag);
-      owner_.access_done(token, now, message.value);
+      owner_.access_done(token, now, message.value, Served::shared);
       unblock();
       return;
     }
@@ -39,15 +39,19 @@ void PrivateCaches::data_arrived(const Message& message, Time now) {
   Level& level = outermost();
   const std::uint64_t line = message.address;
   auto* entry = misses_.find(line);
+  if (entry != nullptr) entry->served = message.served();
+  if (entry != nullptr && entry->alone) return fetched_alone(message, now);
   const std::uint32_t at = level.array.find(line);
   if (entry == nullptr || at == CacheArray::none)
     throw SimulationError("a private cache got data it did not ask for");
   CacheArray::Line& held = level.array.line(at);
   if (message.op == Op::data) {
     if (spec_.keep_values && !is_present(held.state)) values_[at] = message.value;
-    for (auto& each : levels_) {
-      if (entry->prefetch && each != levels_.back()) continue;  // it goes to the last level only
-      each->statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+    const AccessKind asked_by = entry->fetch ? AccessKind::fetch : AccessKind::load;
+    for (std::size_t i = 0; i < levels_.size(); ++i) {
+      // What nobody asked for goes to the last level only.
+      if (entry->prefetch && !entry->to_first && i + 1 < levels_.size()) continue;
+      level_of(asked_by, i).statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
     }
     held.valid |= message.sectors;
     entry->arrived |= message.sectors;
@@ -62,7 +66,14 @@ void PrivateCaches::data_arrived(const Message& message, Time now) {
   }
   for (std::size_t i = 1; i < levels_.size(); ++i)
     levels_[i]->statistics.miss_latency.record(now - entry->since);
-  if (entry->prefetch) held.prefetched = true;
+  if (entry->prefetch && entry->to_first) {
+    const AccessKind kind = entry->fetch ? AccessKind::fetch : AccessKind::load;
+    copy_inwards(kind, line, levels_.size() - 1, held.valid, held.state, now);
+    CacheArray& first = level_of(kind, 0).array;
+    first.line(first.find(line)).prefetched = true;
+  } else if (entry->prefetch) {
+    held.prefetched = true;
+  }
   if (spec_.coherent) send({line, 0, Op::done, 0, 0}, now);
   serve_waiters(line, at, now);
 }
@@ -74,23 +85,29 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
     const Access& next = misses_.front(*entry);
     const std::uint8_t sectors = wanted_sectors(next);
     if ((level.array.line(at).valid & sectors) != sectors) break;  // still under way
-    if (next.kind != AccessKind::load && level.array.line(at).state == LineState::shared) {
+    if (!only_reads(next.kind) && level.array.line(at).state == LineState::shared) {
       // A write joined a read, and the answer came without permission to write.
       entry->for_write = true;
-      ask(line, level.spec.all_sectors(), true, true, now);
+      ask(line, level.spec.all_sectors(), AccessKind::store, true, now);
       return;
     }
     const Access access = misses_.pop(*entry);
-    if (access.kind != AccessKind::load) make_modified(line, sectors);
-    levels_.front()->statistics.miss_latency.record(now - entry->since_first);
+    if (!only_reads(access.kind)) make_modified(line, sectors);
+    level_of(access.kind, 0).statistics.miss_latency.record(now - entry->since_first);
     const std::uint64_t value = spec_.keep_values ? perform(access, at) : 0;
-    copy_inwards(line, levels_.size() - 1, level.array.line(at).valid, level.array.line(at).state, now);
-    owner_.access_done(access.token, now, value);
+    copy_inwards(access.kind, line, levels_.size() - 1, level.array.line(at).valid,
+                 level.array.line(at).state, now);
+    owner_.access_done(access.token, now, value, entry->served);
     entry = misses_.find(line);  // the owner may have begun other misses
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
     for (auto& each : levels_) each->statistics.line_time += now - entry->since;
     const bool outdated = entry->outdated;
+    if (entry->fetch) {
+      --fetches_;
+    } else if (!entry->prefetch || entry->to_first) {
+      --demands_;
+    }
     misses_.close(line);
     level.array.line(at).pinned = false;
     if (outdated) level.array.remove(at, LineState::invalid);
@@ -105,6 +122,7 @@ void PrivateCaches::give_up(const Message& message, Time now) {
   const std::uint64_t line = message.address;
   const bool keep_shared = message.op == Op::downgrade;
   Message answer{line, 0, Op::invalidate_ack, 0, level.spec.all_sectors()};
+  if (!keep_shared) drop_fetched(line, LineState::lost);
   const std::uint32_t at = level.array.find_present(line);
   if (at != CacheArray::none) {
     CacheArray::Line& held = level.array.line(at);

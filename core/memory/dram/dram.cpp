@@ -119,6 +119,7 @@ void Dram::receive(const Message& request, std::uint32_t lane) {
   answer.op = write ? Op::write_ack : Op::data;
   answer.flags = 0;
   answer.value = 0;
+  if (!write) answer.tag = static_cast<std::uint8_t>(Served::dram);
   answer.source = request.destination;
   answer.destination = request.source;
   const std::int64_t bytes = std::popcount(request.sectors) * std::int64_t{sector_bytes};

@@ -18,7 +18,8 @@ struct Passage {
 // reserved for a message is in the near future. Fabric, the class derived from it, has
 //   void prepare();
 //   Passage carry(Direction, std::uint32_t source, std::uint32_t destination, Cycle flits, Cycle now);
-// whose `now` never goes back.
+// whose `now` never goes back, and may have
+//   void readdress(Message&);  // changes the destination of a request that enters
 template <class Fabric>
 class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>> {
   using Base = Interconnect<ReservingInterconnect<Fabric>>;
@@ -64,7 +65,10 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     static_cast<Fabric*>(this)->prepare();
   }
 
-  void accept(Direction direction, const Message& message, Cycle ready) {
+  void accept(Direction direction, Message message, Cycle ready) {
+    if constexpr (requires(Fabric& fabric) { fabric.readdress(message); }) {
+      if (direction == requests) static_cast<Fabric*>(this)->readdress(message);
+    }
     Entries& entries = entries_[direction];
     const std::uint32_t node = message.source;
     Queue& queue = entries.queues[node];

@@ -79,6 +79,7 @@ std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line)
   transaction.request = request;
   transaction.line = line;
   transaction.recall = transaction.fresh = false;
+  transaction.served = Served::shared;
   transaction.acks = 0;
   transaction.since = now();
   busy_[line] = index;
@@ -116,6 +117,7 @@ void Home::begin_get(Transaction& transaction) {
 
 void Home::ask_holders(Transaction& transaction, std::uint64_t holders, Op op, Time when) {
   transaction.phase = Phase::acks;
+  transaction.served = Served::peer;
   transaction.acks = static_cast<std::uint32_t>(std::popcount(holders));
   (op == Op::invalidate ? statistics_.invalidations_sent : statistics_.downgrades_sent) += transaction.acks;
   for (; holders != 0; holders &= holders - 1) {
@@ -203,6 +205,7 @@ void Home::from_memory(const Message& message, std::uint32_t) {
   level_.statistics.bytes_in += spec_.cache.line;
   level_.statistics.miss_latency.record(now() - transaction.since);
   if (spec_.keep_values) values_[at] = message.value;
+  transaction.served = message.served();
   grant(transaction, Op::data, message.value, now());
 }
 
@@ -210,10 +213,11 @@ void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when
   Holders& holders = directory_[transaction.line];
   const std::uint32_t requester = transaction.request.requester;
   Message answer{transaction.line, value, op, 0, spec_.cache.all_sectors()};
+  answer.tag = static_cast<std::uint8_t>(transaction.served);
   if (transaction.request.message.op == Op::get_modified) {
     holders = {0, static_cast<std::int16_t>(requester)};
     answer.flags = Flag::modified;
-  } else if (holders.sharers == 0) {
+  } else if (holders.sharers == 0 && !transaction.request.message.has(Flag::fetch)) {
     holders = {0, static_cast<std::int16_t>(requester)};
     answer.flags = Flag::exclusive;
   } else {

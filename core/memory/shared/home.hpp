@@ -55,6 +55,7 @@ class Home final : public Component {
     Phase phase = Phase::acks;
     bool recall = false;
     bool fresh = false;                 // an owner has sent data
+    Served served = Served::shared;     // where its data comes from
     MissCause cause = MissCause::cold;  // of its miss, if it is one
     std::uint64_t value = 0;
     std::uint32_t acks = 0;

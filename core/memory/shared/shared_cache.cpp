@@ -72,7 +72,7 @@ bool SharedCache::serve(const Request& request) {
   ++level_.statistics.hits;
   level_.classifier.access(line);
   level_.array.touch(at);
-  hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time);
+  hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time, Served::shared);
   return true;
 }
 
@@ -118,7 +118,8 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     write_down(line, message.sectors, message.value, begin - now() + level_.tag_time);
   }
   if (message.has(Flag::wants_ack)) {
-    answer(request, Op::write_ack, spec_.keep_values ? 0 : message.value, begin + level_.tag_time);
+    answer(request, Op::write_ack, spec_.keep_values ? 0 : message.value, begin + level_.tag_time,
+           message.tag);
   }
   return true;
 }
@@ -159,12 +160,12 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
   return true;
 }
 
-void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
+void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Served served) {
   // Without values the answer gives back what the requester sent, so that it knows its own.
   std::uint64_t value = request.message.value;
   if (spec_.keep_values) value = values_[at];
   if (request.message.op == Op::read) {
-    answer(request, Op::data, value, ready);
+    answer(request, Op::data, value, ready, static_cast<std::uint8_t>(served));
     return;
   }
   CacheArray::Line& held = level_.array.line(at);
@@ -173,7 +174,8 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready) {
   if (spec_.keep_values) values_[at] += request.message.value;
   clean_oldest(request.message.address);
   answer(request, Op::atomic_result, value,
-         ready + (spec_.atomic_latency + (rounds(request.message) - 1) * spec_.atomic_interval) * period_);
+         ready + (spec_.atomic_latency + (rounds(request.message) - 1) * spec_.atomic_interval) * period_,
+         request.message.tag);
 }
 
 // A place for the line, after sending down what was there; `none` when all are kept for lines under way, or
@@ -242,7 +244,7 @@ void SharedCache::fill(const Message& message) {
         spec_.cache.sectored ? misses_.front(*entry).message.sectors : spec_.cache.all_sectors();
     if ((held.valid & sectors) != sectors) break;
     level_.statistics.miss_latency.record(now() - entry->since);
-    hit(misses_.pop(*entry), at, now());
+    hit(misses_.pop(*entry), at, now(), message.served());
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
     level_.statistics.line_time += now() - entry->since;
@@ -258,11 +260,12 @@ void SharedCache::show_outstanding() {
   show_level("lines under way", lines);
 }
 
-void SharedCache::answer(const Request& request, Op op, std::uint64_t value, Time when) {
+void SharedCache::answer(const Request& request, Op op, std::uint64_t value, Time when, std::uint8_t tag) {
   Message message = request.message;
   message.op = op;
   message.flags = 0;
   message.value = value;
+  message.tag = tag;
   message.destination = request.message.source;
   requesters_.send(message, when - now(), request.lane);
 }

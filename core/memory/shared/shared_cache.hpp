@@ -54,13 +54,13 @@ class SharedCache final : public Component {
   bool serve(const Request& request);
   bool serve_write(const Request& request, std::uint32_t at, Time begin);
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
-  void hit(const Request& request, std::uint32_t at, Time ready);
+  void hit(const Request& request, std::uint32_t at, Time ready, Served served);
   std::uint32_t make_room(std::uint64_t line);
   void clean_oldest(std::uint64_t line);
   void write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay);
   bool can_write_down() const { return writes_under_way_ < spec_.outstanding_writes; }
   void show_outstanding();
-  void answer(const Request& request, Op op, std::uint64_t value, Time when);
+  void answer(const Request& request, Op op, std::uint64_t value, Time when, std::uint8_t tag);
 
   const Spec spec_;
   const Time period_;

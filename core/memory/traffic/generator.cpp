@@ -213,7 +213,7 @@ bool Generator::issue(Time when) {
   return true;
 }
 
-void Generator::access_done(std::uint32_t token, Time ready, std::uint64_t value) {
+void Generator::access_done(std::uint32_t token, Time ready, std::uint64_t value, Served) {
   if (token == walk_token) {
     walk_timer_.after(ready - now(), Wake{});
     return;

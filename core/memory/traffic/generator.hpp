@@ -71,7 +71,7 @@ class Generator final : public Component, public PrivateCaches::Owner {
   struct Wake {};
 
   void send_to_memory(const Message& message, Time when) override;
-  void access_done(std::uint32_t token, Time ready, std::uint64_t value) override;
+  void access_done(std::uint32_t token, Time ready, std::uint64_t value, Served served) override;
   void unblocked() override;
   void receive(const Message& message, std::uint32_t lane);
   void wake(const Wake&);

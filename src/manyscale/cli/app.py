@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from manyscale.cli import check, demo, gpu, machines, mem, models, net, new, run, runs, validate
+from manyscale.cli import check, cpu, demo, gpu, machines, mem, models, net, new, run, runs, validate
 from manyscale.cli.console import complain
 from manyscale.errors import ManyscaleError
 
@@ -31,6 +31,7 @@ app.add_typer(runs.commands)
 app.add_typer(machines.commands)
 app.add_typer(mem.commands)
 app.add_typer(gpu.commands)
+app.add_typer(cpu.commands)
 app.add_typer(net.commands)
 app.add_typer(check.commands)
 app.add_typer(models.commands)

@@ -16,6 +16,7 @@ from manyscale.cli.options import Json
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
+    from manyscale.cpu.checking import ProgramProblem
     from manyscale.gpu import KernelCheck
 
 commands = typer.Typer()
@@ -33,15 +34,16 @@ _UNREADABLE = 2
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was looked at: its kernels, or why it could not be read."""
+    """A file that was looked at: its kernels or what is wrong with a program, or why it could not be read."""
 
     path: Path
     kernels: Sequence[KernelCheck] = ()
+    program: Sequence[ProgramProblem] = ()
     error: str | None = None
 
     @property
     def supported(self) -> bool:
-        return self.error is None and not any(kernel.problems for kernel in self.kernels)
+        return self.error is None and not self.program and not any(kernel.problems for kernel in self.kernels)
 
 
 def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
@@ -53,6 +55,7 @@ def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
 # Who reads which files, by the end of their names.
 Reader = Callable[[Path, str | None], "Sequence[KernelCheck]"]
 READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels}
+_ELF = b"\x7fELF"
 
 
 @commands.command()
@@ -60,7 +63,8 @@ def check(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH", help="Files with PTX (.ptx) or CUDA C++ (.cu), or folders to search for them."
+            metavar="PATH",
+            help="RISC-V programs, files with PTX (.ptx) or CUDA C++ (.cu), or folders to search for the latter.",
         ),
     ],
     everything: Annotated[
@@ -71,8 +75,10 @@ def check(
 ) -> None:
     """Say what of a program is not supported, before it is run.
 
-    The exit code is 0 if all kernels can be executed, 1 if some cannot, and 2
-    if a file cannot be read or compiled; the others are checked all the same.
+    The exit code is 0 if all kernels and programs can be executed, 1 if some
+    cannot, and 2 if a file cannot be read or compiled; the others are checked all
+    the same. Of a RISC-V program, all instructions are looked at; which system
+    calls it makes cannot be known.
     """
     files = [_looked_at(path, target) for path in _found(paths)]
     if json:
@@ -96,9 +102,28 @@ def _found(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _looked_at(path: Path, target: str | None) -> _File:
     try:
+        if _is_program(path):
+            return _File(path, program=_program_problems(path))
         return _File(path, _reader(path)(path, target))
     except InputError as error:
         return _File(path, error=str(error))
+
+
+def _is_program(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_ELF)) == _ELF
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _program_problems(path: Path) -> Sequence[ProgramProblem]:
+    from manyscale.cpu import Program
+    from manyscale.cpu.checking import check as check_program
+
+    return check_program(Program(path))
 
 
 def _reader(path: Path) -> Reader:
@@ -108,7 +133,9 @@ def _reader(path: Path) -> Reader:
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     if path.suffix not in READERS:
-        raise InputError(f"{path}: it is not known how to check this; give a file named {known}")
+        raise InputError(
+            f"{path}: it is not known how to check this; give a RISC-V program or a file named {known}"
+        )
     return READERS[path.suffix]
 
 
@@ -125,6 +152,7 @@ def _data(file: _File) -> dict[str, Any]:
             }
             for kernel in file.kernels
         ],
+        "problems": [asdict(problem) for problem in file.program],
     }
 
 
@@ -133,7 +161,7 @@ def _print(files: Sequence[_File], everything: bool) -> None:
     if everything:
         rows = [row for file in files for row in _problem_rows(file)]
         if rows:
-            print_table("Problems", ("file", "line", "kernel", "instruction", "why"), rows)
+            print_table("Problems", ("file", "line", "kernel or function", "instruction", "why"), rows)
     for file in files:
         if file.error is not None:
             complain(file.error)
@@ -142,6 +170,9 @@ def _print(files: Sequence[_File], everything: bool) -> None:
 def _row(file: _File) -> tuple[str, str, str, str]:
     if file.error is not None:
         return str(file.path), "-", "cannot be read", "-"
+    if file.program:
+        one = file.program[0]
+        return str(file.path), "-", "no", f"{one.address:#x} in {one.function}: {one.instruction} ({one.why})"
     fine = sum(not kernel.problems for kernel in file.kernels)
     problems = [problem for kernel in file.kernels for problem in kernel.problems]
     first = min(problems, key=lambda problem: problem.line, default=None)
@@ -164,3 +195,6 @@ def _problem_rows(file: _File) -> Iterator[tuple[str, str, str, str, str]]:
                 problem.instruction,
                 problem.why,
             )
+    for found in file.program:
+        where = found.source or f"{found.address:#x}"
+        yield file.path.name, where, found.function, found.instruction, found.why

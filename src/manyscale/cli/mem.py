@@ -21,6 +21,7 @@ from manyscale.errors import DeadlockError, InputError
 if TYPE_CHECKING:
     from manyscale.machine import ResolvedMachine
     from manyscale.machine.memory import MemoryWorkload
+    from manyscale.results.totals import Totals
     from manyscale.system import Result, System
     from manyscale.workloads import MemoryTrace
 
@@ -261,37 +262,11 @@ def _headline(summary: dict[str, Any], result: Result) -> dict[str, dict[str, An
     }
 
 
-class _Values:
-    """The scalar statistics of a run, over several components at a time."""
-
-    def __init__(self, result: Result) -> None:
-        columns = result.columns
-        rows = zip(columns["component"], columns["statistic"], columns["key"], columns["value"], strict=True)
-        self._values = {(component, name): value for component, name, key, value in rows if key is None}
-
-    def __contains__(self, statistic: tuple[str, str]) -> bool:
-        return statistic in self._values
-
-    def total(self, components: Sequence[str], name: str) -> int:
-        return sum(self._values[component, name] for component in components)
-
-    def most(self, components: Sequence[str], name: str) -> float:
-        return max((self._values[component, name] for component in components), default=0.0)
-
-    def seconds(self, components: Sequence[str], name: str, of: int | None = None) -> float | None:
-        """The mean of a histogram of times; with `of`, spread over so many, of which the rest took none."""
-        counts = [self._values[component, f"{name}.count"] for component in components]
-        sums = [
-            self._values[component, f"{name}.mean"] * count
-            for component, count in zip(components, counts, strict=True)
-        ]
-        number = sum(counts) if of is None else of
-        return sum(sums) / number / _FEMTOSECONDS if number else None
-
-
 def _summary(system: System, result: Result) -> dict[str, Any]:
     """What came out, as --json shows it: totals, levels from the cores outwards, channels."""
-    values = _Values(result)
+    from manyscale.results.totals import Totals
+
+    values = Totals(result.columns)
     names = list(system.components)
     cores, slices, channels = (
         [name for name in names if name.startswith(kind)] for kind in ("core[", "slice[", "channel[")
@@ -317,7 +292,7 @@ def _summary(system: System, result: Result) -> dict[str, Any]:
     }
 
 
-def _level(values: _Values, level: str, components: list[str], prefix: str, seconds: float) -> dict[str, Any]:
+def _level(values: Totals, level: str, components: list[str], prefix: str, seconds: float) -> dict[str, Any]:
     def total(name: str) -> int:
         return values.total(components, prefix + name)
 
@@ -343,7 +318,7 @@ def _level(values: _Values, level: str, components: list[str], prefix: str, seco
     }
 
 
-def _network(values: _Values, components: list[str], seconds: float) -> dict[str, Any]:
+def _network(values: Totals, components: list[str], seconds: float) -> dict[str, Any]:
     return {
         "messages": values.total(components, "messages"),
         "bandwidth_bytes_per_second": values.total(components, "bytes") / seconds if seconds else 0.0,
@@ -352,7 +327,7 @@ def _network(values: _Values, components: list[str], seconds: float) -> dict[str
     }
 
 
-def _channel(values: _Values, name: str, seconds: float) -> dict[str, Any]:
+def _channel(values: Totals, name: str, seconds: float) -> dict[str, Any]:
     def total(statistic: str) -> int:
         return values.total([name], statistic)
 

@@ -6,8 +6,9 @@ To extend it, add a parameter to a section, or a section to `Machine`; files, ov
 
 from __future__ import annotations
 
+from manyscale.machine.cpu import Cpu
 from manyscale.machine.gpu import Gpu
-from manyscale.machine.host import Cpu, Mesh
+from manyscale.machine.host import Mesh
 from manyscale.machine.link import Link
 from manyscale.machine.memory import Memory
 from manyscale.machine.network import Network

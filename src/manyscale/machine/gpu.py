@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manyscale.machine.memory import any_of
+from manyscale.machine.model_specs import any_of
 from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
 
 if TYPE_CHECKING:  # what the core's tables make at run time

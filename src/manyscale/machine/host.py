@@ -1,19 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's sections of a machine: the processor, and the mesh between it and its memory."""
+"""The host's mesh, between its processor and its memory."""
 
 from __future__ import annotations
 
 from manyscale.spec import Bandwidth, Bytes, Count, Frequency, Spec, Time, parameter
-
-
-class Cpu(Spec):
-    """A host processor, as a source of memory requests."""
-
-    clock: Frequency | None = parameter(None, doc="core clock", minimum="1Hz")
-    cores: Count | None = parameter(None, doc="number of cores", minimum=1)
-    requests_per_cycle: Count | None = parameter(
-        None, doc="memory requests a core may issue in one cycle", minimum=1
-    )
 
 
 class Mesh(Spec):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from manyscale.machine.memory import any_of
+from manyscale.machine.model_specs import any_of
 from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, dump, parameter
 
 if TYPE_CHECKING:

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// RISC-V programs: launching them, what came of them, and what cores know besides their statistics.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <tuple>
+
+#include "cpu/core/core.hpp"
+#include "cpu/feed/functional_run.hpp"
+#include "cpu/feed/program_feed.hpp"
+#include "cpu/linux/elf_image.hpp"
+#include "cpu/linux/load_program.hpp"
+#include "cpu/riscv/instruction.hpp"
+#include "cpu/riscv/interpreter.hpp"
+#include "module.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+
+namespace {
+
+// The part of an address in records that the process itself sees (linux/address_space.hpp).
+constexpr std::uint64_t process_address_mask = (std::uint64_t{1} << 40) - 1;
+
+template <class Model>
+Model& model(Component& component, const char* name) {
+  auto* found = dynamic_cast<Model*>(&component);
+  if (found == nullptr) throw std::invalid_argument(component.name() + " is no " + name);
+  return *found;
+}
+
+Construct construct_named(const std::string& name) {
+  for (std::size_t i = 0; i < constructs; ++i) {
+    if (construct_name(static_cast<Construct>(i)) == name) return static_cast<Construct>(i);
+  }
+  throw std::invalid_argument("there is no construct named '" + name + "'");
+}
+
+LaunchSpec launch_spec(const nb::dict& given) {
+  LaunchSpec spec;
+  const auto elf = nb::cast<nb::bytes>(given["elf"]);
+  spec.elf.assign(elf.c_str(), elf.c_str() + elf.size());
+  spec.path = nb::cast<std::string>(given["path"]);
+  spec.arguments = nb::cast<std::vector<std::string>>(given["arguments"]);
+  spec.environment = nb::cast<std::vector<std::string>>(given["environment"]);
+  spec.root = nb::cast<std::string>(given["root"]);
+  spec.writable = nb::cast<bool>(given["writable"]);
+  const auto input = nb::cast<nb::bytes>(given["standard_input"]);
+  spec.standard_input.assign(input.c_str(), input.size());
+  spec.ranks = nb::cast<std::uint32_t>(given["ranks"]);
+  spec.memory_limit = nb::cast<std::uint64_t>(given["memory_limit"]);
+  spec.output_limit = nb::cast<std::uint64_t>(given["output_limit"]);
+  for (const auto& [address, name] :
+       nb::cast<std::vector<std::pair<std::uint64_t, std::string>>>(given["watch"])) {
+    spec.watch.push_back({address, construct_named(name)});
+  }
+  return spec;
+}
+
+nb::bytes bytes_of(const std::string& text) {
+  return nb::bytes(text.data(), text.size());
+}
+
+// Exit status, standard output and standard error of each process.
+nb::list process_list(const Kernel& kernel) {
+  nb::list list;
+  for (const auto& process : kernel.processes()) {
+    list.append(nb::make_tuple(process->exit_status, bytes_of(process->standard_output),
+                               bytes_of(process->standard_error)));
+  }
+  return list;
+}
+
+nb::object failure_dict(const std::optional<Failure>& failure, const Kernel& kernel) {
+  if (!failure) return nb::none();
+  nb::dict out;
+  out["process"] = failure->process;
+  out["thread"] = failure->thread;
+  out["pc"] = failure->pc;
+  out["kind"] = failure->kind;
+  out["address"] = failure->address;
+  out["what"] = failure->what;
+  out["several"] = kernel.threads().size() > 1;
+  return out;
+}
+
+nb::list region_list(const RegionTable& regions) {
+  nb::list list;
+  for (std::uint32_t i = 0; i < regions.size(); ++i) {
+    nb::dict entry;
+    entry["kind"] = std::string(region_kind_name(regions[i].kind));
+    entry["name"] = regions[i].name;
+    entry["pc"] = regions[i].pc;
+    entry["object"] = regions[i].object;
+    list.append(entry);
+  }
+  return list;
+}
+
+nb::list cycle_list(const CpiStack& stack) {
+  nb::list list;
+  for (const std::int64_t cycles : stack.cycles) list.append(cycles);
+  return list;
+}
+
+// What threads did in regions, as columns; `core` is the index of the core that has the account.
+class AccountColumns {
+ public:
+  void add(std::size_t core, const std::vector<RegionAccount::Row>& rows) {
+    for (const auto& row : rows) {
+      core_.append(core);
+      thread_.append(row.thread);
+      region_.append(row.region == RegionAccount::outside ? nb::none() : nb::cast(row.region));
+      visits_.append(row.visits);
+      time_.append(row.exclusive.time);
+      away_.append(row.exclusive.away);
+      instructions_.append(row.exclusive.instructions);
+      cycles_.append(cycle_list(row.exclusive.stack));
+      inclusive_time_.append(row.inclusive.time);
+      inclusive_instructions_.append(row.inclusive.instructions);
+      shortest_.append(row.shortest == never ? nb::none() : nb::cast(row.shortest));
+      longest_.append(row.longest);
+    }
+  }
+  nb::dict columns() const {
+    nb::dict out;
+    out["core"] = core_;
+    out["thread"] = thread_;
+    out["region"] = region_;
+    out["visits"] = visits_;
+    out["time"] = time_;
+    out["away"] = away_;
+    out["instructions"] = instructions_;
+    out["cycles"] = cycles_;
+    out["inclusive_time"] = inclusive_time_;
+    out["inclusive_instructions"] = inclusive_instructions_;
+    out["shortest"] = shortest_;
+    out["longest"] = longest_;
+    return out;
+  }
+
+ private:
+  nb::list core_, thread_, region_, visits_, time_, away_, instructions_, cycles_, inclusive_time_,
+      inclusive_instructions_, shortest_, longest_;
+};
+
+nb::list causes_list() {
+  nb::list list;
+  for (const auto name : cause_names) list.append(std::string(name));
+  return list;
+}
+
+// A program without time, and what came of it.
+class FunctionalProgram {
+ public:
+  FunctionalProgram(const nb::dict& launch, std::uint32_t cores, std::uint64_t seed)
+      : run_(launch_spec(launch), cores, seed) {}
+
+  // Runs without the interpreter lock; takes it now and then to see to signals and to show progress.
+  const char* run(std::uint64_t limit, const nb::object& progress) {
+    std::exception_ptr raised;
+    bool interrupted = false;
+    const auto poll = [&](std::uint64_t instructions) {
+      const nb::gil_scoped_acquire held;
+      try {
+        if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+        if (!progress.is_none()) progress(0, instructions);
+      } catch (nb::python_error& error) {
+        interrupted = true;
+        if (!error.matches(PyExc_KeyboardInterrupt)) raised = std::current_exception();
+        return false;
+      }
+      return limit == 0 || instructions < limit;
+    };
+    bool finished = false;
+    {
+      const nb::gil_scoped_release released;
+      finished = run_.run(poll);
+    }
+    if (raised) std::rethrow_exception(raised);
+    return interrupted ? "interrupted" : finished ? "finished" : "limit";
+  }
+
+  std::uint64_t instructions() const { return run_.instructions(); }
+  nb::list processes() const { return process_list(run_.kernel()); }
+  nb::object failure() const { return failure_dict(run_.failure(), run_.kernel()); }
+  nb::dict details() {
+    AccountColumns accounts;
+    accounts.add(0, run_.region_rows());
+    nb::dict out;
+    out["causes"] = causes_list();
+    out["regions"] = region_list(run_.regions());
+    out["accounts"] = accounts.columns();
+    return out;
+  }
+
+ private:
+  FunctionalRun run_;
+};
+
+// The bits of the instruction at the beginning of some bytes, and how many it has; 0 if it is cut off.
+struct Fetched {
+  std::uint32_t bits = 0;
+  std::size_t bytes = 0;
+};
+
+Fetched fetch(const char* code, std::size_t left) {
+  std::uint16_t low = 0, high = 0;
+  if (left < 2) return {};
+  std::memcpy(&low, code, 2);
+  if (riscv::is_compressed(low)) return {low, 2};
+  if (left < 4) return {};
+  std::memcpy(&high, code + 2, 2);
+  return {static_cast<std::uint32_t>(high) << 16 | low, 4};
+}
+
+// The instructions of a piece of code: address, bits, text.
+nb::list disassembled(const nb::bytes& code, std::uint64_t address) {
+  nb::list list;
+  for (std::size_t at = 0; at < code.size();) {
+    const auto [bits, bytes] = fetch(code.c_str() + at, code.size() - at);
+    if (bytes == 0) break;
+    list.append(nb::make_tuple(address + at, bits, riscv::disassemble(bits, address + at)));
+    at += bytes;
+  }
+  return list;
+}
+
+// Those that belong to an extension that is not executed: address, text, why. What decodes to nothing at all
+// is as likely to be data between functions, and is left to the run.
+nb::list unsupported(const nb::bytes& code, std::uint64_t address) {
+  nb::list list;
+  for (std::size_t at = 0; at < code.size();) {
+    const auto [bits, bytes] = fetch(code.c_str() + at, code.size() - at);
+    if (bytes == 0) break;
+    const auto instruction = riscv::decode(bits);
+    if (!instruction.unsupported.empty()) {
+      list.append(
+          nb::make_tuple(address + at, riscv::disassemble(bits, address + at),
+                         "the extension " + std::string(instruction.unsupported) + " is not executed"));
+    }
+    at += bytes;
+  }
+  return list;
+}
+
+// What the cores know of a run besides statistics.
+nb::dict details(Component& program, const std::vector<Component*>& cores) {
+  const auto& feed = model<ProgramFeed>(program, "cpu.program");
+  AccountColumns accounts;
+  nb::list pcs, instructions, misses, stacks;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    auto& core = model<Core>(*cores[i], "cpu.core");
+    accounts.add(i, core.regions().rows());
+    for (const auto& line : core.hot_lines()) {
+      pcs.append(line.pc);
+      instructions.append(line.instructions);
+      misses.append(line.misses);
+      stacks.append(cycle_list(line.stack));
+    }
+  }
+  nb::dict hot;
+  hot["pc"] = pcs;
+  hot["instructions"] = instructions;
+  hot["misses"] = misses;
+  hot["cycles"] = stacks;
+  nb::dict out;
+  out["causes"] = causes_list();
+  out["regions"] = region_list(feed.regions());
+  out["accounts"] = accounts.columns();
+  out["hot"] = hot;
+  return out;
+}
+
+// The pipeline log of one core; `label` gives the text of the instruction at an address. Empty if none is in
+// it.
+std::string konata(Component& component, const nb::callable& label) {
+  const KonataLog& log = model<Core>(component, "cpu.core").konata();
+  if (log.rows().empty()) return {};
+  return log.text([&](std::uint64_t pc) { return nb::cast<std::string>(label(pc & process_address_mask)); });
+}
+
+}  // namespace
+
+void bind_cpu(nb::module_& module) {
+  nb::exception<ElfError>(module, "BadProgram", PyExc_ValueError);
+
+  module.attr("cpu_position_independent_base") = Layout::position_independent_base;
+  module.def("cpu_check_elf", [](const nb::bytes& elf, const std::string& name) {
+    parse_elf({reinterpret_cast<const std::uint8_t*>(elf.c_str()), elf.size()}, name);
+  });
+  module.def("riscv_disassemble", &disassembled, nb::arg("code"), nb::arg("address"));
+  module.def("riscv_unsupported", &unsupported, nb::arg("code"), nb::arg("address"));
+
+  module.def("cpu_launch", [](Component& program, const nb::dict& launch) {
+    model<ProgramFeed>(program, "cpu.program").launch(launch_spec(launch));
+  });
+  module.def("cpu_processes", [](Component& program) {
+    return process_list(model<ProgramFeed>(program, "cpu.program").kernel());
+  });
+  module.def("cpu_failure", [](Component& program) {
+    const auto& feed = model<ProgramFeed>(program, "cpu.program");
+    return failure_dict(feed.failure(), feed.kernel());
+  });
+  module.def("cpu_details", &details, nb::arg("program"), nb::arg("cores"));
+  module.def("cpu_konata", &konata, nb::arg("core"), nb::arg("label"));
+
+  nb::class_<FunctionalProgram>(module, "CpuFunctionalRun")
+      .def(nb::init<const nb::dict&, std::uint32_t, std::uint64_t>(), nb::arg("launch"), nb::arg("cores"),
+           nb::arg("seed"))
+      .def("run", &FunctionalProgram::run, nb::arg("limit"), nb::arg("progress").none())
+      .def_prop_ro("instructions", &FunctionalProgram::instructions)
+      .def("processes", &FunctionalProgram::processes)
+      .def("failure", &FunctionalProgram::failure)
+      .def("details", &FunctionalProgram::details);
+}

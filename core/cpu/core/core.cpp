@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/core/core.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/registry.hpp"
+
+namespace manyscale::cpu {
+
+namespace {
+
+const Registered<Core> registered{
+    "cpu.core", "An out-of-order or in-order core with its own caches that executes the records of a feed."};
+
+memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
+  memory::PrivateCachesSpec caches;
+  caches.levels.push_back(spec.l1);
+  // Issue ports and stores_per_cycle say what begins in a cycle.
+  caches.levels.front().ports = 64;
+  if (spec.l2.size > 0) caches.levels.push_back(spec.l2);
+  if (spec.l1i.size > 0) {
+    caches.instruction = spec.l1i;
+    caches.instruction->ports = 64;
+  }
+  caches.coherent = spec.coherent;
+  caches.homes = spec.homes;
+  caches.home_hash = spec.home_hash;
+  caches.writeback_buffer = spec.writeback_buffer;
+  caches.prefetcher = spec.prefetcher;
+  return caches;
+}
+
+std::int64_t fetch_buffer_of(const CoreSpec& spec) {
+  return spec.fetch_buffer > 0 ? spec.fetch_buffer : (spec.front_end_depth + 1) * spec.fetch_width;
+}
+
+// The counters of a table, in its order, brought up to these totals.
+template <class Counters, class Totals>
+void bring_up(Counters& counters, const Totals& totals) {
+  std::size_t i = 0;
+  for_each_field<Counters>([&](const auto& field) {
+    Counter& counter = counters.*(field.member);
+    counter += totals[i++] - counter.value();
+  });
+}
+
+}  // namespace
+
+Core::Core(const Spec& spec)
+    : spec_(spec),
+      period_(period_of(spec.clock)),
+      cycles_per_time_(1.0 / static_cast<double>(period_)),
+      total_store_order_(spec.memory_model == "tso"),
+      instruction_hit_(spec.l1i.tag_latency + spec.l1i.data_latency),
+      data_hit_(spec.l1.tag_latency + spec.l1.data_latency),
+      line_mask_(static_cast<std::uint64_t>(spec.l1.line) - 1),
+      caches_(std::make_unique<memory::PrivateCaches>(*this, caches_spec(spec), period_, 1)),
+      translation_(spec.translation),
+      predictor_(spec.branch),
+      fetch_buffer_(fetch_buffer_of(spec)),
+      window_(std::max(spec.reorder_buffer, fetch_buffer_) + 1),
+      ports_(spec),
+      loads_(spec.load_queue),
+      integer_registers_(spec.integer_registers - 32),
+      float_registers_(spec.float_registers - 32),
+      stores_(spec.store_queue, spec.memory_model == "tso"),
+      wheel_(window_.size()) {
+  if (spec.memory_model != "tso" && spec.memory_model != "relaxed") {
+    throw std::invalid_argument("memory_model: expected 'relaxed' or 'tso', not '" + spec.memory_model + "'");
+  }
+  if (spec.l1.write != "back") throw std::invalid_argument("l1.write: a core's caches are write-back");
+  queues_.emplace_back(spec.issue_queue);
+  const auto add_queue = [&](std::int64_t places, std::initializer_list<Kind> kinds_of_queue) {
+    if (places == 0) return;
+    for (const Kind kind : kinds_of_queue)
+      queue_numbers_[static_cast<std::size_t>(kind)] = static_cast<std::uint32_t>(queues_.size());
+    queues_.emplace_back(places);
+  };
+  add_queue(spec.float_queue, {Kind::float_add, Kind::float_multiply, Kind::float_fused, Kind::float_divide,
+                               Kind::float_root, Kind::float_convert});
+  add_queue(spec.memory_queue, {Kind::load, Kind::store, Kind::atomic});
+  declare(statistics_);
+  declare(cpi_counters_, "cpi.");
+  declare(kind_counters_, "instructions.");
+  if (caches_->instruction() != nullptr) declare(caches_->instruction()->statistics, "l1i.");
+  declare(caches_->levels()[0]->statistics, "l1.");
+  if (caches_->levels().size() > 1) declare(caches_->levels()[1]->statistics, "l2.");
+  declare(caches_->prefetcher_statistics(), "prefetcher.");
+  declare(predictor_.statistics(), "branch.");
+  if (spec.translation.enabled) declare(translation_.statistics(), "tlb.");
+  work_.on_receive<&Core::take_answer>();
+  memory_.on_receive<&Core::take_message>();
+  timer_.on_expire<&Core::wake>();
+}
+
+void Core::start() {
+  caches_->reseed(random());
+}
+
+// The first cycle that begins at or after a time.
+Cycle Core::cycle_of(Time time) const {
+  auto cycle = static_cast<Cycle>(static_cast<double>(time) * cycles_per_time_);
+  while (cycle * period_ >= time) --cycle;
+  while (cycle * period_ < time) ++cycle;
+  return cycle;
+}
+
+void Core::take_answer(const FeedAnswer& answer, std::uint32_t) {
+  begin_event();
+  switch (answer.kind) {
+    case FeedAnswer::Kind::attach:
+      ring_ = answer.ring;
+      return;
+    case FeedAnswer::Kind::available:
+      if (answer.number > available_) {
+        available_ = answer.number;
+        if (starved_) records_arrived();
+      }
+      break;
+    case FeedAnswer::Kind::sleeps:
+      asleep_ = true;
+      break;
+    case FeedAnswer::Kind::ends:
+      ended_ = true;
+      break;
+  }
+  pump();
+}
+
+void Core::take_message(const memory::Message& message, std::uint32_t) {
+  begin_event();
+  caches_->receive(message, now());
+  pump();
+}
+
+void Core::wake(const Wake&) {
+  if (now() != wake_at_) return;  // an earlier one came in between
+  wake_at_ = never;
+  begin_event();
+  pump();
+}
+
+void Core::send_to_memory(const memory::Message& message, Time when) {
+  memory_.send(message, std::max<Time>(0, when - now()));
+}
+
+void Core::access_done(std::uint32_t token, Time ready, std::uint64_t, memory::Served served) {
+  arrivals_.push_back({token, cycle_of(ready), served});
+}
+
+void Core::unblocked() {
+  retry_ = true;
+}
+
+// Time is divided into quanta, the same for all cores, so that they work at the same moments, side by side on
+// several host threads.
+void Core::begin_event() {
+  if (now() >= quantum_end_) quantum_end_ = now() - now() % spec_.quantum + spec_.quantum;
+  earliest_ = cycle_of(now());
+  horizon_ = std::max(earliest_, cycle_of(quantum_end_) - 1);
+}
+
+// Does all that can be done now, and asks to be woken when more can.
+void Core::pump() {
+  if (!arrivals_.empty()) take_arrivals();
+  if (retry_) retry_blocked();
+  wheel_.take_until(horizon_, [&](std::uint32_t index) {
+    due(window_[index]);
+    if (!resolved_.empty()) tell_waiters();
+  });
+  for (;;) {
+    const bool took = take_records();
+    const bool committed = commit_all();
+    const bool wrote = write_stores();
+    if (!took && !committed && !wrote) break;
+  }
+  const Cycle next = std::min({wheel_.next(), front_wake_, store_wake_});
+  if (next == unknown) return;
+  const Time due = std::max(time_of(next) - time_of(next) % spec_.quantum, now() + 1);
+  if (due >= wake_at_) return;
+  wake_at_ = due;
+  timer_.after(wake_at_ - now(), Wake{});
+}
+
+void Core::take_arrivals() {
+  for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+    const Arrival arrival = arrivals_[i];
+    const std::uint32_t index = arrival.token & ~token_kind;
+    switch (arrival.token & token_kind) {
+      case load_token: {
+        Operation& operation = window_[index];
+        operation.arrived = std::max(operation.arrived, arrival.cycle);
+        operation.cause = std::max(operation.cause, cause_of(arrival.served));
+        if (--operation.parts == 0) finish(operation, operation.arrived);
+        break;
+      }
+      case store_token: {
+        StoreQueue::Store& store = stores_[index];
+        store.written_parts = std::max(store.written_parts, arrival.cycle);
+        --stores_under_way_;
+        if (--store.parts == 0) store_written(index, store.written_parts);
+        break;
+      }
+      case fetch_token:
+        line_arrived(arrival.cycle);
+        break;
+      default:
+        walk(index, arrival.cycle);
+        break;
+    }
+    tell_waiters();
+  }
+  arrivals_.clear();
+}
+
+void Core::retry_blocked() {
+  retry_ = false;
+  store_blocked_ = false;
+  const std::vector<Blocked> blocked = std::exchange(blocked_, {});
+  for (const Blocked& each : blocked) {
+    const std::uint32_t index = each.token & ~token_kind;
+    const Cycle when = std::max(each.when, earliest_);
+    if ((each.token & token_kind) == walk_token) {
+      walk(index, when);
+    } else {
+      access_part(window_[index], each.part, when);
+    }
+    tell_waiters();
+  }
+}
+
+// Brings the statistics up to the present: what is under way has no cause yet, but waiting for the feed has.
+void Core::settle() {
+  const Cycle present = now() / period_;
+  if (committed_ == next_ && taken_ == available_) {
+    if (ended_ || !begun_) {
+      charge_until(present, Cause::idle);
+    } else if (asleep_) {
+      charge_until(present, Cause::sleeping);
+    }
+  }
+  if (thread_ != ~0u) regions_.settle(progress());
+  bring_up(cpi_counters_, stack_.cycles);
+  bring_up(kind_counters_, by_kind_);
+  statistics_.cycles += accounted_ - statistics_.cycles.value();
+  statistics_.instructions += instructions_ - statistics_.instructions.value();
+}
+
+std::vector<Wait> Core::waits() const {
+  const auto holder = [](const PortBase& port) {
+    return port.width() > 0 ? port.lanes()[0].peer->owner().name() : "";
+  };
+  if (committed_ < next_) {
+    const std::string under_way = caches_->waits();
+    return {{"instruction " + std::to_string(committed_) + " is not complete" +
+                 (under_way.empty() ? "" : " (" + under_way + ")"),
+             holder(memory_)}};
+  }
+  if (begun_ && !ended_) return {{"records to execute", holder(work_)}};
+  return {};
+}
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core: fetches, dispatches, issues, executes and commits the records of a feed, out of order or in order,
+// with its own caches, TLBs and branch predictor. It takes each record once, in program order, and computes
+// the cycles at which things happen to it from those of the records before: widths and places are rings of
+// cycles, and nothing steps through cycles. Only what depends on the memory beyond its own caches, or lies
+// further ahead than the quantum, is put off; those who wait for it are in lists.
+//
+// Leaves out: instructions on the wrong path (they take no place and touch no cache), the replay of loads
+// whose line was lost before they committed, and the bandwidth of result buses.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "cpu/core/branch_predictor.hpp"
+#include "cpu/core/core_spec.hpp"
+#include "cpu/core/core_statistics.hpp"
+#include "cpu/core/cpi_stack.hpp"
+#include "cpu/core/hot_lines.hpp"
+#include "cpu/core/issue_ports.hpp"
+#include "cpu/core/issue_queue.hpp"
+#include "cpu/core/konata.hpp"
+#include "cpu/core/region_account.hpp"
+#include "cpu/core/store_queue.hpp"
+#include "cpu/core/translation_unit.hpp"
+#include "cpu/core/window.hpp"
+#include "cpu/feed/feed_protocol.hpp"
+#include "engine/timer.hpp"
+#include "memory/cache/private_caches.hpp"
+
+namespace manyscale::cpu {
+
+class Core final : public Component, public memory::PrivateCaches::Owner {
+ public:
+  using Spec = CoreSpec;
+
+  explicit Core(const Spec& spec);
+  void start() override;
+  void settle() override;
+  std::vector<Wait> waits() const override;
+
+  const Spec& spec() const { return spec_; }
+  const CpiStack& stack() const { return stack_; }
+  std::int64_t instructions() const { return instructions_; }
+  Time period() const { return period_; }
+  const RegionAccount& regions() const { return regions_; }
+  RegionAccount& regions() { return regions_; }
+  // By address; empty unless asked for.
+  std::vector<HotLines::Line> hot_lines() const { return hot_lines_.lines(); }
+  const KonataLog& konata() const { return konata_; }
+
+ private:
+  struct Wake {};
+  // What dispatch may wait for.
+  enum Stall {
+    stall_reorder_buffer,
+    stall_issue_queue,
+    stall_load_queue,
+    stall_store_queue,
+    stall_registers,
+    stalls
+  };
+  struct Marker {
+    std::uint64_t before;  // number of the operation that follows it
+    std::uint64_t address;
+    std::uint16_t thread;
+  };
+  // An answer of the caches.
+  struct Arrival {
+    std::uint32_t token;
+    Cycle cycle;
+    memory::Served served;
+  };
+  // What the caches could not take.
+  struct Blocked {
+    std::uint32_t token;
+    std::uint32_t part;
+    Cycle when;
+  };
+
+  // Tokens of accesses: what they are for, and which one.
+  static constexpr std::uint32_t token_kind = 7u << 28;
+  static constexpr std::uint32_t load_token = 0u << 28;
+  static constexpr std::uint32_t store_token = 1u << 28;
+  static constexpr std::uint32_t fetch_token = 2u << 28;
+  static constexpr std::uint32_t walk_token = 3u << 28;
+
+  // Between events (core.cpp).
+  void take_answer(const FeedAnswer& answer, std::uint32_t lane);
+  void take_message(const memory::Message& message, std::uint32_t lane);
+  void wake(const Wake&);
+  void send_to_memory(const memory::Message& message, Time when) override;
+  void access_done(std::uint32_t token, Time ready, std::uint64_t value, memory::Served served) override;
+  void unblocked() override;
+  void begin_event();
+  void pump();
+  void take_arrivals();
+  void retry_blocked();
+  Cycle cycle_of(Time time) const;
+  Time time_of(Cycle cycle) const { return cycle * period_; }
+
+  // Fetch and dispatch (core_front_end.cpp): false when the next record cannot go on now.
+  bool take_records();
+  bool fetch(const Record& record);
+  void fetch_anew(Cycle cycle);
+  bool wait_for_redirect();
+  bool fetch_line(const Record& record);
+  bool translate_fetch(std::uint64_t pc);
+  void fetch_translated(Cycle cycle);
+  void line_arrived(Cycle cycle);
+  void follow_branch(const Record& record);
+  bool dispatch(const Record& record);
+  Cycle dispatch_cycle(const Record& record);
+  void find_operands(Operation& operation);
+  void records_arrived();
+
+  // Issue and memory (core_execute.cpp).
+  void schedule(Operation& operation);
+  void defer(Operation& operation, Cycle cycle);
+  void due(Operation& operation);
+  void issue_load(Operation& operation, Cycle ready);
+  void execute_load(Operation& operation, Cycle when);
+  void issue_store(Operation& operation, Cycle ready);
+  bool translate(Operation& operation, Cycle when);
+  void go_on_translated(Operation& operation);
+  void access_cache(Operation& operation);
+  void access_part(Operation& operation, std::uint32_t part, Cycle when);
+  void complete_store(Operation& operation);
+  void begin_oldest(Operation& operation);
+  void finish(Operation& operation, Cycle cycle);
+  void tell_waiters();
+  bool walk(std::uint32_t walk, Cycle when);
+  void walk_done(Cycle cycle);
+
+  // Commit and committed stores (core_commit.cpp): true if something happened.
+  bool commit_all();
+  void commit(Operation& operation);
+  void account(const Operation& operation);
+  void charge_until(Cycle cycle, Cause cause);
+  void take_markers();
+  Progress progress() const;
+  bool write_stores();
+  bool write_store(std::uint64_t number, Cycle when);
+  void store_written(std::uint64_t store, Cycle cycle);
+
+  static Cause cause_of(memory::Served served) {
+    return static_cast<Cause>(static_cast<std::size_t>(Cause::l1) + static_cast<std::size_t>(served));
+  }
+  std::uint32_t queue_of(Kind kind) const { return queue_numbers_[static_cast<std::size_t>(kind)]; }
+  bool waits_until_oldest(Kind kind) const {
+    return kind == Kind::atomic || kind == Kind::fence || kind == Kind::system;
+  }
+
+  const Spec spec_;
+  const Time period_;
+  const double cycles_per_time_;
+  const bool total_store_order_;
+  const Cycle instruction_hit_, data_hit_;
+  const std::uint64_t line_mask_;
+  CoreStatistics statistics_;
+  CpiCounters cpi_counters_;
+  KindCounters kind_counters_;
+  std::unique_ptr<memory::PrivateCaches> caches_;
+  TranslationUnit translation_;
+  BranchPredictor predictor_;
+  CorePort work_{*this, "work", "the feed that gives this core its records"};
+  memory::RequesterPort memory_{*this, "memory",
+                                "what serves the misses: a cache slice, memory, or an interconnect"};
+  Timer<Wake> timer_{*this};
+  Time wake_at_ = never;
+
+  Time quantum_end_ = 0;
+  // This event: no instruction can issue earlier, and no access is made further ahead.
+  Cycle earliest_ = 0;
+  Cycle horizon_ = 0;
+
+  // The feed. Records are numbered with markers, operations without.
+  RecordRing* ring_ = nullptr;
+  std::uint64_t available_ = 0, taken_ = 0, told_ = 0;
+  std::uint64_t halted_ = 0;  // number of the record that halts the feed
+  bool starved_ = true, asleep_ = false, ended_ = false, begun_ = false;
+
+  // Front end.
+  bool head_fetched_ = false;    // the next record, at fetch_cycle_
+  bool folded_fetched_ = false;  // and what is folded into it
+  Cycle fetch_cycle_ = 0;
+  std::int64_t fetch_left_ = 0, fetch_bytes_left_ = 0;
+  std::int64_t fetch_buffer_;
+  std::uint64_t fetch_line_ = ~std::uint64_t{0};
+  bool fetch_waiting_ = false, fetch_arrived_ = false, fetch_walking_ = false;
+  Cycle fetch_begun_ = 0;
+  bool redirecting_ = false;  // until the operation of this number is complete
+  std::uint64_t redirect_ = 0;
+  Cause front_cause_ = Cause::idle;
+  Cause late_cause_ = Cause::base;
+  Cycle late_cycles_ = 0;
+  Cycle front_wake_ = unknown;
+  std::array<Cycle, stalls> stalls_{};  // of the next record
+  Cycle dispatch_cycle_ = 0;
+  std::int64_t dispatched_in_cycle_ = 0;
+
+  // Window.
+  Window window_;
+  std::uint64_t next_ = 0, committed_ = 0;  // numbers of the next operations to dispatch and to commit
+  std::uint64_t places_ = 0;                // of the reorder buffer taken so far
+  std::uint64_t oldest_place_ = 0;          // the operation whose places are needed next
+  Cycle places_free_ = 0;
+  std::array<std::uint32_t, kinds> queue_numbers_{};
+  std::vector<IssueQueue> queues_;
+  IssuePorts ports_;
+  CommitPlaces loads_, integer_registers_, float_registers_;
+  StoreQueue stores_;
+  CycleWheel wheel_;
+  std::vector<std::uint32_t> resolved_;         // operations whose waiters are to be told
+  std::vector<std::uint32_t> translations_;     // operations that wait for some page walk
+  std::vector<std::uint32_t> unknown_stores_;   // loads that wait for addresses of stores
+  std::vector<Blocked> blocked_;
+  std::vector<Arrival> arrivals_;
+  bool retry_ = false;
+  bool oldest_deferred_ = false;
+  bool fenced_ = false;  // some memory operation waits behind the operation fence_
+  std::uint64_t fence_ = 0;
+
+  // Commit.
+  Cycle commit_cycle_ = 0;
+  std::int64_t committed_in_cycle_ = 0;
+  Cycle accounted_ = 0;  // the last cycle that has its cause
+  std::int64_t instructions_ = 0;
+  std::array<std::int64_t, kinds> by_kind_{};
+  CpiStack stack_;
+  std::deque<Marker> markers_;
+  RegionAccount regions_;
+  std::uint32_t thread_ = ~0u;
+  HotLines hot_lines_;
+  KonataLog konata_;
+
+  // Committed stores.
+  std::uint64_t committed_stores_ = 0, next_store_ = 0;
+  std::int64_t stores_under_way_ = 0;
+  Cycle store_cycle_ = 0;
+  std::int64_t stores_in_cycle_ = 0;
+  std::uint32_t store_part_ = 0;  // of the next store, to be written next
+  bool store_blocked_ = false;
+  Cycle store_wake_ = unknown;
+};
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// An issue queue as far as dispatch sees it: how many places are taken, and at which cycles some become free.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "cpu/core/cycle_map.hpp"
+
+namespace manyscale::cpu {
+
+class IssueQueue {
+ public:
+  explicit IssueQueue(std::int64_t places) : places_(places) {}
+
+  // The first cycle from `from` on at which a place is free; unknown if that depends on what is under way.
+  // It is not asked for an earlier cycle afterwards.
+  Cycle earliest(Cycle from) {
+    if (from > seen_) look_until(from);
+    if (taken_ < places_) return seen_;
+    const Cycle next = leaving_.next(seen_ + 1);
+    if (next != unknown) look_until(next);
+    return next;
+  }
+  void enter() { ++taken_; }
+  // One that entered issues at this cycle.
+  void leave(Cycle cycle) {
+    if (cycle <= seen_) {
+      --taken_;
+      return;
+    }
+    if (cycle - seen_ >= CycleMap::range) look_until(cycle - CycleMap::range + 1);
+    leaving_.mark(cycle);
+    ++counts_[CycleMap::place(cycle)];
+  }
+
+ private:
+  void look_until(Cycle cycle) {
+    for (Cycle next = leaving_.next(seen_ + 1); next <= cycle; next = leaving_.next(next + 1)) {
+      std::uint16_t& count = counts_[CycleMap::place(next)];
+      taken_ -= count;
+      count = 0;
+      leaving_.clear(next);
+    }
+    seen_ = cycle;
+  }
+
+  std::int64_t places_;
+  std::int64_t taken_ = 0;
+  Cycle seen_ = 0;
+  CycleMap leaving_;
+  std::array<std::uint16_t, CycleMap::range> counts_{};
+};
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The feed of a running program (component cpu.program): executes all threads
+// of all its processes, in the order in which the cores ask, and gives each
+// core the records of the threads on it.
+//
+// A thread is executed ahead of its core by a bounded number of records, but
+// not past a system call, an atomic operation or a fence before the core has
+// come to it: so locks, barriers and whatever else threads agree on by them
+// follow simulated time. Ordinary loads and stores take effect when they are
+// executed here, up to that many records early. Threads stay on the core they
+// were given (thread i of process p on core first of p + i, modulo the cores)
+// unless the program asks otherwise; several on one core take turns.
+//
+// System calls take a fixed time and no instructions of the kernel are
+// executed.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/feed/marked_program.hpp"
+#include "engine/timer.hpp"
+
+namespace manyscale::cpu {
+
+struct ProgramFeedSpec {
+  std::int64_t cores = 1;
+  std::int64_t clock = 2'000'000'000;
+  std::int64_t run_ahead = 256;
+  Time time_slice = 1'000 * microsecond;
+  Time system_call_latency = 200 * nanosecond;
+  Time wake_latency = 1 * microsecond;
+  Time switch_latency = 1 * microsecond;
+};
+
+struct ProgramFeedStatistics {
+  Counter records, system_calls, ordered, sleeps, wakes, switches, threads;
+};
+
+class ProgramFeed final : public Component, private Kernel::Scheduler {
+ public:
+  using Spec = ProgramFeedSpec;
+
+  explicit ProgramFeed(const Spec& spec);
+
+  // Loads the program; once, before the run. Throws ElfError.
+  void launch(const LaunchSpec& launch);
+
+  void start() override;
+  std::vector<Wait> waits() const override;
+
+  struct Output {
+    const std::string& standard_output;
+    const std::string& standard_error;
+  };
+  Output output(std::size_t process) const;
+  int exit_status() const { return program().kernel().exit_status(); }
+  const Kernel& kernel() const { return program().kernel(); }
+  // What ended the run early, if something did.
+  const std::optional<Failure>& failure() const { return program().failure(); }
+  const RegionTable& regions() const { return program().regions(); }
+  const TaskTable& tasks() const { return program().tasks(); }
+
+ private:
+  // What happens between the feed and one core.
+  struct Lane {
+    explicit Lane(std::size_t capacity) : ring(capacity) {}
+
+    RecordRing ring;
+    std::uint64_t end = 0;        // records before this number are written
+    std::uint64_t announced = 0;  // … and the core was told of those before this one
+    std::uint64_t taken = 0;      // … and the core is done with those before this one
+    riscv::Producers producers;
+    std::deque<std::uint64_t> markers;  // to be written before the thread goes on
+    std::uint16_t marker_thread = 0;
+    Thread* current = nullptr;
+    std::int32_t last = 0;                        // id of the thread that had the core before; 0: none
+    std::deque<Thread*> ready;                    // others that could run here, the next first
+    riscv::Stop halted_by = riscv::Stop::budget;  // of the last record, which the core has to reach;
+                                                  // budget: none
+    bool past_marker = false;
+    bool delayed = false;  // until a timer resumes it
+    bool asleep = false;
+    Time turn_began = 0;
+  };
+  struct Resume {
+    std::uint32_t lane = 0;
+  };
+  struct Ready {
+    std::uint32_t thread = 0;
+  };
+  struct Deadline {
+    Time when = 0;
+  };
+
+  const MarkedProgram& program() const;
+  void created(Thread& thread) override;
+  void awakened(Thread& thread) override;
+  void ended(Thread& thread) override;
+
+  void requested(const FeedRequest& request, std::uint32_t lane);
+  void resumed(const Resume& resume);
+  void became_ready(const Ready& ready);
+  void deadline_came(const Deadline& deadline);
+  // Runs a step of the program and then sees to what follows from it.
+  template <class Action>
+  void step(Action&& action);
+
+  // The core has come to the record that the lane is halted at.
+  void reached(Lane& lane, std::uint32_t number);
+  // Gives the lane's core more records if that can be done now.
+  void advance(Lane& lane, std::uint32_t number);
+  bool choose_thread(Lane& lane, std::uint32_t number);
+  void leave_core(Lane& lane);
+  void delay(Lane& lane, std::uint32_t number, Time time);
+  void write_records(Lane& lane);
+  bool write_markers(Lane& lane, std::uint64_t limit);
+  void announce(Lane& lane, std::uint32_t number);
+  void enqueue(Thread& thread);
+
+  const Spec spec_;
+  ProgramFeedStatistics statistics_;
+  FeedPort cores_{*this, "cores", "the cores that execute the program, in order", Links::many};
+  Timer<Resume> resume_timer_{*this};
+  Timer<Ready> ready_timer_{*this};
+  Timer<Deadline> deadline_timer_{*this};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<MarkedProgram> program_;
+  Time next_deadline_ = never;  // that a timer is set for
+  bool started_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace manyscale::cpu
+
+namespace manyscale {
+
+template <>
+struct describe<cpu::ProgramFeedSpec> {
+  using S = cpu::ProgramFeedSpec;
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"cores", &S::cores, Unit::count, "cores that the program sees", 1, 4096},
+      Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock that rdcycle counts", 1, 1e12},
+      Field<S, std::int64_t>{"run_ahead", &S::run_ahead, Unit::count,
+                             "records that a thread may be executed ahead of its core", 16, 65536},
+      Field<S, Time>{"time_slice", &S::time_slice, Unit::time,
+                     "how long a thread keeps its core when others wait for it", 1, 1e18},
+      Field<S, Time>{"system_call_latency", &S::system_call_latency, Unit::time, "time of a system call", 0,
+                     1e18},
+      Field<S, Time>{"wake_latency", &S::wake_latency, Unit::time,
+                     "time from the wake-up of a thread until it can run", 0, 1e18},
+      Field<S, Time>{"switch_latency", &S::switch_latency, Unit::time,
+                     "time it takes a core to change from one thread to another", 0, 1e18}};
+};
+
+template <>
+struct describe<cpu::ProgramFeedStatistics> {
+  using S = cpu::ProgramFeedStatistics;
+  static constexpr auto fields = std::tuple{
+      Statistic<S, Counter>{"records", &S::records, "record", "records made for the cores"},
+      Statistic<S, Counter>{"system_calls", &S::system_calls, "call", "system calls of the program"},
+      Statistic<S, Counter>{"ordered", &S::ordered, "instruction", "atomic operations and fences"},
+      Statistic<S, Counter>{"sleeps", &S::sleeps, "sleep", "times that a core had no thread to run"},
+      Statistic<S, Counter>{"wakes", &S::wakes, "thread", "threads that waited and were woken"},
+      Statistic<S, Counter>{"switches", &S::switches, "switch",
+                            "changes from one thread of a core to another"},
+      Statistic<S, Counter>{"threads", &S::threads, "thread", "threads that the program made"}};
+};
+
+}  // namespace manyscale

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The regions of a program that time is credited to: OpenMP constructs, MPI calls, and what the user marks.
+// A region is a place in the program, not one visit to it; it has a small number, which marker records carry.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manyscale::cpu {
+
+enum class RegionKind : std::uint8_t {
+  parallel,       // parallel region, on each of its threads
+  loop,           // iterations of a worksharing loop that libgomp deals out
+  barrier,        // waiting at a barrier, explicit or implied
+  critical,       // holding a critical section
+  critical_wait,  // waiting to enter one
+  single,         // the body of a single construct, on the thread that executes it
+  sections,       // a sections construct
+  ordered,        // the body of an ordered construct
+  ordered_wait,   // waiting for the iterations before it
+  task,           // execution of an explicit task
+  task_create,    // making one
+  taskwait,       // waiting for tasks
+  taskgroup,      // a taskgroup construct
+  lock,           // waiting for a lock of omp.h
+  mpi,            // a call of MPI
+  user,           // between the marks of manyscale.h, or a function the user named
+};
+inline constexpr std::size_t region_kinds = 16;
+std::string_view region_kind_name(RegionKind kind);
+
+// What a marker record tells the core, in the low 8 bits of Record::address; above them is a region, or a
+// task's number where so said.
+enum class MarkerAction : std::uint8_t {
+  enter = 0,
+  leave = 1,
+  instant = 2,
+  reset_statistics = 3,
+  end_of_interest = 4,
+  task_created = 5,  // number of a task
+  task_starts = 6,   // number of a task
+  task_ends = 7,     // number of a task
+};
+constexpr std::uint64_t marker_address(std::uint64_t region_or_task, MarkerAction action) {
+  return region_or_task << 8 | static_cast<std::uint64_t>(action);
+}
+constexpr MarkerAction marker_action(std::uint64_t address) {
+  return static_cast<MarkerAction>(address & 0xff);
+}
+constexpr std::uint64_t marker_subject(std::uint64_t address) {
+  return address >> 8;
+}
+
+struct Region {
+  RegionKind kind = RegionKind::user;
+  std::string name{};  // given by the program or by MPI; empty: to be made from the pc
+  std::uint64_t pc =
+      0;  // of the outlined function, or of the caller's next instruction; 0: the name says all
+  std::uint64_t object = 0;  // address of a lock or of the name of a critical section; 0: none
+
+  auto operator<=>(const Region&) const = default;
+};
+
+class RegionTable {
+ public:
+  // A program may invent as many names as it likes; beyond this many regions all share the last one.
+  static constexpr std::size_t limit = 1 << 16;
+
+  // The number of a region, the same for the same region; numbers count from 0.
+  std::uint32_t intern(const Region& region);
+  const Region& operator[](std::uint32_t number) const { return regions_.at(number); }
+  std::size_t size() const { return regions_.size(); }
+
+ private:
+  std::vector<Region> regions_;
+  std::map<Region, std::uint32_t> numbers_;
+};
+
+// How a task depends on an address that others depend on, too.
+struct TaskDependence {
+  enum class Kind : std::uint8_t { in, out, mutexinoutset, inoutset };
+  std::uint64_t address = 0;
+  Kind kind = Kind::in;
+};
+
+// One explicit task that a program made.
+struct Task {
+  std::uint32_t region = 0;            // of kind task: its function
+  std::uint16_t creator = 0;           // software thread
+  std::uint64_t parent = 0;            // number + 1 of the task that made it; 0: an implicit one
+  std::uint32_t first_dependence = 0;  // in TaskTable::dependences
+  std::uint32_t dependence_count = 0;
+};
+
+// All tasks of a run in the order of their creation, up to a limit; the numbers go on beyond it.
+class TaskTable {
+ public:
+  static constexpr std::size_t limit = 1 << 22;
+
+  std::uint64_t add(Task task, const std::vector<TaskDependence>& dependences);
+  const std::vector<Task>& tasks() const { return tasks_; }
+  const std::vector<TaskDependence>& dependences() const { return dependences_; }
+  std::uint64_t created() const { return created_; }
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<TaskDependence> dependences_;
+  std::uint64_t created_ = 0;
+};
+
+}  // namespace manyscale::cpu

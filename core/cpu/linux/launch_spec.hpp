@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user says about a program to be run: the file, its arguments, and what
+// it may reach.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpu/feed/marker_watch.hpp"
+
+namespace manyscale::cpu {
+
+struct LaunchSpec {
+  std::vector<std::uint8_t> elf;         // the bytes of a statically linked RISC-V executable
+  std::string path = "program";          // argv[0], and its name in messages
+  std::vector<std::string> arguments;    // argv[1] and on
+  std::vector<std::string> environment;  // as NAME=value
+  std::string root;                      // the folder that the program sees as /; none if empty
+  bool writable = false;                 // whether it may change what is in there
+  std::string standard_input;            // the bytes it reads from there; each process all of them
+  std::uint32_t ranks = 1;               // processes, all of the same program
+  std::uint64_t memory_limit = std::uint64_t{4} << 30;   // bytes of memory that each process may touch
+  std::vector<WatchPoint> watch;                         // where its regions are entered
+  std::uint64_t output_limit = std::uint64_t{64} << 20;  // bytes that each process may write to its outputs
+};
+
+}  // namespace manyscale::cpu

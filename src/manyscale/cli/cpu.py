@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on processors: run a RISC-V program on simulated cores, or without time; list its instructions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, say
+from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.run import output_directory
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.cpu import CpuResult, FunctionalResult, Program
+
+commands = typer.Typer(name="cpu", help="Simulate RISC-V programs on out-of-order multicores.")
+
+_MOST_INSTRUCTIONS = 10_000_000  # in a log of a pipeline
+
+ProgramFile = Annotated[
+    Path, typer.Argument(metavar="PROG", help="A RISC-V Linux program (RV64GC), statically linked.")
+]
+
+
+@commands.command()
+def run(
+    file: ProgramFile,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- ARGS…]", help="What the program is given.")
+    ] = None,
+    machine: Annotated[
+        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a section [cpu].")
+    ] = "broadwell",
+    cores: Annotated[
+        int | None,
+        typer.Option("--cores", "-n", min=1, metavar="N", help="Cores of the machine to use; 1 by default."),
+    ] = None,
+    ranks: Annotated[
+        int, typer.Option("--ranks", min=1, metavar="N", help="Processes to start, for MPI programs.")
+    ] = 1,
+    functional: Annotated[
+        bool, typer.Option("--functional", help="Only execute the program: no machine, no time.")
+    ] = False,
+    regions: Annotated[
+        bool, typer.Option("--regions", help="Show where time went by OpenMP, MPI and user regions.")
+    ] = False,
+    hot_lines: Annotated[
+        bool, typer.Option("--hot-lines", help="Show the lines of source that took the most cycles.")
+    ] = False,
+    konata: Annotated[
+        Path | None,
+        typer.Option("--konata", metavar="FILE", help="Write a log of the pipelines for the viewer Konata."),
+    ] = None,
+    konata_from: Annotated[
+        int, typer.Option("--konata-from", min=0, metavar="N", help="First instruction of that log.")
+    ] = 0,
+    konata_count: Annotated[
+        int,
+        typer.Option(
+            "--konata-count", min=1, max=_MOST_INSTRUCTIONS, metavar="N", help="Instructions in that log."
+        ),
+    ] = 1000,
+    root: Annotated[
+        Path | None, typer.Option("--root", metavar="DIR", help="The folder that the program sees as /.")
+    ] = None,
+    writable: Annotated[
+        bool, typer.Option("--writable", help="The program may change what is in that folder.")
+    ] = False,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="A variable of its environment; may be repeated."),
+    ] = None,
+    stdin: Annotated[
+        Path | None, typer.Option("--stdin", metavar="FILE", help="What it reads from standard input.")
+    ] = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="Memory that each process may touch.")
+    ] = "4GiB",
+    changes: Changes = None,
+    threads: Threads = 1,
+    seed: Seed = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a program on a machine's cores and leave a run directory.
+
+    The exit code is that of the program if it ends by itself. Its output goes to
+    standard output, or to standard error with --json.
+
+    Example: manyscale cpu run ./solver --machine broadwell --cores 8 -- input.txt
+    """
+    from manyscale.cpu import Program
+
+    program = Program(
+        file,
+        arguments or [],
+        environment=_environment(environment or []),
+        root=root,
+        writable=writable,
+        stdin=b"" if stdin is None else _bytes(stdin),
+        ranks=ranks,
+        memory=memory,
+    )
+    program.data  # noqa: B018 - a file that is not there is an error before a directory is made
+    if functional:
+        _run_functional(program, cores or ranks, seed or 0, regions, json, quiet)
+        return
+    _check_file(konata)
+    from manyscale import cpu
+    from manyscale.cli.progress import SimulationProgress
+
+    with (
+        output_directory(out, f"cpu-{program.name}", quiet) as directory,
+        SimulationProgress(program.name, None, quiet or json) as progress,
+    ):
+        result = cpu.run(
+            program,
+            machine=machine,
+            changes=changes or [],
+            cores=cores or ranks,
+            threads=threads,
+            seed=seed or 0,
+            hot_lines=hot_lines,
+            konata=None if konata is None else (konata_from, konata_count),
+            out=directory,
+            progress=progress.update,
+            command=["manyscale", *sys.argv[1:]],
+        )
+    if konata is not None:
+        _write_konata(result, konata)
+    _show_output(result, json)
+    if json:
+        emit_json(_summary(result) | {"directory": str(directory)})
+    elif not quiet:
+        from manyscale.cli.cpu_report import print_hot_lines, print_regions, print_result
+
+        print_result(result, directory)
+        if regions:
+            print_regions(result)
+        if hot_lines:
+            print_hot_lines(result)
+    if result.exit_code:
+        say(f"{program.name} ended with exit code {result.exit_code}", quiet=quiet)
+        raise typer.Exit(result.exit_code)
+
+
+@commands.command()
+def disassemble(
+    file: ProgramFile,
+    function: Annotated[
+        list[str] | None,
+        typer.Option("--function", "-f", metavar="NAME", help="A function to list; may be repeated."),
+    ] = None,
+    hot: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="DIR", help="A run with --hot-lines, whose cycles are shown beside."),
+    ] = None,
+) -> None:
+    """List a program's instructions by function, with source lines, and with the cycles of a run."""
+    from manyscale.cpu import Program
+    from manyscale.cpu.listing import listing
+
+    for line in listing(Program(file), function or [], hot):
+        typer.echo(line)
+
+
+def _run_functional(program: Program, cores: int, seed: int, regions: bool, json: bool, quiet: bool) -> None:
+    from manyscale import cpu
+
+    result = cpu.run_functional(program, cores=cores, seed=seed, regions=regions)
+    _show_output(result, json)
+    if json:
+        emit_json(
+            {
+                "cycles": None,
+                "instructions": result.instructions,
+                "simulated_seconds": None,
+                "wall_seconds": result.wall_seconds,
+                "cores": cores,
+                "exit_code": result.exit_code,
+            }
+        )
+    elif not quiet:
+        from manyscale.cli.cpu_report import print_functional
+
+        print_functional(result, regions)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
+
+
+def _summary(result: CpuResult) -> dict[str, Any]:
+    return {
+        "cycles": result.cycles,
+        "instructions": result.instructions,
+        "simulated_seconds": result.simulated_seconds,
+        "wall_seconds": result.wall_seconds,
+        "cores": result.cores,
+        "exit_code": result.exit_code,
+        "ipc": result.ipc,
+        "shares": result.shares,
+        "caches": result.caches.to_dicts(),
+        "threads": result.threads,
+    }
+
+
+def _show_output(result: CpuResult | FunctionalResult, json: bool) -> None:
+    """What the program wrote; with --json all of it goes to standard error."""
+    for process in result.processes:
+        for written, stream in (
+            (process.stdout, sys.stderr if json else sys.stdout),
+            (process.stderr, sys.stderr),
+        ):
+            stream.flush()
+            stream.buffer.write(written)
+            stream.flush()
+
+
+def _environment(texts: list[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"--env {text}: write NAME=VALUE, such as OMP_NUM_THREADS=4")
+        found[name] = value
+    return found
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _check_file(path: Path | None) -> None:
+    """Looked at before the run, so that a slip costs no time."""
+    if path is not None and not path.parent.is_dir():
+        raise InputError(f"--konata {path}: there is no folder {path.parent}")
+
+
+def _write_konata(result: CpuResult, path: Path) -> None:
+    try:
+        result.write_konata(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs MPI programs that were built with this package's library on this machine: one process for each rank."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from manyscale.errors import InputError
+
+_SHARED_MEMORY = Path("/dev/shm")
+_GRACE_SECONDS = 5.0  # that the others get to end when one has failed
+_POLL_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class HostRank:
+    """How one rank ended, and what it wrote. A rank ended by a signal has the exit code that a shell gives it."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+def run_on_host(
+    program: str | os.PathLike[str],
+    ranks: int,
+    args: Sequence[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> list[HostRank]:
+    """Runs a program with so many ranks and returns what became of each.
+
+    The program was compiled by `manyscale cpu cc --mpi --host`, or is any other that the three environment variables
+    of the library reach. When a rank fails, the others are given a few seconds and then ended; all are ended when
+    `timeout` seconds have passed, which is an error.
+    """
+    if ranks < 1:
+        raise InputError(f"{ranks} ranks cannot be started; give 1 or more")
+    if not Path(program).is_file():
+        raise InputError(f"{program}: there is no such program")
+    shared = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=shared) as folder:
+        outputs = [(_file(folder, f"out{rank}"), _file(folder, f"err{rank}")) for rank in range(ranks)]
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            for rank, (out, err) in enumerate(outputs):
+                variables = {
+                    **os.environ,
+                    **(environment or {}),
+                    "MANYSCALE_MPI_RANK": str(rank),
+                    "MANYSCALE_MPI_SIZE": str(ranks),
+                    "MANYSCALE_MPI_SEGMENT": f"{folder}/segment",
+                }
+                processes.append(
+                    subprocess.Popen(
+                        [os.fspath(Path(program).resolve()), *args],
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        env=variables,
+                    )
+                )
+            timed_out = not _wait(processes, timeout)
+        except OSError as error:
+            raise InputError(f"cannot start {program}: {error.strerror or error}") from None
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+        if timed_out:
+            raise InputError(f"{program}: {ranks} ranks were not done after {timeout:g} s")
+        results = [
+            HostRank(_exit_code(process.returncode), _contents(out), _contents(err))
+            for process, (out, err) in zip(processes, outputs, strict=True)
+        ]
+        for out, err in outputs:
+            out.close()
+            err.close()
+    return results
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]], timeout: float | None) -> bool:
+    """Waits until all have ended, or one has failed and the others had their time; False after the timeout."""
+    end = None if timeout is None else time.monotonic() + timeout
+    failed_at: float | None = None
+    while True:
+        codes = [process.poll() for process in processes]
+        if all(code is not None for code in codes):
+            return True
+        now = time.monotonic()
+        if failed_at is None and any(codes):
+            failed_at = now
+        if failed_at is not None and now > failed_at + _GRACE_SECONDS:
+            return True
+        if end is not None and now > end:
+            return False
+        time.sleep(_POLL_SECONDS)
+
+
+def _file(folder: str, name: str) -> IO[bytes]:
+    return open(Path(folder) / name, "w+b")
+
+
+def _contents(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _exit_code(code: int) -> int:
+    return 128 - code if code < 0 else code

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which functions of a program begin and end OpenMP constructs: the entry points of libgomp, GCC's OpenMP library.
+
+A program needs not be compiled anew: a statically linked one has libgomp's functions in its table of symbols, and
+the core watches their addresses. What each construct's functions take and give is known to the core
+(`core/cpu/feed/marker_watch.hpp`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+# Names of libgomp's functions, and the construct each belongs to (the names of Construct in the core). Functions
+# with GOMP_ are called by code that GCC makes and keep their names and arguments from version to version; the few
+# with gomp_ are libgomp's own.
+_ENTRY_POINTS = {
+    r"GOMP_parallel(_reductions)?": "parallel",
+    r"GOMP_parallel_loop_(static|(maybe_)?(nonmonotonic_)?(dynamic|guided|runtime))": "parallel_loop",
+    r"GOMP_parallel_sections": "parallel_sections",
+    r"gomp_team_barrier_wait_final": "team_end",
+    r"GOMP_loop(_ull)?(_[a-z_]+)?_start": "loop_start",
+    r"GOMP_loop(_ull)?_ordered_[a-z]+_next": "loop_next",
+    r"GOMP_loop_end(_cancel)?": "loop_end",
+    r"GOMP_loop_end_nowait": "loop_end_nowait",
+    r"GOMP_barrier(_cancel)?": "barrier",
+    r"GOMP_(critical|atomic)_start": "critical_start",
+    r"GOMP_(critical|atomic)_end": "critical_end",
+    r"GOMP_critical_name_start": "named_critical_start",
+    r"GOMP_critical_name_end": "named_critical_end",
+    r"GOMP_single_start": "single_start",
+    r"GOMP_single_copy_start": "single_copy_start",
+    r"GOMP_single_copy_end": "single_copy_end",
+    r"GOMP_sections2?_start": "sections_start",
+    r"GOMP_sections_end(_cancel)?": "sections_end",
+    r"GOMP_sections_end_nowait": "sections_end_nowait",
+    r"GOMP_ordered_start": "ordered_start",
+    r"GOMP_ordered_end": "ordered_end",
+    r"GOMP_task": "task",
+    r"GOMP_taskloop(_ull)?": "taskloop",
+    r"gomp_malloc": "task_memory",
+    r"GOMP_taskwait(_depend)?": "taskwait",
+    r"GOMP_taskgroup_start": "taskgroup_start",
+    r"GOMP_taskgroup_end": "taskgroup_end",
+    r"omp_set(_nest)?_lock": "lock",
+}
+_CONSTRUCTS = [(re.compile(pattern), construct) for pattern, construct in _ENTRY_POINTS.items()]
+
+
+def construct_of(function: str) -> str | None:
+    """The construct that a function of libgomp belongs to; None for other functions.
+
+    >>> construct_of("GOMP_loop_nonmonotonic_dynamic_start")
+    'loop_start'
+    >>> construct_of("GOMP_loop_dynamic_next") is None
+    True
+    """
+    return next((construct for pattern, construct in _CONSTRUCTS if pattern.fullmatch(function)), None)
+
+
+def watch_points(functions: Mapping[str, int], watched: Iterable[str] = ()) -> list[tuple[int, str]]:
+    """The addresses to watch in a program, each with its construct, in the order of addresses.
+
+    `functions` are the program's functions by name; those named in `watched` become regions of their own. A function
+    that a program does not have is left out, so what is given for `watched` should be checked before.
+    """
+    points: dict[int, str] = {}
+    for name, address in functions.items():
+        construct = construct_of(name)
+        if construct is not None:
+            points[address] = construct
+    if "task" not in points.values() and "taskloop" not in points.values():
+        points = {address: construct for address, construct in points.items() if construct != "task_memory"}
+    for name in watched:
+        if name in functions:
+            points.setdefault(functions[name], "function")
+    return sorted(points.items())
+
+
+# How regions of each kind are called where the program gives them no name; the place is put in.
+_TITLES = {
+    "parallel": "parallel {}",
+    "loop": "loop at {}",
+    "barrier": "barrier at {}",
+    "critical": "critical at {}",
+    "critical_wait": "wait for critical at {}",
+    "single": "single at {}",
+    "sections": "sections at {}",
+    "ordered": "ordered at {}",
+    "ordered_wait": "wait for ordered at {}",
+    "task": "task {}",
+    "task_create": "create task at {}",
+    "taskwait": "wait for tasks at {}",
+    "taskgroup": "taskgroup at {}",
+    "lock": "wait for lock at {}",
+    "user": "{}",
+}
+
+
+def region_title(kind: str, name: str, place: str) -> str:
+    """What a region is called in tables: its own name, or its kind and the place (symbol, or file and line).
+
+    >>> region_title("parallel", "", "solve.c:12")
+    'parallel solve.c:12'
+    >>> region_title("mpi", "MPI_Send", "")
+    'MPI_Send'
+    """
+    return name or _TITLES.get(kind, kind + " {}").format(place)

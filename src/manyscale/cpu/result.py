@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came out of a program's run on a simulated processor: time, CPI stacks, caches, regions, hot lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale.cpu.openmp import region_title
+from manyscale.cpu.program import Program
+from manyscale.results.files import replace_file
+from manyscale.results.statistics import frame, scalar
+from manyscale.results.totals import Totals
+from manyscale.units import TIME, humanize
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SECOND = 10**15  # femtoseconds
+_PROCESS_ADDRESS = (1 << 40) - 1  # the part of an address that a process sees; above it is its number
+OUTSIDE = "outside regions"
+TABLES = ("cpi_stack", "caches", "regions", "hot_instructions")
+
+
+@dataclass(frozen=True)
+class Process:
+    """What one process of a program wrote, and how it ended."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+class ProgramResult:
+    """What is known of a program that was run, with or without time."""
+
+    def __init__(self, program: Program, processes: Sequence[Process], wall_seconds: float) -> None:
+        self.program = program
+        self.processes = list(processes)
+        self.wall_seconds = wall_seconds
+
+    @property
+    def exit_code(self) -> int:
+        """Of the first process that did not exit with 0, else 0."""
+        return next((process.exit_code for process in self.processes if process.exit_code), 0)
+
+    @property
+    def stdout(self) -> str:
+        """What all processes wrote to standard output, one after the other."""
+        return b"".join(process.stdout for process in self.processes).decode(errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        """What all processes wrote to standard error, one after the other."""
+        return b"".join(process.stderr for process in self.processes).decode(errors="replace")
+
+
+class FunctionalResult(ProgramResult):
+    """What came out of a run without time."""
+
+    def __init__(
+        self,
+        program: Program,
+        processes: Sequence[Process],
+        wall_seconds: float,
+        instructions: int,
+        details: dict[str, Any],
+    ) -> None:
+        super().__init__(program, processes, wall_seconds)
+        self.instructions = instructions
+        self._details = details
+
+    @cached_property
+    def regions(self) -> pl.DataFrame:
+        """For each region and thread: visits and instructions, without and with the regions within it."""
+        table = region_table(self.program, self._details)
+        return table.select(
+            "region", "kind", "source", "thread", "visits", "instructions", "inclusive_instructions"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"FunctionalResult({self.program.name}: {self.instructions:,} instructions, exit code "
+            f"{self.exit_code}, in {self.wall_seconds:.3g} s)"
+        )
+
+
+class CpuResult(ProgramResult):
+    """What came out of a run on a simulated processor. Times are in seconds, except in `stats`."""
+
+    def __init__(
+        self,
+        program: Program,
+        processes: Sequence[Process],
+        details: dict[str, Any],
+        run: Any,
+        clock: int,
+        directory: Path | None,
+    ) -> None:
+        """`details` is what the core knows besides statistics; `run` is the result of the system."""
+        super().__init__(program, processes, run.wall_seconds)
+        self.outcome: str = run.outcome
+        self.threads: int = run.threads
+        self.events: int = run.events
+        self.columns: dict[str, list[Any]] = run.columns
+        self.clock = clock
+        self.directory = directory
+        self.causes: list[str] = details["causes"]
+        self.konata: list[str] = details["konata"]
+        self._details = details
+        names = dict.fromkeys(run.columns["component"])
+        self._cores = [name for name in names if name.startswith("core[")]
+        self._slices = [name for name in names if name.startswith("slice[")]
+        self._channels = [name for name in names if name.startswith("channel[")]
+        self._totals = Totals(run.columns)
+
+    @property
+    def cores(self) -> int:
+        """Cores that were simulated."""
+        return len(self._cores)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the cores' clock until the program ended."""
+        return int(self._totals.most(self._cores, "cycles"))
+
+    @property
+    def simulated_seconds(self) -> float:
+        """The time that the program took."""
+        return self.cycles / self.clock
+
+    @property
+    def instructions(self) -> int:
+        """Instructions that all cores committed."""
+        return int(self._totals.total(self._cores, "instructions"))
+
+    @property
+    def ipc(self) -> float:
+        """Instructions of all cores in one cycle."""
+        return self.instructions / self.cycles if self.cycles else 0.0
+
+    @cached_property
+    def stats(self) -> pl.DataFrame:
+        """The tidy table of statistics."""
+        return frame(self.columns)
+
+    def value(self, component: str, statistic: str) -> int | float:
+        """One scalar statistic."""
+        return scalar(self.stats, component, statistic)
+
+    @cached_property
+    def cpi_stack(self) -> pl.DataFrame:
+        """For each core and cause: the cycles it took, per instruction, and its share; causes add up to the cycles."""
+        import polars as pl
+
+        rows = []
+        for number, core in enumerate(self._cores):
+            instructions = self._totals.total([core], "instructions")
+            cycles = self._totals.total([core], "cycles")
+            for cause in self.causes:
+                taken = int(self._totals.total([core], f"cpi.{cause}"))
+                per = taken / instructions if instructions else 0.0
+                rows.append((number, cause, taken, per, taken / cycles if cycles else 0.0))
+        schema = {
+            "core": pl.Int64,
+            "cause": pl.String,
+            "cycles": pl.Int64,
+            "cpi": pl.Float64,
+            "share": pl.Float64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of all cores' cycles that each cause took."""
+        total = self._totals.total(self._cores, "cycles") or 1
+        return {cause: self._totals.total(self._cores, f"cpi.{cause}") / total for cause in self.causes}
+
+    @cached_property
+    def caches(self) -> pl.DataFrame:
+        """For each level: accesses, hit rate, misses in 1000 instructions, what a miss took, lines written back.
+
+        Accesses to a line that is under way already are neither hits nor misses.
+        """
+        import polars as pl
+
+        rows = [self._level(name, self._cores, f"{name}.") for name in ("l1i", "l1", "l2")]
+        if self._slices:
+            rows.append(self._level("shared", self._slices, ""))
+        names = ("level", "caches", "accesses", "hit_rate", "misses", "mpki", "miss_latency", "writebacks")
+        found = [row for row in rows if row is not None]
+        return pl.DataFrame(found, schema=list(names), orient="row")
+
+    def _level(self, level: str, components: list[str], prefix: str) -> tuple[Any, ...] | None:
+        if not components or (components[0], f"{prefix}hits") not in self._totals:
+            return None
+        accesses, hits, merged, writebacks = (
+            int(sum(self._totals.total(components, prefix + name) for name in names))
+            for names in (("reads", "writes"), ("hits",), ("merged",), ("writebacks",))
+        )
+        misses = accesses - hits - merged
+        return (
+            level,
+            len(components),
+            accesses,
+            hits / accesses if accesses else None,
+            misses,
+            1000 * misses / self.instructions if self.instructions else None,
+            self._totals.seconds(components, f"{prefix}miss_latency"),
+            writebacks,
+        )
+
+    @property
+    def dram_bytes(self) -> int:
+        """Bytes read from and written to DRAM."""
+        return int(
+            self._totals.total(self._channels, "read_bytes")
+            + self._totals.total(self._channels, "write_bytes")
+        )
+
+    @cached_property
+    def regions(self) -> pl.DataFrame:
+        """For each region and thread: visits, time, instructions and the CPI stack, and with the regions within it."""
+        return region_table(self.program, self._details)
+
+    @property
+    def _busy_causes(self) -> list[str]:
+        return [cause for cause in self.causes if cause != "idle"]
+
+    @cached_property
+    def hot_instructions(self) -> pl.DataFrame:
+        """For each instruction that was executed: where it is, how often, and its cycles by cause; the hottest first.
+
+        Cycles in which a core had nothing to do belong to none. Empty unless the run was told to keep it.
+        """
+        import polars as pl
+
+        hot = self._details["hot"]
+        addresses = [address & _PROCESS_ADDRESS for address in hot["pc"]]
+        places = {address: self.program.symbols.place(address) for address in set(addresses)}
+        data: dict[str, Any] = {
+            "address": addresses,
+            "function": [places[address].function for address in addresses],
+            "file": [places[address].file for address in addresses],
+            "line": [places[address].line for address in addresses],
+            "instructions": hot["instructions"],
+        }
+        causes = self._busy_causes
+        for at, cause in enumerate(self.causes):
+            if cause in causes:
+                data[cause] = [cycles[at] for cycles in hot["cycles"]]
+        table = pl.DataFrame(data).with_columns(cycles=pl.sum_horizontal(causes))
+        numbers = [pl.col(name).sum() for name in ("instructions", "cycles", *causes)]
+        keys = ["address", "function", "file", "line"]
+        return table.group_by(keys).agg(numbers).sort(["cycles", "address"], descending=[True, False])
+
+    @cached_property
+    def hot_lines(self) -> pl.DataFrame:
+        """The same for each line of source, or each function where the program does not say the line."""
+        import polars as pl
+
+        numbers = [pl.col(name).sum() for name in ("instructions", "cycles", *self._busy_causes)]
+        keys = ["function", "file", "line"]
+        return (
+            self.hot_instructions.group_by(keys)
+            .agg(numbers)
+            .sort(["cycles", "function", "line"], descending=[True, False, False])
+        )
+
+    @property
+    def headline(self) -> dict[str, dict[str, Any]]:
+        """The numbers that matter, with units."""
+        wall = self.wall_seconds
+        return {
+            "simulated_seconds": {"value": self.simulated_seconds, "unit": "s"},
+            "cycles": {"value": self.cycles, "unit": "cycle"},
+            "instructions": {"value": self.instructions, "unit": "instruction"},
+            "ipc": {"value": self.ipc, "unit": "instruction/cycle"},
+            "cores": {"value": self.cores, "unit": "core"},
+            "exit_code": {"value": self.exit_code, "unit": "1"},
+            "events": {"value": self.events, "unit": "event"},
+            "wall_seconds": {"value": wall, "unit": "s"},
+            "wall_instructions_per_second": {
+                "value": self.instructions / wall if wall else None,
+                "unit": "instruction/s",
+            },
+            "wall_threads": {"value": self.threads, "unit": "1"},
+        }
+
+    def write_tables(self, directory: Path) -> None:
+        """Writes the tables as Parquet, and what the program wrote."""
+        for name in TABLES:
+            table = getattr(self, name)
+            if table.height:
+                replace_file(directory / f"{name}.parquet", table.write_parquet)
+        for number, process in enumerate(self.processes):
+            suffix = f".{number}" if len(self.processes) > 1 else ""
+            for name, written in (("stdout", process.stdout), ("stderr", process.stderr)):
+                if written:
+                    replace_file(
+                        directory / f"{name}{suffix}.txt", lambda file, text=written: file.write(text)
+                    )
+
+    def write_konata(self, path: Path) -> list[Path]:
+        """Writes the pipeline logs that were asked for: to `path`, or with several cores to a file for each."""
+        logs = {core: text for core, text in enumerate(self.konata) if text}
+        paths = []
+        for core, text in logs.items():
+            paths.append(path if len(logs) == 1 else path.with_name(f"{path.stem}.{core}{path.suffix}"))
+            replace_file(paths[-1], lambda file, text=text: file.write(text.encode()))
+        return paths
+
+    def __repr__(self) -> str:
+        return (
+            f"CpuResult({self.program.name} on {self.cores} cores: "
+            f"{humanize(round(self.simulated_seconds * _SECOND), TIME)} simulated, {self.instructions:,} instructions, "
+            f"IPC {self.ipc:.2f}, in {self.wall_seconds:.3g} s)"
+        )
+
+
+def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:
+    """What each thread did in each region, with the region's place in the source."""
+    import polars as pl
+
+    accounts: dict[str, list[Any]] = details["accounts"]
+    named = [_named(program, region) for region in details["regions"]]
+    outside = (OUTSIDE, "", "")
+    labels = [outside if number is None else named[number] for number in accounts["region"]]
+    data: dict[str, Any] = {
+        "region": [label[0] for label in labels],
+        "kind": [label[1] for label in labels],
+        "source": [label[2] for label in labels],
+        "thread": accounts["thread"],
+        "core": accounts["core"],
+        "visits": accounts["visits"],
+        "time": [time / _SECOND for time in accounts["time"]],
+        "away": [time / _SECOND for time in accounts["away"]],
+        "inclusive_time": [time / _SECOND for time in accounts["inclusive_time"]],
+        "shortest": [None if time is None else time / _SECOND for time in accounts["shortest"]],
+        "longest": [time / _SECOND for time in accounts["longest"]],
+        "instructions": accounts["instructions"],
+        "inclusive_instructions": accounts["inclusive_instructions"],
+    }
+    for at, cause in enumerate(details["causes"]):
+        data[cause] = [cycles[at] for cycles in accounts["cycles"]]
+    return pl.DataFrame(data)
+
+
+def _named(program: Program, region: dict[str, Any]) -> tuple[str, str, str]:
+    """What a region is called, its kind, and where it is in the source."""
+    place = program.symbols.place(region["pc"])
+    known = place.source or place.function or f"{place.address:#x}"
+    return region_title(region["kind"], region["name"], known), region["kind"], place.source

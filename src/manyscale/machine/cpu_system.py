@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the sections [cpu] and [memory] of a machine to a system: a program, cores, and the memory below them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from manyscale import units
+from manyscale.errors import InputError
+from manyscale.machine.cpu import CORE, PROGRAM, Cpu
+from manyscale.machine.hierarchy import Hierarchy, add_part, build_below, check_fit
+from manyscale.machine.memory import Memory, hierarchy_of, private_caches, stated_memory
+from manyscale.spec import dump
+from manyscale.system import System
+from manyscale.system.component import NativeComponent
+
+if TYPE_CHECKING:
+    from manyscale.machine.description import Machine
+
+_CORE_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
+
+
+@dataclass(frozen=True)
+class CpuSystem:
+    """A system of one node, with the parts that a program is started on and asked about."""
+
+    system: System
+    program: NativeComponent
+    cores: list[NativeComponent]
+    clock: int  # hertz
+
+
+def build_cpu(machine: Machine, cores: int | None = None, *, seed: int = 0, **watching: Any) -> CpuSystem:
+    """A system of so many of the machine's cores (all if not stated), and the hierarchy below them.
+
+    Its components are `program`, `core[0]`…, `interconnect`, `slice[0]`… and `channel[0]`…. Cores fill one socket after
+    the other; sockets without cores are left out with their slices and channels. `watching` are the parameters of
+    `cpu.core` that say what to observe.
+    """
+    where = machine.name or "the machine"
+    cpu = _whole(machine, where)
+    assert cpu.clock is not None and cpu.cores is not None  # noqa: PT018
+    count = cpu.cores if cores is None else cores
+    if not 1 <= count <= cpu.cores:
+        raise InputError(f"{where} has {cpu.cores} cores (cpu.cores), so {count} of them cannot be used")
+    memory = stated_memory(machine, ("l1", "dram"))
+    below = _of_sockets(hierarchy_of(machine, memory, count, "cpu.cores"), cpu, count, where)
+    check_fit(below)
+    system = System(where, seed=seed)
+    told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
+    program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
+    given = _core_parameters(cpu, memory, below, where) | watching
+    parts = [system.add(CORE, f"core[{index}]", **given) for index in range(count)]
+    for core in parts:
+        system.connect(program.cores, core.work, units.format(cpu.work_latency, units.TIME))
+    system.hint(*parts, weight=_CORE_WEIGHT)
+    build_below(system, below, parts)
+    return CpuSystem(system, program, parts, cpu.clock)
+
+
+def _whole(machine: Machine, where: str) -> Cpu:
+    """The section [cpu], in which all that is needed is stated."""
+    cpu = machine.cpu
+    if cpu is None:
+        raise InputError(f"{where}: cpu: there is no section [cpu], so there is nothing to run programs on")
+    for name in ("clock", "cores", "core"):
+        if getattr(cpu, name) is None:
+            what = "section [cpu.core]" if name == "core" else "parameter"
+            raise InputError(
+                f"{where}: cpu.{name}: there is no such {what}, which is required to run programs: "
+                f"{Cpu.model_fields[name].description}"
+            )
+    return cpu
+
+
+def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy:
+    """The share of the hierarchy that belongs to the sockets that these cores are in."""
+    assert cpu.cores is not None
+    if cpu.sockets == 1:
+        return whole
+    used = -(-cores * cpu.sockets // cpu.cores)
+
+    def share(number: int, path: str) -> int:
+        if number % cpu.sockets:
+            raise InputError(f"{where}: {path}: {number} cannot be divided among {cpu.sockets} sockets")
+        return number // cpu.sockets * used
+
+    shared, network, dram = whole.shared, whole.network, whole.dram
+    share(cpu.cores, "cpu.cores")
+    if shared is not None:
+        shared = shared.model_copy(update={"slices": share(shared.slices, "memory.shared.slices")})
+    if network is not None and getattr(network, "stops", None):
+        stops = share(network.stops, "memory.interconnect.stops")  # type: ignore[attr-defined]
+        network = network.model_copy(update={"stops": stops})
+    dram = dram.model_copy(update={"channels": share(dram.channels, "memory.dram.channels")})
+    return Hierarchy(whole.where, cores, whole.line, shared, network, dram, whole.counted_by)
+
+
+def _core_parameters(cpu: Cpu, memory: Memory, below: Hierarchy, where: str) -> dict[str, Any]:
+    """What each core is told, looked at once so that an error names the section."""
+    caches = private_caches(memory, where)
+    caches.pop("translation", None)  # of cores that run programs, [cpu.core.translation]
+    for name in ("l1", "l2"):
+        section = getattr(memory, name)
+        # Telling misses apart costs time, and nothing of a program's result needs it.
+        if section is not None and "classify_misses" not in section.model_fields_set:
+            caches[name]["classify_misses"] = False
+    given = {
+        "clock": f"{cpu.clock}Hz",
+        **_stated(cpu.core),
+        **caches,
+        "coherent": below.coherent,
+        "homes": below.entries,
+    }
+    add_part(System(), where, CORE, "check", "cpu.core", **given)
+    return given
+
+
+def _stated(section: Any) -> dict[str, Any]:
+    return {} if section is None else dump(section)

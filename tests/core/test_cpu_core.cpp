@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a core against closed forms: chains, units, widths, places, branches.
+#include "test_cpu_core.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+using namespace manyscale::cpu::test;
+
+namespace {
+
+struct KindLatency {
+  Kind kind;
+  std::int64_t latency;
+  const char* name;
+};
+
+// n dependent instructions take n times the latency of their kind.
+void chains() {
+  const CoreSpec spec = plain_core();
+  const KindTimings& t = spec.timing;
+  for (const KindLatency& each :
+       {KindLatency{Kind::integer, t.integer.latency, "integer"},
+        {Kind::multiply, t.multiply.latency, "multiply"},
+        {Kind::divide, t.divide.latency, "divide"},
+        {Kind::float_add, t.float_add.latency, "float_add"},
+        {Kind::float_multiply, t.float_multiply.latency, "float_multiply"},
+        {Kind::float_fused, t.float_fused.latency, "float_fused"},
+        {Kind::float_divide, t.float_divide.latency, "float_divide"},
+        {Kind::float_root, t.float_root.latency, "float_root"},
+        {Kind::float_convert, t.float_convert.latency, "float_convert"},
+        {Kind::branch, t.control.latency, "branch"}}) {
+    check_equal(steady(spec, {record(each.kind, 1)}, 2000), 1000 * each.latency,
+                std::string("a chain of ") + each.name);
+  }
+  Record single = record(Kind::float_divide, 1);
+  single.format = 4;
+  check_equal(steady(spec, {single}, 2000), 1000 * t.float_divide_single.latency, "single precision");
+  Record delayed = record(Kind::integer, 1);
+  delayed.delay = 7;
+  check_equal(steady(spec, {delayed}, 2000), 8000, "a chain of delays");
+  // Loads that hit the first level: each address comes from the load before.
+  check_equal(steady(spec, {load(64, 1)}, 2000), 1000 * (spec.l1.tag_latency + spec.l1.data_latency),
+              "a chain of loads that hit");
+}
+
+// Independent instructions take an issue slot of a unit each, for the unit's interval.
+void throughput() {
+  CoreSpec spec = plain_core();
+  check_equal(steady(spec, {record(Kind::integer)}, 6000), 1000, "three integer units");
+  check_equal(steady(spec, {record(Kind::multiply)}, 2000), 1000, "one multiplier");
+  check_equal(steady(spec, {record(Kind::float_fused)}, 4000), 1000, "two floating-point units");
+  check_equal(steady(spec, {record(Kind::divide)}, 200), 100 * spec.timing.divide.interval, "one divider");
+  check_equal(steady(spec, {record(Kind::float_divide)}, 400), 100 * spec.timing.float_divide.interval,
+              "two floating-point dividers");
+  check_equal(steady(spec, {record(Kind::float_divide), record(Kind::float_root)}, 200),
+              50 * (spec.timing.float_divide.interval + spec.timing.float_root.interval),
+              "division and roots share their unit");
+  check_equal(steady(spec, {load(64)}, 4000), 1000, "two loads in a cycle");
+  check_equal(steady(spec, {store(64)}, 2000), 1000, "one store in a cycle");
+  spec.stores_per_cycle = 2;
+  spec.ports = "integer multiply divide control float load atomic fence system; store; store";
+  check_equal(steady(spec, {store(64)}, 4000), 1000, "two stores in a cycle");
+  // Whoever is asked first takes the port that takes fewest kinds.
+  check_equal(steady(plain_core(), {record(Kind::integer), record(Kind::integer), record(Kind::multiply)}, 2000),
+              1000, "integer work leaves the multiplier alone");
+}
+
+// Four wide at one place and eight wide elsewhere: four in a cycle.
+void widths() {
+  const std::vector<Record> mix{record(Kind::integer), record(Kind::integer), record(Kind::integer),
+                                record(Kind::float_add), record(Kind::float_add), load(64), load(64), store(64)};
+  check_equal(steady(plain_core(), mix, 2000), 1000, "eight of eight kinds in a cycle");
+  for (auto width : {&CoreSpec::fetch_width, &CoreSpec::dispatch_width, &CoreSpec::commit_width,
+                     &CoreSpec::issue_width}) {
+    CoreSpec spec = plain_core();
+    spec.*width = 4;
+    check_equal(steady(spec, mix, 2000), 2000, "four in a cycle");
+  }
+  CoreSpec spec = plain_core();
+  spec.fetch_bytes = 16;
+  check_equal(steady(spec, mix, 2000), 2000, "sixteen bytes in a cycle");
+  std::vector<Record> compressed = mix;
+  for (Record& each : compressed) each.flags |= Trait::compressed;
+  check_equal(steady(spec, compressed, 2000), 1000, "sixteen bytes are eight compressed instructions");
+  // A taken branch is the last of its fetch group.
+  std::vector<Record> jumps{record(Kind::integer), record(Kind::integer), record(Kind::jump)};
+  check_equal(steady(plain_core(), jumps, 2000), 1000, "a taken branch ends the group");
+}
+
+// Instructions folded into a record take widths and places, and do nothing.
+void folded() {
+  CoreSpec spec = plain_core();
+  spec.fetch_width = spec.dispatch_width = spec.commit_width = 4;
+  Record heavy = record(Kind::integer);
+  heavy.weight = 7;
+  const Ran ran = run(spec, at_addresses(repeat({heavy}, 1000)));
+  check_equal(ran.instructions, 8000, "folded instructions are counted");
+  check_equal(steady(spec, {heavy}, 2000), 2000, "eight instructions in two cycles");
+}
+
+// The first instruction is dispatched when the front end is through, and each mispredicted branch costs
+// resolving, redirecting and the front end again.
+void mispredicts() {
+  CoreSpec spec = plain_core();
+  const std::vector<Record> part{record(Kind::integer), record(Kind::integer, 1), branch(1)};
+  spec.branch.kind = "always_wrong";
+  // From the fetch of the first: the front end, a cycle to issue, three dependent instructions.
+  const std::int64_t each = spec.front_end_depth + 1 + 2 * spec.timing.integer.latency +
+                            spec.timing.control.latency + spec.mispredict_penalty;
+  check_equal(steady(spec, part, 200), 100 * each, "every branch goes wrong");
+  const Ran ran = run(spec, at_addresses(repeat(part, 200)));
+  check_equal(ran.value("core", "mispredicts"), 200, "mispredicts");
+  check_between(ran.stack[Cause::branch], 199 * (spec.front_end_depth + spec.mispredict_penalty - 2),
+                200 * (spec.front_end_depth + spec.mispredict_penalty + 1), "cycles lost to branches");
+}
+
+// As long as a place is taken, nothing else can have it: a divide at the head lets in what there are places
+// for.
+void places() {
+  // A window of n with a divide each n instructions: each divide waits for the one before to commit.
+  CoreSpec spec = plain_core();
+  spec.reorder_buffer = 16;
+  std::vector<Record> part(16, record(Kind::integer));
+  part[0] = record(Kind::divide, 16);
+  const std::int64_t small = steady(spec, part, 200);
+  spec.reorder_buffer = 128;
+  const std::int64_t large = steady(spec, part, 200);
+  check_equal(large, 100 * spec.timing.divide.latency, "a large window shows only the chain of divisions");
+  check(small > large, "a small window waits for each division");
+
+  CoreSpec registers = plain_core();
+  registers.integer_registers = 32 + 4;
+  std::vector<Record> writes(64, record(Kind::integer));
+  for (Record& each : writes) each.flags |= Trait::writes_integer;
+  // A register is free again when its instruction commits: it issues a cycle after dispatch and completes a
+  // cycle later.
+  check_equal(steady(registers, writes, 200), 100 * 64 / 4 * 2, "four registers for two cycles each");
+
+  // An issue queue of four, full of those who wait for a division: the next division enters when they issue,
+  // and issues a cycle later.
+  CoreSpec queue = plain_core();
+  queue.issue_queue = 4;
+  queue.ports = "integer control; integer multiply; integer; divide; float; load; store; atomic fence system";
+  std::vector<Record> waiting{record(Kind::divide, 6), record(Kind::integer, 1), record(Kind::integer, 2),
+                              record(Kind::integer, 3), record(Kind::integer, 4), record(Kind::integer)};
+  check_equal(steady(queue, waiting, 200), 100 * (queue.timing.divide.latency + 1),
+              "a queue full of waiting ones");
+}
+
+void wrong_specs() {
+  const auto refused = [](const CoreSpec& spec, const std::string& word) {
+    try {
+      Core core(spec);
+      check(false, "should be refused: " + word);
+    } catch (const std::invalid_argument& error) {
+      check(std::string(error.what()).find(word) != std::string::npos,
+            "'" + word + "' should be in: " + error.what());
+    }
+  };
+  CoreSpec spec = plain_core();
+  spec.ports = "integer; flaot";
+  refused(spec, "there is no kind 'flaot'");
+  spec.ports = "integer control";
+  refused(spec, "no port takes 'multiply'");
+  spec = plain_core();
+  spec.memory_model = "weak";
+  refused(spec, "memory_model");
+}
+
+}  // namespace
+
+int main() {
+  chains();
+  throughput();
+  widths();
+  folded();
+  mispredicts();
+  places();
+  wrong_specs();
+  return finish();
+}

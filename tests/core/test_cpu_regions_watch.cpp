@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions found from calls alone: a thread is led by hand through the functions of libgomp, and back.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cpu/feed/marker_watch.hpp"
+#include "test_checks.hpp"
+
+using namespace manyscale::cpu;
+using namespace manyscale::test;
+
+namespace {
+
+constexpr std::uint64_t memory_at = 0x10000, memory_bytes = 0x10000;
+constexpr std::size_t ra = 1, sp = 2, a0 = 10;
+
+// One watched program with threads, each of which has a stack of calls.
+class Script {
+ public:
+  explicit Script(const std::vector<WatchPoint>& points)
+      : memory_(0, 1 << 20), watch_(points, regions_, tasks_) {
+    memory_.map(memory_at, memory_bytes, Permission::read | Permission::write);
+    for (std::uint16_t thread = 0; thread < 4; ++thread) {
+      harts_[thread].x[sp] = 0x800000 - 0x100000 * thread;
+      harts_[thread].x[ra] = 0x99;
+    }
+  }
+
+  // The thread calls a function from the instruction before `from`; what it notes.
+  std::string call(std::uint16_t thread, std::uint64_t function, std::uint64_t from,
+                   std::vector<std::uint64_t> arguments = {}) {
+    riscv::Hart& hart = harts_[thread];
+    calls_[thread].push_back({from, hart.x[sp]});
+    for (std::size_t index = 0; index < arguments.size(); ++index) hart.x[a0 + index] = arguments[index];
+    hart.x[ra] = from;
+    hart.pc = function;
+    std::string noted = reach(thread);
+    hart.x[sp] -= 64;
+    return noted;
+  }
+  // The function called last returns.
+  std::string back(std::uint16_t thread, std::uint64_t result = 0) {
+    const Call call = calls_[thread].back();
+    calls_[thread].pop_back();
+    riscv::Hart& hart = harts_[thread];
+    hart.x[a0] = result;
+    hart.x[sp] = call.stack_pointer;
+    hart.pc = call.from;
+    return reach(thread);
+  }
+  // All frames but so many are gone at once.
+  void unwind(std::uint16_t thread, std::size_t left) {
+    harts_[thread].x[sp] = calls_[thread][left].stack_pointer;
+    calls_[thread].resize(left);
+  }
+  std::string instruction(std::uint16_t thread, std::int32_t code, std::uint64_t value) {
+    harts_[thread].pc = 0x5000;
+    return text(thread, {0x5000, value, code});
+  }
+  std::string ends(std::uint16_t thread) {
+    std::vector<std::uint64_t> markers;
+    watch_.thread_ends(thread, markers);
+    return text(markers);
+  }
+  void place(std::uint64_t address, const void* bytes, std::size_t count) {
+    check(memory_.write(address, bytes, count), "memory of the script");
+  }
+
+  const TaskTable& tasks() const { return tasks_; }
+  const MarkerWatch& watch() const { return watch_; }
+
+ private:
+  struct Call {
+    std::uint64_t from, stack_pointer;
+  };
+
+  std::string reach(std::uint16_t thread) {
+    const auto& watched = watch_.addresses();
+    if (std::find(watched.begin(), watched.end(), harts_[thread].pc) == watched.end()) return "";
+    return text(thread, {harts_[thread].pc, 0, -1});
+  }
+  std::string text(std::uint16_t thread, const riscv::Marker& marker) {
+    std::vector<std::uint64_t> markers;
+    watch_.reached(thread, harts_[thread], marker, memory_, markers);
+    return text(markers);
+  }
+  // Such as "+parallel@100 -loop@200 new0": entered, left, task created.
+  std::string text(const std::vector<std::uint64_t>& markers) const {
+    std::string text;
+    for (const std::uint64_t marker : markers) {
+      const std::uint64_t subject = marker_subject(marker);
+      if (!text.empty()) text += ' ';
+      switch (marker_action(marker)) {
+        case MarkerAction::enter:
+        case MarkerAction::leave: {
+          const Region& region = regions_[static_cast<std::uint32_t>(subject)];
+          char pc[32];
+          std::snprintf(pc, sizeof pc, "@%llx", static_cast<unsigned long long>(region.pc));
+          text += marker_action(marker) == MarkerAction::enter ? '+' : '-';
+          text += region.name.empty() ? std::string(region_kind_name(region.kind)) + pc : region.name;
+          break;
+        }
+        case MarkerAction::task_created:
+          text += "new" + std::to_string(subject);
+          break;
+        case MarkerAction::task_starts:
+          text += "start" + std::to_string(subject);
+          break;
+        case MarkerAction::task_ends:
+          text += "end" + std::to_string(subject);
+          break;
+        case MarkerAction::reset_statistics:
+          text += "reset";
+          break;
+        default:
+          text += "other";
+      }
+    }
+    return text;
+  }
+
+  RegionTable regions_;
+  TaskTable tasks_;
+  AddressSpace memory_;
+  MarkerWatch watch_;
+  riscv::Hart harts_[4];
+  std::vector<Call> calls_[4];
+};
+
+void expect(const std::string& found, const std::string& expected, const std::string& what) {
+  check(found == expected, what + ": '" + found + "' instead of '" + expected + "'");
+}
+
+void parallel_region_on_each_thread() {
+  Script script({{0x100, Construct::parallel}, {0x180, Construct::team_end}});
+  expect(script.call(0, 0x100, 0x1004, {0x2000}), "+parallel@2000", "the master enters");
+  expect(script.call(0, 0x2000, 0x110), "", "its function is part of it");
+  expect(script.call(1, 0x2000, 0x310), "+parallel@2000", "a worker enters with the function");
+  expect(script.back(1), "", "and stays until the join");
+  expect(script.call(1, 0x180, 0x320), "+barrier@2000", "where it waits");
+  expect(script.back(0), "", "the master's function returns");
+  expect(script.call(0, 0x180, 0x130), "+barrier@2000", "it waits, too");
+  expect(script.back(0), "-barrier@2000", "the master's wait ends");
+  expect(script.back(0), "-parallel@2000", "and its region");
+  expect(script.back(1), "-barrier@2000 -parallel@2000", "the worker's ends with the wait");
+  expect(script.call(1, 0x2000, 0x310), "+parallel@2000", "the next one");
+  expect(script.ends(1), "-parallel@2000", "a thread that ends leaves everything");
+}
+
+void loops_and_barriers() {
+  Script script({{0x100, Construct::parallel_loop},
+                 {0x110, Construct::loop_start},
+                 {0x120, Construct::loop_end},
+                 {0x128, Construct::loop_end_nowait},
+                 {0x130, Construct::barrier}});
+  expect(script.call(0, 0x110, 0x1004), "+loop@1002", "a loop begins");
+  expect(script.call(0, 0x110, 0x116), "", "one function of libgomp calls another");
+  expect(script.back(0), "", "which returns");
+  expect(script.back(0), "", "and the first one");
+  expect(script.call(0, 0x120, 0x1014), "-loop@1002 +barrier@1012", "the loop ends, the wait begins");
+  expect(script.back(0), "-barrier@1012", "and ends");
+  expect(script.call(0, 0x128, 0x1020), "", "the end of a loop that did not begin");
+  script.back(0);
+  expect(script.call(0, 0x100, 0x1030, {0x2000}), "+parallel@2000", "parallel for");
+  expect(script.call(0, 0x2000, 0x108), "+loop@2000", "is a loop from its beginning");
+  expect(script.call(0, 0x128, 0x2010), "-loop@2000", "until libgomp is told");
+  script.back(0);
+  script.back(0);
+  expect(script.back(0), "-parallel@2000", "and then the region ends");
+}
+
+void holding_and_waiting() {
+  Script script({{0x100, Construct::critical_start},
+                 {0x108, Construct::critical_end},
+                 {0x110, Construct::named_critical_start},
+                 {0x118, Construct::named_critical_end},
+                 {0x120, Construct::single_start},
+                 {0x130, Construct::barrier},
+                 {0x140, Construct::lock}});
+  expect(script.call(0, 0x100, 0x1004), "+critical_wait@1002", "waits");
+  expect(script.back(0), "-critical_wait@1002 +critical@1002", "holds");
+  expect(script.call(0, 0x110, 0x1010, {0xabc}), "+critical_wait@100e", "another within it");
+  expect(script.back(0), "-critical_wait@100e +critical@100e", "holds both");
+  expect(script.call(0, 0x118, 0x1018), "-critical@100e", "the inner one ends");
+  script.back(0);
+  expect(script.call(0, 0x108, 0x1020), "-critical@1002", "the outer one ends");
+  script.back(0);
+  script.call(0, 0x120, 0x1030);
+  expect(script.back(0, 0), "", "another thread has the single");
+  script.call(0, 0x120, 0x1040);
+  expect(script.back(0, 1), "+single@103e", "this thread has it");
+  expect(script.call(0, 0x130, 0x1044), "-single@103e +barrier@1042", "until the barrier");
+  expect(script.back(0), "-barrier@1042", "which ends");
+  expect(script.call(0, 0x140, 0x1050, {0xdef}), "+lock@104e", "a lock");
+  expect(script.back(0), "-lock@104e", "is waited for");
+}
+
+void tasks_are_followed() {
+  Script script({{0x100, Construct::task},
+                 {0x110, Construct::task_memory},
+                 {0x120, Construct::taskwait},
+                 {0x130, Construct::taskloop}});
+  const std::uint64_t dependences[] = {2, 1, 0x7000, 0x7008};
+  script.place(memory_at, dependences, sizeof dependences);
+  expect(script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 8, 8, 1, 8, memory_at}), "+task_create@1002 new0",
+         "a task is made");
+  expect(script.call(0, 0x110, 0x104, {200}), "", "its memory");
+  expect(script.back(0, 0x9000), "", "is here");
+  expect(script.call(0, 0x110, 0x108, {40}), "", "other memory");
+  expect(script.back(0, 0xa000), "", "is not its");
+  expect(script.back(0), "-task_create@1002", "it is made");
+  expect(script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 8, 8, 1, 0, 0}), "+task_create@1002 new1", "another");
+  script.call(0, 0x110, 0x104, {200});
+  script.back(0, 0x9100);
+  script.back(0);
+  expect(script.call(0, 0x120, 0x1010), "+taskwait@100e", "the maker waits");
+  expect(script.call(1, 0x2000, 0x504, {0x91c0}), "start1 +task@2000",
+         "the second is taken by another thread");
+  expect(script.call(0, 0x2000, 0x124, {0x90c0}), "start0 +task@2000", "the first by the one that waits");
+  expect(script.back(1), "end1 -task@2000", "and ends");
+  expect(script.call(0, 0x100, 0x2010, {0x3000, 0, 0, 8, 8, 0, 0, 0}), "+task_create@200e new2",
+         "a task within");
+  expect(script.call(0, 0x3000, 0x10c, {0x123}), "start2 +task@3000", "executed at once");
+  expect(script.back(0), "end2 -task@3000", "ends");
+  expect(script.back(0), "-task_create@200e", "and was made");
+  expect(script.back(0), "end0 -task@2000", "the first ends");
+  expect(script.back(0), "-taskwait@100e", "and the wait");
+  expect(script.call(0, 0x130, 0x1020, {0x4000}), "+task_create@101e", "a loop of tasks");
+  expect(script.call(0, 0x110, 0x134, {300}), "new3", "one");
+  script.back(0, 0xb000);
+  expect(script.call(0, 0x110, 0x134, {300}), "new4", "two");
+  script.back(0, 0xb200);
+  script.back(0);
+  expect(script.call(2, 0x4000, 0x504, {0xb2f0}), "start4 +task@4000", "the second one begins");
+
+  const auto& tasks = script.tasks().tasks();
+  check_equal(static_cast<std::int64_t>(tasks.size()), 5, "tasks");
+  check_equal(static_cast<std::int64_t>(tasks[2].parent), 1, "the parent of the task within");
+  check_equal(tasks[0].dependence_count, 2, "dependences");
+  const auto& first = script.tasks().dependences();
+  check(first[0].address == 0x7000 && first[0].kind == TaskDependence::Kind::out, "writes");
+  check(first[1].address == 0x7008 && first[1].kind == TaskDependence::Kind::in, "reads");
+}
+
+void long_dependence_lists() {
+  Script script({{0x100, Construct::task}});
+  // {0, all, out, mutexinoutset, in, …}, then one dependence object {address, kind}.
+  const std::uint64_t object[] = {0x7018, 5};
+  const std::uint64_t list[] = {0, 4, 1, 1, 1, 0x7000, 0x7008, 0x7010, memory_at + 0x100};
+  script.place(memory_at + 0x100, object, sizeof object);
+  script.place(memory_at, list, sizeof list);
+  script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 8, 8, 1, 8, memory_at});
+  script.back(0);
+  const auto& found = script.tasks().dependences();
+  check_equal(static_cast<std::int64_t>(found.size()), 4, "dependences of the long form");
+  using Kind = TaskDependence::Kind;
+  check(found[0].kind == Kind::out && found[1].kind == Kind::mutexinoutset && found[2].kind == Kind::in &&
+            found[3].kind == Kind::inoutset && found[3].address == 0x7018,
+        "their kinds");
+  // Lists that lie: nowhere, or without an end.
+  const std::uint64_t endless[] = {~std::uint64_t{0}, 3};
+  script.place(memory_at + memory_bytes - sizeof endless, endless, sizeof endless);
+  script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 8, 8, 1, 8, 0xdead0000});
+  script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 8, 8, 1, 8, memory_at + memory_bytes - sizeof endless});
+  check_equal(static_cast<std::int64_t>(script.tasks().dependences().size()), 4,
+              "nothing is read beyond memory");
+}
+
+void frames_that_are_gone() {
+  Script script({{0x100, Construct::function}, {0x110, Construct::critical_start}});
+  expect(script.call(0, 0x100, 0x1004), "+user@100", "a function the user named");
+  script.call(0, 0x110, 0x108);
+  script.back(0);
+  script.call(0, 0x900, 0x10c);
+  script.unwind(0, 0);
+  expect(script.call(0, 0x100, 0x1010), "-critical@106 -user@100 +user@100",
+         "what an exception skipped has ended, when something else begins further up");
+  script.call(0, 0x100, 0x120);
+  expect(script.back(0), "-user@100", "recursion: the inner call ends");
+  expect(script.back(0), "-user@100", "and the outer");
+}
+
+void marker_instructions() {
+  Script script({});
+  script.place(memory_at, "solve", 6);
+  script.place(memory_at + 16, "step", 5);
+  expect(script.instruction(0, 1, memory_at), "+solve", "begin");
+  expect(script.instruction(0, 1, memory_at + 16), "+step", "begin within");
+  expect(script.instruction(0, 3, 35), "+MPI_Send", "a call of MPI");
+  expect(script.instruction(0, 4, 35), "-MPI_Send", "ends");
+  expect(script.instruction(0, 2, memory_at), "-step -solve", "the end of the outer ends the inner");
+  expect(script.instruction(0, 2, memory_at + 16), "", "an end without a beginning");
+  expect(script.instruction(0, 1, 0xdead0000), "+(no name)", "a name that cannot be read");
+  expect(script.instruction(0, 3, 123456), "+MPI call 123456", "a call that is not known");
+  expect(script.instruction(0, 5, 0), "reset", "the region of interest begins");
+  expect(script.instruction(0, 99, 0), "", "a code that means nothing");
+}
+
+void watched_addresses_settle() {
+  Script script({{0x100, Construct::barrier}});
+  for (int turn = 0; turn < 3; ++turn) {
+    script.call(0, 0x100, 0x1004);
+    script.back(0);
+  }
+  check_equal(static_cast<std::int64_t>(script.watch().addresses().size()), 2,
+              "one function, one return address");
+  check_equal(static_cast<std::int64_t>(script.watch().version()), 2, "nothing new after the first time");
+}
+
+}  // namespace
+
+int main() {
+  parallel_region_on_each_thread();
+  loops_and_barriers();
+  holding_and_waiting();
+  tasks_are_followed();
+  long_dependence_lists();
+  frames_that_are_gone();
+  marker_instructions();
+  watched_addresses_settle();
+  return finish();
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The [cpu] section: what is built from it, what it refuses, sockets, and that every processor can be built."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyscale.errors import InputError
+from manyscale.machine import load_machine, to_toml
+from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.memory import complete
+
+pytestmark = pytest.mark.core
+
+PROCESSORS = ("broadwell", "nehalem", "dibona", "elasticsimmate", "boom")
+
+
+def built(machine: str = "elasticsimmate", *changes: str, cores: int | None = None) -> CpuSystem:
+    return build_cpu(load_machine(machine, changes).machine, cores)
+
+
+def refusal(machine: str, *changes: str, cores: int | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        built(machine, *changes, cores=cores)
+    return str(caught.value)
+
+
+def count(parts: CpuSystem, kind: str) -> int:
+    return sum(name.startswith(f"{kind}[") for name in parts.system.components)
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_every_processor_can_be_built_with_one_core_and_with_all(name: str) -> None:
+    machine = load_machine(name).machine
+    assert machine.cpu is not None
+    for cores in (1, machine.cpu.cores):
+        parts = build_cpu(machine, cores)
+        parts.system.check()
+        assert count(parts, "core") == cores
+        assert parts.program.spec.cores == cores  # type: ignore[attr-defined]
+
+
+def test_a_description_becomes_program_cores_interconnect_slices_and_channels() -> None:
+    parts = built(cores=2)
+    assert list(parts.system.components) == [
+        "program",
+        "core[0]",
+        "core[1]",
+        "interconnect",
+        "slice[0]",
+        "channel[0]",
+    ]
+    core = parts.cores[1].spec
+    assert (core.clock, core.reorder_buffer, core.coherent, core.homes) == (2_000_000_000, 40, True, 1)  # type: ignore[attr-defined]
+    assert (core.l1i.size, core.l1.size, core.l2.size) == (32 * 1024, 64 * 1024, 0)  # type: ignore[attr-defined]
+    assert core.timing.float_root.latency == 33  # type: ignore[attr-defined]
+
+
+def test_changes_reach_the_core() -> None:
+    changes = (
+        "cpu.core.reorder_buffer=7",
+        "cpu.core.timing.multiply.latency=9",
+        "cpu.core.branch.kind=perfect",
+    )
+    core = built("boom", *changes, cores=1).cores[0].spec
+    assert (core.reorder_buffer, core.timing.multiply.latency) == (7, 9)  # type: ignore[attr-defined]
+    assert core.branch.kind == "perfect"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("cores", "sockets"), [(1, 1), (18, 1), (19, 2), (36, 2)])
+def test_sockets_without_cores_are_left_out_with_their_share_of_the_memory(cores: int, sockets: int) -> None:
+    parts = built("broadwell", cores=cores)
+    assert count(parts, "slice") == 18 * sockets
+    assert count(parts, "channel") == 4 * sockets
+    assert parts.system.components["interconnect"].spec.stops == 18 * sockets  # type: ignore[union-attr]
+    assert parts.cores[0].spec.homes == 18 * sockets  # type: ignore[attr-defined]
+
+
+def test_what_does_not_fit_is_said_with_its_path() -> None:
+    assert refusal("v100") == (
+        "v100: cpu.core: there is no such section [cpu.core], which is required to run programs: each of the cores"
+    ) or refusal("v100").startswith("v100: cpu.")
+    assert refusal("boom", cores=5) == "boom has 4 cores (cpu.cores), so 5 of them cannot be used"
+    assert refusal("broadwell", "memory.shared.slices=35") == (
+        "broadwell: memory.shared.slices: 35 cannot be divided among 2 sockets"
+    )
+    assert refusal("boom", "memory.l1.size=1000B").startswith("boom: memory.l1.size: 1000B is no multiple")
+    assert "cpu.core" in refusal("boom", "cpu.core.ports=integer")
+    with pytest.raises(
+        InputError, match=r"cpu\.core\.reorder_bufer: there is no such parameter; did you mean"
+    ):
+        load_machine("boom", ["cpu.core.reorder_bufer=3"])
+
+
+def test_a_machine_completed_from_its_system_gives_the_same_system(tmp_path) -> None:
+    resolved = load_machine("boom")
+    parts = build_cpu(resolved.machine, 2)
+    machine, sources = complete(resolved.machine, resolved.sources, parts.system)
+    assert sources["cpu.core.branch.indirect_tables"] == "default"
+    (tmp_path / "whole.toml").write_text(to_toml(machine, sources), encoding="utf-8")
+    again = build_cpu(load_machine(tmp_path / "whole.toml").machine, 2)
+    for name, component in parts.system.components.items():
+        assert again.system.components[name].spec == component.spec, name  # type: ignore[union-attr]

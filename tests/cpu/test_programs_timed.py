@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with time: they print what they print without, and take the same time in every run, on any host threads."""
+
+import pytest
+from program_cases import find
+
+from manyscale import cpu
+
+pytestmark = pytest.mark.core
+
+MACHINE = "broadwell"
+SERIAL = [
+    ("assembly_atomic",),
+    ("assembly_double",),
+    ("c", "control"),
+    ("c", "machine_code"),
+    ("c", "signals"),
+    ("c", "files"),
+    ("c", "queens"),
+    ("c", "triad"),
+    ("cpp", "exceptions"),
+]
+PARALLEL = [
+    "mutex",
+    "condition",
+    "barrier",
+    "loops",
+    "constructs",
+    "tasks",
+    "dependences",
+    "nested",
+    "omp_triad",
+]
+
+
+def timed(case, binaries, folder, cores, threads=1):
+    """A run with time, whose output is checked."""
+    result = cpu.run(case.program(binaries, folder), machine=MACHINE, cores=cores, threads=threads)
+    case.check(result)
+    return result
+
+
+def facts(result):
+    """All that must be the same in every run: the time, and every statistic of every component."""
+    return result.cycles, result.instructions, result.columns
+
+
+@pytest.mark.parametrize("which", SERIAL, ids="-".join)
+def test_same_output_with_time(which, binaries, tmp_path):
+    case = find(*which)
+    result = timed(case, binaries, tmp_path, cores=1)
+    functional = cpu.run_functional(case.program(binaries, tmp_path))
+    assert result.instructions == functional.instructions
+    assert result.cycles > 0
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize("threads", [1, 2, 4, 7, 16])
+@pytest.mark.parametrize("name", PARALLEL)
+def test_time_does_not_depend_on_the_host(name, threads, binaries, tmp_path):
+    """OpenMP and pthreads programs on 1 to 16 threads: the same on 1, 2 and 4 host threads, and again on 1."""
+    case = find("parallel", name, str(threads))
+    first = facts(timed(case, binaries, tmp_path, cores=threads))
+    for host_threads in (2, 4, 1):
+        assert facts(timed(case, binaries, tmp_path, cores=threads, threads=host_threads)) == first
+
+
+def test_more_cores_take_less_time(binaries):
+    """A loop without dependences: 4 threads on 4 cores take less than half the cycles of 4 threads on one."""
+    program = cpu.Program(binaries["parallel"], ["omp_compute", "4", "4000"])
+    one, four = (cpu.run(program, machine=MACHINE, cores=cores) for cores in (1, 4))
+    assert one.stdout == four.stdout
+    assert four.cycles < one.cycles / 2
