@@ -18,11 +18,13 @@ from typing import Any
 from support.reporting import run_benchmark
 
 TARGETS = {
-    "packet_hops_per_second": 3e6,
+    "halo_512_packet_hops_per_second": 3e6,
+    "halo_4096_packet_hops_per_second": 3e6,
     "halo_4096_train_speed": 1 / 60,  # runs per CPU second: under 60 s
     "halo_4096_train_agreement": 0.97,  # of train with packet: within 3%
     "idle_ranks_per_4_kb": 1,
-    "threads_2": 1.6,
+    "halo_512_threads_2": 1.6,
+    "halo_4096_threads_2": 1.6,
     "halo_512_times_faster_than_sst": 30,
     "halo_4096_times_faster_than_sst": 30,
 }
@@ -103,7 +105,9 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     halo = {**HALO, "iterations": max(round(50 * scale), 1)}
     for nodes in (512, 4096):
         for fidelity in ("packet", "train"):
-            found = job("halo3d", nodes, fidelity, halo)
+            # The best of several: what else runs on the machine takes its caches as well as its processors.
+            runs = [job("halo3d", nodes, fidelity, halo) for _ in range(rounds)]
+            found = min(runs, key=lambda run: run["cpu_seconds"])
             name = f"halo_{nodes}_{fidelity}"
             numbers[f"{name}_cpu_seconds"] = found["cpu_seconds"]
             numbers[f"{name}_simulated_ms"] = found["simulated_seconds"] * 1e3
@@ -111,6 +115,9 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
             numbers[f"{name}_messages_per_second"] = found["messages"] / found["cpu_seconds"]
             if fidelity == "packet":
                 numbers[f"{name}_hops_per_second"] = found["packet_hops"] / found["cpu_seconds"]
+                pairs = [job("halo3d", nodes, fidelity, halo, threads=2) for _ in range(rounds)]
+                one, two = (min(run["wall_seconds"] for run in group) for group in (runs, pairs))
+                numbers[f"halo_{nodes}_threads_2"] = one / two
         packet, train = (numbers[f"halo_{nodes}_{fidelity}_simulated_ms"] for fidelity in ("packet", "train"))
         numbers[f"halo_{nodes}_train_agreement"] = 1 - abs(train - packet) / packet
         for motif, parameters in (("allreduce", {"iterations": max(round(100 * scale), 1)}),):
@@ -120,13 +127,7 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     found = job("alltoall", 512, "train", {"bytes": "4KiB"})
     numbers["alltoall_512_train_cpu_seconds"] = found["cpu_seconds"]
     numbers["alltoall_512_train_megabytes"] = found["megabytes"]
-    numbers["packet_hops_per_second"] = numbers["halo_512_packet_hops_per_second"]
     numbers["halo_4096_train_speed"] = scale / numbers["halo_4096_train_cpu_seconds"]
-    walls = {
-        threads: min(job("halo3d", 512, "packet", halo, threads)["wall_seconds"] for _ in range(rounds))
-        for threads in (1, 2)
-    }
-    numbers["threads_2"] = walls[1] / walls[2]
     numbers["idle_rank_bytes"] = idle_rank_bytes()
     numbers["idle_ranks_per_4_kb"] = 4096 / numbers["idle_rank_bytes"]
     return numbers | sst_halos(scale)

@@ -16,22 +16,6 @@ using namespace manyscale;
 
 namespace {
 
-nb::list field_list(const std::vector<FieldInfo>& fields) {
-  nb::list list;
-  for (const auto& field : fields) {
-    nb::dict entry;
-    entry["name"] = field.name;
-    entry["type"] = field.type;
-    entry["unit"] = field.unit;
-    entry["default"] = field.initial;
-    entry["minimum"] = field.minimum ? nb::cast(*field.minimum) : nb::none();
-    entry["maximum"] = field.maximum ? nb::cast(*field.maximum) : nb::none();
-    entry["doc"] = field.doc;
-    list.append(entry);
-  }
-  return list;
-}
-
 const char* links_name(Links links) {
   switch (links) {
     case Links::one:

@@ -50,22 +50,6 @@ std::vector<T> vector_of(const nb::handle& object) {
   return {array.data(), array.data() + array.size()};
 }
 
-nb::list table_of(const std::vector<FieldInfo>& fields) {
-  nb::list list;
-  for (const FieldInfo& field : fields) {
-    nb::dict row;
-    row["name"] = field.name;
-    row["type"] = field.type;
-    row["unit"] = field.unit;
-    row["default"] = field.initial;
-    row["doc"] = field.doc;
-    row["minimum"] = field.minimum ? nb::cast(*field.minimum) : nb::none();
-    row["maximum"] = field.maximum ? nb::cast(*field.maximum) : nb::none();
-    list.append(row);
-  }
-  return list;
-}
-
 std::int32_t narrow(std::int64_t value) {
   if (!std::in_range<std::int32_t>(value))
     throw std::invalid_argument("a number of the program is too large");
@@ -131,6 +115,14 @@ mpi::ComputePattern read_pattern(const nb::dict& dict) {
   return pattern;
 }
 
+std::vector<mpi::Dependencies::Pair> read_pairs(const nb::handle& rows) {
+  const auto array = nb::cast<In<std::uint32_t, nb::shape<-1, 2>>>(rows);
+  std::vector<mpi::Dependencies::Pair> pairs;
+  for (std::size_t i = 0; i < array.shape(0); ++i)
+    pairs.push_back({array.data()[2 * i], array.data()[2 * i + 1]});
+  return pairs;
+}
+
 mpi::Program read_program(const nb::dict& dict) {
   mpi::Program program;
   program.ranks = nb::cast<std::uint32_t>(dict["ranks"]);
@@ -147,6 +139,12 @@ mpi::Program read_program(const nb::dict& dict) {
   for (const nb::handle pattern : nb::cast<nb::list>(dict["patterns"]))
     program.patterns.push_back(read_pattern(nb::cast<nb::dict>(pattern)));
   program.entry = nb::cast<std::int32_t>(dict["entry"]);
+  if (dict.contains("dependencies")) {
+    const auto dependencies = nb::cast<nb::dict>(dict["dependencies"]);
+    program.dependencies.ended = read_pairs(dependencies["ended"]);
+    program.dependencies.begun = read_pairs(dependencies["begun"]);
+    program.dependencies.unordered = true;
+  }
   return program;
 }
 
@@ -266,13 +264,26 @@ nb::dict links(const Job& job) {
   out["packets"] = column_of<std::int64_t>(reports, &LinkReport::packets);
   out["busy"] = column_of<std::int64_t>(reports, &LinkReport::busy);
   out["queueing"] = column_of<std::int64_t>(reports, &LinkReport::queueing);
-  std::size_t bins = 0;
-  for (const LinkReport& report : reports) bins = std::max(bins, report.load.size());
-  std::vector<float> load(bins * reports.size());
-  for (std::size_t i = 0; i < reports.size(); ++i)
-    std::copy(reports[i].load.begin(), reports[i].load.end(),
-              load.begin() + static_cast<std::ptrdiff_t>(i * bins));
-  out["load"] = array_of(std::move(load)).attr("reshape")(reports.size(), bins);
+  return out;
+}
+
+// What links carried and what waited for them, link by link and interval by interval.
+nb::dict link_history(const Job& job) {
+  using network::LinkReport;
+  const std::vector<LinkReport> reports = job.network().links();
+  std::size_t intervals = 0;
+  for (const LinkReport& report : reports)
+    intervals = std::max({intervals, report.sent.size(), report.waited.size()});
+  const auto table = [&](std::vector<float> LinkReport::* series) {
+    std::vector<float> values(intervals * reports.size());
+    for (std::size_t i = 0; i < reports.size(); ++i)
+      std::copy((reports[i].*series).begin(), (reports[i].*series).end(),
+                values.begin() + static_cast<std::ptrdiff_t>(i * intervals));
+    return array_of(std::move(values)).attr("reshape")(reports.size(), intervals);
+  };
+  nb::dict out;
+  out["sent"] = table(&LinkReport::sent);
+  out["waited"] = table(&LinkReport::waited);
   out["interval"] = reports.empty() ? Time{0} : reports.front().interval;
   return out;
 }
@@ -366,6 +377,7 @@ void bind_network(nb::module_& module) {
       .def("totals", &totals)
       .def("latency", &latency)
       .def("links", &links)
+      .def("link_history", &link_history)
       .def("critical_path", &critical_path)
       .def("completions", &completions)
       .def("timeline", &timeline)
@@ -377,8 +389,8 @@ void bind_network(nb::module_& module) {
 
   module.def("network_tables", [] {
     nb::dict out;
-    out["network"] = table_of(field_infos<network::NetworkSpec>());
-    out["mpi"] = table_of(field_infos<mpi::MpiSpec>());
+    out["network"] = field_list(field_infos<network::NetworkSpec>());
+    out["mpi"] = field_list(field_infos<mpi::MpiSpec>());
     return out;
   });
   module.def("mpi_operation_fields", [] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named values between Python dictionaries and the core's field tables.
+// Named values and field tables of the core as Python dictionaries.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 
 #include "engine/spec.hpp"
@@ -13,6 +14,24 @@ inline manyscale::NamedValues named_values(const nanobind::dict& values) {
     result.emplace_back(nanobind::cast<std::string>(key), nanobind::cast<manyscale::Value>(value));
   }
   return result;
+}
+
+// A row for each field: its name, type, unit, default, range and meaning.
+inline nanobind::list field_list(const std::vector<manyscale::FieldInfo>& fields) {
+  const auto limit = [](const auto& value) { return value ? nanobind::cast(*value) : nanobind::none(); };
+  nanobind::list list;
+  for (const manyscale::FieldInfo& field : fields) {
+    nanobind::dict row;
+    row["name"] = field.name;
+    row["type"] = field.type;
+    row["unit"] = field.unit;
+    row["default"] = field.initial;
+    row["minimum"] = limit(field.minimum);
+    row["maximum"] = limit(field.maximum);
+    row["doc"] = field.doc;
+    list.append(row);
+  }
+  return list;
 }
 
 inline nanobind::dict value_dict(const manyscale::NamedValues& values) {

@@ -51,8 +51,7 @@ bool Host::collective(Rank& rank, const Operation& operation) {
   activity.call = make_call(rank, operation);
   activity.request = number;
   activity.rank = place(rank);
-  std::uint32_t& begun =
-      collectives_[place(rank) * job_.program.communicators.size() + operation.communicator];
+  std::uint32_t& begun = collectives(rank)[operation.communicator];
   activity.tag = static_cast<std::int32_t>(begun++ & 0x7fffffff);
   activity.context = context_of(operation.communicator, true);
   activity.schedule =
@@ -91,7 +90,7 @@ Call Host::make_call(Rank& rank, const Operation& operation) {
     const Column& column = job_.program.columns[static_cast<std::size_t>(operation.bytes)];
     if (differs_by_rank(column) && has_parts(operation.kind)) {
       call.column = operation.bytes;
-      if (column.loop >= 0) call.iteration = iterations_[place(rank) * job_.program.depth + column.loop];
+      if (column.loop >= 0) call.iteration = iterations(rank)[column.loop];
     }
     if (column.loop != Column::peer_index) call.bytes = bytes_of(rank, operation.bytes);
     if (call.bytes > most_bytes / call.group.size)
@@ -148,7 +147,7 @@ bool Host::run_activity(std::uint32_t number, int budget) {
   }
   const std::uint32_t request = activity.request;
   if (job_.recording.values)
-    completions_.push_back(
+    noting().completions.push_back(
         {rank.world, requests_[request].operation, rank.world, activity.tag, activity.call.value});
   activities_[number].reset();
   free_activities_.push_back(number);

@@ -12,10 +12,7 @@ Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
     : job_(job),
       nic_(*this, network, node),
       ranks_(job.first_of_node[node + 1] - job.first_of_node[node]),
-      slots_(ranks_.size() * job.program.slots, none),
-      iterations_(ranks_.size() * job.program.depth),
-      occurrences_(ranks_.size() * job.program.phases),
-      collectives_(ranks_.size() * job.program.communicators.size()),
+      numbers_(ranks_.size() * row_length()),
       matcher_(requests_, arrivals_, static_cast<std::uint32_t>(ranks_.size())) {
   nic_.on_arrival<&Host::arrived>();
   nic_.on_sent<&Host::sent>();
@@ -27,13 +24,16 @@ Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
     rank.operation = job.program.entry < 0
                          ? 0
                          : static_cast<std::uint32_t>(job.program.value_at(job.program.entry, rank.world, 0));
+    std::fill_n(slots(rank), job.program.slots, none);
     rank.traced = !job.recording.timeline.empty() && job.recording.timeline[rank.world];
   }
-  releases_.resize(ranks_.size() * job.recording.waits_per_rank);
-  release_counts_.resize(job.recording.waits_per_rank > 0 ? ranks_.size() : 0);
 }
 
 void Host::start() {
+  if (job_.program.dependencies.unordered) {
+    flows_.resize(ranks_.size());
+    for (Rank& rank : ranks_) begin_flow(rank);
+  }
   for (Rank& rank : ranks_) advance(rank);
 }
 
@@ -180,7 +180,8 @@ void Host::finish_receive(Rank& rank, std::uint32_t number, const Envelope& enve
     rank.last_source = envelope.source;
     rank.last_tag = envelope.tag;
     if (job_.recording.values)
-      completions_.push_back({rank.world, request.operation, envelope.source, envelope.tag, envelope.word});
+      noting().completions.push_back(
+          {rank.world, request.operation, envelope.source, envelope.tag, envelope.word});
   }
   if (!job_.recording.values) latencies_.record(rank.time - static_cast<Time>(envelope.word));
   complete(number);
@@ -200,7 +201,9 @@ void Host::complete(std::uint32_t number) {
   request.active = false;
   Rank& rank = ranks_[request.rank];
   if (request.awaited && rank.needs > 0) --rank.needs;
+  const std::uint32_t operation = request.operation;
   if (!request.in_slot || request.freed) release(number);
+  if (!flows_.empty()) operation_ended(rank, operation);
 }
 
 void Host::release(std::uint32_t number) {
@@ -224,9 +227,14 @@ void Host::idle(Rank& rank, const Arrival& arrival) {
       began = requests_[arrival.request].began;
       peer = rank.world;
     }
+    Notes& notes = noting();
+    if (notes.releases.empty()) {
+      notes.releases.resize(ranks_.size() * kept);
+      notes.release_counts.resize(ranks_.size());
+    }
     const std::uint32_t here = place(rank);
-    releases_[std::size_t{here} * kept + release_counts_[here]++ % kept] = {until, began, peer,
-                                                                            rank.operation};
+    const std::uint32_t at = notes.release_counts[here]++ % kept;
+    notes.releases[std::size_t{here} * kept + at] = {until, began, peer, rank.operation};
   }
   rank.time = until;
 }
@@ -234,10 +242,9 @@ void Host::idle(Rank& rank, const Arrival& arrival) {
 std::vector<Release> Host::releases(std::uint32_t place) const {
   const std::uint32_t kept = job_.recording.waits_per_rank;
   std::vector<Release> result;
-  if (kept == 0) return result;
-  const std::uint32_t count = release_counts_[place];
+  const std::uint32_t count = releases_noted(place);
   for (std::uint32_t i = 1; i <= std::min(count, kept); ++i)
-    result.push_back(releases_[std::size_t{place} * kept + (count - i) % kept]);
+    result.push_back(notes_->releases[std::size_t{place} * kept + (count - i) % kept]);
   return result;
 }
 

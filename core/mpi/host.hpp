@@ -34,14 +34,14 @@ class Host : public Component {
   std::vector<Wait> waits() const override;
 
   const std::vector<Rank>& ranks() const { return ranks_; }
-  const std::vector<Completion>& completions() const { return completions_; }
-  const std::vector<Span>& spans() const { return spans_; }
+  // Nothing where nothing was noted.
+  const Notes* notes() const { return notes_.get(); }
   const HostCounts& counts() const { return counts_; }
   const Latencies& latencies() const { return latencies_; }
   // The noted standstills of a rank of this node, the last first; at most as many as are kept.
   std::vector<Release> releases(std::uint32_t place) const;
   bool releases_forgotten(std::uint32_t place) const {
-    return release_counts_[place] > job_.recording.waits_per_rank;
+    return releases_noted(place) > job_.recording.waits_per_rank;
   }
   // The ranks that wait for something.
   std::vector<Blocked> blocked() const;
@@ -69,6 +69,21 @@ class Host : public Component {
     std::int32_t tag = 0;
     std::uint32_t context = 0;
     bool waiting = false;
+  };
+  // Operations of a rank that begin as soon as what they wait for is there.
+  struct Flow {
+    struct Ready {
+      Time since;  // receives come first: they cost nothing, and messages find them
+      std::uint32_t operation;
+      friend bool operator>(const Ready& a, const Ready& b) {
+        return a.since != b.since ? a.since > b.since : a.operation > b.operation;
+      }
+    };
+    std::uint32_t first = 0;             // operation
+    std::uint32_t left = 0;              // that have not ended
+    std::uint32_t computing = none;      // the operation that keeps the processor
+    std::vector<std::uint32_t> missing;  // for each operation what it still waits for
+    std::vector<Ready> ready;            // a heap
   };
   // A message on its way between ranks of this node.
   struct Crossing {
@@ -127,8 +142,16 @@ class Host : public Component {
   bool pause(Rank& rank);
   void next(Rank& rank);
 
+  // flow.cpp: operations without an order
+  void begin_flow(Rank& rank);
+  void advance_flow(Rank& rank);
+  void now_ready(Rank& rank, std::uint32_t operation);
+  bool begin_operation(Rank& rank, std::uint32_t operation);
+  void operation_ended(Rank& rank, std::uint32_t operation);
+  void no_longer_missing(Rank& rank, std::uint32_t operation, const Dependencies::Lists& lists);
+
   // requests.cpp: slots
-  std::uint32_t* slots(const Rank& rank) { return slots_.data() + place(rank) * job_.program.slots; }
+  std::uint32_t* slots(const Rank& rank) { return row(rank); }
   std::uint32_t& empty_slot(Rank& rank, const Operation& operation);
   std::pair<std::uint32_t, std::uint32_t> slot_range(const Rank& rank, const Operation& operation) const;
   bool slot_complete(std::uint32_t content) const;
@@ -148,13 +171,35 @@ class Host : public Component {
 
   // Operands of the rank's present operation.
   std::int64_t value(const Rank& rank, std::int32_t column) const {
-    return job_.program.value(column, rank.world, iterations_.data() + place(rank) * job_.program.depth);
+    return job_.program.value(column, rank.world, iterations(rank));
   }
   std::uint32_t peer_of(const Rank& rank, std::uint16_t communicator, std::int64_t wanted,
                         bool receiving) const;
   std::int32_t tag_of(const Rank& rank, std::int64_t wanted, bool receiving) const;
   std::uint64_t bytes_of(const Rank& rank, std::int32_t column) const;
   [[noreturn]] void fail(const Rank& rank, const std::string& what) const;
+
+  // The numbers that a program keeps for each rank: a request in each slot, the iteration of each loop, how
+  // often it met each compute phase and began a collective of each communicator.
+  std::size_t row_length() const {
+    return std::size_t{job_.program.slots} + job_.program.depth + job_.program.phases +
+           job_.program.communicators.size();
+  }
+  std::uint32_t* row(const Rank& rank) { return numbers_.data() + place(rank) * row_length(); }
+  const std::uint32_t* row(const Rank& rank) const { return numbers_.data() + place(rank) * row_length(); }
+  std::uint32_t* iterations(const Rank& rank) { return row(rank) + job_.program.slots; }
+  const std::uint32_t* iterations(const Rank& rank) const { return row(rank) + job_.program.slots; }
+  std::uint32_t* occurrences(const Rank& rank) { return iterations(rank) + job_.program.depth; }
+  std::uint32_t* collectives(const Rank& rank) { return occurrences(rank) + job_.program.phases; }
+
+  // Made when there is something to note: most hosts of a large machine have nothing.
+  Notes& noting() {
+    if (!notes_) notes_ = std::make_unique<Notes>();
+    return *notes_;
+  }
+  std::uint32_t releases_noted(std::uint32_t place) const {
+    return notes_ && !notes_->release_counts.empty() ? notes_->release_counts[place] : 0;
+  }
 
   std::uint32_t place(const Rank& rank) const { return static_cast<std::uint32_t>(&rank - ranks_.data()); }
   bool is_local(std::uint32_t world_rank) const { return job_.node_of_rank[world_rank] == nic_.node(); }
@@ -172,10 +217,7 @@ class Host : public Component {
   const JobContext& job_;
   network::Nic nic_;
   std::vector<Rank> ranks_;
-  std::vector<std::uint32_t> slots_;        // [rank][slot]
-  std::vector<std::uint32_t> iterations_;   // [rank][loop]
-  std::vector<std::uint32_t> occurrences_;  // [rank][compute phase]
-  std::vector<std::uint32_t> collectives_;  // [rank][communicator]: how many were begun
+  std::vector<std::uint32_t> numbers_;  // a row for each rank
   Pool<Request> requests_;
   Pool<Arrival> arrivals_;
   Pool<Crossing> crossings_;
@@ -189,10 +231,8 @@ class Host : public Component {
   Timer<std::uint32_t> cross_{*this};
   HostCounts counts_;
   Latencies latencies_;
-  std::vector<Completion> completions_;
-  std::vector<Span> spans_;
-  std::vector<Release> releases_;  // [rank][the last so many], around
-  std::vector<std::uint32_t> release_counts_;
+  std::unique_ptr<Notes> notes_;
+  std::vector<Flow> flows_;  // [rank], where operations have no order
 };
 
 }  // namespace manyscale::mpi

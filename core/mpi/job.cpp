@@ -56,13 +56,15 @@ std::vector<std::int64_t> Job::latencies() const {
 std::vector<Completion> Job::completions() const {
   std::vector<Completion> all;
   for (const Host* host : hosts_)
-    all.insert(all.end(), host->completions().begin(), host->completions().end());
+    if (const Notes* notes = host->notes())
+      all.insert(all.end(), notes->completions.begin(), notes->completions.end());
   return all;
 }
 
 std::vector<Span> Job::spans() const {
   std::vector<Span> all;
-  for (const Host* host : hosts_) all.insert(all.end(), host->spans().begin(), host->spans().end());
+  for (const Host* host : hosts_)
+    if (const Notes* notes = host->notes()) all.insert(all.end(), notes->spans.begin(), notes->spans.end());
   return all;
 }
 

@@ -63,7 +63,7 @@ struct Arrival {
 template <class T>
 class Buckets {
  public:
-  explicit Buckets(Pool<T>& pool) : pool_(pool), last_(4, none) {}
+  explicit Buckets(Pool<T>& pool) : pool_(pool) {}
 
   void append(std::uint32_t number, std::uint64_t hash) {
     if (++size_ > last_.size()) grow();
@@ -78,6 +78,7 @@ class Buckets {
   }
   template <class Fits>
   std::uint32_t find(std::uint64_t hash, Fits&& fits) const {
+    if (size_ == 0) return none;
     const std::uint32_t last = last_[hash & (last_.size() - 1)];
     if (last == none) return none;
     std::uint32_t at = last;
@@ -112,7 +113,7 @@ class Buckets {
     last = number;
   }
   void grow() {
-    std::vector<std::uint32_t> old(last_.size() * 2, none);
+    std::vector<std::uint32_t> old(std::max<std::size_t>(4, last_.size() * 2), none);
     old.swap(last_);
     for (const std::uint32_t last : old) {
       if (last == none) continue;
@@ -127,7 +128,7 @@ class Buckets {
   }
 
   Pool<T>& pool_;
-  std::vector<std::uint32_t> last_;  // of each circular list; its `next` is the first
+  std::vector<std::uint32_t> last_;  // of each circular list, if any; its `next` is the first
   std::size_t size_ = 0;
 };
 

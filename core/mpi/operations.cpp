@@ -22,6 +22,7 @@ void Host::resumed(const std::uint32_t& number) {
 }
 
 void Host::advance(Rank& rank) {
+  if (!flows_.empty()) return advance_flow(rank);
   const auto& operations = job_.program.operations;
   rank.state = Rank::State::running;
   for (int budget = most_at_once;;) {
@@ -48,8 +49,10 @@ void Host::advance(Rank& rank) {
 
 // The operation is over.
 void Host::next(Rank& rank) {
-  if (rank.traced && rank.time > rank.call_began && spans_.size() < most_spans)
-    spans_.push_back({rank.world, rank.operation, rank.call_began, rank.time});
+  if (rank.traced && rank.time > rank.call_began) {
+    std::vector<Span>& spans = noting().spans;
+    if (spans.size() < most_spans) spans.push_back({rank.world, rank.operation, rank.call_began, rank.time});
+  }
   ++rank.operation;
 }
 
@@ -72,6 +75,7 @@ bool Host::block(Rank& rank) {
 }
 
 void Host::finish_call(Rank& rank) {
+  if (!flows_.empty()) return;  // a rank then waits for operations, not in one
   const Operation& operation = job_.program.operations[rank.operation];
   switch (operation.kind) {
     case Kind::wait:
@@ -88,7 +92,7 @@ void Host::finish_call(Rank& rank) {
 
 // True where the rank can go on with the next operation at once.
 bool Host::execute(Rank& rank, const Operation& operation) {
-  std::uint32_t* iterations = iterations_.data() + place(rank) * job_.program.depth;
+  std::uint32_t* iterations = this->iterations(rank);
   switch (operation.kind) {
     case Kind::end:
       return true;
@@ -161,9 +165,7 @@ bool Host::execute(Rank& rank, const Operation& operation) {
 bool Host::compute(Rank& rank, const Operation& operation) {
   const Program& program = job_.program;
   std::uint32_t* occurrence = nullptr;
-  if (operation.slot >= 0)
-    occurrence =
-        &occurrences_[place(rank) * program.phases + static_cast<std::size_t>(value(rank, operation.slot))];
+  if (operation.slot >= 0) occurrence = occurrences(rank) + value(rank, operation.slot);
   std::int64_t duration = 0;
   if (operation.kind == Kind::draw) {
     const std::int64_t pattern = value(rank, operation.bytes);

@@ -80,6 +80,7 @@ class Checker {
     for (at_ = 0; at_ < program_.operations.size(); ++at_) check_operation(program_.operations[at_]);
     if (program_.slots > most_slots) throw std::invalid_argument("at most 1,000,000 request slots per rank");
     check_entry();
+    if (program_.dependencies.unordered) check_dependencies();
   }
 
  private:
@@ -260,6 +261,49 @@ class Checker {
       if (depth_[static_cast<std::size_t>(entry)] != 0)
         throw std::invalid_argument("rank " + std::to_string(rank) + " starts within a loop");
     }
+  }
+
+  void check_dependencies() {
+    const auto& operations = program_.operations;
+    std::vector<std::uint32_t> segment(operations.size());
+    std::uint32_t number = 0;
+    for (at_ = 0; at_ < operations.size(); ++at_) {
+      segment[at_] = number;
+      const Operation& o = operations[at_];
+      if (o.kind != Kind::end && o.kind != Kind::compute && o.kind != Kind::send && o.kind != Kind::receive)
+        fail("operations without an order are compute, send and receive");
+      if (o.mask >= 0) fail("operations without an order cannot be left out");
+      if (o.kind == Kind::end) ++number;
+    }
+    if (operations.empty() || operations.back().kind != Kind::end)
+      throw std::invalid_argument("operations without an order must come to an end");
+    for (std::uint32_t rank = 0; rank < program_.ranks; ++rank) {
+      const auto entry = program_.entry < 0 ? 0 : program_.value_at(program_.entry, rank, 0);
+      if (entry > 0 && operations[static_cast<std::size_t>(entry) - 1].kind != Kind::end)
+        throw std::invalid_argument("rank " + std::to_string(rank) + " starts within a segment");
+    }
+    Dependencies& dependencies = program_.dependencies;
+    dependencies.missing.assign(operations.size(), 0);
+    list(dependencies.ended, segment, dependencies.on_end);
+    list(dependencies.begun, segment, dependencies.on_begin);
+  }
+
+  // Sorts pairs by what is waited for.
+  void list(const std::vector<Dependencies::Pair>& pairs, const std::vector<std::uint32_t>& segment,
+            Dependencies::Lists& lists) {
+    const auto& operations = program_.operations;
+    lists.first.assign(operations.size() + 1, 0);
+    for (const auto& [later, earlier] : pairs) {
+      if (later >= operations.size() || earlier >= operations.size() || segment[later] != segment[earlier] ||
+          operations[later].kind == Kind::end || operations[earlier].kind == Kind::end)
+        throw std::invalid_argument("an operation waits for one that is not of its segment");
+      ++program_.dependencies.missing[later];
+      ++lists.first[earlier + 1];
+    }
+    for (std::size_t i = 0; i < operations.size(); ++i) lists.first[i + 1] += lists.first[i];
+    lists.waiting.resize(pairs.size());
+    std::vector<std::uint32_t> next(lists.first.begin(), lists.first.end() - 1);
+    for (const auto& [later, earlier] : pairs) lists.waiting[next[earlier]++] = later;
   }
 
   Program& program_;

@@ -109,6 +109,24 @@ inline constexpr std::array<std::string_view, 13> operation_fields{
 
 std::string_view kind_name(Kind kind);
 
+// What operations wait for where those of a rank have no fixed order but begin as soon as they can: pairs of
+// an operation and one of the same segment (up to an `end`) that must have ended, or begun, before it begins.
+struct Dependencies {
+  struct Pair {
+    std::uint32_t later = 0, earlier = 0;
+  };
+  std::vector<Pair> ended, begun;
+  bool unordered = false;  // otherwise operations run one after the other
+
+  // Found by Program::prepare(): for each operation how many it waits for, and who waits for its end and for
+  // its beginning, those of operation n from first[n] up to first[n + 1].
+  struct Lists {
+    std::vector<std::uint32_t> first, waiting;
+  };
+  std::vector<std::uint32_t> missing;
+  Lists on_end, on_begin;
+};
+
 struct Program {
   std::uint32_t ranks = 0;
   std::vector<Operation> operations;
@@ -117,6 +135,7 @@ struct Program {
   std::vector<Communicator> communicators;
   std::vector<ComputePattern> patterns;
   std::int32_t entry = -1;  // column of each rank's first operation; -1: 0 for all
+  Dependencies dependencies;
 
   // Found by prepare().
   std::uint32_t slots = 0;   // request slots of a rank

@@ -88,6 +88,14 @@ struct Release {
   std::uint32_t operation = 0;
 };
 
+// What a host notes when asked to. The standstills are the last so many of each rank, around.
+struct Notes {
+  std::vector<Completion> completions;
+  std::vector<Span> spans;
+  std::vector<Release> releases;              // [rank][standstill]
+  std::vector<std::uint32_t> release_counts;  // [rank]
+};
+
 // What a rank waits for at the end of a run that came to a standstill.
 struct Missing {
   bool receive = true;     // else a send that nobody has answered

@@ -32,6 +32,8 @@ std::vector<Blocked> Host::blocked() const {
                                     : activities_[request.activity]->request;  // the collective it is part of
     if (!requests_[whole].awaited) continue;
     auto& missing = result[entry[request.rank]].missing;
+    // Without an order a rank is in no operation; the first that has not ended stands for it.
+    if (!flows_.empty() && missing.empty()) result[entry[request.rank]].operation = request.operation;
     if (missing.size() < most_missing)
       missing.push_back({request.type == Request::Type::receive, request.peer, request.tag, request.context});
   }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a group of switches has to do, by windows of time that are a power of two long. What falls into one
-// window is sorted when the window is opened; ties are broken by what is to be done, not by when that was
-// noted.
+// What a group of switches has to do, by windows of time. What falls into one window is sorted when the
+// window is opened; ties are broken by what is to be done, not by when that was noted.
 #pragma once
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -34,11 +32,10 @@ class Agenda {
  public:
   static constexpr std::int64_t reach = 2048;  // windows that can be noted ahead
 
-  // Windows are at most as long as `longest`.
-  explicit Agenda(Time longest) : shift_(std::bit_width(static_cast<std::uint64_t>(longest)) - 1) {}
+  explicit Agenda(Time window) : window_(window) {}
 
-  Time window() const { return Time{1} << shift_; }
-  std::int64_t window_of(Time time) const { return time >> shift_; }
+  Time window() const { return window_; }
+  std::int64_t window_of(Time time) const { return time / window_; }
 
   // Notes something for a window not yet opened; true if it is the first of that window.
   bool add(const Due& due) {
@@ -121,7 +118,7 @@ class Agenda {
     return before;
   }
 
-  int shift_;
+  Time window_;
   std::array<Bucket, reach> buckets_{};
   std::vector<Due> items_;
   std::size_t next_ = 0;

@@ -34,6 +34,7 @@ Dragonfly::Dragonfly(const NetworkSpec& spec)
                           " have only " + std::to_string(per_group));
   }
   const std::uint32_t switches = bounded_product({groups_, members_}, "the number of switches");
+  check_size(std::uint64_t{switches} * (std::uint64_t{local_ports()} + global_links_), "channels");
   const std::uint32_t places = bounded_product({switches, nodes_per_switch_}, "the number of nodes");
   nodes_ = spec.topology.nodes > 0 ? static_cast<std::uint32_t>(spec.topology.nodes) : places;
   if (nodes_ > places) {

@@ -40,7 +40,7 @@ FatTree::FatTree(const NetworkSpec& spec)
     throw SimulationError("topology.nodes is " + std::to_string(nodes_) + ", but the fat tree " +
                           spec.topology.shape + " has room for " + std::to_string(places));
   }
-  std::uint64_t switches = 0;
+  std::uint64_t switches = 0, channels = 0;
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     Level& level = levels_[l];
     level.subtree_nodes = level.down * (l > 0 ? levels_[l - 1].subtree_nodes : 1);
@@ -63,6 +63,8 @@ FatTree::FatTree(const NetworkSpec& spec)
       level.down_ports = level.down * level.ways_down;
     }
     level.first = static_cast<std::uint32_t>(switches);
+    channels += std::uint64_t{level.subtrees} * level.width * (std::uint64_t{level.down_ports} + level.up);
+    check_size(channels, "channels");
     switches += std::uint64_t{level.subtrees} * level.width;
     if (switches > 10'000'000) throw SimulationError("the fat tree has more than ten million switches");
   }

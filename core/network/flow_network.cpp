@@ -53,7 +53,7 @@ FlowNetwork::FlowNetwork(const Routing& routing, MessagePool& pool, const Networ
       gap_until_(topology_.nodes(), 0),
       next_rail_(topology_.nodes(), 0),
       usage_(topology_.channels()) {
-  if (spec.load_interval > 0) loads_.assign(topology_.channels(), LinkLoad(spec.load_interval));
+  if (spec.load_interval > 0) histories_.assign(topology_.channels(), LinkHistory(spec.load_interval));
   enter_.on_expire<&FlowNetwork::enter>();
   tick_.on_expire<&FlowNetwork::tick>();
   head_arrives_.on_expire<&FlowNetwork::head_arrives>();
@@ -159,7 +159,7 @@ void FlowNetwork::note_usage(const Flow& flow, Time begin, Time end) {
   for (const std::uint32_t channel : flow.way) {
     usage_[channel].bytes += static_cast<std::int64_t>(flow.bytes);
     usage_[channel].packets += static_cast<std::int64_t>(flow.packets);
-    if (!loads_.empty()) loads_[channel].add(begin, end, static_cast<double>(flow.bytes));
+    if (!histories_.empty()) histories_[channel].note_sent(begin, end, static_cast<double>(flow.bytes));
   }
   statistics_.packet_hops += static_cast<std::int64_t>(flow.packets * flow.way.size());
   usage_[flow.way.front()].queueing += std::max<Time>(0, end - begin - flow.alone);

@@ -11,7 +11,7 @@
 #include "engine/component.hpp"
 #include "engine/timer.hpp"
 #include "network/fair_shares.hpp"
-#include "network/link_load.hpp"
+#include "network/link_history.hpp"
 #include "network/message.hpp"
 #include "network/notice_port.hpp"
 #include "network/routing.hpp"
@@ -41,7 +41,7 @@ class FlowNetwork final : public Component, public Carrier {
     Time queueing = 0;
   };
   const std::vector<Usage>& usage() const { return usage_; }
-  const std::vector<LinkLoad>& loads() const { return loads_; }
+  const std::vector<LinkHistory>& histories() const { return histories_; }
 
  private:
   struct Outlook;
@@ -108,7 +108,7 @@ class FlowNetwork final : public Component, public Carrier {
   std::uint64_t stamp_ = 0;  // of the tick that is wanted
   Time tick_at_ = never;
   std::vector<Usage> usage_;
-  std::vector<LinkLoad> loads_;
+  std::vector<LinkHistory> histories_;
 };
 
 }  // namespace manyscale::network

@@ -30,6 +30,10 @@ Network::Network(Simulation& simulation, const NetworkDescription& description)
       routing_(description),
       may_be_cut_(spec_.topology.kind == "graph" || !description.faults.empty()),
       has_host_(nodes(), false) {
+  Time slowest = 1;  // time of a mebibyte
+  for (std::uint32_t c = 0; c < topology().channels(); ++c)
+    slowest = std::max(slowest, topology().channel(c).rate(1 << 20));
+  largest_message_ = static_cast<std::uint64_t>(second / slowest * 1000) << 20;
   if (spec_.fidelity == "packet" || spec_.fidelity == "train") {
     make_switch_groups();
   } else if (spec_.fidelity == "flow" || spec_.fidelity == "ideal") {
@@ -85,7 +89,7 @@ void Network::connect() {
     packets_->nic_lanes[nic->node()] = group.nics().width();
     simulation_.connect(group.nics(), *nic, 0);
   }
-  nics_.clear();
+  nics_ = {};
 }
 
 void Network::refuse_unreachable(std::uint32_t source, std::uint32_t destination) const {
@@ -134,9 +138,9 @@ Time Network::latency(std::uint32_t source, std::uint32_t destination) const {
 
 std::vector<LinkReport> Network::links() const {
   std::vector<LinkReport> reports;
-  const std::vector<LinkLoad>& loads = packets_ ? packets_->loads : flows_->loads();
+  const std::vector<LinkHistory>& histories = packets_ ? packets_->histories : flows_->histories();
   Time interval = 0;
-  for (const LinkLoad& load : loads) interval = std::max(interval, load.interval());
+  for (const LinkHistory& history : histories) interval = std::max(interval, history.interval());
   for (std::uint32_t c = 0; c < topology().channels(); ++c) {
     const Channel& channel = topology().channel(c);
     if (channel.kind == ChannelKind::absent) continue;
@@ -156,10 +160,9 @@ std::vector<LinkReport> Network::links() const {
     } else {
       note(flows_->usage()[c]);
     }
-    if (!loads.empty()) {
-      LinkLoad load = loads[c];
-      load.widen(interval);
-      report.load = load.sums();
+    if (!histories.empty()) {
+      report.sent = histories[c].sent(interval);
+      report.waited = histories[c].waited(interval);
       report.interval = interval;
     }
     report.busy = channel.rate(static_cast<std::uint64_t>(report.bytes));

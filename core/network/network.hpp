@@ -26,8 +26,9 @@ struct LinkReport {
   std::int64_t bytes = 0;  // headers included
   std::int64_t packets = 0;
   Time busy = 0;
-  Time queueing = 0;        // time that packets (or trains) waited for it
-  std::vector<float> load;  // bytes per interval, where recorded
+  Time queueing = 0;  // time that packets (or trains) waited for it
+  // Where recorded, per interval: bytes, and bytes that waited times how long they did.
+  std::vector<float> sent, waited;
   Time interval = 0;
 };
 
@@ -64,6 +65,8 @@ class Network {
   // For NICs.
   void add(Nic& nic);
   MessagePool& messages() { return pool_; }
+  // Larger ones would be under way for longer than simulated time lasts.
+  std::uint64_t largest_message() const { return largest_message_; }
   void check_way(std::uint32_t source, std::uint32_t destination) const {
     if (destination >= has_host_.size() || !has_host_[destination] || may_be_cut_) [[unlikely]]
       refuse_unreachable(source, destination);
@@ -78,6 +81,7 @@ class Network {
   const Routing routing_;
   MessagePool pool_;
   const bool may_be_cut_;
+  std::uint64_t largest_message_ = 0;
   std::vector<Nic*> nics_;
   std::vector<bool> has_host_;
   std::unique_ptr<PacketNetwork> packets_;

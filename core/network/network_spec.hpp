@@ -203,8 +203,10 @@ struct describe<network::NetworkSpec> {
           "'ideal' (limits only at the nodes' links)"},
       Field<S, std::int64_t>{"train", &S::train, Unit::bytes, "longest train; 0: as long as a buffer holds",
                              0, 1e9},
-      Field<S, Time>{"load_interval", &S::load_interval, Unit::time,
-                     "interval in which the load of links is recorded; 0: not recorded", 0, 1e15},
+      Field<S, Time>{
+          "load_interval", &S::load_interval, Unit::time,
+          "interval in which the load of links, and what waits for them, is recorded; 0: not recorded", 0,
+          1e15},
       Section<S, network::TopologySpec>{"topology", &S::topology, "switches and links"},
       Section<S, network::LinkSpec>{"link", &S::link, "links"},
       Section<S, network::SwitchSpec>{"switch", &S::switches, "switches"},

@@ -20,6 +20,10 @@ void Nic::send(const Message& message, Time delay) {
     throw SimulationError(path() + " is the NIC of node " + std::to_string(node_) +
                           "; it cannot send as node " + std::to_string(message.source));
   }
+  if (message.bytes > network_.largest_message()) [[unlikely]] {
+    throw SimulationError("a message of " + std::to_string(message.bytes) +
+                          " B would be under way for more than 1000 s of simulated time");
+  }
   network_.check_way(node_, message.destination);
   MessagePool& pool = network_.messages();
   const std::uint32_t slot = pool.take(owner().partition_index());

@@ -36,21 +36,22 @@ PacketNetwork::PacketNetwork(const Routing& ways, MessagePool& messages, const N
     const std::int64_t longest = spec.train > 0 ? std::min(spec.train + packet_bytes - 1, room) : room;
     unit_packets = static_cast<std::uint32_t>(std::max<std::int64_t>(1, longest / packet_bytes));
   }
-  lanes.resize(std::size_t{topology.queues()} + std::size_t{topology.nodes()} * topology.rails());
+  lanes.resize(topology.queues());
+  nic_links.resize(std::size_t{topology.nodes()} * topology.rails());
   outputs.resize(topology.channels());
   node_queues.resize(topology.nodes());
   nic_lanes.assign(topology.nodes(), nowhere);
-  if (spec.load_interval > 0) loads.assign(topology.channels(), LinkLoad(spec.load_interval));
+  if (spec.load_interval > 0) histories.assign(topology.channels(), LinkHistory(spec.load_interval));
   for (std::uint32_t c = 0; c < topology.channels(); ++c) {
     const Channel& channel = topology.channel(c);
     if (channel.kind == ChannelKind::absent) continue;
-    shortest_latency = std::min(shortest_latency, channel.latency);
     Output& output = outputs[c];
     output.rate = channel.rate;
     output.latency = channel.latency;
     output.first_lane = channel.first_queue;
     output.to_node = channel.kind == ChannelKind::to_node;
     if (output.to_node) continue;
+    shortest_hop = std::min(shortest_hop, channel.latency + switch_latency);
     output.to_domain = topology.domain(channel.to);
     const bool from_node = channel.kind == ChannelKind::from_node;
     for (std::uint32_t i = 0; i < (from_node ? 1 : routing.virtual_channels()); ++i) {
@@ -65,9 +66,6 @@ PacketNetwork::PacketNetwork(const Routing& ways, MessagePool& messages, const N
       lane.credits.available = static_cast<std::int32_t>(buffer);
     }
   }
-  for (std::uint32_t node = 0; node < topology.nodes(); ++node)
-    for (std::uint32_t rail = 0; rail < topology.rails(); ++rail)
-      lanes[nic_lane(node, rail)].inlet.node = node;
 }
 
 }  // namespace manyscale::network

@@ -8,7 +8,7 @@
 
 #include "network/agenda.hpp"
 #include "network/credits.hpp"
-#include "network/link_load.hpp"
+#include "network/link_history.hpp"
 #include "network/message.hpp"
 #include "network/routing.hpp"
 
@@ -33,9 +33,8 @@ struct alignas(64) Inlet {
   Time free_at = 0;                       // when the packet that left last is gone
   Time latency = 0;                       // of the channel
   Rate rate;                              // of the channel
-  std::uint32_t at = nowhere;             // switch; none for a NIC
+  std::uint32_t at = nowhere;             // switch
   std::uint32_t first_channel = nowhere;  // of the switch
-  std::uint32_t node = nowhere;           // of a NIC
   std::uint16_t sender_domain = 0;        // where packets come from
   bool busy = false;  // will be served at a known time, or its first packet waits for room
   bool from_node = false;
@@ -60,19 +59,25 @@ struct alignas(64) Output {
   bool to_node = false;
 };
 
+// A NIC's link to a rail.
+struct NicLink {
+  Time free_at = 0;   // when the unit that left last is gone
+  bool busy = false;  // another will be sent at a known time, or waits for room
+};
+
 // Messages that a node has to send; those of a single packet in a list of their own.
 struct NodeQueue {
   std::uint32_t first_small = no_slot, last_small = no_slot;
   std::uint32_t first = no_slot, last = no_slot;
   Time gap_until = 0;
-  std::uint32_t next_rail = 0;
+  std::uint16_t next_rail = 0;
   bool had_turn = false;  // the first of the messages of several packets
 };
 
 struct PacketNetwork {
   PacketNetwork(const Routing& ways, MessagePool& messages, const NetworkSpec& spec);
 
-  // Lanes of NICs follow those of channels; only their inlets are used.
+  // Packets that are still in their NIC have numbers of lanes that follow those of channels.
   std::uint32_t nic_lane(std::uint32_t node, std::uint32_t rail) const {
     return topology.queues() + node * topology.rails() + rail;
   }
@@ -89,15 +94,16 @@ struct PacketNetwork {
   // Room that packets from nodes leave to those under way, where both use the same virtual channels:
   // otherwise rings fill up with new packets until hardly any can move.
   const std::int64_t kept_free;
-  Time shortest_latency = never;  // of all channels
+  Time shortest_hop = never;  // latency of a channel and of the switch it leads to
   bool round_robin = false;
   bool trains = false;
   bool in_order = false;  // packets of a lane leave in order, so that they can block each other
   std::uint32_t unit_packets = 1;
   std::vector<Lane> lanes;
-  std::vector<Output> outputs;  // as channels
+  std::vector<Output> outputs;     // as channels
+  std::vector<NicLink> nic_links;  // per node and rail
   std::vector<NodeQueue> node_queues;
-  std::vector<LinkLoad> loads;           // as channels, or empty
+  std::vector<LinkHistory> histories;    // as channels, or empty
   std::vector<std::uint32_t> nic_lanes;  // per node: its link to the group of its switch
 };
 

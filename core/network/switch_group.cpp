@@ -5,11 +5,6 @@
 #include <utility>
 
 namespace manyscale::network {
-namespace {
-
-constexpr std::uint32_t short_train = 2;  // packets
-
-}  // namespace
 
 // What a switch knows about its outputs when it routes a packet.
 struct SwitchGroup::Outlook {
@@ -48,7 +43,7 @@ SwitchGroup::SwitchGroup(PacketNetwork& network, std::uint32_t domain)
       by_load_(network.routing.algorithm() == Algorithm::adaptive ||
                network.routing.algorithm() == Algorithm::ugal),
       peers_(network.topology.domains()),
-      agenda_(network.shortest_latency) {
+      agenda_(network.shortest_hop) {
   advance_.on_expire<&SwitchGroup::advance>();
   later_.on_expire<&SwitchGroup::note_later>();
   nic_due_.on_expire<&SwitchGroup::nic_due>();
@@ -220,139 +215,14 @@ void SwitchGroup::post_mail() {
   }
 }
 
-// Nodes
-
-void SwitchGroup::submit(std::uint32_t slot, Time delay) {
-  if (delay > 0) {
-    enter_.after(delay, slot);
-  } else {
-    enter(slot);
-  }
-}
-
-void SwitchGroup::enter(const std::uint32_t& slot) {
-  time_ = now();
-  MessageSlot& message = network_.pool[slot];
-  const std::uint64_t bytes = message.message.bytes;
-  const std::uint64_t packets = std::max<std::uint64_t>(1, (bytes + network_.payload - 1) / network_.payload);
-  message.wire_to_send = message.wire_to_arrive = bytes + packets * network_.header;
-  message.entered = time_;
-  message.last_sent = message.last_arrival = 0;
-  message.handed_out = 0;
-  message.next = no_slot;
-  statistics_.packets += static_cast<std::int64_t>(packets);
-
-  NodeQueue& node = network_.node_queues[message.message.source];
-  const bool small = packets == 1;
-  std::uint32_t& first = small ? node.first_small : node.first;
-  std::uint32_t& last = small ? node.last_small : node.last;
-  (first == no_slot ? first : network_.pool[last].next) = slot;
-  last = slot;
-  const std::uint32_t rails = network_.topology.rails();
-  const std::uint32_t first_rail = node.next_rail;
-  std::uint64_t wanted = packets;
-  for (std::uint32_t i = 0; i < rails && wanted > 0; ++i) {
-    const std::uint32_t rail = rails == 1 ? 0 : (first_rail + i) % rails;
-    const std::uint32_t lane = network_.nic_lane(message.message.source, rail);
-    Inlet& inlet = network_.lanes[lane].inlet;
-    if (inlet.busy) continue;
-    --wanted;
-    if (rails > 1) node.next_rail = (rail + 1) % rails;
-    if (inlet.free_at > time_) {
-      schedule(lane, inlet.free_at);
-    } else {
-      inlet.busy = true;
-      serve_nic(lane);
-    }
-  }
-}
-
-// How many packets of a message leave a node as one: trains of about equal length. While other messages wait,
-// trains are short, so that messages get on with each other as packets would let them.
-std::uint64_t SwitchGroup::unit_packets(const NodeQueue& node, std::uint64_t packets) const {
-  const bool alone = node.first == node.last;
-  const std::uint64_t most = alone ? network_.unit_packets : std::min(network_.unit_packets, short_train);
-  const std::uint64_t units = (packets + most - 1) / most;
-  return (packets + units - 1) / units;
-}
-
-// Makes the next packet or train of the messages that a node has to send. A message leaves the list when
-// nothing of it is left.
-std::uint32_t SwitchGroup::next_unit(NodeQueue& node) {
-  const bool small = node.first_small != no_slot;
-  std::uint32_t& first = small ? node.first_small : node.first;
-  if (!small && network_.round_robin && node.had_turn && node.first != node.last) {
-    network_.pool[node.last].next = node.first;
-    node.last = node.first;
-    node.first = std::exchange(network_.pool[node.first].next, no_slot);
-  }
-  const std::uint32_t slot = first;
-  MessageSlot& message = network_.pool[slot];
-  const std::uint64_t left = message.message.bytes - message.handed_out;
-  const std::uint64_t packets_left =
-      std::max<std::uint64_t>(1, (left + network_.payload - 1) / network_.payload);
-  const std::uint64_t packets = unit_packets(node, packets_left);
-  const std::uint64_t bytes = std::min<std::uint64_t>(left, packets * network_.payload);
-  message.handed_out += bytes;
-  if (bytes == left) first = message.next;
-  if (!small) node.had_turn = bytes < left;
-  const std::uint32_t index = take_packet();
-  Packet& packet = packets_[index];
-  packet.slot = slot;
-  packet.bytes = static_cast<std::uint32_t>(bytes + packets * network_.header);
-  packet.route = RouteState{.destination = message.message.destination,
-                            .flow = flow_hash(message.message.source, message.message.destination)};
-  packet.next = nowhere;
-  return index;
-}
-
-void SwitchGroup::serve_nic(std::uint32_t lane) {
-  Inlet& inlet = network_.lanes[lane].inlet;
-  NodeQueue& node = network_.node_queues[inlet.node];
-  const std::uint32_t candidate = node.first_small != no_slot ? node.first_small : node.first;
-  if (candidate == no_slot) {
-    inlet.busy = false;
-    return;
-  }
-  if (node.gap_until > time_) {
-    schedule(lane, node.gap_until);
-    return;
-  }
-  const std::uint32_t index = next_unit(node);
-  Packet& packet = packets_[index];
-  packet.lane = lane;
-  packet.out = network_.topology.injection(0, 0) + lane - network_.nic_lane(0, 0);
-  packet.ready = time_;
-  attempt(index);
-}
-
-// Notes that a unit leaves its NIC until `end`, and tells the host after the last one.
-void SwitchGroup::unit_sent(std::uint32_t slot, std::uint32_t bytes, Time end) {
-  MessageSlot& message = network_.pool[slot];
-  message.last_sent = std::max(message.last_sent, end);
-  message.wire_to_send -= bytes;
-  if (message.wire_to_send > 0) return;
-  network_.node_queues[message.message.source].gap_until = message.last_sent + network_.gap;
-  if (!message.message.tell_sent) return;
-  // Before an arrival at the same time, with which the slot is given back.
-  nics_->tell(message.message.source, {slot, false}, message.last_sent - now(), default_priority - 1);
-}
-
-void SwitchGroup::deliver(std::uint32_t slot) {
-  MessageSlot& message = network_.pool[slot];
-  ++statistics_.messages;
-  statistics_.bytes += static_cast<std::int64_t>(message.message.bytes);
-  statistics_.latency.record(message.last_arrival - message.entered);
-  nics_->tell(message.message.destination, {slot, true}, message.last_arrival - now());
-}
-
 // Switches
 
 void SwitchGroup::schedule(std::uint32_t lane, Time time) {
-  network_.lanes[lane].inlet.busy = true;
   if (is_nic(lane)) {
+    nic_link(lane).busy = true;
     nic_due_.after(time - now(), {lane, false});
   } else {
+    network_.lanes[lane].inlet.busy = true;
     note({time, lane, Task::serve_lane});
   }
 }
@@ -388,10 +258,12 @@ void SwitchGroup::serve(std::uint32_t index) {
 
 // When a packet can leave as far as its output is concerned. Its tail must have come by when it has to leave,
 // which matters where the way out is faster than the way in.
-Time SwitchGroup::earliest_start(const Packet& packet, const Inlet& inlet, const Output& out) const {
+Time SwitchGroup::earliest_start(const Packet& packet, const Output& out) const {
   Time start = time_;
-  if (inlet.at != nowhere)
-    start = std::max(start, packet.ready + inlet.rate(packet.bytes) - out.rate(packet.bytes));
+  if (!is_nic(packet.lane)) {
+    const Rate& in = network_.lanes[packet.lane].inlet.rate;
+    start = std::max(start, packet.ready + in(packet.bytes) - out.rate(packet.bytes));
+  }
   if (out.busy_until <= start) return start;
   // A single packet slips in between those of trains: it waits for one packet of each train before it.
   if (network_.trains && packet.bytes <= network_.packet_bytes) {
@@ -402,18 +274,23 @@ Time SwitchGroup::earliest_start(const Packet& packet, const Inlet& inlet, const
   return out.busy_until;
 }
 
+// Whether a packet is at its first switch.
+bool SwitchGroup::from_node(const Packet& packet) const {
+  return !is_nic(packet.lane) && network_.lanes[packet.lane].inlet.from_node;
+}
+
 // Sends a packet on its way if there is room for it, or lets it wait.
 void SwitchGroup::attempt(std::uint32_t index) {
   const Packet& packet = packets_[index];
   const Output& out = network_.outputs[packet.out];
-  const Time earliest = earliest_start(packet, network_.lanes[packet.lane].inlet, out);
+  const Time earliest = earliest_start(packet, out);
   if (out.to_node) {
     start_packet(index, earliest);
     return;
   }
   const std::uint32_t wanted = out.first_lane + packet.route.virtual_channel;
   Credits& credits = network_.lanes[wanted].credits;
-  const bool is_new = network_.lanes[packet.lane].inlet.from_node;
+  const bool is_new = from_node(packet);
   const bool others_first = credits.last_waiting != nowhere || (is_new && credits.last_new != nowhere);
   if (!others_first || (network_.trains && packet.bytes <= network_.packet_bytes)) {
     if (when_room(packet, credits, earliest, out.rate) <= earliest) {
@@ -428,14 +305,14 @@ void SwitchGroup::attempt(std::uint32_t index) {
 Time SwitchGroup::when_room(const Packet& packet, Credits& credits, Time earliest, const Rate& rate) {
   const std::int64_t bytes = packet.bytes;
   std::int64_t kept_free = 0;
-  if (network_.lanes[packet.lane].inlet.from_node)
+  if (from_node(packet))
     kept_free = std::max<std::int64_t>(0, std::min(network_.kept_free, network_.buffer - bytes));
   return credits.when_room(bytes, kept_free, network_.packet_bytes, earliest, rate, drains_);
 }
 
 void SwitchGroup::wait_for_room(std::uint32_t index, Credits& credits, std::uint32_t wanted) {
   ++waiting_;
-  const bool is_new = network_.lanes[packets_[index].lane].inlet.from_node;
+  const bool is_new = from_node(packets_[index]);
   std::uint32_t& last = is_new ? credits.last_new : credits.last_waiting;
   const bool only = last == nowhere;
   packets_[index].next_waiting = only ? index : std::exchange(packets_[last].next_waiting, index);
@@ -451,7 +328,7 @@ void SwitchGroup::serve_waiting(Credits& credits, std::uint32_t lane) {
     const std::uint32_t index = packets_[last].next_waiting;
     const Packet& packet = packets_[index];
     const Output& out = network_.outputs[packet.out];
-    const Time earliest = earliest_start(packet, network_.lanes[packet.lane].inlet, out);
+    const Time earliest = earliest_start(packet, out);
     const Time start = when_room(packet, credits, earliest, out.rate);
     if (start > earliest) {
       if (start >= credits.wake) return;
@@ -475,7 +352,6 @@ void SwitchGroup::serve_waiting(Credits& credits, std::uint32_t lane) {
 
 void SwitchGroup::start_packet(std::uint32_t index, Time start) {
   const Packet& packet = packets_[index];
-  const Inlet& inlet = network_.lanes[packet.lane].inlet;
   Output& out = network_.outputs[packet.out];
   const std::uint32_t lane = packet.lane, bytes = packet.bytes;
   const Time duration = out.rate(bytes);
@@ -487,25 +363,21 @@ void SwitchGroup::start_packet(std::uint32_t index, Time start) {
   out.packets += packets;
   out.queueing += start - packet.ready;
   statistics_.packet_hops += packets;
-  if (!network_.loads.empty()) network_.loads[packet.out].add(start, end, bytes);
+  if (!network_.histories.empty()) {
+    network_.histories[packet.out].note_sent(start, end, bytes);
+    network_.histories[packet.out].note_waited(packet.ready, start, bytes);
+  }
   if (is_nic(lane)) {
     unit_sent(packet.slot, bytes, end);
     leave_nic(lane, end);
     forward(index, out, start, end);
     return;
   }
+  const Inlet& inlet = network_.lanes[lane].inlet;
   if (network_.in_order) leave_in_order(lane, end);
   forward(index, out, start, end);
-  give_room(lane, inlet, end + inlet.latency, bytes);
-}
-
-// A NIC sends the next unit when the one before is gone.
-void SwitchGroup::leave_nic(std::uint32_t lane, Time end) {
-  Inlet& inlet = network_.lanes[lane].inlet;
-  const NodeQueue& node = network_.node_queues[inlet.node];
-  inlet.free_at = end;
-  inlet.busy = false;
-  if (node.first_small != no_slot || node.first != no_slot) schedule(lane, end);
+  // What says so takes as long as a packet's head.
+  give_room(lane, inlet, end + inlet.latency + network_.switch_latency, bytes);
 }
 
 // The first packet of a queue leaves; the next can when it is gone.

@@ -8,8 +8,8 @@
 //
 // What is to be done in a group is on its own agenda, one entry per packet and hop, plus one where a packet
 // has to wait for room. All of a window of time is done at its beginning, which is safe because a window is
-// no longer than any channel's latency: what nodes and other groups send within a window arrives after it.
-// NICs live in the time of their hosts, so what they do are events of their own.
+// no longer than any hop (a channel and the switch at its end): what nodes and other groups send within a
+// window arrives after it. NICs live in the time of their hosts, so what they do are events of their own.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -97,6 +97,10 @@ class SwitchGroup final : public Component, public Carrier {
   void unit_sent(std::uint32_t slot, std::uint32_t bytes, Time end);
   void deliver(std::uint32_t slot);
   bool is_nic(std::uint32_t lane) const { return lane >= network_.topology.queues(); }
+  NicLink& nic_link(std::uint32_t lane) { return network_.nic_links[lane - network_.topology.queues()]; }
+  std::uint32_t node_of(std::uint32_t lane) const {
+    return (lane - network_.topology.queues()) / network_.topology.rails();
+  }
 
   // Switches.
   void note(const Due& due);
@@ -105,7 +109,8 @@ class SwitchGroup final : public Component, public Carrier {
   void fetch_ahead();
   void route(Packet& packet, const Inlet& inlet);
   void serve(std::uint32_t packet);
-  Time earliest_start(const Packet& packet, const Inlet& inlet, const Output& out) const;
+  Time earliest_start(const Packet& packet, const Output& out) const;
+  bool from_node(const Packet& packet) const;
   void attempt(std::uint32_t packet);
   Time when_room(const Packet& packet, Credits& credits, Time earliest, const Rate& rate);
   void wait_for_room(std::uint32_t packet, Credits& credits, std::uint32_t wanted);

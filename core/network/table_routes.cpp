@@ -78,6 +78,7 @@ Shape graph_shape(const GraphArrays& graph, const NetworkSpec& spec) {
   };
   one_or_all(graph.latency.size(), "latency");
   one_or_all(graph.bandwidth.size(), "bandwidth");
+  check_size(2 * std::uint64_t{links}, "channels");
   Shape shape;
   shape.outlets.resize(graph.switches);
   for (std::size_t i = 0; i < links; ++i) {

@@ -13,6 +13,22 @@ Rate::Rate(double bytes_per_second) {
   period_ = static_cast<std::uint64_t>(std::llround(1e15 / bytes_per_second * 0x1p32));
 }
 
+Rate Rate::slowed(double share) const {
+  Rate rate;
+  const double period = static_cast<double>(period_) / share;
+  if (!(period <= 1e9 * 0x1p32)) throw SimulationError("a slow link needs a bandwidth of at least 1 MB/s");
+  rate.period_ = static_cast<std::uint64_t>(period + 0.5);
+  return rate;
+}
+
+void check_size(std::uint64_t count, const std::string& what) {
+  constexpr std::uint64_t most = 20'000'000;
+  if (count > most) {
+    throw SimulationError("the network has " + std::to_string(count) + " " + what + ", more than the " +
+                          std::to_string(most) + " that are possible; make it smaller");
+  }
+}
+
 Topology::Topology(const Shape& shape, const NetworkSpec& spec)
     : rail_switches_(static_cast<std::uint32_t>(shape.outlets.size())),
       rails_(static_cast<std::uint32_t>(spec.topology.rails)),
@@ -26,13 +42,16 @@ Topology::Topology(const Shape& shape, const NetworkSpec& spec)
     node_port_[node] = static_cast<std::uint32_t>(shape.outlets[node_switch_[node]].size() + others.size());
     others.push_back(node);
   }
+  std::size_t count = std::size_t{2} * nodes();
+  for (const auto& outlets : shape.outlets) count += outlets.size();
+  check_size(count * rails_, "channels");
+  channels_.reserve(count * rails_);
   const double node_bandwidth =
       static_cast<double>(spec.nic.bandwidth > 0 ? spec.nic.bandwidth : spec.link.bandwidth);
   const Time node_latency = spec.nic.latency > 0 ? spec.nic.latency : spec.link.latency;
   const auto add = [&](ChannelKind kind, std::uint32_t from, std::uint32_t to, Time latency, double bandwidth,
                        std::uint32_t link) {
     channels_.push_back({from, to, latency, bandwidth > 0 ? Rate(bandwidth) : Rate(), 0, link, kind});
-    bandwidth_.push_back(bandwidth);
   };
   for (std::uint32_t rail = 0; rail < rails_; ++rail) {
     const std::uint32_t base = rail * rail_switches_;
@@ -66,15 +85,13 @@ void Topology::number_queues(std::uint32_t virtual_channels) {
     if (channel.kind == ChannelKind::between_switches) queues += virtual_channels;
     if (channel.kind == ChannelKind::from_node) queues += 1;
   }
-  if (queues > 200'000'000)
-    throw SimulationError("the network has more than 200 million queues (channels times virtual channels)");
+  check_size(queues, "virtual channels");
   queues_ = static_cast<std::uint32_t>(queues);
 }
 
 void Topology::slow_down(std::uint32_t channel, double speed) {
   if (speed > 0) {
-    bandwidth_[channel] *= speed;
-    channels_[channel].rate = Rate(bandwidth_[channel]);
+    channels_[channel].rate = channels_[channel].rate.slowed(speed);
   } else {
     channels_[channel].kind = ChannelKind::absent;
   }

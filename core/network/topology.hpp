@@ -20,6 +20,8 @@ class Rate {
  public:
   Rate() = default;
   explicit Rate(double bytes_per_second);
+  // With a share of the bandwidth.
+  Rate slowed(double share) const;
 
   Time operator()(std::uint64_t bytes) const {
     return static_cast<Time>((static_cast<Wide>(bytes) * period_ + half) >> 32);
@@ -59,6 +61,9 @@ struct Shape {
   std::vector<std::uint32_t> domain;  // per switch: those of one domain are simulated together
   std::uint32_t domains = 1;
 };
+
+// Refuses more channels or virtual channels than fit into memory.
+void check_size(std::uint64_t count, const std::string& what);
 
 class Topology {
  public:
@@ -101,7 +106,6 @@ class Topology {
   std::uint32_t domains_ = 1;
   std::uint32_t first_injection_ = 0;
   std::vector<Channel> channels_;
-  std::vector<double> bandwidth_;
   std::vector<std::uint32_t> first_channel_;
   std::vector<std::uint32_t> node_switch_, node_port_, domain_;
 };

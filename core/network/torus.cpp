@@ -38,6 +38,7 @@ Torus::Torus(const NetworkSpec& spec)
     stride *= sizes[d];
     if (sizes[d] > 1) port += 2 * links[d];
   }
+  check_size(std::uint64_t{switches_} * port, "channels");
   coordinates_.reserve(std::size_t{switches_} * dimensions_.size());
   for (std::uint32_t at = 0; at < switches_; ++at)
     for (const Dimension& dimension : dimensions_)

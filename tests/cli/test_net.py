@@ -51,6 +51,13 @@ def test_it_prints_what_came_out_and_leaves_a_directory():
     assert load("runs/net-allreduce-1").info["workload"]["kind"] == "network"
 
 
+def test_the_longest_queue_is_named_where_it_was_recorded():
+    arguments = ("run", "incast", "--nodes", "5", "--fidelity", "packet", "--param", "bytes=64KiB")
+    words = " ".join(invoke(*arguments, "--load", "1us").stdout.split())
+    assert "longest queue switch 0 to node 0, " in words
+    assert "longest queue" not in invoke(*arguments).stdout
+
+
 def test_fidelities_threads_and_mappings_can_be_chosen():
     times = set()
     for threads in ("1", "2"):

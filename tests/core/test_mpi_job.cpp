@@ -128,6 +128,52 @@ void rings_of_messages() {
   }
 }
 
+// Twenty rounds: a message to each of three neighbours and one from each, all at once, then work that
+// requires what came from one of them.
+Program rounds_without_an_order(std::int64_t bytes) {
+  Maker maker(12);
+  const std::int32_t size = maker.constant(bytes), work = maker.constant(microsecond);
+  std::vector<Dependencies::Pair>& ended = maker.program.dependencies.ended;
+  maker.program.dependencies.unordered = true;
+  std::uint32_t before = none;
+  for (std::int64_t round = 0; round < 20; ++round) {
+    const auto first = static_cast<std::uint32_t>(maker.program.operations.size());
+    for (std::int64_t distance = 1; distance <= 3; ++distance) {
+      const std::int32_t tag = maker.constant(3 * round + distance);
+      maker.add({.kind = Kind::send, .peer = maker.neighbour(distance), .tag = tag, .bytes = size});
+      maker.add({.kind = Kind::receive, .peer = maker.neighbour(-distance), .tag = tag});
+      if (before != none) ended.push_back({first + 2 * static_cast<std::uint32_t>(distance) - 2, before});
+    }
+    maker.add({.kind = Kind::compute, .bytes = work});
+    ended.push_back({first + 6, first + 1 + 2 * static_cast<std::uint32_t>(round % 3)});
+    before = first + 6;
+  }
+  maker.add({.kind = Kind::end});
+  return maker.program;
+}
+
+void operations_without_an_order() {
+  for (const std::int64_t bytes : {0, 1000, 100'000}) {
+    const Program program = rounds_without_an_order(bytes);
+    const Outcome one = run(program, 2, 1), two = run(program, 2, 2);
+    check(one.report.outcome == manyscale::Outcome::finished,
+          "operations without an order come to their end");
+    check(one.ends == two.ends, "and take the same time on two threads");
+    check(one.counts.messages + one.counts.local_messages == 12 * 20 * 3, "with all messages");
+  }
+  for (const Dependencies::Pair wrong : {Dependencies::Pair{1, 1000}, {1, 140}, {140, 1}}) {
+    Program program = rounds_without_an_order(8);
+    program.dependencies.begun.push_back(wrong);
+    bool refused = false;
+    try {
+      run(program, 2, 1);
+    } catch (const std::invalid_argument&) {
+      refused = true;
+    }
+    check(refused, "an operation cannot wait for one that is not there, or for an end");
+  }
+}
+
 void a_standstill() {
   Maker maker(3);
   maker.add({.kind = Kind::receive, .peer = maker.neighbour(1), .tag = maker.constant(7)});
@@ -145,6 +191,7 @@ void a_standstill() {
 int main() {
   every_collective();
   rings_of_messages();
+  operations_without_an_order();
   a_standstill();
   if (failed == 0) std::puts("all passed");
   return failed == 0 ? 0 : 1;

@@ -281,6 +281,9 @@ void wrong_descriptions_are_refused() {
   refused(fat_tree("4,x:4"), "whole numbers");
   refused(fat_tree("4,4:4", 3), "divide");
   refused(fat_tree("1000000,1:1000000,1:1000000"), "ten million");
+  refused(fat_tree("100,1000000:100,1000000:100"), "make it smaller");
+  refused(grid("torus", "200x200x200", 1, "64"), "make it smaller");
+  refused(dragonfly(4000, 1, 1, 2000), "make it smaller");
   refused(grid("torus", "4x0"), "whole numbers");
   refused(grid("torus", "4x4", 1, "1x1x1"), "dimensions");
   refused(grid("torus", ""), "whole numbers");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heavy random traffic through buffers of one or two packets: nothing may wait for ever, nothing may get
 // lost, and all statistics are the same on any number of threads.
-#include "network/link_load.hpp"
+#include "network/link_history.hpp"
 #include "test_network.hpp"
 
 using namespace manyscale;
@@ -76,7 +76,7 @@ void links_account_for_every_byte() {
       packets += link.packets;
       check_equal(link.busy, link.bytes * byte_time, "the time that a link is busy");
       check(link.queueing >= 0, "queueing");
-      for (const float part : link.load) load += part;
+      for (const float part : link.sent) load += part;
       if (link.from_node) check_equal(link.bytes, 25 * (9500 + 10 * 24), "bytes of a node's link");
     }
     const std::string name = fidelity;
@@ -92,14 +92,14 @@ void links_account_for_every_byte() {
 }
 
 void load_over_time_is_kept_in_a_bounded_number_of_intervals() {
-  LinkLoad load(10);
+  LinkSeries load(10);
   for (Time time = 0; time < 100'000; time += 7) load.add(time, time + 7, 7);
   double sum = 0;
   for (const float part : load.sums()) sum += part;
-  check(load.sums().size() <= LinkLoad::most_intervals && load.interval() == 640,
+  check(load.sums().size() <= LinkSeries::most_intervals && load.interval() == 1280,
         "intervals double when they run out");
   check_near(sum, 100'002, 1e-4, "nothing is lost");
-  check_near(load.sums()[3], 640, 0.03, "a byte per femtosecond");
+  check_near(load.sums()[3], 1280, 0.03, "a byte per femtosecond");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void capacity_is_that_of_the_busiest_channel() {
   check_capacity("tapered fat tree, uniform", deep(routed(fat_tree("8,2:8"), "adaptive")), "uniform", 0,
                  0.25 * 63 / 56);
   // On a ring of 8 each channel carries the flows of 3 nodes.
-  check_capacity("ring, three further", grid("torus", "8"), "shift", 3, 1.0 / 3);
+  check_capacity("ring, three further", deep(grid("torus", "8")), "shift", 3, 1.0 / 3);
   // Half of the bisection: 4 nodes at each of 64 switches, 2 hops per dimension on average, 2 channels.
   check_capacity("torus, uniform", routed(grid("torus", "8x8", 4), "adaptive"), "uniform", 0,
                  0.25 * 255 / 256);
@@ -145,7 +145,7 @@ void trains_carry_what_packets_do() {
     trains.spec.fidelity = "train";
     const TrafficReport by_packet = run_traffic(description, traffic, 1, 3);
     const TrafficReport by_train = run_traffic(trains, traffic, 1, 3);
-    check_near(static_cast<double>(by_train.last_arrival), static_cast<double>(by_packet.last_arrival), 0.06,
+    check_near(static_cast<double>(by_train.last_arrival), static_cast<double>(by_packet.last_arrival), 0.1,
                name + ": time for random messages, by train and by packet");
     check_equal(by_train.totals.packets, by_packet.totals.packets, name + ": packets");
     check(by_train.run.events < by_packet.run.events, name + ": trains take fewer events");

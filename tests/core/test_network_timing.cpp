@@ -209,6 +209,7 @@ void rails_share_a_message() {
 
 void errors_say_what_is_wrong() {
   check_refused([] { run(one_switch(2), {{0, 7, 1, 0}}); }, "has 2 nodes");
+  check_refused([] { run(one_switch(2), {{0, 1, std::uint64_t{1} << 62, 0}}); }, "1000 s");
   NetworkDescription description = grid("torus", "8");
   description.faults = {{.a = 1, .b = 2}, {.a = 5, .b = 6}};
   check_refused([&] { run(description, {{0, 3, 1, 0}}); }, "no way leads from node 0 to node 3");

@@ -77,7 +77,9 @@ def run(
     ] = None,
     load: Annotated[
         str | None,
-        typer.Option("--load", metavar="TIME", help="Record the load of links in intervals, such as 10us."),
+        typer.Option(
+            "--load", metavar="TIME", help="Record load and queues of links in intervals, such as 10us."
+        ),
     ] = None,
     out: Out = None,
     json: Json = False,
@@ -226,7 +228,8 @@ def _print(result: JobResult, directory: Path) -> None:
         "ranks": f"{result.program.ranks:,}",
         "messages": f"{result.messages:,} ({humanize(result.totals['bytes'], BYTES)}), {result.packets:,} packets",
         "time of ranks": shares,
-        "busiest link": "-" if busiest.is_empty() else _link(busiest.row(0, named=True)),
+        "busiest link": "-" if busiest.is_empty() else _busy(busiest.row(0, named=True)),
+        **_longest_queue(result),
         "took": f"{result.wall_seconds:.3g} s on {result.threads} thread(s), {speed} messages/s",
         "directory": str(directory),
     }
@@ -236,6 +239,22 @@ def _print(result: JobResult, directory: Path) -> None:
     tables().print(grid)
 
 
-def _link(row: dict[str, Any]) -> str:
-    ends = [f"{'node' if row[f'{end}_node'] else 'switch'} {row[end]}" for end in ("from", "to")]
-    return f"{ends[0]} to {ends[1]}, busy {row['busy']:.1%} of the time"
+def _busy(row: dict[str, Any]) -> str:
+    from manyscale.network.result import link_name
+
+    return f"{link_name(row)}, busy {row['busy']:.1%} of the time"
+
+
+def _longest_queue(result: JobResult) -> dict[str, str]:
+    """Where most waited, and when; nothing where it was not recorded or nothing waited."""
+    from manyscale.network.result import link_name
+    from manyscale.units import BYTES, TIME, humanize
+
+    longest = result.load.sort("queue", descending=True).head(1)
+    if longest.is_empty() or not longest["queue"][0]:
+        return {}
+    row = longest.row(0, named=True)
+    where = link_name(result.links.row(row["row"], named=True))
+    begin = humanize(round(row["begin"] * _FEMTOSECONDS), TIME)
+    length = humanize(round(row["seconds"] * _FEMTOSECONDS), TIME)
+    return {"longest queue": f"{where}, {humanize(round(row['queue']), BYTES)} in the {length} from {begin}"}

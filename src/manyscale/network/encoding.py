@@ -80,7 +80,7 @@ class _Encoder:
                 phase += 1
             rows.append([row[name] for name in self._fields])
         entry = self._entry(places)  # one of the columns, so before they are listed
-        return {
+        encoded = {
             "ranks": program.ranks,
             "operations": np.array(rows, np.int32).reshape(len(rows), len(self._fields)),
             "columns": np.array(self._columns, np.int64).reshape(len(self._columns), 9),
@@ -89,6 +89,12 @@ class _Encoder:
             "patterns": [_pattern(pattern) for pattern in program.patterns],
             "entry": entry,
         }
+        if program.dependencies is not None:
+            encoded["dependencies"] = {
+                "ended": np.ascontiguousarray(program.dependencies.ended, np.uint32),
+                "begun": np.ascontiguousarray(program.dependencies.begun, np.uint32),
+            }
+        return encoded
 
     def _places(self) -> list[int]:
         """The number of each operation in the core."""

@@ -21,7 +21,8 @@ from manyscale.units import shown
 CALC, SEND, RECV = "calc", "send", "recv"
 ANYONE = -1  # as GOAL writes any source and any tag
 MOST_OPERATIONS = 20_000_000
-LARGEST_NUMBER = 2**48
+LARGEST_MESSAGE = 2**48  # bytes
+LONGEST_CALC = 9 * 10**12  # nanoseconds: simulated time ends at 9,223 s
 LARGEST_TAG = 2**31 - 1
 LONGEST_LINE = 1000
 
@@ -185,9 +186,9 @@ class _Parser:
             if (kind == SEND) != (way == "to"):
                 raise self._wrong(f"expected 'send … to' or 'recv … from', got {shown(text)}")
             whom, mark = self._peer(kind, peer), self._tag(kind, tag)
-            self._add(part, label, kind, self._number(amount, LARGEST_NUMBER, "the bytes"), whom, mark)
+            self._add(part, label, kind, self._number(amount, LARGEST_MESSAGE, "the bytes"), whom, mark)
         elif match := _CALC.fullmatch(text):
-            self._add(part, match[1], CALC, self._number(match[2], LARGEST_NUMBER, "the time"), ANYONE, 0)
+            self._add(part, match[1], CALC, self._number(match[2], LONGEST_CALC, "the time"), ANYONE, 0)
         elif match := _NEEDS.fullmatch(text):
             pair = (self._labelled(match[1]), self._labelled(match[3]))
             if pair[0] == pair[1]:

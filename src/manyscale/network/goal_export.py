@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from manyscale.errors import InputError
 from manyscale.network.columns import as_array
 from manyscale.network.goal import ANYONE, CALC, MOST_OPERATIONS, RECV, SEND, GoalRank, GoalSchedule
-from manyscale.network.program import ANY, COLLECTIVES, NOBODY, Program, Step
+from manyscale.network.program import ANY, COLLECTIVES, NOBODY, Dependencies, Program, Step
 
 _NANOSECOND = 10**6  # femtoseconds
 _COLLECTIVE_TAG = 2**30  # and the number of the communicator: the tag of a collective's messages
@@ -23,6 +25,9 @@ Round = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
 def schedule_of(program: Program) -> GoalSchedule:
     """The schedule that a program amounts to."""
     schedule = GoalSchedule(program.ranks, name=program.name)
+    if program.dependencies is not None:
+        _write_dependencies(program, program.dependencies, schedule)
+        return schedule
     total = 0
     for rank in range(program.ranks):
         part = schedule.rank(rank)
@@ -35,6 +40,26 @@ def schedule_of(program: Program) -> GoalSchedule:
                 )
         total += len(part.kinds)
     return schedule
+
+
+def _write_dependencies(program: Program, dependencies: Dependencies, schedule: GoalSchedule) -> None:
+    """A program whose operations have no order is a schedule already."""
+    entries = as_array(program.entry, program.ranks)
+    starts = np.unique(entries)
+    pairs: dict[int, tuple[list[tuple[int, int]], ...]] = {int(start): ([], []) for start in starts}
+    for place, table in enumerate((dependencies.ended, dependencies.begun)):
+        segments = starts[np.searchsorted(starts, table[:, 0], side="right") - 1]
+        for start, (later, earlier) in zip(segments.tolist(), table.tolist(), strict=True):
+            pairs[start][place].append((later - start, earlier - start))
+    for rank in range(program.ranks):
+        part = schedule.rank(rank)
+        for step in program.steps(rank):
+            if step.kind == "compute":
+                part.add(CALC, round(step["time"] / _NANOSECOND))
+                continue
+            peer, tag = (ANYONE if step[name] == ANY else step[name] for name in ("peer", "tag"))
+            part.add(RECV if step.kind == "recv" else SEND, step["bytes"], peer, tag)
+        part.requires, part.follows = (list(found) for found in pairs[int(entries[rank])])
 
 
 class _Writer:

@@ -63,6 +63,14 @@ class Group:
         return found[np.argsort(places[found], kind="stable")]
 
 
+@dataclass(frozen=True, eq=False)
+class Dependencies:
+    """What operations wait for where those of a rank have no fixed order: rows of (operation, the one it waits for)."""
+
+    ended: IntArray  # begins after the other has ended
+    begun: IntArray  # begins after the other has begun
+
+
 @dataclass(frozen=True)
 class Step:
     """One operation as one rank meets it, with its operands as numbers."""
@@ -79,7 +87,10 @@ class Step:
 
 
 class Program:
-    """What all ranks of a job do. `entry` is the operation at which each rank begins."""
+    """What all ranks of a job do. `entry` is the operation at which each rank begins.
+
+    With `dependencies` a rank runs its operations, up to an `end`, as soon as each can begin; without, in their order.
+    """
 
     def __init__(
         self,
@@ -91,6 +102,7 @@ class Program:
         patterns: Sequence[Pattern] = (),
         requests: int = 0,
         name: str = "program",
+        dependencies: Dependencies | None = None,
     ) -> None:
         self.ranks = ranks
         self.operations = tuple(operations)
@@ -99,6 +111,7 @@ class Program:
         self.patterns = tuple(patterns)
         self.requests = requests
         self.name = name
+        self.dependencies = dependencies
         self.partner = _partners(self.operations)
 
     @property
@@ -121,7 +134,7 @@ class Program:
         return sum(arrays.values())
 
     def steps(self, rank: int) -> Iterator[Step]:
-        """The operations of one rank in their order, loops unrolled, what it leaves out left out."""
+        """The operations of one rank as they are written, loops unrolled, what it leaves out left out."""
         if not 0 <= rank < self.ranks:
             raise InputError(f"{self.name}: there is no rank {rank}; the ranks are 0 to {self.ranks - 1}")
         met: dict[int, int] = {}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from manyscale.errors import InputError
 from manyscale.machine.network import Network
 from manyscale.network import picture as drawing
+from manyscale.network.load_picture import MOST_LINKS, LinkTimes, draw_load
 from manyscale.network.program import Program
 from manyscale.results.files import replace_file
 from manyscale.results.statistics import frame, scalar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _SECOND = 10**15  # femtoseconds
 PICTURE_FILE = "network.svg"
+LOAD_PICTURE_FILE = "load.svg"
 TABLES = ("ranks", "links", "load", "latency", "critical_path")
 _PARTS = ("compute", "overhead", "waiting", "transfer")
 _MEANINGS = {
@@ -32,6 +34,12 @@ _MEANINGS = {
     "transfer": "time waited for a message on its way",
     "end": "when the rank was done",
 }
+
+
+def link_name(row: dict[str, Any]) -> str:
+    """A link of the table of links in words: its two ends, and which of several between them it is."""
+    ends = [f"{'node' if row[f'{end}_node'] else 'switch'} {row[end]}" for end in ("from", "to")]
+    return f"{ends[0]} to {ends[1]}" + (f" ({row['link'] + 1})" if row["link"] else "")
 
 
 class JobResult:
@@ -116,18 +124,27 @@ class JobResult:
 
     @cached_property
     def load(self) -> pl.DataFrame:
-        """Bytes over each link in each interval; empty unless the load was recorded."""
+        """Each link in each interval: its row in `links`, bytes, share of its bandwidth, mean bytes that waited for it.
+
+        Intervals in which nothing was sent and nothing waited are left out; empty unless the load was recorded.
+        """
         import polars as pl
 
-        found = self._native.links()
-        loads = np.asarray(found["load"], float)
-        interval = int(found["interval"]) / _SECOND
-        link, place = np.nonzero(loads) if loads.size else (np.zeros(0, int), np.zeros(0, int))
+        found = self._native.link_history()
+        sent, waited = np.asarray(found["sent"], float), np.asarray(found["waited"], float)
+        interval = int(found["interval"])
+        row, place = np.nonzero((sent > 0) | (waited > 0))
+        carried = np.maximum(self.links["bytes"].to_numpy(), 1)
+        seconds_per_byte = self.links["busy"].to_numpy() * max(self._end, 1) / carried
+        length = max(interval, 1)
         return pl.DataFrame(
             {
-                "row": link,
-                "begin": place * interval,
-                "bytes": loads[link, place] if loads.size else np.zeros(0),
+                "row": row,
+                "begin": place * interval / _SECOND,
+                "seconds": np.full(row.size, interval / _SECOND),
+                "bytes": sent[row, place],
+                "load": sent[row, place] * seconds_per_byte[row] / length,
+                "queue": waited[row, place] / length,
             }
         )
 
@@ -251,11 +268,30 @@ class JobResult:
             drawing.LinkLoad(a, b, busy, f"{count} links {a} - {b}: busiest {busy:.0%}")
             for (a, b), (busy, count) in between.items()
         ]
-        title = (
+        return drawing.draw(
+            self._title(), self._positions(switches, list(at_nodes), list(between)), drawn, at_nodes
+        )
+
+    def load_picture(self) -> str:
+        """The busiest links over time as SVG: their load, and what waited for them; `load` must have been recorded."""
+        table = self.load
+        if table.is_empty():
+            raise InputError('no load was recorded; run the job with an interval such as load="10us"')
+        interval: float = table["seconds"][0]
+        rows = sorted(set(table["row"].to_list()), key=lambda row: (-self.links["busy"][row], row))
+        times = []
+        for row in rows[:MOST_LINKS]:
+            own = table.filter(table["row"] == row)
+            places = (own["begin"] / interval).round().cast(int)
+            name = link_name(self.links.row(row, named=True))
+            times.append(LinkTimes(name, list(zip(places, own["load"], own["queue"], strict=True))))
+        return draw_load(self._title(), times, interval)
+
+    def _title(self) -> str:
+        return (
             f"{self.program.name}, {self.program.ranks:,} ranks: "
             f"{humanize(round(self.simulated_seconds * _SECOND), TIME)}"
         )
-        return drawing.draw(title, self._positions(switches, list(at_nodes), list(between)), drawn, at_nodes)
 
     def _positions(
         self, switches: list[int], with_nodes: list[int], links: list[tuple[int, int]]
@@ -278,6 +314,9 @@ class JobResult:
             table = getattr(self, name)
             if table.height:
                 replace_file(directory / f"{name}.parquet", table.write_parquet)
+        if self.load.height:
+            lines = self.load_picture().encode()
+            replace_file(directory / LOAD_PICTURE_FILE, lambda file: file.write(lines))
         if self.links.height <= 2 * drawing.MOST_LINES:
             drawn = self.picture().encode()
             replace_file(directory / PICTURE_FILE, lambda file: file.write(drawn))

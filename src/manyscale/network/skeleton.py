@@ -15,7 +15,7 @@ import numpy as np
 
 from manyscale.errors import InputError
 from manyscale.network.columns import Column, Formula, IntArray, Table
-from manyscale.network.program import Operation, Program
+from manyscale.network.program import Dependencies, Operation, Program
 from manyscale.network.recorder import Mpi, Skeleton
 from manyscale.network.shared import Shared
 
@@ -134,8 +134,14 @@ class _Columns:
         return array
 
 
-def fold(shared: Shared, structures: Sequence[Structure], requests: int, name: str) -> Program:
-    """One program of several structures: a segment for each, at which its ranks begin."""
+def fold(
+    shared: Shared,
+    structures: Sequence[Structure],
+    requests: int,
+    name: str,
+    dependencies: Dependencies | None = None,
+) -> Program:
+    """One program of several structures: a segment for each and an `end`, at which its ranks begin."""
     ranks = shared.ranks
     operations: list[Operation] = []
     entry = np.zeros(ranks, np.int64)
@@ -170,4 +176,5 @@ def fold(shared: Shared, structures: Sequence[Structure], requests: int, name: s
         patterns=shared.patterns,
         requests=requests,
         name=name,
+        dependencies=dependencies,
     )
