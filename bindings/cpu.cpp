@@ -10,13 +10,12 @@
 #include <tuple>
 
 #include "cpu/core/core.hpp"
-#include "cpu/feed/functional_run.hpp"
 #include "cpu/feed/program_feed.hpp"
 #include "cpu/linux/elf_image.hpp"
 #include "cpu/linux/load_program.hpp"
 #include "cpu/riscv/instruction.hpp"
 #include "cpu/riscv/interpreter.hpp"
-#include "module.hpp"
+#include "cpu_program.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
@@ -25,13 +24,6 @@ namespace {
 
 // The part of an address in records that the process itself sees (linux/address_space.hpp).
 constexpr std::uint64_t process_address_mask = (std::uint64_t{1} << 40) - 1;
-
-template <class Model>
-Model& model(Component& component, const char* name) {
-  auto* found = dynamic_cast<Model*>(&component);
-  if (found == nullptr) throw std::invalid_argument(component.name() + " is no " + name);
-  return *found;
-}
 
 Construct construct_named(const std::string& name) {
   for (std::size_t i = 0; i < constructs; ++i) {
@@ -88,19 +80,6 @@ nb::object failure_dict(const std::optional<Failure>& failure, const Kernel& ker
   return out;
 }
 
-nb::list region_list(const RegionTable& regions) {
-  nb::list list;
-  for (std::uint32_t i = 0; i < regions.size(); ++i) {
-    nb::dict entry;
-    entry["kind"] = std::string(region_kind_name(regions[i].kind));
-    entry["name"] = regions[i].name;
-    entry["pc"] = regions[i].pc;
-    entry["object"] = regions[i].object;
-    list.append(entry);
-  }
-  return list;
-}
-
 nb::list cycle_list(const CpiStack& stack) {
   nb::list list;
   for (const std::int64_t cycles : stack.cycles) list.append(cycles);
@@ -154,54 +133,6 @@ nb::list causes_list() {
   return list;
 }
 
-// A program without time, and what came of it.
-class FunctionalProgram {
- public:
-  FunctionalProgram(const nb::dict& launch, std::uint32_t cores, std::uint64_t seed)
-      : run_(launch_spec(launch), cores, seed) {}
-
-  // Runs without the interpreter lock; takes it now and then to see to signals and to show progress.
-  const char* run(std::uint64_t limit, const nb::object& progress) {
-    std::exception_ptr raised;
-    bool interrupted = false;
-    const auto poll = [&](std::uint64_t instructions) {
-      const nb::gil_scoped_acquire held;
-      try {
-        if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-        if (!progress.is_none()) progress(0, instructions);
-      } catch (nb::python_error& error) {
-        interrupted = true;
-        if (!error.matches(PyExc_KeyboardInterrupt)) raised = std::current_exception();
-        return false;
-      }
-      return limit == 0 || instructions < limit;
-    };
-    bool finished = false;
-    {
-      const nb::gil_scoped_release released;
-      finished = run_.run(poll);
-    }
-    if (raised) std::rethrow_exception(raised);
-    return interrupted ? "interrupted" : finished ? "finished" : "limit";
-  }
-
-  std::uint64_t instructions() const { return run_.instructions(); }
-  nb::list processes() const { return process_list(run_.kernel()); }
-  nb::object failure() const { return failure_dict(run_.failure(), run_.kernel()); }
-  nb::dict details() {
-    AccountColumns accounts;
-    accounts.add(0, run_.region_rows());
-    nb::dict out;
-    out["causes"] = causes_list();
-    out["regions"] = region_list(run_.regions());
-    out["accounts"] = accounts.columns();
-    return out;
-  }
-
- private:
-  FunctionalRun run_;
-};
-
 // The bits of the instruction at the beginning of some bytes, and how many it has; 0 if it is cut off.
 struct Fetched {
   std::uint32_t bits = 0;
@@ -249,8 +180,7 @@ nb::list unsupported(const nb::bytes& code, std::uint64_t address) {
 }
 
 // What the cores know of a run besides statistics.
-nb::dict details(Component& program, const std::vector<Component*>& cores) {
-  const auto& feed = model<ProgramFeed>(program, "cpu.program");
+nb::dict core_details(const std::vector<Component*>& cores) {
   AccountColumns accounts;
   nb::list pcs, instructions, misses, stacks;
   for (std::size_t i = 0; i < cores.size(); ++i) {
@@ -270,9 +200,17 @@ nb::dict details(Component& program, const std::vector<Component*>& cores) {
   hot["cycles"] = stacks;
   nb::dict out;
   out["causes"] = causes_list();
-  out["regions"] = region_list(feed.regions());
   out["accounts"] = accounts.columns();
   out["hot"] = hot;
+  return out;
+}
+
+// The same, with what the program told of its regions and tasks.
+nb::dict details(Component& program, const std::vector<Component*>& cores) {
+  const auto& feed = model<ProgramFeed>(program, "cpu.program");
+  nb::dict out = core_details(cores);
+  out["regions"] = region_list(feed.regions());
+  out["tasks"] = task_list(feed.tasks());
   return out;
 }
 
@@ -285,6 +223,80 @@ std::string konata(Component& component, const nb::callable& label) {
 }
 
 }  // namespace
+
+nb::list region_list(const RegionTable& regions) {
+  nb::list list;
+  for (std::uint32_t i = 0; i < regions.size(); ++i) {
+    nb::dict entry;
+    entry["kind"] = std::string(region_kind_name(regions[i].kind));
+    entry["name"] = regions[i].name;
+    entry["pc"] = regions[i].pc;
+    entry["object"] = regions[i].object;
+    list.append(entry);
+  }
+  return list;
+}
+
+nb::list task_list(const TaskTable& tasks) {
+  static constexpr const char* kinds[] = {"in", "out", "mutexinoutset", "inoutset"};
+  nb::list list;
+  for (const Task& task : tasks.tasks()) {
+    nb::list dependences;
+    for (std::uint32_t i = 0; i < task.dependence_count; ++i) {
+      const TaskDependence& one = tasks.dependences()[task.first_dependence + i];
+      dependences.append(nb::make_tuple(one.address, kinds[static_cast<std::size_t>(one.kind)]));
+    }
+    list.append(nb::make_tuple(task.region, task.creator,
+                               task.parent == 0 ? nb::none() : nb::cast(task.parent - 1), dependences));
+  }
+  return list;
+}
+
+FunctionalProgram::FunctionalProgram(const nb::dict& launch, std::uint32_t cores, std::uint64_t seed)
+    : run_(launch_spec(launch), cores, seed) {}
+
+const char* FunctionalProgram::run(std::uint64_t limit, const nb::object& progress) {
+  std::exception_ptr raised;
+  bool interrupted = false;
+  const auto poll = [&](std::uint64_t instructions) {
+    const nb::gil_scoped_acquire held;
+    try {
+      if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      if (!progress.is_none()) progress(0, instructions);
+    } catch (nb::python_error& error) {
+      interrupted = true;
+      if (!error.matches(PyExc_KeyboardInterrupt)) raised = std::current_exception();
+      return false;
+    }
+    return limit == 0 || instructions < limit;
+  };
+  bool finished = false;
+  {
+    const nb::gil_scoped_release released;
+    finished = run_.run(poll);
+  }
+  if (raised) std::rethrow_exception(raised);
+  return interrupted ? "interrupted" : finished ? "finished" : "limit";
+}
+
+nb::list FunctionalProgram::processes() const {
+  return process_list(run_.kernel());
+}
+
+nb::object FunctionalProgram::failure() const {
+  return failure_dict(run_.failure(), run_.kernel());
+}
+
+nb::dict FunctionalProgram::details() {
+  AccountColumns accounts;
+  accounts.add(0, run_.region_rows());
+  nb::dict out;
+  out["causes"] = causes_list();
+  out["regions"] = region_list(run_.regions());
+  out["tasks"] = task_list(run_.tasks());
+  out["accounts"] = accounts.columns();
+  return out;
+}
 
 void bind_cpu(nb::module_& module) {
   nb::exception<ElfError>(module, "BadProgram", PyExc_ValueError);
@@ -307,6 +319,7 @@ void bind_cpu(nb::module_& module) {
     return failure_dict(feed.failure(), feed.kernel());
   });
   module.def("cpu_details", &details, nb::arg("program"), nb::arg("cores"));
+  module.def("cpu_core_details", &core_details, nb::arg("cores"));
   module.def("cpu_konata", &konata, nb::arg("core"), nb::arg("label"));
 
   nb::class_<FunctionalProgram>(module, "CpuFunctionalRun")

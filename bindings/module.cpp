@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   bind_dram(module);
   bind_traffic(module);
   bind_cpu(module);
+  bind_cpu_trace(module);
   bind_gpu(module);
   bind_gpu_lowering(module);
   bind_gpu_timing(module);

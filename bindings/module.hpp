@@ -13,6 +13,7 @@ void bind_memory_parts(nb::module_& module);
 void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
 void bind_cpu(nb::module_& module);
+void bind_cpu_trace(nb::module_& module);
 void bind_gpu(nb::module_& module);
 void bind_gpu_commands(nb::module_& module);
 void bind_gpu_lowering(nb::module_& module);

@@ -21,7 +21,7 @@
 #define MANYSCALE_BEGIN(name) MANYSCALE_MARK(1, (const char *)(name))
 #define MANYSCALE_END(name) MANYSCALE_MARK(2, (const char *)(name))
 
-/* Statistics count from here on, and until there. */
+/* What matters of the program: a region like others of the calling thread, named "region of interest". */
 #define MANYSCALE_INTEREST_BEGIN() MANYSCALE_MARK(5, 0L)
 #define MANYSCALE_INTEREST_END() MANYSCALE_MARK(6, 0L)
 

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 # The line by which each example shows that it did its work.
 KEY_LINES = {
+    "cpu/scaling.py": "efficiency on 16 threads: below one half",
     "engine/deadlock.py": "they wait in a circle: stage[0] -> stage[1] -> stage[2] -> stage[3] -> stage[0]",
     "engine/phold.py": "identical statistics on 1, 2 and 4 threads: yes",
     "engine/python_model.py": "served 1000 tokens, at most 3 at a time",
@@ -56,6 +57,7 @@ NEEDS = {
 
 # What an example leaves in the folder that it is given.
 FILES = {
+    "cpu/scaling.py": ["scaling.svg"],
     "engine/deadlock.py": ["run/run.json", "run/stats.parquet"],
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],
     "engine/ring.py": ["run.json", "timeline.pftrace"],

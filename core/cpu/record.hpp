@@ -40,6 +40,7 @@ struct Trait {
   static constexpr std::uint8_t compressed = 16;      // the instruction has 2 bytes, not 4
   static constexpr std::uint8_t writes_integer = 32;  // takes a physical integer register
   static constexpr std::uint8_t writes_float = 64;    // takes a physical floating-point register
+  static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray
 };
 
 struct Record {
@@ -57,15 +58,27 @@ struct Record {
   std::uint8_t size = 0;     // bytes touched in memory; a core splits what crosses a line
   std::uint8_t format = 0;   // of floating point: bytes of the operands (4 or 8), for latencies
   std::uint16_t thread = 0;  // software thread, counted over all processes
-  // Of a recorded trace: further cycles after the operands are there, and how many instructions were folded
-  // into this record; they take places and widths just before it, but do nothing.
-  std::uint16_t delay = 0;
-  std::uint16_t weight = 0;
+  // Of a recorded trace: further cycles after the operand of each producer is there, or after dispatch where
+  // there is no such producer; and how many instructions were folded into this record; they take places and
+  // widths just before it, but do nothing.
+  std::array<std::uint8_t, 3> delays{};
+  std::uint8_t weight = 0;
 
   bool has(std::uint8_t trait) const { return (flags & trait) != 0; }
   bool touches_memory() const { return kind == Kind::load || kind == Kind::store || kind == Kind::atomic; }
   bool is_control() const { return kind == Kind::branch || kind == Kind::jump || kind == Kind::indirect; }
   std::uint64_t next_pc() const { return pc + (has(Trait::compressed) ? 2 : 4); }
+
+  // Of control in a recorded trace: it was predicted right, but only recognised when decoded.
+  bool is_late() const { return is_control() && format == 1; }
+  void set_late() { format = 1; }
+  // Of a recorded trace: fetch jumped among the instructions folded into this record. 1 + how many of them
+  // come after the last jump; 0: there was none. Kept in a field that is of no other use to its kind.
+  std::uint8_t folded_turn() const { return uses_size() ? format : size; }
+  void set_folded_turn(std::uint8_t turn) { (uses_size() ? format : size) = turn; }
+
+ private:
+  bool uses_size() const { return touches_memory() || kind == Kind::system; }
 };
 static_assert(sizeof(Record) == 32);
 

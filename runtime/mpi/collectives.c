@@ -31,7 +31,8 @@ void msmpi_exchange(const void *data, int count, MPI_Datatype type, int to, void
 }
 
 struct room msmpi_make_room(int count, MPI_Datatype type) {
-  ptrdiff_t low = 0, high = 0;
+  /* Operations write whole elements, with the padding at their end. */
+  ptrdiff_t low = type->lower < 0 ? type->lower : 0, high = type->lower + type->extent;
   for (size_t index = 0; index < type->block_count; ++index) {
     const struct block *block = &type->blocks[index];
     if (block->place < low) low = block->place;

@@ -109,6 +109,7 @@ static uint32_t space(struct ring *ring) {
 static uint32_t padded(size_t bytes) { return (uint32_t)((bytes + 7) & ~(size_t)7); }
 
 static void copy_in(struct ring *ring, uint32_t place, const void *from, size_t bytes) {
+  if (!bytes) return; /* from nowhere, perhaps */
   place %= RING_BYTES;
   const size_t first = bytes < RING_BYTES - place ? bytes : RING_BYTES - place;
   memcpy(ring->bytes + place, from, first);
@@ -116,6 +117,7 @@ static void copy_in(struct ring *ring, uint32_t place, const void *from, size_t 
 }
 
 static void copy_out(struct ring *ring, uint32_t place, void *to, size_t bytes) {
+  if (!bytes) return;
   place %= RING_BYTES;
   const size_t first = bytes < RING_BYTES - place ? bytes : RING_BYTES - place;
   memcpy(to, ring->bytes + place, first);
@@ -126,7 +128,7 @@ static void copy_out(struct ring *ring, uint32_t place, void *to, size_t bytes) 
 static void put(struct ring *ring, const struct packet *packet, const void *bytes) {
   const uint32_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
   copy_in(ring, written, packet, sizeof *packet);
-  if (packet->bytes) copy_in(ring, written + (uint32_t)sizeof *packet, bytes, packet->bytes);
+  copy_in(ring, written + (uint32_t)sizeof *packet, bytes, packet->bytes);
   atomic_store_explicit(&ring->written, written + (uint32_t)sizeof *packet + padded(packet->bytes),
                         memory_order_release);
 }

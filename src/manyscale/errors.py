@@ -39,9 +39,16 @@ class KernelError(ManyscaleError):
 
 
 class ProgramError(ManyscaleError):
-    """A simulated program could not go on: a wild access, an instruction or a system call that is not there."""
+    """A simulated program could not go on: a wild access, an instruction or a system call that is not there.
+
+    `stdout` and `stderr` are what it had written until then.
+    """
 
     exit_code = 5
+
+    def __init__(self, message: str, stdout: bytes = b"", stderr: bytes = b"") -> None:
+        super().__init__(message)
+        self.stdout, self.stderr = stdout, stderr
 
 
 class RunError(ManyscaleError):

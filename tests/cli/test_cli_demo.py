@@ -36,6 +36,7 @@ def test_the_demo_in_json_is_nothing_but_json(tmp_path: Path) -> None:
     assert data["steps"]["threads"]["statistics of both runs"] == "identical to the bit"
     assert data["wall_seconds"] < 60
     assert "DRAM" in data["steps"]["timing"]["what limits it"]
+    assert 1.5 < float(data["steps"]["programs"]["speed-up"].split()[0]) <= 4
     times = [float(data["steps"]["network"][kind].split()[0]) for kind in ("fat-tree", "torus", "dragonfly")]
     assert times == sorted(times)
     assert times[0] > 200  # ten phases of computing of 20 us

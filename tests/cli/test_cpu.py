@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -161,7 +162,7 @@ def test_what_cannot_be_run_is_said_before_a_directory_is_made(
     (folder / "text").write_text("no program\n")
     for arguments, message in (
         (["none"], "cannot read none: No such file"),
-        (["text"], "text: "),
+        (["text"], "text is not an ELF file"),
         ([HEAT, "-m", "boom", "--cores", "9"], "boom has 4 cores (cpu.cores), so 9 of them cannot be used"),
         ([HEAT, "-m", "v100"], "v100: cpu."),
         ([HEAT, "--env", "A"], "--env A: write NAME=VALUE"),
@@ -190,7 +191,7 @@ def test_check_looks_at_every_instruction_of_a_program(folder: Path) -> None:
     assert done.exit_code == 1
     problem = json.loads(done.stdout)["files"][0]["problems"][0]
     assert (name, problem["function"]) == (".text", "main")
-    assert problem["why"] == "the extension V is not executed"
+    assert problem["why"] == "the extension V (vectors) is not executed"
     assert "main" in CliRunner().invoke(app, ["check", "program"]).stdout
 
 
@@ -200,4 +201,16 @@ def test_check_refuses_what_is_no_program_for_these_processors(folder: Path) -> 
     (folder / "other").write_bytes(data)
     done = CliRunner().invoke(app, ["check", "other"])
     assert done.exit_code == 2
-    assert "other: " in done.stderr
+    assert "other is for x86-64, not for RISC-V" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("riscv64-linux-gnu-gcc") is None, reason="no cross-compiler")
+def test_a_program_can_be_compiled_and_run(folder: Path) -> None:
+    (folder / "three.c").write_text('#include "manyscale.h"\nint main(void) { MANYSCALE_BEGIN("x"); return 3; }\n')
+    assert cpu("cc", "three.c", "-o", "three").exit_code == 0
+    assert cpu("run", "three", "--functional").exit_code == 3
+
+
+def test_what_cannot_be_compiled_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cpu", "cc", "none.c", "-o", "none"]) == 2
+    assert "none.c: there is no such file to compile" in capsys.readouterr().err

@@ -274,6 +274,18 @@ void perfect_and_always_wrong_do_as_they_say() {
   check_equal(counted.return_wrong.value(), 1000, "return_wrong");
 }
 
+void recorded_predictions_are_believed() {
+  BranchPredictor predictor(of_kind("recorded"));
+  Record seen = branch(0x10, true);
+  check(predictor.predict(seen) == Prediction::right, "nothing is said against it");
+  seen.set_late();
+  check(predictor.predict(seen) == Prediction::late, "late when it was recorded");
+  seen.flags |= Trait::mispredicted;
+  check(predictor.predict(seen) == Prediction::wrong, "wrong when it was recorded");
+  check_equal(predictor.statistics().conditional.value(), 3, "branches");
+  check_equal(predictor.statistics().conditional_wrong.value(), 1, "of them wrong");
+}
+
 void wrong_parameters_are_refused() {
   const auto refuse = [](auto change, const std::string& word) {
     BranchSpec spec;
@@ -304,6 +316,7 @@ int main() {
   a_right_direction_without_a_target_is_late();
   indirect_jumps_follow_the_path();
   perfect_and_always_wrong_do_as_they_say();
+  recorded_predictions_are_believed();
   wrong_parameters_are_refused();
   return finish();
 }

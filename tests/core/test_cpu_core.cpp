@@ -18,17 +18,16 @@ struct KindLatency {
 void chains() {
   const CoreSpec spec = plain_core();
   const KindTimings& t = spec.timing;
-  for (const KindLatency& each :
-       {KindLatency{Kind::integer, t.integer.latency, "integer"},
-        {Kind::multiply, t.multiply.latency, "multiply"},
-        {Kind::divide, t.divide.latency, "divide"},
-        {Kind::float_add, t.float_add.latency, "float_add"},
-        {Kind::float_multiply, t.float_multiply.latency, "float_multiply"},
-        {Kind::float_fused, t.float_fused.latency, "float_fused"},
-        {Kind::float_divide, t.float_divide.latency, "float_divide"},
-        {Kind::float_root, t.float_root.latency, "float_root"},
-        {Kind::float_convert, t.float_convert.latency, "float_convert"},
-        {Kind::branch, t.control.latency, "branch"}}) {
+  for (const KindLatency& each : {KindLatency{Kind::integer, t.integer.latency, "integer"},
+                                  {Kind::multiply, t.multiply.latency, "multiply"},
+                                  {Kind::divide, t.divide.latency, "divide"},
+                                  {Kind::float_add, t.float_add.latency, "float_add"},
+                                  {Kind::float_multiply, t.float_multiply.latency, "float_multiply"},
+                                  {Kind::float_fused, t.float_fused.latency, "float_fused"},
+                                  {Kind::float_divide, t.float_divide.latency, "float_divide"},
+                                  {Kind::float_root, t.float_root.latency, "float_root"},
+                                  {Kind::float_convert, t.float_convert.latency, "float_convert"},
+                                  {Kind::branch, t.control.latency, "branch"}}) {
     check_equal(steady(spec, {record(each.kind, 1)}, 2000), 1000 * each.latency,
                 std::string("a chain of ") + each.name);
   }
@@ -36,8 +35,19 @@ void chains() {
   single.format = 4;
   check_equal(steady(spec, {single}, 2000), 1000 * t.float_divide_single.latency, "single precision");
   Record delayed = record(Kind::integer, 1);
-  delayed.delay = 7;
+  delayed.delays[0] = 7;
   check_equal(steady(spec, {delayed}, 2000), 8000, "a chain of delays");
+  // Two chains, of which each instruction waits for the slower one; and a delay that counts from dispatch.
+  Record two = record(Kind::integer, 1);
+  two.producers[1] = 2;
+  two.delays[1] = 9;
+  check_equal(steady(spec, {two}, 2000), 1000 * (1 + 9) / 2, "the delay of the second operand");
+  Record from_dispatch = record(Kind::integer, 1);
+  from_dispatch.delays[1] = 100;
+  CoreSpec narrow = spec;
+  narrow.reorder_buffer = 10;
+  // Ten at a time, each of which takes a cycle to issue, its delay and its latency.
+  check_equal(steady(narrow, {from_dispatch}, 2000), 100 * (1 + 100 + 1), "a delay from dispatch");
   // Loads that hit the first level: each address comes from the load before.
   check_equal(steady(spec, {load(64, 1)}, 2000), 1000 * (spec.l1.tag_latency + spec.l1.data_latency),
               "a chain of loads that hit");
@@ -61,17 +71,24 @@ void throughput() {
   spec.ports = "integer multiply divide control float load atomic fence system; store; store";
   check_equal(steady(spec, {store(64)}, 4000), 1000, "two stores in a cycle");
   // Whoever is asked first takes the port that takes fewest kinds.
-  check_equal(steady(plain_core(), {record(Kind::integer), record(Kind::integer), record(Kind::multiply)}, 2000),
-              1000, "integer work leaves the multiplier alone");
+  check_equal(
+      steady(plain_core(), {record(Kind::integer), record(Kind::integer), record(Kind::multiply)}, 2000),
+      1000, "integer work leaves the multiplier alone");
 }
 
 // Four wide at one place and eight wide elsewhere: four in a cycle.
 void widths() {
-  const std::vector<Record> mix{record(Kind::integer), record(Kind::integer), record(Kind::integer),
-                                record(Kind::float_add), record(Kind::float_add), load(64), load(64), store(64)};
+  const std::vector<Record> mix{record(Kind::integer),
+                                record(Kind::integer),
+                                record(Kind::integer),
+                                record(Kind::float_add),
+                                record(Kind::float_add),
+                                load(64),
+                                load(64),
+                                store(64)};
   check_equal(steady(plain_core(), mix, 2000), 1000, "eight of eight kinds in a cycle");
-  for (auto width : {&CoreSpec::fetch_width, &CoreSpec::dispatch_width, &CoreSpec::commit_width,
-                     &CoreSpec::issue_width}) {
+  for (auto width :
+       {&CoreSpec::fetch_width, &CoreSpec::dispatch_width, &CoreSpec::commit_width, &CoreSpec::issue_width}) {
     CoreSpec spec = plain_core();
     spec.*width = 4;
     check_equal(steady(spec, mix, 2000), 2000, "four in a cycle");
@@ -96,6 +113,8 @@ void folded() {
   const Ran ran = run(spec, at_addresses(repeat({heavy}, 1000)));
   check_equal(ran.instructions, 8000, "folded instructions are counted");
   check_equal(steady(spec, {heavy}, 2000), 2000, "eight instructions in two cycles");
+  heavy.weight = 2;
+  check_equal(steady(spec, {heavy}, 4000), 1500, "three instructions in three quarters of a cycle");
 }
 
 // The first instruction is dispatched when the front end is through, and each mispredicted branch costs
@@ -141,7 +160,7 @@ void places() {
   CoreSpec queue = plain_core();
   queue.issue_queue = 4;
   queue.ports = "integer control; integer multiply; integer; divide; float; load; store; atomic fence system";
-  std::vector<Record> waiting{record(Kind::divide, 6), record(Kind::integer, 1), record(Kind::integer, 2),
+  std::vector<Record> waiting{record(Kind::divide, 6),  record(Kind::integer, 1), record(Kind::integer, 2),
                               record(Kind::integer, 3), record(Kind::integer, 4), record(Kind::integer)};
   check_equal(steady(queue, waiting, 200), 100 * (queue.timing.divide.latency + 1),
               "a queue full of waiting ones");

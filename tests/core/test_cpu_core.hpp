@@ -27,7 +27,8 @@ inline void check_equal(std::int64_t found, std::int64_t expected, const std::st
   check(found == expected, what + ": " + std::to_string(found) + " instead of " + std::to_string(expected));
 }
 
-inline void check_between(std::int64_t found, std::int64_t least, std::int64_t most, const std::string& what) {
+inline void check_between(std::int64_t found, std::int64_t least, std::int64_t most,
+                          const std::string& what) {
   check(least <= found && found <= most, what + ": " + std::to_string(found) + " is not between " +
                                              std::to_string(least) + " and " + std::to_string(most));
 }
@@ -65,7 +66,8 @@ class ScriptFeed final : public Component {
   void take(const FeedRequest& request, std::uint32_t lane) {
     Stream& stream = streams_[lane];
     if (request.kind == FeedRequest::Kind::reached) {
-      if (!stream.halted || request.number + 1 != stream.given) throw SimulationError("reached a wrong record");
+      if (!stream.halted || request.number + 1 != stream.given)
+        throw SimulationError("reached a wrong record");
       stream.halted = false;
       stream.reached.push_back(now());
     } else {
@@ -144,7 +146,8 @@ inline CoreSpec plain_core() {
   spec.load_queue = 128;
   spec.store_queue = 64;
   spec.ports =
-      "integer control; integer multiply; integer divide; float; float; load; load; store; atomic fence system";
+      "integer control; integer multiply; integer divide; float; float; load; load; store; atomic fence "
+      "system";
   spec.l1i.size = 0;
   spec.l1.outstanding_misses = 64;
   spec.l1.merged_misses = 256;
@@ -188,8 +191,8 @@ inline std::int64_t working(const CpiStack& stack) {
 // Runs records on one core in front of a memory that answers after a fixed time.
 inline Ran run(const CoreSpec& spec, std::vector<Record> records, std::size_t ahead = 256) {
   Simulation simulation(1);
-  auto& feed = static_cast<ScriptFeed&>(
-      simulation.add("feed", std::make_unique<ScriptFeed>(std::vector<std::vector<Record>>{std::move(records)}, ahead)));
+  auto& feed = static_cast<ScriptFeed&>(simulation.add(
+      "feed", std::make_unique<ScriptFeed>(std::vector<std::vector<Record>>{std::move(records)}, ahead)));
   auto& core = static_cast<Core&>(simulation.add("core", std::make_unique<Core>(spec)));
   auto& channel = add_model(simulation, "channel", "memory.dram",
                             {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
@@ -220,8 +223,8 @@ inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vect
                                      std::uint32_t threads = 1) {
   Simulation simulation(1);
   const std::size_t count = scripts.size();
-  auto& feed = static_cast<ScriptFeed&>(
-      simulation.add("feed", std::make_unique<ScriptFeed>(std::move(scripts))));
+  auto& feed =
+      static_cast<ScriptFeed&>(simulation.add("feed", std::make_unique<ScriptFeed>(std::move(scripts))));
   const std::int64_t gigahertz = 1'000'000'000;
   auto& between = add_model(simulation, "interconnect", "memory.crossbar", {{"clock", gigahertz}});
   auto& slice = add_model(simulation, "slice", "memory.home", {{"clock", gigahertz}});

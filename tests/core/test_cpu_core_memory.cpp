@@ -44,8 +44,10 @@ void misses_side_by_side() {
     std::size_t spacing;
     std::int64_t at_a_time;
   };
-  for (const Limit& limit : {Limit{"window", 64, 128, 64, 8, 8}, {"window", 128, 128, 64, 8, 16},
-                             {"window", 128, 128, 64, 32, 4}, {"load queue", 128, 6, 64, 1, 6},
+  for (const Limit& limit : {Limit{"window", 64, 128, 64, 8, 8},
+                             {"window", 128, 128, 64, 8, 16},
+                             {"window", 128, 128, 64, 32, 4},
+                             {"load queue", 128, 6, 64, 1, 6},
                              {"misses under way", 128, 128, 10, 1, 10}}) {
     spec.reorder_buffer = limit.reorder_buffer;
     spec.load_queue = limit.load_queue;
@@ -109,8 +111,8 @@ void store_buffer() {
   const std::int64_t relaxed = second_half(spec, 640, mixed);
   spec.memory_model = "tso";
   const std::int64_t ordered = second_half(spec, 640, mixed);
-  check(ordered > relaxed * 3 / 2, "stores in order wait for the one that misses: " + std::to_string(ordered) +
-                                       " and " + std::to_string(relaxed));
+  check(ordered > relaxed * 3 / 2, "stores in order wait for the one that misses: " +
+                                       std::to_string(ordered) + " and " + std::to_string(relaxed));
 }
 
 Record halting(Kind kind, std::uint64_t address = 0) {
@@ -121,14 +123,16 @@ Record halting(Kind kind, std::uint64_t address = 0) {
   return made;
 }
 
-// A fence waits until it is the oldest and older stores are written; the feed hears of it then and not before.
+// A fence waits until it is the oldest and older stores are written; the feed hears of it then and not
+// before.
 void fences() {
   const CoreSpec spec = plain_core();
   const Ran ran = run(spec, at_addresses({store(data), halting(Kind::fence), record(Kind::integer)}));
   check_equal(static_cast<std::int64_t>(ran.reached.size()), 1, "one fence is reached");
   // Attached after 1 ns: front end, issue, address, commit; a cycle later the store is written.
   const std::int64_t committed = 1 + spec.front_end_depth + 1 + spec.timing.store.latency;
-  check_equal(ran.reached[0], (committed + 1 + miss_latency + 1) * nanosecond, "when the feed hears of the fence");
+  check_equal(ran.reached[0], (committed + 1 + miss_latency + 1) * nanosecond,
+              "when the feed hears of the fence");
   check_between(ran.stack[Cause::synchronisation], miss_latency - 2, miss_latency + 4, "cycles at the fence");
   // Without stores each takes the way to the feed and back.
   check_equal(steady(spec, {halting(Kind::fence)}, 200), 100 * 2, "fences behind each other");
@@ -140,20 +144,37 @@ void sharing() {
   const auto halves = [&](const std::function<Scripts(std::size_t)>& scripts) {
     return run_coherent(spec, scripts(400))[0].cycles - run_coherent(spec, scripts(200))[0].cycles;
   };
-  const std::int64_t own = halves([&](std::size_t n) {
-    return Scripts{make(n, [](std::size_t) { return load(data, 1); })};
-  });
+  const std::int64_t own =
+      halves([&](std::size_t n) { return Scripts{make(n, [](std::size_t) { return load(data, 1); })}; });
   check_equal(own, 200 * 4, "loads of an own line");
   // Atomic operations on one line, by one core and by two.
   const auto atomics = [&](std::size_t n, std::uint64_t address) {
     return make(n, [&](std::size_t) { return halting(Kind::atomic, address); });
   };
   const std::int64_t alone = halves([&](std::size_t n) { return Scripts{atomics(n, data)}; });
-  const std::int64_t apart = halves([&](std::size_t n) { return Scripts{atomics(n, data), atomics(n, data + 64)}; });
+  const std::int64_t apart =
+      halves([&](std::size_t n) { return Scripts{atomics(n, data), atomics(n, data + 64)}; });
   const std::int64_t together =
       halves([&](std::size_t n) { return Scripts{atomics(n, data), atomics(n, data + 8)}; });
   check_equal(apart, alone, "different lines do not meet");
-  check(together > 2 * alone, "words of one line meet: " + std::to_string(together) + " and " + std::to_string(alone));
+  check(together > 2 * alone,
+        "words of one line meet: " + std::to_string(together) + " and " + std::to_string(alone));
+  // With so much work in between that the other core has always taken the line meanwhile, each operation pays
+  // the whole way instead of a hit: to the home and back, and from the home to the other core and back. A
+  // message takes 7 cycles, and one with data 8.
+  const auto seldom = [&](std::size_t n, std::uint64_t address) {
+    return make(n * 11, [&](std::size_t i) {
+      return i % 11 == 0 ? halting(Kind::atomic, address) : record(Kind::divide, 1);
+    });
+  };
+  const std::int64_t turns =
+      halves([&](std::size_t n) { return Scripts{seldom(n, data), seldom(n, data + 8)}; });
+  const std::int64_t no_turns = halves([&](std::size_t n) { return Scripts{seldom(n, data)}; });
+  const std::int64_t hit = spec.l1.tag_latency + spec.l1.data_latency;
+  // The home looks into its tags for the request and for the answer, and into its data then.
+  const std::int64_t tags = 8, tags_and_data = 8 + 22;
+  const std::int64_t taken = spec.l1.tag_latency + 7 + tags + 7 + spec.l1.tag_latency + 8 + tags_and_data + 8;
+  check_equal(turns - no_turns, 200 * (taken - hit), "a line that goes back and forth");
   // A line that is only in the slice, and one that another core has changed.
   const auto first = [&](std::vector<Record> records) { return at_addresses(std::move(records)); };
   const auto load_after = [&](bool changed) {
@@ -177,8 +198,11 @@ void in_order() {
     return i % 12 == 0 ? load(data + i / 12 * 64) : record(Kind::integer, i % 12 == 11 ? 11 : 0);
   };
   check_equal(second_half(spec, 12 * 80, used), 40 * miss_latency, "each load is waited for at its use");
-  const auto unused = [](std::size_t i) { return i % 12 == 0 ? load(data + i / 12 * 64) : record(Kind::integer); };
-  check(second_half(spec, 12 * 80, unused) < 40 * miss_latency / 2, "loads that nobody needs are not waited for");
+  const auto unused = [](std::size_t i) {
+    return i % 12 == 0 ? load(data + i / 12 * 64) : record(Kind::integer);
+  };
+  check(second_half(spec, 12 * 80, unused) < 40 * miss_latency / 2,
+        "loads that nobody needs are not waited for");
   spec.in_order = false;
   check(second_half(spec, 12 * 80, used) < 40 * miss_latency / 4, "out of order the loads come side by side");
 }

@@ -105,18 +105,6 @@ void threads_take_turns() {
   check(second->exclusive.time == 20 * nanosecond && second->exclusive.away == 0, "the other's time");
 }
 
-void reset_begins_anew() {
-  RegionAccount account;
-  account.commit(0, enter(1), at(10));
-  account.commit(0, marker_address(0, MarkerAction::reset_statistics), at(40));
-  account.commit(0, leave(1), at(45));
-  account.settle(at(50));
-  const auto rows = account.rows();
-  check(find(rows, 0, 1)->exclusive.time == 5 * nanosecond && find(rows, 0, 1)->visits == 1,
-        "what was open stays open");
-  check(find(rows, 0, RegionAccount::outside)->inclusive.time == 10 * nanosecond, "the thread's time");
-}
-
 void wrong_leaves_are_ignored() {
   RegionAccount account(2);
   account.commit(0, leave(3), at(5));
@@ -128,6 +116,27 @@ void wrong_leaves_are_ignored() {
   const auto rows = account.rows();
   check(find(rows, 0, 1)->exclusive.time == 20 * nanosecond, "the region that was left");
   check(account.log().size() == 2 && account.log_dropped() == 3, "a full log drops and counts");
+}
+
+// A core of 1 GHz that has nothing to do for 40 ns, works for 10, and has nothing to do again.
+void idle_time_is_nobodys() {
+  const auto progress = [](Time nanoseconds, std::int64_t idle) {
+    Progress made{nanoseconds * nanosecond, nanoseconds, {}};
+    made.stack[Cause::idle] = idle;
+    made.stack[Cause::base] = nanoseconds - idle;
+    return made;
+  };
+  RegionAccount account;
+  account.run_thread(0, progress(0, 0));
+  account.commit(0, enter(1), progress(43, 40));
+  account.commit(0, leave(1), progress(50, 40));
+  account.settle(progress(80, 70));
+  const auto rows = account.rows();
+  check(find(rows, 0, 1)->exclusive.time == 7 * nanosecond, "the region's time");
+  const auto* outside = find(rows, 0, RegionAccount::outside);
+  check(outside->exclusive.time == 3 * nanosecond && outside->inclusive.time == 10 * nanosecond &&
+            outside->inclusive.stack.sum() == 10,
+        "the thread's time and cycles");
 }
 
 // Random markers of many threads: for each thread exclusive times add up to its time, and those of all
@@ -199,8 +208,8 @@ int main() {
   recursion_counts_once();
   open_regions_count_so_far();
   threads_take_turns();
-  reset_begins_anew();
   wrong_leaves_are_ignored();
+  idle_time_is_nobodys();
   random_markers_add_up();
   tables();
   return finish();

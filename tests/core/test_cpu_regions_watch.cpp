@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions found from calls alone: a thread is led by hand through the functions of libgomp, and back.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -85,6 +86,12 @@ class Script {
     watch_.reached(thread, harts_[thread], marker, memory_, markers);
     return text(markers);
   }
+  std::string place(std::uint64_t region) const {
+    char pc[32];
+    const auto address = static_cast<unsigned long long>(regions_[static_cast<std::uint32_t>(region)].pc);
+    std::snprintf(pc, sizeof pc, "@%llx", address);
+    return pc;
+  }
   // Such as "+parallel@100 -loop@200 new0": entered, left, task created.
   std::string text(const std::vector<std::uint64_t>& markers) const {
     std::string text;
@@ -95,10 +102,9 @@ class Script {
         case MarkerAction::enter:
         case MarkerAction::leave: {
           const Region& region = regions_[static_cast<std::uint32_t>(subject)];
-          char pc[32];
-          std::snprintf(pc, sizeof pc, "@%llx", static_cast<unsigned long long>(region.pc));
           text += marker_action(marker) == MarkerAction::enter ? '+' : '-';
-          text += region.name.empty() ? std::string(region_kind_name(region.kind)) + pc : region.name;
+          text +=
+              region.name.empty() ? std::string(region_kind_name(region.kind)) + place(subject) : region.name;
           break;
         }
         case MarkerAction::task_created:
@@ -110,11 +116,9 @@ class Script {
         case MarkerAction::task_ends:
           text += "end" + std::to_string(subject);
           break;
-        case MarkerAction::reset_statistics:
-          text += "reset";
+        case MarkerAction::released:
+          text += "released" + place(subject);
           break;
-        default:
-          text += "other";
       }
     }
     return text;
@@ -177,7 +181,8 @@ void holding_and_waiting() {
                  {0x118, Construct::named_critical_end},
                  {0x120, Construct::single_start},
                  {0x130, Construct::barrier},
-                 {0x140, Construct::lock}});
+                 {0x140, Construct::lock},
+                 {0x148, Construct::unlock}});
   expect(script.call(0, 0x100, 0x1004), "+critical_wait@1002", "waits");
   expect(script.back(0), "-critical_wait@1002 +critical@1002", "holds");
   expect(script.call(0, 0x110, 0x1010, {0xabc}), "+critical_wait@100e", "another within it");
@@ -194,6 +199,7 @@ void holding_and_waiting() {
   expect(script.back(0), "-barrier@1042", "which ends");
   expect(script.call(0, 0x140, 0x1050, {0xdef}), "+lock@104e", "a lock");
   expect(script.back(0), "-lock@104e", "is waited for");
+  expect(script.call(0, 0x148, 0x1060, {0xdef}), "released@105e", "and given back");
 }
 
 void tasks_are_followed() {
@@ -293,7 +299,8 @@ void marker_instructions() {
   expect(script.instruction(0, 2, memory_at + 16), "", "an end without a beginning");
   expect(script.instruction(0, 1, 0xdead0000), "+(no name)", "a name that cannot be read");
   expect(script.instruction(0, 3, 123456), "+MPI call 123456", "a call that is not known");
-  expect(script.instruction(0, 5, 0), "reset", "the region of interest begins");
+  expect(script.instruction(0, 5, 0), "+region of interest", "the region of interest begins");
+  expect(script.instruction(0, 6, 0), "-region of interest", "and ends");
   expect(script.instruction(0, 99, 0), "", "a code that means nothing");
 }
 

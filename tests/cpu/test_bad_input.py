@@ -48,7 +48,7 @@ BAD_FILES = {
     "empty": (b"", "not an ELF file"),
     "text": (b"#!/bin/sh\necho hello\n", "not an ELF file"),
     "zeros": (bytes(4096), "not an ELF file"),
-    "magic_only": (b"\x7fELF", "ELF"),
+    "magic_only": (b"\x7fELF", "ends within its ELF header"),
     "x86": (elf(machine=X86_64), "for x86-64, not for RISC-V"),
     "arm": (elf(machine=183), "for AArch64, not for RISC-V"),
     "32_bits": (elf(bits=1), "not a 64-bit"),

@@ -97,6 +97,7 @@ def test_stack_overflow(tmp_path):
     assert "stack" in str(error.value).lower()
 
 
+@pytest.mark.long
 def test_memory_exhausted(tmp_path):
     """Each round maps (222) a megabyte more and touches all its pages."""
     code = [*call(222, 0, 1 << 20, 3, 0x22, -1, 0), e.immediate("addi", 5, 10, 0), *constant(6, 256)]
@@ -124,6 +125,7 @@ def test_huge_mapping_costs_nothing(tmp_path):
     assert cpu.run_functional(small_program(tmp_path, code)).exit_code in (6, 7)
 
 
+@pytest.mark.long
 def test_endless_output(tmp_path):
     """Writes a kilobyte again and again; the host's memory must not fill."""
     code = [*call(64, 1, DATA, 1024)]

@@ -67,19 +67,42 @@ def test_changes_reach_the_core() -> None:
     assert core.branch.kind == "perfect"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("cores", "sockets"), [(1, 1), (18, 1), (19, 2), (36, 2)])
+@pytest.mark.parametrize(("cores", "sockets"), [(1, 1), (18, 1), (20, 2), (36, 2)])
 def test_sockets_without_cores_are_left_out_with_their_share_of_the_memory(cores: int, sockets: int) -> None:
     parts = built("broadwell", cores=cores)
     assert count(parts, "slice") == 18 * sockets
     assert count(parts, "channel") == 4 * sockets
-    assert parts.system.components["interconnect"].spec.stops == 18 * sockets  # type: ignore[union-attr]
+    assert parts.system.components["interconnect"].spec.sockets == sockets  # type: ignore[union-attr]
+    assert parts.system.components["slice[0]"].spec.slices == 18  # type: ignore[union-attr]
+    assert parts.system.components["channel[0]"].spec.interleave_channels == 4  # type: ignore[union-attr]
     assert parts.cores[0].spec.homes == 18 * sockets  # type: ignore[attr-defined]
+    # A slice reaches the channels of its own socket only.
+    last = f"slice[{18 * sockets - 1}].memory"
+    reached = [link.b for link in parts.system.links if link.a == last]
+    assert reached == [f"channel[{channel}].requests" for channel in range(4 * sockets - 4, 4 * sockets)]
+
+
+def test_a_ring_of_two_sockets_has_the_stops_of_those_with_cores() -> None:
+    changes = ("memory.interconnect.kind=ring", "memory.interconnect.stops=36")
+    machine = load_machine("broadwell").machine
+    assert machine.memory is not None
+    ring = machine.memory.interconnect.model_copy(  # type: ignore[union-attr]
+        update={"kind": "ring", "stops": 36}
+        | dict.fromkeys(("traversal", "placement", "crossing_latency", "crossing_bandwidth"))
+    )
+    changed = machine.model_copy(update={"memory": machine.memory.model_copy(update={"interconnect": ring})})
+    assert build_cpu(changed, 4).system.components["interconnect"].spec.stops == 18  # type: ignore[union-attr]
+    assert "memory.ring has no such parameter" in refusal("broadwell", *changes)
 
 
 def test_what_does_not_fit_is_said_with_its_path() -> None:
-    assert refusal("v100") == (
-        "v100: cpu.core: there is no such section [cpu.core], which is required to run programs: each of the cores"
-    ) or refusal("v100").startswith("v100: cpu.")
+    assert refusal("v100").startswith(
+        "v100: cpu.cores: there is no such parameter, which is required to run programs"
+    )
+    assert refusal("omnipath").startswith("omnipath: cpu: there is no section [cpu]")
+    assert refusal("broadwell", cores=19).startswith(
+        "broadwell: 19 cores cannot be divided evenly among the 2 sockets"
+    )
     assert refusal("boom", cores=5) == "boom has 4 cores (cpu.cores), so 5 of them cannot be used"
     assert refusal("broadwell", "memory.shared.slices=35") == (
         "broadwell: memory.shared.slices: 35 cannot be divided among 2 sockets"

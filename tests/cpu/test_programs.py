@@ -28,7 +28,7 @@ def test_same_as_qemu(case, binaries, tmp_path):
     case.check(cpu.run_functional(case.program(binaries, tmp_path), cores=4))
 
 
-@by_name([case for case in CASES if case.exit_code in FAULTS])
+@by_name([case for case in CASES if case.exit_code in FAULTS and case.binary == "c"])
 def test_ended_by_a_fault(case, binaries, tmp_path):
     """Where the system would end a program with a signal, the simulator says what it did, and where."""
     with pytest.raises(ProgramError, match=FAULTS[case.exit_code]) as error:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with time: they print what they print without, and take the same time in every run, on any host threads."""
+"""Programs with time: they print what they print without, and take the same time in every run, on any host threads.
+
+`ALL_THREADS=1 pytest tests/cpu/test_programs_timed.py` runs all programs with threads on all numbers of them.
+"""
+
+import os
 
 import pytest
 from program_cases import find
@@ -12,25 +17,28 @@ MACHINE = "broadwell"
 SERIAL = [
     ("assembly_atomic",),
     ("assembly_double",),
-    ("c", "control"),
+    ("c", "formats"),
     ("c", "machine_code"),
     ("c", "signals"),
-    ("c", "files"),
     ("c", "queens"),
     ("c", "triad"),
     ("cpp", "exceptions"),
 ]
-PARALLEL = [
-    "mutex",
-    "condition",
-    "barrier",
-    "loops",
-    "constructs",
-    "tasks",
-    "dependences",
-    "nested",
-    "omp_triad",
-]
+PARALLEL = [("loops", 1), ("mutex", 2), ("dependences", 4), ("constructs", 7), ("barrier", 16)]
+if os.environ.get("ALL_THREADS"):
+    names = [
+        "mutex",
+        "condition",
+        "barrier",
+        "read_write",
+        "loops",
+        "constructs",
+        "tasks",
+        "dependences",
+        "nested",
+    ]
+    names += ["omp_triad", "omp_matrix", "omp_stencil", "omp_solver", "omp_compute"]
+    PARALLEL = [(name, threads) for name in names for threads in (1, 2, 4, 7, 16)]
 
 
 def timed(case, binaries, folder, cores, threads=1):
@@ -55,8 +63,8 @@ def test_same_output_with_time(which, binaries, tmp_path):
 
 
 @pytest.mark.parallel
-@pytest.mark.parametrize("threads", [1, 2, 4, 7, 16])
-@pytest.mark.parametrize("name", PARALLEL)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "threads"), PARALLEL)
 def test_time_does_not_depend_on_the_host(name, threads, binaries, tmp_path):
     """OpenMP and pthreads programs on 1 to 16 threads: the same on 1, 2 and 4 host threads, and again on 1."""
     case = find("parallel", name, str(threads))

@@ -27,14 +27,16 @@ const BranchSpec& checked(const BranchSpec& spec) {
 
 BranchPredictor::Direction BranchPredictor::direction_of(const std::string& kind) {
   static constexpr std::pair<std::string_view, Direction> known[] = {
-      {"tage", Direction::tage},       {"gshare", Direction::gshare},
-      {"bimodal", Direction::bimodal}, {"static_not_taken", Direction::not_taken},
-      {"perfect", Direction::perfect}, {"always_wrong", Direction::always_wrong}};
+      {"tage", Direction::tage},        {"gshare", Direction::gshare},
+      {"bimodal", Direction::bimodal},  {"static_not_taken", Direction::not_taken},
+      {"perfect", Direction::perfect},  {"always_wrong", Direction::always_wrong},
+      {"recorded", Direction::recorded}};
   for (const auto& [name, direction] : known) {
     if (name == kind) return direction;
   }
   throw std::invalid_argument("kind: there is no branch predictor '" + kind +
-                              "'; known: tage, gshare, bimodal, static_not_taken, perfect, always_wrong");
+                              "'; known: tage, gshare, bimodal, static_not_taken, perfect, always_wrong, "
+                              "recorded");
 }
 
 BranchPredictor::BranchPredictor(const BranchSpec& spec)
@@ -58,7 +60,9 @@ Prediction BranchPredictor::predict(const Record& record) {
                                               : statistics_.indirect;
   ++seen;
   if (direction_ == Direction::perfect) return Prediction::right;
-  if (direction_ == Direction::always_wrong) {
+  if (direction_ == Direction::always_wrong || direction_ == Direction::recorded) {
+    if (direction_ == Direction::recorded && !record.has(Trait::mispredicted))
+      return record.is_late() ? late() : Prediction::right;
     if (is_branch) ++statistics_.conditional_wrong;
     if (record.kind == Kind::indirect) ++(is_return ? statistics_.return_wrong : statistics_.indirect_wrong);
     return Prediction::wrong;

@@ -32,7 +32,7 @@ class BranchPredictor {
   const BranchStatistics& statistics() const { return statistics_; }
 
  private:
-  enum class Direction : std::uint8_t { tage, gshare, bimodal, not_taken, perfect, always_wrong };
+  enum class Direction : std::uint8_t { tage, gshare, bimodal, not_taken, perfect, always_wrong, recorded };
 
   bool predict_direction(std::uint64_t pc, bool taken);
   bool predict_counter(std::uint32_t index, bool taken);

@@ -17,18 +17,20 @@ const Registered<Core> registered{
 memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   memory::PrivateCachesSpec caches;
   caches.levels.push_back(spec.l1);
-  // Issue ports and stores_per_cycle say what begins in a cycle.
-  caches.levels.front().ports = 64;
   if (spec.l2.size > 0) caches.levels.push_back(spec.l2);
-  if (spec.l1i.size > 0) {
-    caches.instruction = spec.l1i;
-    caches.instruction->ports = 64;
-  }
+  if (spec.l1i.size > 0) caches.instruction = spec.l1i;
+  // Issue ports and stores_per_cycle say what begins in a cycle, and the first level's places to miss what
+  // the second gets. The caches' own ports are taken in the order of calls, which is not that of time here.
+  for (memory::CacheSpec& level : caches.levels) level.ports = 64;
+  if (caches.instruction) caches.instruction->ports = 64;
   caches.coherent = spec.coherent;
   caches.homes = spec.homes;
   caches.home_hash = spec.home_hash;
   caches.writeback_buffer = spec.writeback_buffer;
   caches.prefetcher = spec.prefetcher;
+  caches.first_prefetcher = spec.first_prefetcher;
+  caches.fetch_ahead = spec.fetch_ahead;
+  caches.misses_apart = spec.misses_apart;
   return caches;
 }
 
@@ -66,7 +68,8 @@ Core::Core(const Spec& spec)
       integer_registers_(spec.integer_registers - 32),
       float_registers_(spec.float_registers - 32),
       stores_(spec.store_queue, spec.memory_model == "tso"),
-      wheel_(window_.size()) {
+      wheel_(window_.size()),
+      regions_(static_cast<std::size_t>(spec.region_log)) {
   if (spec.memory_model != "tso" && spec.memory_model != "relaxed") {
     throw std::invalid_argument("memory_model: expected 'relaxed' or 'tso', not '" + spec.memory_model + "'");
   }
@@ -88,6 +91,7 @@ Core::Core(const Spec& spec)
   declare(caches_->levels()[0]->statistics, "l1.");
   if (caches_->levels().size() > 1) declare(caches_->levels()[1]->statistics, "l2.");
   declare(caches_->prefetcher_statistics(), "prefetcher.");
+  if (caches_->levels().size() > 1) declare(caches_->first_prefetcher_statistics(), "first_prefetcher.");
   declare(predictor_.statistics(), "branch.");
   if (spec.translation.enabled) declare(translation_.statistics(), "tlb.");
   work_.on_receive<&Core::take_answer>();
@@ -164,6 +168,7 @@ void Core::begin_event() {
 
 // Does all that can be done now, and asks to be woken when more can.
 void Core::pump() {
+  oldest_wake_ = unknown;
   if (!arrivals_.empty()) take_arrivals();
   if (retry_) retry_blocked();
   wheel_.take_until(horizon_, [&](std::uint32_t index) {
@@ -177,8 +182,9 @@ void Core::pump() {
     if (!took && !committed && !wrote) break;
   }
   const Cycle next = std::min({wheel_.next(), front_wake_, store_wake_});
-  if (next == unknown) return;
-  const Time due = std::max(time_of(next) - time_of(next) % spec_.quantum, now() + 1);
+  Time due = next == unknown ? never : time_of(next) - time_of(next) % spec_.quantum;
+  if (oldest_wake_ != unknown) due = std::min(due, time_of(oldest_wake_));
+  due = std::max(due, now() + 1);
   if (due >= wake_at_) return;
   wake_at_ = due;
   timer_.after(wake_at_ - now(), Wake{});

@@ -104,6 +104,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   bool take_records();
   bool fetch(const Record& record);
   void fetch_anew(Cycle cycle);
+  void fetch_folded(const Record& record);
   bool wait_for_redirect();
   bool fetch_line(const Record& record);
   bool translate_fetch(std::uint64_t pc);
@@ -199,6 +200,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::array<Cycle, stalls> stalls_{};  // of the next record
   Cycle dispatch_cycle_ = 0;
   std::int64_t dispatched_in_cycle_ = 0;
+  std::int64_t dispatch_used_ = 0;  // of the width in the next record's cycle
 
   // Window.
   Window window_;
@@ -212,14 +214,14 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   CommitPlaces loads_, integer_registers_, float_registers_;
   StoreQueue stores_;
   CycleWheel wheel_;
-  std::vector<std::uint32_t> resolved_;         // operations whose waiters are to be told
-  std::vector<std::uint32_t> translations_;     // operations that wait for some page walk
-  std::vector<std::uint32_t> unknown_stores_;   // loads that wait for addresses of stores
+  std::vector<std::uint32_t> resolved_;        // operations whose waiters are to be told
+  std::vector<std::uint32_t> translations_;    // operations that wait for some page walk
+  std::vector<std::uint32_t> unknown_stores_;  // loads that wait for addresses of stores
   std::vector<Blocked> blocked_;
   std::vector<Arrival> arrivals_;
   bool retry_ = false;
-  bool oldest_deferred_ = false;
-  bool fenced_ = false;  // some memory operation waits behind the operation fence_
+  Cycle oldest_wake_ = unknown;  // when the oldest operation can begin
+  bool fenced_ = false;          // some memory operation waits behind the operation fence_
   std::uint64_t fence_ = 0;
 
   // Commit.

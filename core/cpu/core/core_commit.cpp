@@ -45,6 +45,11 @@ void Core::commit(Operation& operation) {
     stores_[operation.store].committed = commit_cycle_;
     ++committed_stores_;
   }
+  // The time without anything to do is nobody's, or that of whoever fell asleep.
+  if (operation.front_cause == Cause::idle || operation.front_cause == Cause::sleeping) {
+    charge_until(std::min(operation.dispatched + 1 - operation.late_cycles, operation.committed - 1),
+                 operation.front_cause);
+  }
   if (record.thread != thread_) {
     thread_ = record.thread;
     regions_.run_thread(record.thread, progress());

@@ -49,12 +49,8 @@ void Core::due(Operation& operation) {
     case Stage::operands:
       schedule(operation);
       break;
-    case Stage::access:
-      go_on_translated(operation);
-      break;
     default:
-      oldest_deferred_ = false;
-      commit_all();
+      go_on_translated(operation);
       break;
   }
 }
@@ -96,8 +92,8 @@ void Core::execute_load(Operation& operation, Cycle when) {
   const bool covered =
       store->address <= record.address && record.address + record.size <= store->address + store->size;
   ++(covered ? statistics_.forwarded : statistics_.failed_forwards);
-  finish(operation, std::max(when, store->complete) +
-                        (covered ? spec_.forward_latency : spec_.failed_forward_latency));
+  finish(operation,
+         std::max(when, store->complete) + (covered ? spec_.forward_latency : spec_.failed_forward_latency));
 }
 
 // A store issues when its address is known; its data may come later.
@@ -195,12 +191,11 @@ void Core::begin_oldest(Operation& operation) {
     cycle = std::max(cycle, stores_.latest_written());
   }
   operation.ready = cycle;
-  if (cycle > horizon_) {
-    if (!oldest_deferred_) defer(operation, cycle);
-    oldest_deferred_ = true;
+  // Lines that cores synchronise by are wanted by others too: these are not taken ahead of time.
+  if (cycle > (spec_.coherent ? earliest_ : horizon_)) {
+    oldest_wake_ = cycle;
     return;
   }
-  oldest_deferred_ = false;
   operation.issued = ports_.take(record, cycle, earliest_);
   queues_[queue_of(record.kind)].leave(operation.issued);
   if (record.has(Trait::halts_feed)) {
@@ -226,13 +221,16 @@ void Core::tell_waiters() {
     Operation& producer = window_[resolved_[i]];
     const Cycle cycle = producer.complete;
     window_.tell(producer, [&](Operation& waiter, std::uint32_t operand) {
+      // A load that waits for a store, and whoever waits for a fence, has no delay of its own.
+      const bool own = operand < waiter.record.delays.size() && waiter.stage != Stage::store;
+      const Cycle ready = cycle + (own ? waiter.record.delays[operand] : 0);
       if (operand == 0 && waiter.data_unknown) {
         waiter.data_unknown = false;
-        waiter.arrived = std::max(waiter.arrived, cycle);
+        waiter.arrived = std::max(waiter.arrived, ready);
         if (waiter.stage == Stage::access) complete_store(waiter);
         return;
       }
-      waiter.ready = std::max(waiter.ready, cycle + (waiter.stage == Stage::operands ? waiter.record.delay : 0));
+      waiter.ready = std::max(waiter.ready, ready);
       if (--waiter.unknown_operands > 0) return;
       if (waiter.stage == Stage::store) {
         execute_load(waiter, waiter.ready);

@@ -6,8 +6,8 @@
 
 namespace manyscale::cpu {
 
-// The core had nothing left to do, and now has. What follows an atomic operation or a fence was fetched behind
-// it; only the feed did not say it yet. What follows a system call or a sleep is fetched now.
+// The core had nothing left to do, and now has. What follows an atomic operation or a fence was fetched
+// behind it; only the feed did not say it yet. What follows a system call or a sleep is fetched now.
 void Core::records_arrived() {
   starved_ = false;
   const bool system = next_ > 0 && window_[next_ - 1].record.kind == Kind::system;
@@ -43,7 +43,9 @@ bool Core::take_records() {
     ++taken_;
     if (taken_ - told_ >= ring_->capacity() / 4) {
       told_ = taken_;
-      work_.send({told_, FeedRequest::Kind::wants_more});
+      // So that it arrives when the next quantum begins and the cores work: the feed then works beside them.
+      const Time way = work_.lanes()[0].latency;
+      work_.send({told_, FeedRequest::Kind::wants_more}, std::max<Time>(0, quantum_end_ - now() - way));
     }
   }
   if (taken_ == available_) starved_ = true;
@@ -59,8 +61,7 @@ bool Core::fetch(const Record& record) {
     if (place > fetch_cycle_) fetch_anew(place);
   }
   if (record.weight > 0 && !folded_fetched_) {
-    fetch_cycle_ += record.weight / spec_.fetch_width;
-    fetch_left_ -= record.weight % spec_.fetch_width;
+    fetch_folded(record);
     folded_fetched_ = true;
   }
   if (fetch_left_ <= 0 || fetch_bytes_left_ < bytes) {
@@ -76,6 +77,23 @@ bool Core::fetch(const Record& record) {
   head_fetched_ = true;
   folded_fetched_ = false;
   return true;
+}
+
+// What is folded into a record takes the width of fetch before it; a jump among it ends its cycle.
+void Core::fetch_folded(const Record& record) {
+  const auto take = [&](std::int64_t instructions) {
+    fetch_cycle_ += instructions / spec_.fetch_width;
+    fetch_left_ -= instructions % spec_.fetch_width;
+  };
+  const std::int64_t turn = record.folded_turn();
+  if (turn == 0) {
+    take(record.weight);
+    return;
+  }
+  take(record.weight - (turn - 1));
+  if (fetch_left_ < 0) ++fetch_cycle_;
+  fetch_left_ = 0;
+  take(turn - 1);
 }
 
 // After a branch that was predicted wrong, or a system call, fetch goes on when that is complete.
@@ -200,11 +218,14 @@ Cycle Core::dispatch_cycle(const Record& record) {
     ++oldest_place_;
   }
   if (places_free_ > cycle) wait_for(places_free_, stall_reorder_buffer);
-  if (record.weight > 0) cycle += record.weight / spec_.dispatch_width;
-  if (cycle == dispatch_cycle_ && dispatched_in_cycle_ >= spec_.dispatch_width) ++cycle;
+  std::int64_t used = (cycle == dispatch_cycle_ ? dispatched_in_cycle_ : 0) + record.weight;
+  if (used >= spec_.dispatch_width) {
+    cycle += used / spec_.dispatch_width;
+    used %= spec_.dispatch_width;
+  }
+  const Cycle slot = cycle;
   if (!wait_for(queues_[queue_of(record.kind)].earliest(cycle), stall_issue_queue)) return unknown;
-  if (record.has(Trait::writes_integer) &&
-      !wait_for(integer_registers_.earliest(), stall_registers))
+  if (record.has(Trait::writes_integer) && !wait_for(integer_registers_.earliest(), stall_registers))
     return unknown;
   if (record.has(Trait::writes_float) && !wait_for(float_registers_.earliest(), stall_registers))
     return unknown;
@@ -218,6 +239,7 @@ Cycle Core::dispatch_cycle(const Record& record) {
     }
   }
   if (spec_.in_order && next_ > 0 && window_[next_ - 1].issued == unknown) return unknown;
+  dispatch_used_ = cycle == slot ? used : 0;
   return cycle;
 }
 
@@ -233,7 +255,7 @@ bool Core::dispatch(const Record& record) {
   statistics_.stall_load_queue += stalls_[stall_load_queue];
   statistics_.stall_store_queue += stalls_[stall_store_queue];
   statistics_.stall_registers += stalls_[stall_registers];
-  dispatched_in_cycle_ = (cycle == dispatch_cycle_ ? dispatched_in_cycle_ : 0) + 1;
+  dispatched_in_cycle_ = dispatch_used_ + 1;
   dispatch_cycle_ = cycle;
   queues_[queue_of(record.kind)].enter();
   if (record.has(Trait::writes_integer)) integer_registers_.take();
@@ -265,7 +287,8 @@ bool Core::dispatch(const Record& record) {
   late_cycles_ = 0;
   head_fetched_ = false;
   if (record.kind == Kind::store) {
-    operation.store = stores_.enter(record.address, record.size, next_, static_cast<std::uint32_t>(record.pc));
+    operation.store =
+        stores_.enter(record.address, record.size, next_, static_cast<std::uint32_t>(record.pc));
   } else {
     operation.store = stores_.entered();
   }
@@ -293,10 +316,10 @@ bool Core::dispatch(const Record& record) {
 // Looks up when the operands will be there, or gets in line for them.
 void Core::find_operands(Operation& operation) {
   const Record& record = operation.record;
-  const auto need = [&](std::uint32_t operand, std::uint64_t number, Cycle& ready) {
+  const auto need = [&](std::uint32_t operand, std::uint64_t number, Cycle delay, Cycle& ready) {
     Operation& producer = window_[number];
     if (producer.complete != unknown) {
-      ready = std::max(ready, producer.complete);
+      ready = std::max(ready, producer.complete + delay);
       return false;
     }
     window_.wait(operation, operand, producer);
@@ -305,19 +328,25 @@ void Core::find_operands(Operation& operation) {
   const bool data_apart = record.kind == Kind::store && !spec_.in_order;
   for (std::uint32_t operand = 0; operand < record.producers.size(); ++operand) {
     const std::uint64_t distance = record.producers[operand];
-    if (distance == 0 || distance > next_ || distance >= window_.size()) continue;
-    if (operand == 0 && data_apart) {
-      operation.data_unknown = need(operand, next_ - distance, operation.arrived);
+    const Cycle delay = record.delays[operand];
+    const bool is_data = operand == 0 && data_apart;
+    Cycle& ready = is_data ? operation.arrived : operation.ready;
+    if (distance == 0 || distance > next_ || distance >= window_.size()) {
+      if (delay > 0) ready = std::max(ready, operation.dispatched + 1 + delay);
+      continue;
+    }
+    const bool waits = need(operand, next_ - distance, delay, ready);
+    if (is_data) {
+      operation.data_unknown = waits;
     } else {
-      operation.unknown_operands += need(operand, next_ - distance, operation.ready);
+      operation.unknown_operands += waits;
     }
   }
-  operation.ready += record.delay;
   if (fenced_ && record.touches_memory()) {
     if (next_ - fence_ >= window_.size()) {
       fenced_ = false;
     } else {
-      operation.unknown_operands += need(3, fence_, operation.ready);
+      operation.unknown_operands += need(3, fence_, 0, operation.ready);
     }
   }
   if (spec_.in_order && next_ > 0) operation.ready = std::max(operation.ready, window_[next_ - 1].issued);

@@ -64,6 +64,7 @@ struct CoreSpec {
 
   std::int64_t quantum = 4'000'000;
   bool hot_lines = false;
+  std::int64_t region_log = 0;
   std::int64_t konata_from = 0;
   std::int64_t konata_count = 0;
 
@@ -76,6 +77,9 @@ struct CoreSpec {
   std::string home_hash = "modulo";
   std::int64_t writeback_buffer = 16;
   memory::PrefetcherSpec prefetcher{};
+  memory::PrefetcherSpec first_prefetcher{};
+  std::int64_t fetch_ahead = 0;
+  bool misses_apart = false;
   TranslationUnitSpec translation{};
   BranchSpec branch{};
 };
@@ -176,11 +180,16 @@ struct describe<cpu::CoreSpec> {
       I{"quantum", &S::quantum, Unit::time, "how far the core may compute ahead of the others", 1, 1e12},
       Field<S, bool>{"hot_lines", &S::hot_lines, Unit::none,
                      "whether cycles are counted per instruction address"},
+      I{"region_log", &S::region_log, Unit::count, "beginnings and ends of regions that are kept one by one",
+        0, 1e9},
       I{"konata_from", &S::konata_from, Unit::count, "first instruction in the pipeline log", 0, 1e18},
       I{"konata_count", &S::konata_count, Unit::count, "instructions in the pipeline log", 0, 1e7},
       Section<S, memory::CacheSpec>{"l1i", &S::l1i, "instruction cache; none if its size is 0"},
-      Section<S, memory::CacheSpec>{"l1", &S::l1, "first level of data"},
-      Section<S, memory::CacheSpec>{"l2", &S::l2, "second private level; none if its size is 0"},
+      Section<S, memory::CacheSpec>{
+          "l1", &S::l1, "first level of data; its ports are the issue ports for loads and stores_per_cycle"},
+      Section<S, memory::CacheSpec>{
+          "l2", &S::l2,
+          "second private level; none if its size is 0; as many ports as the first level misses"},
       Field<S, bool>{"coherent", &S::coherent, Unit::none,
                      "whether its caches speak to homes that keep a directory"},
       I{"homes", &S::homes, Unit::count, "slices that lines are spread over", 1, 4096},
@@ -190,6 +199,13 @@ struct describe<cpu::CoreSpec> {
         1, 65536},
       Section<S, memory::PrefetcherSpec>{"prefetcher", &S::prefetcher,
                                          "prefetcher of the last private level"},
+      Section<S, memory::PrefetcherSpec>{"first_prefetcher", &S::first_prefetcher,
+                                         "prefetcher of the first level of data, where there is a second"},
+      I{"fetch_ahead", &S::fetch_ahead, Unit::count,
+        "instruction lines brought in behind one that was missed", 0, 64},
+      Field<S, bool>{"misses_apart", &S::misses_apart, Unit::none,
+                     "whether prefetches of the last private level take none of the first level's places to "
+                     "miss in"},
       Section<S, cpu::TranslationUnitSpec>{"translation", &S::translation, "TLBs and page walks"},
       Section<S, cpu::BranchSpec>{"branch", &S::branch, "branch predictor"}};
 };

@@ -17,25 +17,24 @@ struct Word {
 };
 
 const std::vector<Word>& known_words() {
-  static const std::vector<Word> words{
-      {"integer", {Kind::integer, Kind::marker}},
-      {"multiply", {Kind::multiply}},
-      {"divide", {Kind::divide}},
-      {"float",
-       {Kind::float_add, Kind::float_multiply, Kind::float_fused, Kind::float_divide, Kind::float_root,
-        Kind::float_convert}},
-      {"float_add", {Kind::float_add}},
-      {"float_multiply", {Kind::float_multiply}},
-      {"float_fused", {Kind::float_fused}},
-      {"float_divide", {Kind::float_divide}},
-      {"float_root", {Kind::float_root}},
-      {"float_convert", {Kind::float_convert}},
-      {"load", {Kind::load}},
-      {"store", {Kind::store}},
-      {"atomic", {Kind::atomic}},
-      {"fence", {Kind::fence}},
-      {"control", {Kind::branch, Kind::jump, Kind::indirect}},
-      {"system", {Kind::system}}};
+  static const std::vector<Word> words{{"integer", {Kind::integer, Kind::marker}},
+                                       {"multiply", {Kind::multiply}},
+                                       {"divide", {Kind::divide}},
+                                       {"float",
+                                        {Kind::float_add, Kind::float_multiply, Kind::float_fused,
+                                         Kind::float_divide, Kind::float_root, Kind::float_convert}},
+                                       {"float_add", {Kind::float_add}},
+                                       {"float_multiply", {Kind::float_multiply}},
+                                       {"float_fused", {Kind::float_fused}},
+                                       {"float_divide", {Kind::float_divide}},
+                                       {"float_root", {Kind::float_root}},
+                                       {"float_convert", {Kind::float_convert}},
+                                       {"load", {Kind::load}},
+                                       {"store", {Kind::store}},
+                                       {"atomic", {Kind::atomic}},
+                                       {"fence", {Kind::fence}},
+                                       {"control", {Kind::branch, Kind::jump, Kind::indirect}},
+                                       {"system", {Kind::system}}};
   return words;
 }
 
@@ -55,7 +54,9 @@ IssuePorts::IssuePorts(const CoreSpec& spec) : width_(0), slots_(CycleMap::range
     rows_[row].interval = timing.interval;
     rows_[row].unit = row * most_ports;
   };
-  const auto set_kind = [&](Kind kind, const KindTiming& timing) { set(static_cast<std::size_t>(kind), timing); };
+  const auto set_kind = [&](Kind kind, const KindTiming& timing) {
+    set(static_cast<std::size_t>(kind), timing);
+  };
   const KindTimings& t = spec.timing;
   set_kind(Kind::integer, t.integer);
   set_kind(Kind::multiply, t.multiply);
@@ -98,7 +99,8 @@ void IssuePorts::read_ports(const std::string& text) {
   const auto end_word = [&] {
     if (word.empty()) return;
     const auto& words = known_words();
-    const auto found = std::find_if(words.begin(), words.end(), [&](const Word& each) { return each.name == word; });
+    const auto found =
+        std::find_if(words.begin(), words.end(), [&](const Word& each) { return each.name == word; });
     if (found == words.end()) {
       throw std::invalid_argument("ports: there is no kind '" + word + "'; known: " + known_names());
     }
@@ -117,8 +119,10 @@ void IssuePorts::read_ports(const std::string& text) {
   }
   end_word();
   std::erase_if(ports, [](const auto& port) { return port.empty(); });
-  if (ports.size() > most_ports) throw std::invalid_argument("ports: at most 32, not " + std::to_string(ports.size()));
-  std::stable_sort(ports.begin(), ports.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  if (ports.size() > most_ports)
+    throw std::invalid_argument("ports: at most 32, not " + std::to_string(ports.size()));
+  std::stable_sort(ports.begin(), ports.end(),
+                   [](const auto& a, const auto& b) { return a.size() < b.size(); });
   for (std::size_t port = 0; port < ports.size(); ++port) {
     for (const Kind kind : ports[port]) rows_[static_cast<std::size_t>(kind)].ports |= 1u << port;
   }

@@ -20,6 +20,9 @@ class IssuePorts {
   explicit IssuePorts(const CoreSpec& spec);
 
   std::int64_t latency(const Record& record) const { return rows_[row_of(record)].latency; }
+  std::int64_t interval(const Record& record) const { return rows_[row_of(record)].interval; }
+  // The ports that take it, a bit each.
+  std::uint32_t ports_of(const Record& record) const { return rows_[row_of(record)].ports; }
 
   // Takes the first free cycle from `ready` on, which is less than CycleMap::range ahead of `now`.
   Cycle take(const Record& record, Cycle ready, Cycle now) {

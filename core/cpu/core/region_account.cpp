@@ -39,8 +39,14 @@ RegionAccount::Account& RegionAccount::innermost(Thread& thread) {
 void RegionAccount::settle(const Progress& now) {
   if (running_ != none) {
     Thread& thread = threads_[running_];
-    const Sum done{now.time, 0, now.instructions, now.stack};
+    Sum done{now.time, 0, now.instructions, now.stack};
     const Sum before{last_.time, 0, last_.instructions, last_.stack};
+    // Before its first instruction and after its last a thread does not exist.
+    const std::int64_t idle = now.stack[Cause::idle] - last_.stack[Cause::idle];
+    if (idle != 0) {
+      done.time -= idle * ((now.time - last_.time) / (now.stack.sum() - last_.stack.sum()));
+      done.stack[Cause::idle] -= idle;
+    }
     add_difference(innermost(thread).exclusive, done, before);
     add_difference(thread.total, done, before);
   }
@@ -73,9 +79,6 @@ void RegionAccount::commit(std::uint16_t number, std::uint64_t marker, const Pro
     case MarkerAction::leave:
       if (subject < RegionTable::limit) leave(current, static_cast<std::uint32_t>(subject));
       break;
-    case MarkerAction::reset_statistics:
-      reset(now);
-      break;
     default:
       break;
   }
@@ -102,23 +105,6 @@ void RegionAccount::leave(Thread& thread, std::uint32_t region) {
   left.longest = std::max(left.longest, lasted);
   if (--left.depth == 0) add_difference(left.inclusive, thread.total, begin);
   thread.open.pop_back();
-}
-
-void RegionAccount::reset(const Progress& now) {
-  settle(now);
-  for (Thread& thread : threads_) {
-    if (!thread.seen) continue;
-    if (thread.left != never) thread.left = now.time;
-    thread.total = {};
-    thread.outside = {};
-    thread.accounts.clear();
-    for (Visit& visit : thread.open) {
-      Account& still = account(thread, visit.region);
-      ++still.visits;
-      ++still.depth;
-      visit.begin = thread.total;
-    }
-  }
 }
 
 std::vector<RegionAccount::Row> RegionAccount::rows() const {

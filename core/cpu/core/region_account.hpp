@@ -4,7 +4,8 @@
 //
 // The core says how far it has come in all (Progress) at each marker that commits and each change of thread;
 // differences are taken here. So for each thread the exclusive sums over its regions add up to its time, and
-// over the threads of a core to the core's. While a thread is off its core its time is counted as `away`.
+// over the threads of a core to the core's, but for the cycles in which it was idle (Cause::idle), which
+// belong to no thread. While a thread is off its core its time is counted as `away`.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -59,8 +60,6 @@ class RegionAccount {
   void run_thread(std::uint16_t thread, const Progress& now);
   // A marker record of the running thread (run_thread is implied) commits.
   void commit(std::uint16_t thread, std::uint64_t marker, const Progress& now);
-  // All sums from zero; what is open stays open.
-  void reset(const Progress& now);
   // Credits what was done since the last call, so that `rows` is up to date; can be called more than once.
   void settle(const Progress& now);
 

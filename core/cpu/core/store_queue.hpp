@@ -16,7 +16,7 @@ class StoreQueue {
  public:
   struct Store {
     std::uint64_t address = 0;
-    std::uint64_t number = 0;        // of its record in the window
+    std::uint64_t number = 0;  // of its record in the window
     Cycle address_known = unknown;
     Cycle addresses_known = unknown;  // of this one and all older ones
     Cycle complete = unknown;         // address and data are there
@@ -75,7 +75,8 @@ class StoreQueue {
     if (counts_[slot_of(address)] == 0 && counts_[slot_of(address + size - 1)] == 0) return nullptr;
     for (std::uint64_t at = before; at-- > oldest_;) {
       const Store& store = (*this)[at];
-      if (store.address < address + size && address < store.address + store.size && store.written == unknown) {
+      if (store.address < address + size && address < store.address + store.size &&
+          store.written == unknown) {
         return &store;
       }
     }

@@ -33,8 +33,8 @@ struct Operation {
   Cycle arrived = 0;     // of a load: its data so far; of a store: the data to be stored
   Cycle complete = unknown;
   Cycle committed = unknown;
-  std::uint64_t place = 0;  // instructions before it and those folded into it
-  std::uint64_t store = 0;  // of a store: its number; else how many stores are older
+  std::uint64_t place = 0;              // instructions before it and those folded into it
+  std::uint64_t store = 0;              // of a store: its number; else how many stores are older
   std::array<std::uint32_t, 4> next{};  // in the lists of those who wait, by operand; the last is for fences
   std::uint32_t waiters = ~0u;          // first of those who wait for this one
   std::uint16_t late_cycles = 0;        // before dispatch, for late_cause

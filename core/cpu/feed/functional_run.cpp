@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t shared_turn = 20'000;
 constexpr std::uint64_t lone_turn = 1'000'000;
 constexpr std::uint64_t poll_interval = 10'000'000;
+constexpr std::size_t recorded_at_once = 1024;
 
 }  // namespace
 
@@ -62,7 +63,7 @@ void FunctionalRun::take_turn(Thread& thread) {
   while (thread.state == Thread::State::runnable && !thread.yields && (hart.retired < end || past_marker)) {
     const auto nanoseconds = static_cast<std::uint64_t>(kernel.time / nanosecond);
     interpreter.set_time(nanoseconds, nanoseconds);
-    const Stop stop = interpreter.run(hart, std::max<std::uint64_t>(end - hart.retired, 1), past_marker);
+    const Stop stop = execute(thread, std::max<std::uint64_t>(end - hart.retired, 1), past_marker);
     past_marker = false;
     account(thread);
     switch (stop) {
@@ -88,6 +89,25 @@ void FunctionalRun::take_turn(Thread& thread) {
   running_ = nullptr;
 }
 
+// Executes some instructions, with records if somebody wants them.
+riscv::Stop FunctionalRun::execute(Thread& thread, std::uint64_t budget, bool past_marker) {
+  riscv::Interpreter& interpreter = thread.process->interpreter;
+  if (sink_ == nullptr) return interpreter.run(thread.hart, budget, past_marker);
+  if (producers_.size() <= thread.number) producers_.resize(thread.number + std::size_t{1});
+  std::uint64_t end = 0;
+  const std::uint64_t limit = std::min<std::uint64_t>(budget, ring_->capacity());
+  const riscv::Stop stop =
+      interpreter.record(thread.hart, limit, *ring_, end, limit, producers_[thread.number],
+                         static_cast<std::uint16_t>(thread.number), past_marker);
+  if (end > 0) sink_->take({&(*ring_)[0], end});
+  return stop;
+}
+
+void FunctionalRun::record_to(RecordSink* sink) {
+  sink_ = sink;
+  if (!ring_) ring_.emplace(recorded_at_once);
+}
+
 void FunctionalRun::account(const Thread& thread) {
   instructions_ += thread.hart.retired - turn_began_;
   turn_began_ = thread.hart.retired;
@@ -101,6 +121,12 @@ Progress FunctionalRun::progress() const {
 void FunctionalRun::note(const Thread& thread, const std::vector<std::uint64_t>& markers) {
   for (const std::uint64_t marker : markers) {
     account_.commit(static_cast<std::uint16_t>(thread.number), marker, progress());
+    if (sink_ == nullptr) continue;
+    Record record;
+    record.kind = Kind::marker;
+    record.address = marker;
+    record.thread = static_cast<std::uint16_t>(thread.number);
+    sink_->take({&record, 1});
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "cpu/core/region_account.hpp"
 #include "cpu/feed/marked_program.hpp"
+#include "cpu/trace/record_sink.hpp"
 
 namespace manyscale::cpu {
 
@@ -27,6 +28,9 @@ class FunctionalRun final : private Kernel::Scheduler {
   // ProgramError.
   bool run(const Poll& poll = {});
 
+  // Shows `sink` a record of each instruction from now on, which takes longer; null: nobody.
+  void record_to(RecordSink* sink);
+
   const Kernel& kernel() const { return program_.kernel(); }
   int exit_status() const { return kernel().exit_status(); }
   const std::optional<Failure>& failure() const { return program_.failure(); }
@@ -42,6 +46,7 @@ class FunctionalRun final : private Kernel::Scheduler {
   void ended(Thread& thread) override;
 
   void take_turn(Thread& thread);
+  riscv::Stop execute(Thread& thread, std::uint64_t budget, bool past_marker);
   // Brings the count of instructions, and with it the time, up to what the
   // thread has done in its turn.
   void account(const Thread& thread);
@@ -56,6 +61,10 @@ class FunctionalRun final : private Kernel::Scheduler {
   std::uint64_t turn_began_ = 0;  // instructions of the running thread that are counted already
   Time idle_ = 0;                 // time in which all threads slept
   Thread* running_ = nullptr;
+  // Who is shown records, the latest of them, and who wrote which register by thread.
+  RecordSink* sink_ = nullptr;
+  std::optional<RecordRing> ring_;
+  std::vector<riscv::Producers> producers_;
 };
 
 }  // namespace manyscale::cpu

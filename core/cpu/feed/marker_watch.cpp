@@ -56,6 +56,7 @@ std::string_view construct_name(Construct construct) {
       "taskgroup_start",
       "taskgroup_end",
       "lock",
+      "unlock",
       "function",
   };
   return names[static_cast<std::size_t>(construct)];
@@ -328,6 +329,9 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
     case Construct::lock:
       enter_until_return(construct, RegionKind::lock, argument(0));
       break;
+    case Construct::unlock:
+      mark(watch.regions_.intern({RegionKind::lock, {}, place(), argument(0)}), MarkerAction::released);
+      break;
     case Construct::function:
       enter(construct, {.kind = RegionKind::user, .pc = hart.pc});
       until_return();
@@ -449,6 +453,7 @@ void MarkerWatch::Visit::at_instruction(const riscv::Marker& marker) {
     return Region{RegionKind::user, memory.read_string(marker.value, longest_name).value_or("(no name)"), 0,
                   0};
   };
+  const Region interest{RegionKind::user, "region of interest", 0, 0};
   switch (marker.code) {
     case begin_user:
       enter(Construct::function, user_region());
@@ -463,10 +468,10 @@ void MarkerWatch::Visit::at_instruction(const riscv::Marker& marker) {
       end_region(mpi_region());
       break;
     case begin_interest:
-      mark(0, MarkerAction::reset_statistics);
+      enter(Construct::function, interest);
       break;
     case end_interest:
-      mark(0, MarkerAction::end_of_interest);
+      end_region(interest);
       break;
     default:
       break;

@@ -54,9 +54,10 @@ enum class Construct : std::uint8_t {
   taskgroup_start,
   taskgroup_end,
   lock,      // (lock)
+  unlock,    // (lock)
   function,  // a function of the user's
 };
-inline constexpr std::size_t constructs = 29;
+inline constexpr std::size_t constructs = 30;
 // The names by which Python gives constructs.
 std::string_view construct_name(Construct construct);
 

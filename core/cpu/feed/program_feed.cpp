@@ -175,20 +175,16 @@ void ProgramFeed::reached(Lane& lane, std::uint32_t number) {
   if (lane.current == thread) {
     const bool gives_way = thread->yields && !lane.ready.empty();
     if (thread->state == Thread::State::waiting) {
-      leave_core(lane);
+      lane.current = nullptr;
     } else if (thread->wanted_core) {
-      leave_core(lane);
+      lane.current = nullptr;
       ready_timer_.after(spec_.wake_latency, {thread->number});
     } else if (gives_way) {
-      leave_core(lane);
+      lane.current = nullptr;
       lane.ready.push_back(thread);
     }
   }
   delay(lane, number, spec_.system_call_latency);
-}
-
-void ProgramFeed::leave_core(Lane& lane) {
-  lane.current = nullptr;
 }
 
 void ProgramFeed::delay(Lane& lane, std::uint32_t number, Time time) {
@@ -300,6 +296,9 @@ void ProgramFeed::write_records(Lane& lane) {
 void ProgramFeed::announce(Lane& lane, std::uint32_t number) {
   if (lane.end == lane.announced) return;
   statistics_.records += static_cast<std::int64_t>(lane.end - lane.announced);
+  if (sink_ != nullptr) {
+    for (std::uint64_t i = lane.announced; i < lane.end; ++i) sink_->take({&lane.ring[i], 1});
+  }
   lane.announced = lane.end;
   cores_.send({lane.end, nullptr, FeedAnswer::Kind::available}, 0, number);
 }

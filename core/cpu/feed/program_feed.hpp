@@ -22,6 +22,7 @@
 
 #include "cpu/feed/feed_protocol.hpp"
 #include "cpu/feed/marked_program.hpp"
+#include "cpu/trace/record_sink.hpp"
 #include "engine/timer.hpp"
 
 namespace manyscale::cpu {
@@ -48,6 +49,9 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
 
   // Loads the program; once, before the run. Throws ElfError.
   void launch(const LaunchSpec& launch);
+
+  // Shows `sink` all records from now on; null: nobody.
+  void record_to(RecordSink* sink) { sink_ = sink; }
 
   void start() override;
   std::vector<Wait> waits() const override;
@@ -114,7 +118,6 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   // Gives the lane's core more records if that can be done now.
   void advance(Lane& lane, std::uint32_t number);
   bool choose_thread(Lane& lane, std::uint32_t number);
-  void leave_core(Lane& lane);
   void delay(Lane& lane, std::uint32_t number, Time time);
   void write_records(Lane& lane);
   bool write_markers(Lane& lane, std::uint64_t limit);
@@ -129,6 +132,7 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   Timer<Deadline> deadline_timer_{*this};
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<MarkedProgram> program_;
+  RecordSink* sink_ = nullptr;
   Time next_deadline_ = never;  // that a timer is set for
   bool started_ = false;
   bool ended_ = false;

@@ -36,12 +36,10 @@ std::string_view region_kind_name(RegionKind kind);
 enum class MarkerAction : std::uint8_t {
   enter = 0,
   leave = 1,
-  instant = 2,
-  reset_statistics = 3,
-  end_of_interest = 4,
-  task_created = 5,  // number of a task
-  task_starts = 6,   // number of a task
-  task_ends = 7,     // number of a task
+  task_created = 2,  // number of a task
+  task_starts = 3,   // number of a task
+  task_ends = 4,     // number of a task
+  released = 5,      // region of kind lock: where the lock was given back
 };
 constexpr std::uint64_t marker_address(std::uint64_t region_or_task, MarkerAction action) {
   return region_or_task << 8 | static_cast<std::uint64_t>(action);

@@ -11,10 +11,6 @@ namespace manyscale::cpu {
 
 namespace {
 
-constexpr std::uint64_t page_ceiling(std::uint64_t address) {
-  return (address + page_bytes - 1) / page_bytes * page_bytes;
-}
-
 std::uint8_t permissions_of(std::uint64_t protection) {
   std::uint8_t permissions = 0;
   if ((protection & PROT_READ) != 0) permissions |= Permission::read;

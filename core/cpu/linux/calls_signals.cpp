@@ -209,7 +209,10 @@ void Kernel::exception(Thread& thread, riscv::Stop stop) {
   }
   const SignalAction& action = thread.process->actions[static_cast<std::size_t>(signal)];
   const bool blocked = (thread.signal_mask & bit_of(signal)) != 0;
-  if (action.handler <= 1 || blocked) fail(thread, kind, fault.address, what);
+  if (action.handler <= 1 || blocked) {
+    thread.process->exit_status = 128 + signal;
+    fail(thread, kind, fault.address, what);
+  }
   call_handler(thread, signal, fault.address, code);
 }
 

@@ -44,9 +44,10 @@ bool header_at(std::span<const std::uint8_t> bytes, std::uint64_t offset, Header
 }
 
 Elf64_Ehdr checked_header(std::span<const std::uint8_t> bytes, const std::string& name) {
-  if (bytes.size() < EI_NIDENT || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) {
+  if (bytes.size() < SELFMAG || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) {
     throw ElfError(name + " is not an ELF file: it does not begin with 7f 45 4c 46");
   }
+  if (bytes.size() < EI_NIDENT) throw ElfError(name + " ends within its ELF header");
   if (bytes[EI_CLASS] != ELFCLASS64) throw ElfError(name + " is not a 64-bit ELF file; RV64 is needed");
   if (bytes[EI_DATA] != ELFDATA2LSB) throw ElfError(name + " is big-endian; a little-endian file is needed");
   Elf64_Ehdr header;

@@ -7,13 +7,6 @@ namespace manyscale::cpu {
 
 namespace {
 
-constexpr std::uint64_t page_floor(std::uint64_t address) {
-  return address / page_bytes * page_bytes;
-}
-constexpr std::uint64_t page_ceiling(std::uint64_t address) {
-  return page_floor(address + page_bytes - 1);
-}
-
 // The letters of the base instruction set and its extensions, as Linux tells
 // them: bit 0 is A.
 constexpr std::uint64_t hardware_capabilities() {

@@ -13,6 +13,13 @@
 
 namespace manyscale::cpu {
 
+constexpr std::uint64_t page_floor(std::uint64_t address) {
+  return address / page_bytes * page_bytes;
+}
+constexpr std::uint64_t page_ceiling(std::uint64_t address) {
+  return page_floor(address + page_bytes - 1);
+}
+
 // Where the parts of a process lie that are not the program's own choice.
 struct Layout {
   static constexpr std::uint64_t signal_return = virtual_limit - 2 * page_bytes;

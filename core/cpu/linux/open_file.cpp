@@ -20,7 +20,7 @@ std::int64_t position_after(std::uint64_t position, std::uint64_t bytes, std::in
 }
 
 std::int64_t BytesFile::read_at(std::span<std::uint8_t> to, std::uint64_t offset) {
-  if (offset >= bytes_.size()) return 0;
+  if (to.empty() || offset >= bytes_.size()) return 0;
   const std::size_t count = std::min<std::size_t>(to.size(), bytes_.size() - offset);
   std::memcpy(to.data(), bytes_.data() + offset, count);
   return static_cast<std::int64_t>(count);
@@ -82,7 +82,7 @@ bool PipeEnd::ready(bool for_write) const {
 }
 
 std::int64_t SegmentFile::read_at(std::span<std::uint8_t> to, std::uint64_t offset) {
-  if (offset >= segment_->bytes()) return 0;
+  if (to.empty() || offset >= segment_->bytes()) return 0;
   const std::uint64_t count = std::min<std::uint64_t>(to.size(), segment_->bytes() - offset);
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t within = (offset + done) % page_bytes;

@@ -81,7 +81,6 @@ struct Process {
   std::vector<Thread*> threads;  // that have not ended
   std::vector<Thread*> places;   // by index; the place of one that has ended is taken by the next one made
   std::uint64_t break_begin = 0, break_end = 0;
-  std::uint64_t memory_limit = 0;
   std::array<SignalAction, signals + 1> actions{};
   std::string executable;  // what /proc/self/exe names
   std::string folder = "/";

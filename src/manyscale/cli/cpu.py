@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +14,10 @@ import typer
 from manyscale.cli.console import emit_json, say
 from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
-from manyscale.errors import InputError
+from manyscale.errors import InputError, ProgramError
 
 if TYPE_CHECKING:
-    from manyscale.cpu import CpuResult, FunctionalResult, Program
+    from manyscale.cpu import CpuResult, Program
 
 commands = typer.Typer(name="cpu", help="Simulate RISC-V programs on out-of-order multicores.")
 
@@ -30,10 +32,10 @@ ProgramFile = Annotated[
 def run(
     file: ProgramFile,
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGS…]", help="What the program is given.")
+        list[str] | None, typer.Argument(metavar="-- ARGS…", help="What the program is given.")
     ] = None,
     machine: Annotated[
-        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a section [cpu].")
+        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a cpu section.")
     ] = "broadwell",
     cores: Annotated[
         int | None,
@@ -46,8 +48,15 @@ def run(
         bool, typer.Option("--functional", help="Only execute the program: no machine, no time.")
     ] = False,
     regions: Annotated[
-        bool, typer.Option("--regions", help="Show where time went by OpenMP, MPI and user regions.")
+        bool,
+        typer.Option("--regions", help="Show every region of every thread, not only the ten that took most."),
     ] = False,
+    functions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--function", metavar="NAME", help="A function to be a region of its own; may be repeated."
+        ),
+    ] = None,
     hot_lines: Annotated[
         bool, typer.Option("--hot-lines", help="Show the lines of source that took the most cycles.")
     ] = False,
@@ -108,13 +117,14 @@ def run(
     )
     program.data  # noqa: B018 - a file that is not there is an error before a directory is made
     if functional:
-        _run_functional(program, cores or ranks, seed or 0, regions, json, quiet)
+        _run_functional(program, cores or ranks, seed or 0, regions, functions or [], json, quiet)
         return
     _check_file(konata)
     from manyscale import cpu
     from manyscale.cli.progress import SimulationProgress
 
     with (
+        _output_of_failures(json),
         output_directory(out, f"cpu-{program.name}", quiet) as directory,
         SimulationProgress(program.name, None, quiet or json) as progress,
     ):
@@ -125,6 +135,7 @@ def run(
             cores=cores or ranks,
             threads=threads,
             seed=seed or 0,
+            functions=functions or [],
             hot_lines=hot_lines,
             konata=None if konata is None else (konata_from, konata_count),
             out=directory,
@@ -133,15 +144,15 @@ def run(
         )
     if konata is not None:
         _write_konata(result, konata)
-    _show_output(result, json)
+    for process in result.processes:
+        _show_output(process.stdout, process.stderr, json)
     if json:
         emit_json(_summary(result) | {"directory": str(directory)})
     elif not quiet:
         from manyscale.cli.cpu_report import print_hot_lines, print_regions, print_result
 
         print_result(result, directory)
-        if regions:
-            print_regions(result)
+        print_regions(result, everything=regions)
         if hot_lines:
             print_hot_lines(result)
     if result.exit_code:
@@ -169,11 +180,39 @@ def disassemble(
         typer.echo(line)
 
 
-def _run_functional(program: Program, cores: int, seed: int, regions: bool, json: bool, quiet: bool) -> None:
+@commands.command()
+def cc(
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE…", help="Files of C or C++.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PROG", help="The program to make.")],
+    mpi: Annotated[
+        bool, typer.Option("--mpi", help="With mpi.h and the MPI library of this package.")
+    ] = False,
+    host: Annotated[bool, typer.Option("--host", help="For this machine instead of RISC-V.")] = False,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="TEXT", help="For the compiler, such as -fopenmp; may be repeated."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compile a program for simulated processors with the RISC-V cross-compiler of this machine.
+
+    Example: manyscale cpu cc solver.c -o solver --option=-fopenmp
+    """
+    from manyscale.cpu.building import build
+
+    build(sources, output, mpi=mpi, host=host, options=options or [])
+    say(f"Made {output}", quiet=quiet)
+
+
+def _run_functional(
+    program: Program, cores: int, seed: int, regions: bool, functions: list[str], json: bool, quiet: bool
+) -> None:
     from manyscale import cpu
 
-    result = cpu.run_functional(program, cores=cores, seed=seed, regions=regions)
-    _show_output(result, json)
+    with _output_of_failures(json):
+        result = cpu.run_functional(program, cores=cores, seed=seed, regions=regions, functions=functions)
+    for process in result.processes:
+        _show_output(process.stdout, process.stderr, json)
     if json:
         emit_json(
             {
@@ -208,16 +247,22 @@ def _summary(result: CpuResult) -> dict[str, Any]:
     }
 
 
-def _show_output(result: CpuResult | FunctionalResult, json: bool) -> None:
+def _show_output(stdout: bytes, stderr: bytes, json: bool) -> None:
     """What the program wrote; with --json all of it goes to standard error."""
-    for process in result.processes:
-        for written, stream in (
-            (process.stdout, sys.stderr if json else sys.stdout),
-            (process.stderr, sys.stderr),
-        ):
-            stream.flush()
-            stream.buffer.write(written)
-            stream.flush()
+    for written, stream in ((stdout, sys.stderr if json else sys.stdout), (stderr, sys.stderr)):
+        stream.flush()
+        stream.buffer.write(written)
+        stream.flush()
+
+
+@contextlib.contextmanager
+def _output_of_failures(json: bool) -> Iterator[None]:
+    """Shows what a program had written before it failed."""
+    try:
+        yield
+    except ProgramError as error:
+        _show_output(error.stdout, error.stderr, json)
+        raise
 
 
 def _environment(texts: list[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _FEMTOSECONDS = 10**15
 _MOST_ROWS = 20
+_MOST_REGIONS = 10
 _LEAST_SHARE = 0.0005  # of a cause that is worth a line
 
 
@@ -94,26 +95,32 @@ def print_functional(result: FunctionalResult, regions: bool) -> None:
         )
 
 
-def print_regions(result: CpuResult) -> None:
-    """Where the time of all threads went, by region."""
+def print_regions(result: CpuResult, *, everything: bool = False) -> None:
+    """Where the time of all threads went, by region; with `everything`, of each thread. Nothing if there are none."""
     import polars as pl
 
+    if not (result.regions["kind"] != "").any():
+        return
+    keys = ["region", "kind", "source", *(["thread"] if everything else [])]
     sums = ("visits", "time", "inclusive_time", "instructions", *result.causes)
     table = (
-        result.regions.group_by(["region", "kind", "source"], maintain_order=True)
-        .agg(pl.col("thread").n_unique(), *(pl.col(name).sum() for name in sums))
+        result.regions.with_columns(threads=pl.col("thread"))
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("threads").n_unique(), *(pl.col(name).sum() for name in sums))
         .sort(["time", "region"], descending=[True, False])
     )
     total = max(sum(table["time"]), 1e-30)
+    who = "thread" if everything else "threads"
+    shown = table if everything else table.head(_MOST_REGIONS)
     print_table(
-        "Regions, over all threads",
-        ("region", "kind", "source", "threads", "visits", "time", "share", "with inner", "IPC", "most of it"),
+        "Regions of each thread" if everything else "Regions, over all threads",
+        ("region", "kind", "source", who, "visits", "time", "share", "with inner", "IPC", "most of it"),
         [
             (
                 row["region"],
                 row["kind"],
                 row["source"],
-                str(row["thread"]),
+                str(row[who]),
                 f"{row['visits']:,}",
                 _time(row["time"]),
                 f"{row['time'] / total:.1%}",
@@ -121,7 +128,7 @@ def print_regions(result: CpuResult) -> None:
                 _ipc(row["instructions"], row, result.causes),
                 _most(row, result.causes),
             )
-            for row in table.head(_MOST_ROWS).iter_rows(named=True)
+            for row in shown.iter_rows(named=True)
         ],
     )
 

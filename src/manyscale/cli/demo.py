@@ -177,6 +177,35 @@ def kernel_on_v100(directory: Path, quiet: bool) -> Facts:
     }
 
 
+def program_on_cores(directory: Path, quiet: bool) -> Facts:
+    """An OpenMP program for RISC-V on a Broadwell node: 1 and 4 cores, and where the cycles went"""
+    from manyscale import cpu
+
+    facts: Facts = {}
+    outputs = set()
+    times = []
+    for cores in (1, 4):
+        result = cpu.run(
+            cpu.Program(cpu.sample("heat"), [str(cores), "96", "6"]),
+            machine="broadwell",
+            cores=cores,
+            out=directory / f"{cores}-cores",
+            command=["manyscale", "demo"],
+        )
+        outputs.add(result.stdout)
+        times.append(float(result.regions.filter(region="iteration")["inclusive_time"].item()))
+        busy = {cause: share for cause, share in result.shares.items() if cause not in ("idle", "sleeping")}
+        most = sorted(busy.items(), key=lambda item: -item[1])[:3]
+        facts[f"on {cores} core(s)"] = f"{times[-1] * 1e6:,.0f} us for six steps; cycles: " + ", ".join(
+            f"{cause} {share:.0%}" for cause, share in most
+        )
+    if len(outputs) != 1:
+        raise ManyscaleError("the program writes something else on more cores: please report this")
+    facts["speed-up"] = f"{times[0] / times[1]:.2f} times"
+    facts["more"] = f"manyscale cpu run {cpu.sample('heat')} --cores 8 --hot-lines -- 8 96 6"
+    return facts
+
+
 def job_on_512_nodes(directory: Path, quiet: bool) -> Facts:
     """An MPI job on 512 nodes: halo exchange in 3D with an allreduce, on three networks"""
     from manyscale import network
@@ -210,6 +239,7 @@ STEPS: dict[str, Step] = {
     "memory": memory_levels,
     "kernels": kernels_without_gpu,
     "timing": kernel_on_v100,
+    "programs": program_on_cores,
     "network": job_on_512_nodes,
 }
 

@@ -13,6 +13,8 @@ from manyscale.cli.options import Json, Machine
 
 commands = typer.Typer()
 
+_TITLES = {"network": "networks beside other simulators", "cpu": "processors beside what is published"}
+
 
 @commands.command()
 def validate(
@@ -21,15 +23,16 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps, gpu-clocks or network; all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu or network; all without it.",
         ),
     ] = None,
     machine: Machine = "v100",
     json: Json = False,
 ) -> None:
-    """Compare the simulated V100 with published measurements of hardware, and networks with other simulators.
+    """Compare the simulated V100 and processors with published measurements, and networks with other simulators.
 
-    Another machine than v100 is compared with the same measurements. Networks have machines of their own.
+    Another machine than v100 is compared with the same measurements. Processors and networks have machines of
+    their own.
     """
     from manyscale import validation
 
@@ -50,7 +53,7 @@ def validate(
         emit_json({"rows": data, "mean_error_percent": mean, "max_error_percent": largest})
         return
     print_table(
-        "networks beside other simulators" if only == "network" else f"{machine} beside hardware",
+        _TITLES.get(only or "", f"{machine} beside hardware"),
         ("name", "simulated", "reference", "unit", "error %", "source"),
         [
             (

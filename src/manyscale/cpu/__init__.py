@@ -2,17 +2,25 @@
 """RISC-V programs on simulated out-of-order multicores: runs, their results, symbols, listings, checks."""
 
 from manyscale.cpu.program import Program, sample
+from manyscale.cpu.recording import RecordingSummary, record
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
 from manyscale.cpu.running import run, run_functional
 from manyscale.cpu.symbols import Place, Symbols
+from manyscale.cpu.trace import Trace
+from manyscale.cpu.trace_file import IncompleteTraceError, TraceError
 
 __all__ = [
     "CpuResult",
     "FunctionalResult",
+    "IncompleteTraceError",
     "Place",
     "Process",
     "Program",
+    "RecordingSummary",
     "Symbols",
+    "Trace",
+    "TraceError",
+    "record",
     "run",
     "run_functional",
     "sample",

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from manyscale.errors import InputError
 
@@ -48,10 +47,9 @@ def run_on_host(
         raise InputError(f"{program}: there is no such program")
     shared = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=shared) as folder:
-        outputs = [(_file(folder, f"out{rank}"), _file(folder, f"err{rank}")) for rank in range(ranks)]
         processes: list[subprocess.Popen[bytes]] = []
         try:
-            for rank, (out, err) in enumerate(outputs):
+            for rank in range(ranks):
                 variables = {
                     **os.environ,
                     **(environment or {}),
@@ -59,15 +57,8 @@ def run_on_host(
                     "MANYSCALE_MPI_SIZE": str(ranks),
                     "MANYSCALE_MPI_SEGMENT": f"{folder}/segment",
                 }
-                processes.append(
-                    subprocess.Popen(
-                        [os.fspath(Path(program).resolve()), *args],
-                        stdin=subprocess.DEVNULL,
-                        stdout=out,
-                        stderr=err,
-                        env=variables,
-                    )
-                )
+                command = [os.fspath(Path(program).resolve()), *args]
+                processes.append(_start(command, variables, Path(folder), rank))
             timed_out = not _wait(processes, timeout)
         except OSError as error:
             raise InputError(f"cannot start {program}: {error.strerror or error}") from None
@@ -78,14 +69,31 @@ def run_on_host(
                 process.wait()
         if timed_out:
             raise InputError(f"{program}: {ranks} ranks were not done after {timeout:g} s")
-        results = [
-            HostRank(_exit_code(process.returncode), _contents(out), _contents(err))
-            for process, (out, err) in zip(processes, outputs, strict=True)
+        return [
+            HostRank(
+                128 - process.returncode if process.returncode < 0 else process.returncode,
+                _output(Path(folder), rank).read_bytes(),
+                _errors(Path(folder), rank).read_bytes(),
+            )
+            for rank, process in enumerate(processes)
         ]
-        for out, err in outputs:
-            out.close()
-            err.close()
-    return results
+
+
+def _output(folder: Path, rank: int) -> Path:
+    return folder / f"{rank}.out"
+
+
+def _errors(folder: Path, rank: int) -> Path:
+    return folder / f"{rank}.err"
+
+
+def _start(
+    command: Sequence[str], variables: Mapping[str, str], folder: Path, rank: int
+) -> subprocess.Popen[bytes]:
+    with open(_output(folder, rank), "wb") as out, open(_errors(folder, rank), "wb") as err:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(variables)
+        )
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]], timeout: float | None) -> bool:
@@ -104,16 +112,3 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]], timeout: float | None) -
         if end is not None and now > end:
             return False
         time.sleep(_POLL_SECONDS)
-
-
-def _file(folder: str, name: str) -> IO[bytes]:
-    return open(Path(folder) / name, "w+b")
-
-
-def _contents(file: IO[bytes]) -> bytes:
-    file.seek(0)
-    return file.read()
-
-
-def _exit_code(code: int) -> int:
-    return 128 - code if code < 0 else code

@@ -43,6 +43,7 @@ _ENTRY_POINTS = {
     r"GOMP_taskgroup_start": "taskgroup_start",
     r"GOMP_taskgroup_end": "taskgroup_end",
     r"omp_set(_nest)?_lock": "lock",
+    r"omp_unset(_nest)?_lock": "unlock",
 }
 _CONSTRUCTS = [(re.compile(pattern), construct) for pattern, construct in _ENTRY_POINTS.items()]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SECOND = 10**15  # femtoseconds
 _PROCESS_ADDRESS = (1 << 40) - 1  # the part of an address that a process sees; above it is its number
 OUTSIDE = "outside regions"
-TABLES = ("cpi_stack", "caches", "regions", "hot_instructions")
+TABLES = ("cpi_stack", "caches", "regions", "tasks", "hot_instructions")
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,14 @@ class Process:
 class ProgramResult:
     """What is known of a program that was run, with or without time."""
 
-    def __init__(self, program: Program, processes: Sequence[Process], wall_seconds: float) -> None:
+    def __init__(
+        self, program: Program, processes: Sequence[Process], wall_seconds: float, details: dict[str, Any]
+    ) -> None:
+        """`details` is what the core knows of the run besides statistics."""
         self.program = program
         self.processes = list(processes)
         self.wall_seconds = wall_seconds
+        self._details = details
 
     @property
     def exit_code(self) -> int:
@@ -57,6 +61,27 @@ class ProgramResult:
         """What all processes wrote to standard error, one after the other."""
         return b"".join(process.stderr for process in self.processes).decode(errors="replace")
 
+    @cached_property
+    def tasks(self) -> pl.DataFrame:
+        """The explicit OpenMP tasks in the order of their creation: function, creating thread, parent, dependences."""
+        import polars as pl
+
+        named = [_named(self.program, region) for region in self._details["regions"]]
+        rows = self._details["tasks"]
+        return pl.DataFrame(
+            {
+                "task": list(range(len(rows))),
+                "region": [named[region][0] for region, _, _, _ in rows],
+                "source": [named[region][2] for region, _, _, _ in rows],
+                "creator": [creator for _, creator, _, _ in rows],
+                "parent": pl.Series([parent for _, _, parent, _ in rows], dtype=pl.Int64),
+                "dependences": pl.Series(
+                    [[f"{kind} {address:#x}" for address, kind in found] for _, _, _, found in rows],
+                    dtype=pl.List(pl.String),
+                ),
+            }
+        )
+
 
 class FunctionalResult(ProgramResult):
     """What came out of a run without time."""
@@ -69,9 +94,8 @@ class FunctionalResult(ProgramResult):
         instructions: int,
         details: dict[str, Any],
     ) -> None:
-        super().__init__(program, processes, wall_seconds)
+        super().__init__(program, processes, wall_seconds, details)
         self.instructions = instructions
-        self._details = details
 
     @cached_property
     def regions(self) -> pl.DataFrame:
@@ -100,8 +124,8 @@ class CpuResult(ProgramResult):
         clock: int,
         directory: Path | None,
     ) -> None:
-        """`details` is what the core knows besides statistics; `run` is the result of the system."""
-        super().__init__(program, processes, run.wall_seconds)
+        """`run` is the result of the system."""
+        super().__init__(program, processes, run.wall_seconds, details)
         self.outcome: str = run.outcome
         self.threads: int = run.threads
         self.events: int = run.events
@@ -110,7 +134,6 @@ class CpuResult(ProgramResult):
         self.directory = directory
         self.causes: list[str] = details["causes"]
         self.konata: list[str] = details["konata"]
-        self._details = details
         names = dict.fromkeys(run.columns["component"])
         self._cores = [name for name in names if name.startswith("core[")]
         self._slices = [name for name in names if name.startswith("slice[")]
@@ -300,9 +323,7 @@ class CpuResult(ProgramResult):
             suffix = f".{number}" if len(self.processes) > 1 else ""
             for name, written in (("stdout", process.stdout), ("stderr", process.stderr)):
                 if written:
-                    replace_file(
-                        directory / f"{name}{suffix}.txt", lambda file, text=written: file.write(text)
-                    )
+                    _write(directory / f"{name}{suffix}.txt", written)
 
     def write_konata(self, path: Path) -> list[Path]:
         """Writes the pipeline logs that were asked for: to `path`, or with several cores to a file for each."""
@@ -310,7 +331,7 @@ class CpuResult(ProgramResult):
         paths = []
         for core, text in logs.items():
             paths.append(path if len(logs) == 1 else path.with_name(f"{path.stem}.{core}{path.suffix}"))
-            replace_file(paths[-1], lambda file, text=text: file.write(text.encode()))
+            _write(paths[-1], text.encode())
         return paths
 
     def __repr__(self) -> str:
@@ -319,6 +340,10 @@ class CpuResult(ProgramResult):
             f"{humanize(round(self.simulated_seconds * _SECOND), TIME)} simulated, {self.instructions:,} instructions, "
             f"IPC {self.ipc:.2f}, in {self.wall_seconds:.3g} s)"
         )
+
+
+def _write(path: Path, content: bytes) -> None:
+    replace_file(path, lambda file: file.write(content))
 
 
 def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:
@@ -352,5 +377,6 @@ def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:
 def _named(program: Program, region: dict[str, Any]) -> tuple[str, str, str]:
     """What a region is called, its kind, and where it is in the source."""
     place = program.symbols.place(region["pc"])
-    known = place.source or place.function or f"{place.address:#x}"
+    names = (place.function, place.source) if region["kind"] == "user" else (place.source, place.function)
+    known = names[0] or names[1] or f"{place.address:#x}"
     return region_title(region["kind"], region["name"], known), region["kind"], place.source

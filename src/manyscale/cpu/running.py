@@ -17,7 +17,7 @@ from manyscale.cpu.listing import Labels
 from manyscale.cpu.openmp import watch_points
 from manyscale.cpu.program import Program
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
-from manyscale.errors import DeadlockError, InputError, ManyscaleError, ProgramError
+from manyscale.errors import DeadlockError, InputError, ManyscaleError, ProgramError, nearest
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.memory import complete
@@ -39,33 +39,35 @@ def run(
     threads: int = 1,
     seed: int = 0,
     regions: bool = True,
+    functions: Sequence[str] = (),
     hot_lines: bool = False,
     konata: tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
     command: Sequence[str] = (),
 ) -> CpuResult:
-    """Runs a program on so many cores of a machine, with changes such as "cpu.core.rob=64".
+    """Runs a program on so many cores of a machine (one for each rank if not stated), with changes of parameters.
 
-    `threads` are those of the host, on which results do not depend. `regions`: OpenMP constructs are told apart.
-    `hot_lines`: cycles of each instruction are kept. `konata`: the first instruction of each core, and how many, of
-    which a log of the pipeline is kept. With `out`, leaves a run directory.
+    Changes are such as "cpu.core.reorder_buffer=64". `threads` are those of the host, on which results do not depend.
+    `regions`: OpenMP constructs are told apart, and so are the named `functions`. `hot_lines`: cycles of each
+    instruction are kept. `konata`: the first instruction of each core, and how many, of which a log of the pipeline is
+    kept. With `out`, leaves a run directory.
     """
-    program = _program(program)
+    program = as_program(program)
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
     watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
     if konata is not None:
         watching |= {"konata_from": konata[0], "konata_count": konata[1]}
-    parts = build_cpu(resolved.machine, cores, seed=seed, **watching)
-    with _program_errors(program, lambda: None):
-        _core.cpu_launch(parts.program.native, _launch(program, regions))
+    parts = build_cpu(resolved.machine, cores or program.ranks, seed=seed, **watching)
+    with program_errors(program):
+        _core.cpu_launch(parts.program.native, launch_of(program, regions, functions))
     if out is None:
-        return _simulate(program, parts, threads, progress, None)
+        return simulate(program, parts, threads, progress, None)
     facts = program.description() | {"cores": len(parts.cores)}
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
         writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
         try:
-            result = _simulate(program, parts, threads, progress, writer.directory)
+            result = simulate(program, parts, threads, progress, writer.directory)
         except (KeyboardInterrupt, DeadlockError, ProgramError):
             writer.partial(statistics_columns(parts.system))
             raise
@@ -82,6 +84,7 @@ def run_functional(
     cores: int = 1,
     seed: int = 0,
     regions: bool = False,
+    functions: Sequence[str] = (),
     limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FunctionalResult:
@@ -89,13 +92,31 @@ def run_functional(
 
     It sees `cores` cores. `limit` is the number of instructions after which it is given up.
     """
-    program = _program(program)
+    program = as_program(program)
     if cores < 1:
         raise InputError(f"a program cannot run on {cores} cores; give at least 1")
+    return finish_functional(
+        program, start_functional(program, cores, seed, regions, functions), limit, progress
+    )
+
+
+def start_functional(
+    program: Program, cores: int, seed: int, regions: bool, functions: Sequence[str]
+) -> _core.CpuFunctionalRun:
+    """A program that is loaded and can be run without time."""
+    with program_errors(program):
+        return _core.CpuFunctionalRun(launch_of(program, regions, functions), cores, seed)
+
+
+def finish_functional(
+    program: Program,
+    native: _core.CpuFunctionalRun,
+    limit: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> FunctionalResult:
+    """Runs it to its end."""
     began = time.perf_counter()
-    with _program_errors(program, lambda: None):
-        native = _core.CpuFunctionalRun(_launch(program, regions), cores, seed)
-    with _program_errors(program, native.failure):
+    with program_errors(program, lambda: (native.failure(), native.processes())):
         outcome = native.run(0 if limit is None else limit, progress)
     wall = time.perf_counter() - began
     if outcome == "interrupted":
@@ -106,46 +127,60 @@ def run_functional(
     return FunctionalResult(program, processes, wall, native.instructions, native.details())
 
 
-def _program(work: Work) -> Program:
+def as_program(work: Work) -> Program:
+    """A program, or the one of a file."""
     return work if isinstance(work, Program) else Program(work)
 
 
-def _launch(program: Program, regions: bool) -> dict[str, Any]:
-    points = watch_points(program.symbols.addresses) if regions else []
-    return program.launch() | {"watch": points}
+def launch_of(program: Program, regions: bool, functions: Sequence[str]) -> dict[str, Any]:
+    """What the core is told to start a program, with the addresses to watch in it."""
+    if not regions and not functions:
+        return program.launch() | {"watch": []}
+    known = program.symbols.addresses
+    for name in functions:
+        if name not in known:
+            raise InputError(f"{program.path}: there is no function '{name}'; {nearest(name, known)}")
+    return program.launch() | {"watch": watch_points(known, functions)}
 
 
-def _simulate(
+def simulate(
     program: Program,
     parts: CpuSystem,
     threads: int,
     progress: Callable[[int, int], None] | None,
     directory: Path | None,
 ) -> CpuResult:
-    with _program_errors(program, lambda: _core.cpu_failure(parts.program.native)):
+    """Runs a program that was launched on a system to its end."""
+    native = parts.program.native
+    with program_errors(program, lambda: (_core.cpu_failure(native), _core.cpu_processes(native))):
         run = parts.system.run(threads=threads, progress=progress)
-    processes = [Process(*process) for process in _core.cpu_processes(parts.program.native)]
+    processes = [Process(*process) for process in _core.cpu_processes(native)]
     cores = [core.native for core in parts.cores]
-    details: dict[str, Any] = _core.cpu_details(parts.program.native, cores)
+    details: dict[str, Any] = _core.cpu_details(native, cores)
     label = functools.cache(Labels(program))
     details["konata"] = [_core.cpu_konata(core, label) for core in cores]
     return CpuResult(program, processes, details, run, parts.clock, directory)
 
 
 @contextmanager
-def _program_errors(program: Program, failure: Callable[[], dict[str, Any] | None]) -> Iterator[None]:
-    """What the core says against a program, with the function and line where it was."""
+def program_errors(
+    program: Program, ended: Callable[[], tuple[Any, Any]] = lambda: (None, [])
+) -> Iterator[None]:
+    """What the core says against a program, with the function and line where it was.
+
+    `ended` gives the failure that ended the run, if one did, and the processes.
+    """
     try:
         yield
     except _core.BadProgram as error:
         raise InputError(str(error)) from None
     except (ManyscaleError, _core.SimulationError) as error:
-        found = failure()
-        if found is None:
+        failure, processes = ended()
+        if failure is None:
             raise error if isinstance(error, ManyscaleError) else ManyscaleError(str(error)) from None
-        raise ProgramError(_explained(program, found)) from None
-
-
-def _explained(program: Program, failure: dict[str, Any]) -> str:
-    who = f" (process {failure['process']}, thread {failure['thread']})" if failure["several"] else ""
-    return f"{program.path}{who}: {failure['what']}, at {program.symbols.place(failure['pc'])}"
+        who = f" (process {failure['process']}, thread {failure['thread']})" if failure["several"] else ""
+        raise ProgramError(
+            f"{program.path}{who}: {failure['what']}, at {program.symbols.place(failure['pc'])}",
+            b"".join(stdout for _, stdout, _ in processes),
+            b"".join(stderr for _, _, stderr in processes),
+        ) from None

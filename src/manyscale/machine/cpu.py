@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from manyscale.machine.model_specs import any_of
 from manyscale.spec import Count, Frequency, Spec, Time, parameter
 
-CORE, PROGRAM = "cpu.core", "cpu.program"
+CORE, PROGRAM, TRACE = "cpu.core", "cpu.program", "cpu.trace"
 # Stated elsewhere in a machine, or by a run.
 _CORE_ELSEWHERE = (
     "clock",
@@ -23,8 +23,10 @@ _CORE_ELSEWHERE = (
     "hot_lines",
     "konata_from",
     "konata_count",
+    "region_log",
 )
 _PROGRAM_ELSEWHERE = ("cores", "clock")
+WORK_LATENCY = "2ns"  # where none is stated
 
 if TYPE_CHECKING:  # what the core's tables make at run time
     CpuCore = Spec
@@ -41,14 +43,19 @@ class Cpu(Spec):
     cores: Count | None = parameter(
         None, doc="number of cores, of all sockets together", minimum=1, maximum=65536
     )
-    sockets: Count = parameter(
-        1, doc="chips that cores, shared slices and channels are divided among", minimum=1, maximum=64
+    sockets: Count | None = parameter(
+        None,
+        doc="chips that cores, shared slices and channels are divided among; not stated: 1",
+        minimum=1,
+        maximum=64,
     )
     requests_per_cycle: Count | None = parameter(
         None, doc="memory requests a core may issue in one cycle", minimum=1
     )
     core: CpuCore | None = parameter(None, doc="each of the cores")
     system: System | None = parameter(None, doc="what the operating system takes")
-    work_latency: Time = parameter(
-        "1ns", doc="of the link that brings a core its instructions; it stands for no hardware", minimum="1fs"
+    work_latency: Time | None = parameter(
+        None,
+        doc="of the link that brings a core its instructions, which stands for no hardware; not stated: 2ns",
+        minimum="1fs",
     )

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyscale import units
 from manyscale.errors import InputError
-from manyscale.machine.cpu import CORE, PROGRAM, Cpu
+from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Cpu
 from manyscale.machine.hierarchy import Hierarchy, add_part, build_below, check_fit
 from manyscale.machine.memory import Memory, hierarchy_of, private_caches, stated_memory
 from manyscale.spec import dump
@@ -18,6 +19,7 @@ from manyscale.system.component import NativeComponent
 if TYPE_CHECKING:
     from manyscale.machine.description import Machine
 
+_OF_TRACES = ("run_ahead", "system_call_latency", "switch_latency")  # of [cpu.system], that traces know, too
 _CORE_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
 
 
@@ -31,12 +33,20 @@ class CpuSystem:
     clock: int  # hertz
 
 
-def build_cpu(machine: Machine, cores: int | None = None, *, seed: int = 0, **watching: Any) -> CpuSystem:
+def build_cpu(
+    machine: Machine,
+    cores: int | None = None,
+    *,
+    seed: int = 0,
+    trace: Mapping[str, Any] | None = None,
+    **watching: Any,
+) -> CpuSystem:
     """A system of so many of the machine's cores (all if not stated), and the hierarchy below them.
 
     Its components are `program`, `core[0]`…, `interconnect`, `slice[0]`… and `channel[0]`…. Cores fill one socket after
     the other; sockets without cores are left out with their slices and channels. `watching` are the parameters of
-    `cpu.core` that say what to observe.
+    `cpu.core` that say what to observe. Given the parameters of a `trace`, that is the first component, and recorded
+    streams are played instead of a program.
     """
     where = machine.name or "the machine"
     cpu = _whole(machine, where)
@@ -48,12 +58,18 @@ def build_cpu(machine: Machine, cores: int | None = None, *, seed: int = 0, **wa
     below = _of_sockets(hierarchy_of(machine, memory, count, "cpu.cores"), cpu, count, where)
     check_fit(below)
     system = System(where, seed=seed)
-    told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
-    program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
     given = _core_parameters(cpu, memory, below, where) | watching
+    if trace is None:
+        told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
+        program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
+    else:
+        told = {name: value for name, value in _stated(cpu.system).items() if name in _OF_TRACES}
+        program = add_part(system, where, TRACE, "trace", "replay", **told | {"cores": count, **trace})
+        given["branch"] = given.get("branch", {}) | {"kind": "recorded"}
     parts = [system.add(CORE, f"core[{index}]", **given) for index in range(count)]
+    latency = WORK_LATENCY if cpu.work_latency is None else units.format(cpu.work_latency, units.TIME)
     for core in parts:
-        system.connect(program.cores, core.work, units.format(cpu.work_latency, units.TIME))
+        system.connect(program.cores, core.work, latency)
     system.hint(*parts, weight=_CORE_WEIGHT)
     build_below(system, below, parts)
     return CpuSystem(system, program, parts, cpu.clock)
@@ -77,20 +93,26 @@ def _whole(machine: Machine, where: str) -> Cpu:
 def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy:
     """The share of the hierarchy that belongs to the sockets that these cores are in."""
     assert cpu.cores is not None
-    if cpu.sockets == 1:
-        return whole
-    used = -(-cores * cpu.sockets // cpu.cores)
+    sockets = cpu.sockets or 1
+    used = -(-cores * sockets // cpu.cores)
 
     def share(number: int, path: str) -> int:
-        if number % cpu.sockets:
-            raise InputError(f"{where}: {path}: {number} cannot be divided among {cpu.sockets} sockets")
-        return number // cpu.sockets * used
+        if number % sockets:
+            raise InputError(f"{where}: {path}: {number} cannot be divided among {sockets} sockets")
+        return number // sockets * used
 
     shared, network, dram = whole.shared, whole.network, whole.dram
     share(cpu.cores, "cpu.cores")
     if shared is not None:
         shared = shared.model_copy(update={"slices": share(shared.slices, "memory.shared.slices")})
-    if network is not None and getattr(network, "stops", None):
+    if network is not None and network.kind == "sockets":
+        if cores % used:
+            raise InputError(
+                f"{where}: {cores} cores cannot be divided evenly among the {used} sockets that they need; "
+                f"use up to {cpu.cores // sockets}, or a multiple of {used}"
+            )
+        network = network.model_copy(update={"sockets": used})
+    elif network is not None and getattr(network, "stops", None):
         stops = share(network.stops, "memory.interconnect.stops")  # type: ignore[attr-defined]
         network = network.model_copy(update={"stops": stops})
     dram = dram.model_copy(update={"channels": share(dram.channels, "memory.dram.channels")})
@@ -102,9 +124,7 @@ def _core_parameters(cpu: Cpu, memory: Memory, below: Hierarchy, where: str) -> 
     caches = private_caches(memory, where)
     caches.pop("translation", None)  # of cores that run programs, [cpu.core.translation]
     for name in ("l1", "l2"):
-        section = getattr(memory, name)
-        # Telling misses apart costs time, and nothing of a program's result needs it.
-        if section is not None and "classify_misses" not in section.model_fields_set:
+        if name in caches:  # telling causes of misses apart costs time, and no result of a program needs it
             caches[name]["classify_misses"] = False
     given = {
         "clock": f"{cpu.clock}Hz",

@@ -18,7 +18,12 @@ from manyscale.system.component import NativeComponent, PortRef
 
 CHANNEL = "memory.dram"
 SLICES = {"mesi": "memory.home", "none": "memory.cache"}
-INTERCONNECTS = {"crossbar": "memory.crossbar", "ring": "memory.ring", "mesh": "memory.mesh"}
+INTERCONNECTS = {
+    "crossbar": "memory.crossbar",
+    "ring": "memory.ring",
+    "mesh": "memory.mesh",
+    "sockets": "memory.sockets",
+}
 MOST_COHERENT_CORES = 64  # what an entry of the directory of memory.home has room for
 DEFAULT_INTERLEAVE = 256  # bytes
 
@@ -49,8 +54,10 @@ class SharedCache(_Slice):
 class Interconnect(_Network):
     """The network between the cores and the slices, or the channels where there is no shared cache."""
 
-    kind: Literal["crossbar", "ring", "mesh", "none"] = parameter(
-        "crossbar", doc="which network; none: a link from each core to the one slice or channel"
+    kind: Literal["crossbar", "ring", "mesh", "sockets", "none"] = parameter(
+        "crossbar",
+        doc="which network; sockets: several chips with memory of their own; none: a link from each core to the one "
+        "slice or channel",
     )
     link_latency: Time = parameter("1ns", doc="of the link from a core to the interconnect", minimum="0fs")
 
@@ -95,6 +102,14 @@ class Hierarchy:
         return self.dram.interleave or (DEFAULT_INTERLEAVE if self.shared is not None else self.line)
 
     @property
+    def sockets(self) -> int:
+        """Chips with slices and channels of their own."""
+        if self.network is None or self.network.kind != "sockets":
+            return 1
+        default = model(INTERCONNECTS["sockets"]).spec.model_fields["sockets"].default
+        return int(getattr(self.network, "sockets", None) or default)
+
+    @property
     def coherent(self) -> bool:
         """Whether the slices keep a directory of the lines of the cores."""
         return self.shared is not None and self.shared.coherence == "mesi"
@@ -122,6 +137,15 @@ def check_fit(parts: Hierarchy) -> None:
             f"{parts.counted_by}: a directory has room for {MOST_COHERENT_CORES} cores, not {parts.cores}; "
             'state memory.shared.coherence = "none" for more'
         )
+    for number, path in (
+        (parts.cores, parts.counted_by),
+        (parts.entries, "memory.shared.slices"),
+        (parts.dram.channels, "memory.dram.channels"),
+    ):
+        if number % parts.sockets:
+            problems.append(f"{path}: {number} cannot be divided among {parts.sockets} sockets")
+    if parts.sockets > 1 and parts.shared is None:
+        problems.append("memory.interconnect.kind: sockets need slices; state [memory.shared]")
     if parts.interleave % parts.line:
         problems.append(
             f"memory.dram.interleave: {bytes_text(parts.interleave)} is no multiple of a line of "
@@ -150,7 +174,7 @@ def _add_slices(system: System, parts: Hierarchy) -> list[NativeComponent]:
     name = SLICES[parts.shared.coherence]
     given = _stated(parts, parts.shared, name, "memory.shared")
     given["memory_interleave"] = bytes_text(parts.interleave)
-    given["slices"] = parts.shared.slices
+    given["slices"] = parts.shared.slices // parts.sockets
     slices = [
         add_part(system, parts.where, name, f"slice[{index}]", "memory.shared", **given)
         for index in range(parts.shared.slices)
@@ -172,7 +196,8 @@ def _add_channels(system: System, parts: Hierarchy) -> list[NativeComponent]:
         except InputError as error:
             raise InputError(f"{parts.where}: memory.dram.standard: {error}") from None
     given |= _stated(parts, parts.dram, CHANNEL, "memory.dram")
-    given |= {"interleave_channels": parts.dram.channels, "interleave_bytes": bytes_text(parts.interleave)}
+    given["interleave_channels"] = parts.dram.channels // parts.sockets
+    given["interleave_bytes"] = bytes_text(parts.interleave)
     return [
         add_part(system, parts.where, CHANNEL, f"channel[{index}]", "memory.dram", **given)
         for index in range(parts.dram.channels)
@@ -200,9 +225,11 @@ def _connect(
     if network is not None:
         for entry in entries:
             join(network.responders, entry, parts.shared or parts.dram)
-    # A slice sends to its n-th link what belongs to channel n.
-    for part in slices:
-        for channel in channels:
+    # A slice sends to its n-th link what belongs to the n-th channel of its socket.
+    each = len(channels) // parts.sockets
+    for index, part in enumerate(slices):
+        first = index * parts.sockets // len(slices) * each
+        for channel in channels[first : first + each]:
             join(part.memory, channel.requests, parts.dram)
 
 

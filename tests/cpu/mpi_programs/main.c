@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
     const char *name;
     int (*program)(int, char **);
   } all[] = {{"point_to_point", point_to_point}, {"collectives", collectives}, {"groups_and_types", groups_and_types},
-             {"heat", heat},  {"hybrid", hybrid}, {"abort", abort_job}, {"regions", regions}};
+             {"heat", heat},  {"hybrid", hybrid}, {"abort", abort_job}, {"mistake", mistake}, {"regions", regions}};
   for (unsigned index = 0; index < sizeof all / sizeof *all; ++index)
     if (argc > 1 && strcmp(argv[1], all[index].name) == 0) return all[index].program(argc - 1, argv + 1);
   fprintf(stderr, "give one of the programs' names\n");

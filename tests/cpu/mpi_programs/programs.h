@@ -9,6 +9,7 @@ int groups_and_types(int argc, char **argv);
 int heat(int argc, char **argv);
 int hybrid(int argc, char **argv);
 int abort_job(int argc, char **argv);
+int mistake(int argc, char **argv);
 int regions(int argc, char **argv);
 
 #endif

@@ -25,6 +25,8 @@ REGISTERS = BUFFER_BYTES
 SNAPSHOT_BYTES = BUFFER_BYTES + 2 * 32 * 8 + 8
 LINK, BASE = 30, 31
 SHORT = range(8, 16)
+# qemu 7.2 counts on above bit 31 in ctzw where the lower half is zero; a test of its own knows the right answer.
+UNARY = [name for name in e.BIT_UNARY_FORMS if name != "ctzw"]
 
 
 class Generator:
@@ -116,7 +118,7 @@ class Generator:
     def bit_manipulation(self) -> list[Instruction]:
         rd, rs1, rs2, kind = self.to(), self.of(), self.of(), self.source.below(4)
         if kind == 0:
-            return [*self.fetch(rs1), e.unary(self.source.one(e.BIT_UNARY_FORMS), rd, rs1)]
+            return [*self.fetch(rs1), e.unary(self.source.one(UNARY), rd, rs1)]
         if kind == 1:
             name = self.source.one(e.BIT_SHIFT_FORMS)
             return [*self.fetch(rs1), e.shift(name, rd, rs1, self.source.bits(e.BIT_SHIFT_FORMS[name][3]))]

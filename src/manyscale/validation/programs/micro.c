@@ -43,27 +43,31 @@ static int same(const char *a, const char *b) {
   return *a == *b;
 }
 
+// Loads the word at an address to which the last word is added, one addition away from it.
+#define LOAD_AFTER(value, address) \
+  asm volatile("add %1, %1, %0\nld %0, (%1)" : "+r"(value), "+&r"(address) : : "memory")
+
 // Loads, each of whose addresses needs the value of the last (which is 0): a number of lines that is a power of
-// two, in an order that a prefetcher cannot guess and that repeats when it has been through all of them.
-static word chase(char *base, word lines, word loads, word at) {
+// two, each of them once before any comes again, in an order that a prefetcher cannot guess. The triangular
+// numbers have the first property, an odd factor gives them the second.
+#define SCATTER 2654435761u
+#define PLACE(i, lines) (((i) & ((lines) - 1)) * (((i) & ((lines) - 1)) + 1) / 2 * SCATTER & ((lines) - 1))
+static void chase(char *base, word lines, word loads) {
   word value = 0;
-  for (; loads; --loads) {
-    at = at * 1664525 + 1013904223;
-    const char *line = base + (at & (lines - 1)) * LINE;
-    value = *(volatile word *)(line + value);
+  for (word i = 0; i < loads; ++i) {
+    char *line = base + PLACE(i, lines) * LINE;
+    LOAD_AFTER(value, line);
   }
-  return value;
 }
 
 // Two of them side by side, each through half of the lines.
-static void chase_two(char *base, word lines, word loads, word at) {
+static void chase_two(char *base, word lines, word loads) {
   word first = 0, second = 0;
   char *other = base + lines / 2 * LINE;
-  for (; loads; --loads) {
-    at = at * 1664525 + 1013904223;
-    const word line = (at & (lines / 2 - 1)) * LINE;
-    first = *(volatile word *)(base + line + first);
-    second = *(volatile word *)(other + line + second);
+  for (word i = 0; i < loads; ++i) {
+    char *one = base + PLACE(i, lines / 2) * LINE, *two = one + (other - base);
+    LOAD_AFTER(first, one);
+    LOAD_AFTER(second, two);
   }
 }
 
@@ -72,13 +76,13 @@ static void run_chase(word loads, word bytes, int two) {
   char *base = memory(bytes);
   for (word i = 0; i < lines; ++i) (void)*(volatile word *)(base + i * LINE);
   if (two) {
-    chase_two(base, lines, lines / 2, 1);
+    chase_two(base, lines, lines / 2);
     BEGIN;
-    chase_two(base, lines, loads, 1);
+    chase_two(base, lines, loads);
   } else {
-    chase(base, lines, lines, 1);
+    chase(base, lines, lines);
     BEGIN;
-    chase(base, lines, loads, 1);
+    chase(base, lines, loads);
   }
   END;
 }
@@ -88,21 +92,21 @@ static void run_cold_chase(word loads, word bytes, int two) {
   char *base = memory(bytes);
   BEGIN;
   if (two) {
-    chase_two(base, bytes / LINE, loads, 7);
+    chase_two(base, bytes / LINE, loads);
   } else {
-    chase(base, bytes / LINE, loads, 7);
+    chase(base, bytes / LINE, loads);
   }
   END;
 }
 
 #define FOUR(x) x x x x
-#define SIXTEEN(x) FOUR(x) FOUR(x) FOUR(x) FOUR(x)
-// Sixteen operations that need each other's results, or sixteen of which each needs only its own last one.
-#define CHAIN(name, text)                                                                         \
-  static void name##_chain(word count) {                                                          \
-    BEGIN;                                                                              \
-    for (; count; --count) asm volatile(SIXTEEN(text) ::: "t0", "t1", "ft0", "ft1", "ft2");       \
-    END;                                                                                \
+#define SIXTEEN(x) FOUR(FOUR(x))
+// 64 operations that need each other's results.
+#define CHAIN(name, text)                                                                        \
+  static void name##_chain(word count) {                                                         \
+    BEGIN;                                                                                       \
+    for (; count; --count) asm volatile(FOUR(SIXTEEN(text))::: "t0", "t1", "ft0", "ft1", "ft2"); \
+    END;                                                                                         \
   }
 
 CHAIN(integer, "add t0, t0, t1\n")
@@ -114,38 +118,42 @@ CHAIN(float_fused, "fmadd.d ft0, ft1, ft2, ft0\n")
 CHAIN(float_divide, "fdiv.d ft0, ft0, ft1\n")
 CHAIN(float_root, "fsqrt.d ft0, ft0\n")
 
-#define INTEGERS(op)                                                                              \
-  op " t0, t0, a6\n" op " t1, t1, a6\n" op " t2, t2, a6\n" op " t3, t3, a6\n" op                  \
+#define INTEGERS(op)                                                             \
+  op " t0, t0, a6\n" op " t1, t1, a6\n" op " t2, t2, a6\n" op " t3, t3, a6\n" op \
      " t4, t4, a6\n" op " t5, t5, a6\n" op " t6, t6, a6\n" op " a7, a7, a6\n"
-#define FLOATS(op)                                                                                \
-  op " ft0, ft0, fa7\n" op " ft1, ft1, fa7\n" op " ft2, ft2, fa7\n" op " ft3, ft3, fa7\n" op       \
-     " ft4, ft4, fa7\n" op " ft5, ft5, fa7\n" op " ft6, ft6, fa7\n" op " ft7, ft7, fa7\n"
-#define FUSED                                                                                     \
-  "fmadd.d ft0, fa7, fa6, ft0\nfmadd.d ft1, fa7, fa6, ft1\nfmadd.d ft2, fa7, fa6, ft2\n"          \
-  "fmadd.d ft3, fa7, fa6, ft3\nfmadd.d ft4, fa7, fa6, ft4\nfmadd.d ft5, fa7, fa6, ft5\n"          \
-  "fmadd.d ft6, fa7, fa6, ft6\nfmadd.d ft7, fa7, fa6, ft7\n"
-#define LOADS                                                                                     \
-  "ld t0, 0(sp)\nld t1, 8(sp)\nld t2, 16(sp)\nld t3, 24(sp)\n"                                    \
+#define FLOATS(op)                                                                           \
+  op " ft0, ft0, fa7\n" op " ft1, ft1, fa7\n" op " ft2, ft2, fa7\n" op " ft3, ft3, fa7\n" op \
+     " ft4, ft4, fa7\n" op " ft5, ft5, fa7\n" op " ft6, ft6, fa7\n" op " ft7, ft7, fa7\n" op \
+     " fa0, fa0, fa7\n" op " fa1, fa1, fa7\n" op " fa2, fa2, fa7\n" op " fa3, fa3, fa7\n" op \
+     " fa4, fa4, fa7\n" op " fa5, fa5, fa7\n" op " ft8, ft8, fa7\n" op " ft9, ft9, fa7\n"
+#define FUSE(register) "fmadd.d " register ", fa7, fa6, " register "\n"
+#define FUSED                                                                                        \
+  FUSE("ft0") FUSE("ft1") FUSE("ft2") FUSE("ft3") FUSE("ft4") FUSE("ft5") FUSE("ft6") FUSE("ft7")    \
+  FUSE("fa0") FUSE("fa1") FUSE("fa2") FUSE("fa3") FUSE("fa4") FUSE("fa5") FUSE("ft8") FUSE("ft9")
+#define LOADS                                                    \
+  "ld t0, 0(sp)\nld t1, 8(sp)\nld t2, 16(sp)\nld t3, 24(sp)\n"   \
   "ld t4, 0(sp)\nld t5, 8(sp)\nld t6, 16(sp)\nld a7, 24(sp)\n"
-#define TWICE(x) x x
-#define STREAM(name, text)                                                                        \
-  static void name##_stream(word count) {                                                         \
-    BEGIN;                                                                              \
-    for (; count; --count)                                                                        \
-      asm volatile(TWICE(text)::                                                                  \
-                       : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a6", "a7", "ft0", "ft1",      \
-                         "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fa6", "fa7");                 \
-    END;                                                                                \
+#define EIGHT(x) x x x x x x x x
+// 64 operations, few of which need each other's results.
+#define STREAM(name, text)                                                                                 \
+  static void name##_stream(word count) {                                                                  \
+    BEGIN;                                                                                                 \
+    for (; count; --count)                                                                                 \
+      asm volatile(text ::                                                                                 \
+                       : "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a6", "a7", "ft0", "ft1", "ft2", "ft3", \
+                         "ft4", "ft5", "ft6", "ft7", "ft8", "ft9", "fa0", "fa1", "fa2", "fa3", "fa4",      \
+                         "fa5", "fa6", "fa7");                                                             \
+    END;                                                                                                   \
   }
 
-STREAM(integer, INTEGERS("add"))
-STREAM(multiply, INTEGERS("mul"))
-STREAM(divide, INTEGERS("div"))
-STREAM(float_add, FLOATS("fadd.d"))
-STREAM(float_multiply, FLOATS("fmul.d"))
-STREAM(float_fused, FUSED)
-STREAM(float_divide, FLOATS("fdiv.d"))
-STREAM(load, LOADS)
+STREAM(integer, EIGHT(INTEGERS("add")))
+STREAM(multiply, EIGHT(INTEGERS("mul")))
+STREAM(divide, EIGHT(INTEGERS("div")))
+STREAM(float_add, FOUR(FLOATS("fadd.d")))
+STREAM(float_multiply, FOUR(FLOATS("fmul.d")))
+STREAM(float_fused, FOUR(FUSED))
+STREAM(float_divide, FOUR(FLOATS("fdiv.d")))
+STREAM(load, EIGHT(LOADS))
 
 // A branch that goes one way or the other at random, or always one way.
 static void run_branches(word count, word mask) {

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording traces of running programs, and blocks of traces as columns. Columns cross as bytes, since a
+// trace may have millions of rows.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
+
+#include "column_bytes.hpp"
+#include "cpu/core/core.hpp"
+#include "cpu/feed/program_feed.hpp"
+#include "cpu/trace/block.hpp"
+#include "cpu/trace/recorder.hpp"
+#include "cpu_program.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+
+namespace {
+
+// Records a program that is about to run; hands each block to a Python function.
+class TraceRecorder {
+ public:
+  TraceRecorder(Component& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
+    begin(model<ProgramFeed>(program, "cpu.program"), core);
+  }
+  TraceRecorder(FunctionalProgram& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
+    begin(program.functional_run(), core);
+  }
+  TraceRecorder(const TraceRecorder&) = delete;
+  TraceRecorder& operator=(const TraceRecorder&) = delete;
+  ~TraceRecorder() { detach_(); }
+
+  // The program has ended. Raises what the Python function raised, if it did.
+  void finish() {
+    detach_();
+    rethrow();
+    recorder_->finish();
+    rethrow();
+  }
+  void rethrow() {
+    if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
+  }
+
+  nb::dict columns() const {
+    const auto& streams = recorder_->streams();
+    const auto& teams = recorder_->teams();
+    const auto shared = recorder_->shared_ranges();
+    nb::dict out;
+    const auto add = [&out]<class Rows, class Value>(const char* name, const Rows& rows, Value&& value) {
+      out[name] = column_bytes(rows, value);
+    };
+    add("stream.is_task", streams, [](const auto& s) { return static_cast<std::uint8_t>(s.is_task); });
+    add("stream.subject", streams, [](const auto& s) { return s.subject; });
+    add("stream.process", streams, [](const auto& s) { return s.process; });
+    add("stream.region", streams, [](const auto& s) { return s.region; });
+    add("stream.parent", streams, [](const auto& s) { return s.parent; });
+    add("stream.thread", streams, [](const auto& s) { return s.thread; });
+    add("stream.instructions", streams, [](const auto& s) { return s.instructions; });
+    add("stream.nodes", streams, [](const auto& s) { return s.nodes; });
+    add("stream.dependences", streams,
+        [](const auto& s) { return static_cast<std::uint32_t>(s.dependences.size()); });
+    std::vector<TaskDependence> dependences;
+    for (const StreamInfo& stream : streams) {
+      dependences.insert(dependences.end(), stream.dependences.begin(), stream.dependences.end());
+    }
+    add("dependence.address", dependences, [](const auto& d) { return d.address; });
+    add("dependence.kind", dependences, [](const auto& d) { return static_cast<std::uint8_t>(d.kind); });
+    add("team.region", teams, [](const auto& t) { return t.region; });
+    add("team.master", teams, [](const auto& t) { return t.master; });
+    add("team.process", teams, [](const auto& t) { return t.process; });
+    add("team.threads", teams, [](const auto& t) { return t.threads; });
+    add("shared.begin", shared, [](const auto& r) { return r.begin; });
+    add("shared.end", shared, [](const auto& r) { return r.end; });
+    return out;
+  }
+
+  nb::dict statistics() const {
+    const RecorderStatistics& counted = recorder_->statistics();
+    nb::dict out;
+    out["instructions"] = counted.instructions;
+    out["nodes"] = counted.nodes;
+    out["block_bytes"] = counted.bytes;
+    out["runtime_instructions"] = counted.runtime_instructions;
+    out["outside_instructions"] = counted.outside_instructions;
+    out["mispredicted"] = counted.mispredicted;
+    return out;
+  }
+
+  // For each kind of sync node: its name, how many, instructions left out for them, and for the cheapest.
+  nb::list sync_costs() const {
+    nb::list out;
+    for (std::size_t i = 0; i < sync_kinds; ++i) {
+      const SyncCost& cost = recorder_->sync_costs()[i];
+      out.append(nb::make_tuple(std::string(sync_kind_name(static_cast<SyncKind>(i))), cost.nodes,
+                                cost.instructions, cost.least_instructions));
+    }
+    return out;
+  }
+
+  nb::list regions() const { return region_list(*regions_); }
+  nb::list tasks() const { return task_list(*tasks_); }
+
+ private:
+  template <class Run>
+  void begin(Run& run, Component& core) {
+    regions_ = &run.regions();
+    tasks_ = &run.tasks();
+    recorder_ = std::make_unique<Recorder>(model<Core>(core, "cpu.core").spec(), *regions_, *tasks_,
+                                           [this](RecordedBlock&& block) { hand_over(block); });
+    run.record_to(recorder_.get());
+    detach_ = [&run] { run.record_to(nullptr); };
+  }
+
+  // Runs on whichever host thread executes the program.
+  void hand_over(const RecordedBlock& block) {
+    if (raised_) return;
+    const nb::gil_scoped_acquire held;
+    try {
+      sink_(block.stream, block.number, block.nodes, block.instructions,
+            nb::bytes(block.bytes.data(), block.bytes.size()), parts(block));
+    } catch (...) {
+      raised_ = std::current_exception();
+    }
+    if (raised_) throw std::runtime_error("the trace cannot be written");
+  }
+
+  // Nodes at which the stream begins its part of the work of a team: team, node.
+  static std::vector<std::pair<std::uint64_t, std::uint32_t>> parts(const RecordedBlock& block) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+    BlockReader reader(block.bytes);
+    for (std::uint32_t node = 0; reader.left() > 0; ++node) {
+      const Record record = reader.next();
+      if (!is_sync_node(record)) continue;
+      const SyncKind kind = sync_kind(record);
+      if (kind == SyncKind::fork || kind == SyncKind::begin) found.emplace_back(record.address, node);
+    }
+    return found;
+  }
+
+  nb::callable sink_;
+  const RegionTable* regions_ = nullptr;
+  const TaskTable* tasks_ = nullptr;
+  std::unique_ptr<Recorder> recorder_;
+  std::function<void()> detach_;
+  std::exception_ptr raised_;
+};
+
+// The nodes of a block as columns.
+nb::dict decoded(const nb::bytes& block) {
+  const std::vector<Record> nodes = decode_block(byte_vector(block));
+  nb::dict out;
+  const auto add = [&]<class Value>(const char* name, Value&& value) {
+    out[name] = column_bytes(nodes, value);
+  };
+  add("pc", [](const Record& r) { return r.pc; });
+  add("address", [](const Record& r) { return r.address; });
+  add("producers", [](const Record& r) { return r.producers; });
+  add("delays", [](const Record& r) { return r.delays; });
+  add("kind", [](const Record& r) { return static_cast<std::uint8_t>(r.kind); });
+  add("flags", [](const Record& r) { return r.flags; });
+  add("size", [](const Record& r) { return r.size; });
+  add("format", [](const Record& r) { return r.format; });
+  add("thread", [](const Record& r) { return r.thread; });
+  add("weight", [](const Record& r) { return r.weight; });
+  return out;
+}
+
+// A block of the nodes whose columns these are.
+nb::bytes encoded(const nb::dict& columns) {
+  const auto pc = column_values<std::uint64_t>(columns, "pc");
+  std::vector<Record> nodes(pc.size());
+  if (nodes.size() > block_nodes) {
+    throw std::invalid_argument("a block holds at most " + std::to_string(block_nodes) + " nodes");
+  }
+  const auto fill = [&]<class Value>(const char* name, Value Record::* member) {
+    const auto values = column_values<Value>(columns, name, nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].*member = values[i];
+  };
+  fill("pc", &Record::pc);
+  fill("address", &Record::address);
+  fill("producers", &Record::producers);
+  fill("delays", &Record::delays);
+  const auto kind = column_values<std::uint8_t>(columns, "kind", nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (kind[i] >= kinds) throw std::invalid_argument("there is no kind " + std::to_string(kind[i]));
+    nodes[i].kind = static_cast<Kind>(kind[i]);
+  }
+  fill("flags", &Record::flags);
+  fill("size", &Record::size);
+  fill("format", &Record::format);
+  fill("thread", &Record::thread);
+  fill("weight", &Record::weight);
+  const auto bytes = encode_block(nodes);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+void bind_cpu_trace(nb::module_& module) {
+  nb::exception<BlockError>(module, "BadBlock", PyExc_ValueError);
+  module.attr("cpu_block_nodes") = block_nodes;
+  module.attr("cpu_no_region") = StreamInfo::none;
+  module.def("cpu_sync_kinds", [] {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sync_kinds; ++i) {
+      names.emplace_back(sync_kind_name(static_cast<SyncKind>(i)));
+    }
+    return names;
+  });
+  module.def("cpu_decode_block", &decoded, nb::arg("block"));
+  module.def("cpu_encode_block", &encoded, nb::arg("columns"));
+  nb::class_<TraceRecorder>(module, "CpuRecorder")
+      .def(nb::init<Component&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
+           nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(nb::init<FunctionalProgram&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
+           nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("finish", &TraceRecorder::finish)
+      .def("rethrow", &TraceRecorder::rethrow)
+      .def("columns", &TraceRecorder::columns)
+      .def("statistics", &TraceRecorder::statistics)
+      .def("sync_costs", &TraceRecorder::sync_costs)
+      .def("regions", &TraceRecorder::regions)
+      .def("tasks", &TraceRecorder::tasks);
+}

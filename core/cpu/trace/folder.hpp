@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds a stream of executed instructions into fewer nodes that take as long. Loads, stores, atomics, fences,
+// system calls and mispredicted branches stay; a calculation is folded into those who need its result: they
+// then wait for what it waited for, and for its latency on top.
+//
+// When an operand of a node is there is the latest of a few times: the results of older nodes, each with a
+// delay, and the node's own dispatch with a delay. A node has three places for these. Where folding would
+// need more, or a delay that is too long, calculations stay nodes: so chains keep their length, whatever
+// number of instructions they take. Results are as if nothing were folded on any core that dispatches at most
+// `width` instructions in a cycle and has at most `window` under way, but for what folded instructions do
+// to others: they take no issue port (kinds that ports are scarce for are not folded), no place in an issue
+// queue and no register. Where a node has no place left, its dispatch may count for less than it should by
+// as many cycles as it has waited for calculations.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/record.hpp"
+#include "cpu/trace/latencies.hpp"
+
+namespace manyscale::cpu {
+
+struct FoldLimits {
+  std::uint64_t width = 4;     // instructions dispatched in a cycle; 0: any number
+  std::uint64_t window = 512;  // instructions under way at a time, at least
+  bool keep_scarce = true;     // whether calculations stay whose ports are scarce
+};
+
+class Folder {
+ public:
+  Folder(const Latencies& latencies, const FoldLimits& limits);
+
+  // The next instruction of the stream, or a marker. Producers count back in instructions.
+  void take(const Record& record);
+  // The stream ends.
+  void flush();
+  // Begins anew with another stream.
+  void reset();
+
+  std::uint64_t instructions() const { return next_; }
+  // The nodes folded so far, with markers among them; whoever takes them away clears them.
+  std::vector<Record>& nodes() { return nodes_; }
+
+ private:
+  // A time that an operand waits for: the result of an instruction that is a node, or the dispatch of the
+  // instruction itself, and a delay after it.
+  struct Slot {
+    static constexpr std::uint64_t dispatch = ~std::uint64_t{0};
+    std::uint64_t position = dispatch;
+    std::uint32_t delay = 0;  // none, and at dispatch: nothing to wait for
+  };
+  using Slots = std::array<Slot, 3>;
+  struct Entry {
+    Record record{};
+    Slots slots{};
+    std::uint64_t node = 0;  // number, once it is known
+    bool kept = false;
+    bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
+  };
+  struct Marker {
+    std::uint64_t position = 0;  // of the instruction that follows
+    Record record{};
+  };
+  struct Wanted;
+
+  Entry& at(std::uint64_t position) { return entries_[position & mask_]; }
+  bool must_stay(const Record& record);
+  void find_slots(std::uint64_t position, Entry& entry);
+  // Finds what instructions at these distances back from `position` wait for; makes some of them nodes if
+  // that is more than there are slots.
+  void combine(std::uint64_t position, std::span<const std::uint16_t> distances, std::span<Slot> slots);
+  bool redundant(const Slot& slot, const Slot& other);
+  void emit();
+  void emit_node(Entry& entry);
+
+  const Latencies& latencies_;
+  const FoldLimits limits_;
+  const std::uint64_t lag_;  // instructions that a node is held back
+  std::vector<Entry> entries_;
+  const std::uint64_t mask_;
+  std::uint64_t next_ = 0, emitted_ = 0, node_ = 0;
+  std::uint32_t folded_ = 0;  // since the last node
+  std::uint32_t turn_ = 0;    // 1 + how many of those follow a jump; 0: there was none
+  std::vector<Marker> markers_;
+  std::size_t first_marker_ = 0;
+  std::array<std::uint16_t, Latencies::rows> executed_{};
+  std::uint64_t scarce_ = 0;
+  std::vector<Record> nodes_;
+};
+
+}  // namespace manyscale::cpu

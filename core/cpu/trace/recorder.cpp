@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/trace/recorder.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cpu/core/branch_predictor.hpp"
+#include "cpu/trace/block.hpp"
+#include "cpu/trace/folder.hpp"
+#include "cpu/trace/shared_pages.hpp"
+
+namespace manyscale::cpu {
+
+namespace {
+
+constexpr std::uint32_t none = StreamInfo::none;
+// Where an address space begins; see linux/address_space.hpp.
+constexpr int process_shift = 40;
+constexpr std::uint64_t within_process = (std::uint64_t{1} << process_shift) - 1;
+// Producers further back than this cannot matter.
+constexpr std::uint64_t places_kept = 4096;
+
+std::uint32_t process_of(std::uint64_t address) {
+  return static_cast<std::uint32_t>((address >> process_shift) - 1);
+}
+
+// Something that a thread has entered and not yet left.
+struct Frame {
+  enum class Role : std::uint8_t {
+    plain,    // changes nothing about what is recorded
+    team,     // a parallel region
+    task,     // a task's body
+    runtime,  // the runtime at work: left out
+  };
+  Role role = Role::plain;
+  RegionKind kind = RegionKind::user;
+  std::uint32_t region = none;
+  std::uint32_t stream = none;  // where records go, unless they are left out
+  bool left_out = false;
+  bool awaits_body = false;               // left out until the region's function begins
+  bool joined = false;                    // of team
+  bool master = false;                    // of team
+  std::uint64_t subject = 0;              // of team and task: its number; of others: the lock
+  SyncKind sync = SyncKind::system_call;  // whose cost the runtime's instructions are
+  std::uint64_t instructions = 0;         // left out
+  std::uint32_t marked = none;            // the stream that its beginning was marked in
+};
+
+// What an instruction of a thread became.
+struct Place {
+  std::uint32_t stream = none;
+  std::uint64_t position = 0;
+};
+
+struct RecordedThread {
+  RecordedThread(const BranchSpec& branch, std::uint16_t number_, std::uint32_t process_, bool first_)
+      : predictor(branch), places(places_kept), number(number_), process(process_), first(first_) {}
+
+  BranchPredictor predictor;
+  std::vector<Place> places;
+  std::vector<Frame> frames;           // innermost last
+  std::vector<std::uint64_t> markers;  // that came before its next record
+  std::uint64_t executed = 0;
+  std::uint16_t number;
+  std::uint32_t process;
+  bool first;  // of its process
+  std::uint32_t stream = none;
+};
+
+}  // namespace
+
+struct Recorder::Implementation {
+  const CoreSpec core;
+  const RegionTable& regions;
+  const TaskTable& tasks;
+  BlockSink sink;
+  Latencies latencies;
+  RecorderStatistics statistics;
+  std::vector<StreamInfo> streams;
+  std::vector<std::unique_ptr<Folder>> folders;  // of streams that have not ended
+  std::vector<std::unique_ptr<Folder>> spare;
+  std::vector<TeamInfo> teams;
+  std::vector<std::uint32_t> open_teams;
+  std::array<SyncCost, sync_kinds> costs{};
+  std::vector<std::unique_ptr<RecordedThread>> threads;
+  std::vector<bool> processes_seen;
+  SharedPages pages;
+  bool finished = false;
+
+  Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
+      : core(core_), regions(regions_), tasks(tasks_), sink(std::move(sink_)), latencies(core_) {}
+
+  // Streams.
+
+  std::uint32_t open_stream(StreamInfo info) {
+    const auto number = static_cast<std::uint32_t>(streams.size());
+    streams.push_back(std::move(info));
+    if (spare.empty()) {
+      const FoldLimits limits{.width = static_cast<std::uint64_t>(core.dispatch_width)};
+      spare.push_back(std::make_unique<Folder>(latencies, limits));
+    }
+    folders.push_back(std::move(spare.back()));
+    spare.pop_back();
+    return number;
+  }
+
+  void close_stream(std::uint32_t stream) {
+    Folder& folder = *folders[stream];
+    folder.flush();
+    while (!folder.nodes().empty()) write_block(stream);
+    folder.reset();
+    spare.push_back(std::move(folders[stream]));
+  }
+
+  void write_block(std::uint32_t stream) {
+    std::vector<Record>& nodes = folders[stream]->nodes();
+    const std::size_t count = std::min(nodes.size(), block_nodes);
+    const std::span<const Record> written(nodes.data(), count);
+    StreamInfo& info = streams[stream];
+    RecordedBlock block{
+        .stream = stream, .number = info.blocks++, .nodes = static_cast<std::uint32_t>(count)};
+    std::uint64_t without_markers = 0;
+    for (const Record& node : written) {
+      if (node.kind == Kind::marker) continue;
+      ++without_markers;
+      block.instructions += node.weight + 1u;
+      statistics.mispredicted += node.has(Trait::mispredicted);
+    }
+    block.bytes = encode_block(written);
+    info.nodes += without_markers;
+    info.instructions += block.instructions;
+    info.bytes += block.bytes.size();
+    statistics.nodes += without_markers;
+    statistics.instructions += block.instructions;
+    statistics.bytes += block.bytes.size();
+    nodes.erase(nodes.begin(), nodes.begin() + static_cast<long>(count));
+    sink(std::move(block));
+  }
+
+  void add(std::uint32_t stream, const Record& record) {
+    Folder& folder = *folders[stream];
+    folder.take(record);
+    if (folder.nodes().size() >= block_nodes) write_block(stream);
+  }
+
+  void add_marker(const RecordedThread& thread, std::uint32_t stream, std::uint32_t region,
+                  MarkerAction action) {
+    Record marker;
+    marker.kind = Kind::marker;
+    marker.address = marker_address(region, action);
+    marker.thread = thread.number;
+    add(stream, marker);
+  }
+
+  void add_sync(const RecordedThread& thread, std::uint32_t stream, SyncKind kind, std::uint64_t object,
+                std::uint64_t pc) {
+    ++costs[static_cast<std::size_t>(kind)].nodes;
+    add(stream, sync_node(kind, object, thread.number, pc));
+  }
+
+  // Threads.
+
+  RecordedThread& thread_of(const Record& record) {
+    if (record.thread >= threads.size()) threads.resize(record.thread + std::size_t{1});
+    std::unique_ptr<RecordedThread>& thread = threads[record.thread];
+    if (!thread) {
+      const std::uint32_t process = record.kind == Kind::marker ? 0 : process_of(record.pc);
+      if (process >= processes_seen.size()) processes_seen.resize(process + std::size_t{1});
+      const bool first = !processes_seen[process];
+      processes_seen[process] = true;
+      thread = std::make_unique<RecordedThread>(core.branch, record.thread, process, first);
+    }
+    return *thread;
+  }
+
+  std::uint32_t own_stream(RecordedThread& thread) {
+    if (thread.stream == none) {
+      thread.stream =
+          open_stream({.subject = thread.number, .process = thread.process, .thread = thread.number});
+    }
+    return thread.stream;
+  }
+
+  // The innermost frame that says what is recorded; null: the thread is in none.
+  static Frame* ruling(RecordedThread& thread) {
+    const auto found = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                    [](const Frame& frame) { return frame.role != Frame::Role::plain; });
+    return found == thread.frames.rend() ? nullptr : &*found;
+  }
+
+  // Where the thread's records go now; none if they are left out.
+  std::uint32_t current_stream(RecordedThread& thread) {
+    if (const Frame* frame = ruling(thread)) return frame->left_out ? none : frame->stream;
+    return thread.first ? own_stream(thread) : none;
+  }
+
+  void take(const Record& record) {
+    if (record.kind == Kind::marker) {
+      // A thread's first marker comes after its first record, unless its first instruction is marked.
+      if (record.thread < threads.size() && threads[record.thread]) {
+        threads[record.thread]->markers.push_back(record.address);
+      }
+      return;
+    }
+    RecordedThread& thread = thread_of(record);
+    if (!thread.markers.empty()) take_markers(thread, record.pc);
+    Record node = record;
+    if (record.is_control()) {
+      const Prediction prediction = thread.predictor.predict(record);
+      if (prediction == Prediction::wrong) node.flags |= Trait::mispredicted;
+      if (prediction == Prediction::late) node.set_late();
+    }
+    Frame* frame = ruling(thread);
+    if (frame != nullptr && frame->awaits_body && (record.pc & within_process) == regions[frame->region].pc) {
+      frame->awaits_body = frame->left_out = false;
+      settle_cost(*frame);
+    }
+    Place& place = thread.places[thread.executed % places_kept];
+    if (frame != nullptr ? frame->left_out : !thread.first) {
+      ++(frame != nullptr ? statistics.runtime_instructions : statistics.outside_instructions);
+      if (frame != nullptr) ++frame->instructions;
+      place.stream = none;
+    } else {
+      const std::uint32_t stream = frame != nullptr ? frame->stream : own_stream(thread);
+      record_instruction(thread, stream, node, place);
+    }
+    ++thread.executed;
+  }
+
+  void record_instruction(RecordedThread& thread, std::uint32_t stream, Record& node, Place& place) {
+    const std::uint64_t position = folders[stream]->instructions();
+    for (std::uint16_t& distance : node.producers) {
+      if (distance == 0) continue;
+      const bool known = distance < places_kept && distance <= thread.executed;
+      const Place& producer = thread.places[(thread.executed - distance) % places_kept];
+      distance = known && producer.stream == stream && position - producer.position < places_kept
+                     ? static_cast<std::uint16_t>(position - producer.position)
+                     : std::uint16_t{0};
+    }
+    place = {stream, position};
+    if (node.kind == Kind::system) {
+      add_sync(thread, stream, SyncKind::system_call, 0, node.pc);
+      return;
+    }
+    node.flags &= static_cast<std::uint8_t>(~Trait::halts_feed);
+    if (node.touches_memory()) pages.touch(thread.number, node.address);
+    add(stream, node);
+  }
+
+  // Regions.
+
+  void take_markers(RecordedThread& thread, std::uint64_t pc) {
+    for (const std::uint64_t marker : std::exchange(thread.markers, {})) {
+      const std::uint64_t subject = marker_subject(marker);
+      switch (marker_action(marker)) {
+        case MarkerAction::enter:
+          enter(thread, static_cast<std::uint32_t>(subject), pc);
+          break;
+        case MarkerAction::leave:
+          leave(thread, static_cast<std::uint32_t>(subject), pc);
+          break;
+        case MarkerAction::released:
+          unlock(thread, static_cast<std::uint32_t>(subject), pc);
+          break;
+        case MarkerAction::task_created:
+          create_task(thread, subject, pc);
+          break;
+        case MarkerAction::task_starts:
+          start_task(thread, subject);
+          break;
+        case MarkerAction::task_ends:
+          end_task(thread, subject, pc);
+          break;
+      }
+    }
+  }
+
+  // Enters a region whose runtime's work a sync node stands for.
+  void enter_runtime(RecordedThread& thread, Frame& frame, SyncKind kind, std::uint64_t object,
+                     std::uint64_t pc) {
+    if (frame.marked != none) add_sync(thread, frame.marked, kind, object, pc);
+    frame.role = Frame::Role::runtime;
+    frame.left_out = true;
+    frame.sync = kind;
+  }
+
+  std::uint64_t object_of(const RecordedThread& thread, const Region& region) const {
+    return (std::uint64_t{thread.process} + 1) << process_shift |
+           (region.object != 0 || region.kind == RegionKind::critical_wait ? region.object : region.pc);
+  }
+
+  void enter(RecordedThread& thread, std::uint32_t number, std::uint64_t pc) {
+    const Region& region = regions[number];
+    Frame frame{.kind = region.kind, .region = number};
+    if (region.kind == RegionKind::parallel) {
+      enter_team(thread, frame, pc);
+      return;
+    }
+    frame.stream = frame.marked = current_stream(thread);
+    if (frame.marked != none) add_marker(thread, frame.marked, number, MarkerAction::enter);
+    Frame* team = innermost(thread, Frame::Role::team);
+    switch (region.kind) {
+      case RegionKind::barrier:
+        if (team == nullptr) break;
+        if (region.pc == regions[team->region].pc) {
+          team->joined = true;
+          enter_runtime(thread, frame, SyncKind::join, team->subject, pc);
+        } else {
+          enter_runtime(thread, frame, SyncKind::barrier, team->subject, pc);
+        }
+        break;
+      case RegionKind::critical_wait:
+      case RegionKind::lock:
+      case RegionKind::ordered_wait:
+        enter_runtime(thread, frame, SyncKind::acquire, object_of(thread, region), pc);
+        break;
+      case RegionKind::critical:
+        frame.subject = (std::uint64_t{thread.process} + 1) << process_shift | region.object;
+        break;
+      case RegionKind::ordered:
+        frame.subject = object_of(thread, region);
+        break;
+      case RegionKind::task_create:
+        // The sync node comes with the task's number.
+        frame.role = Frame::Role::runtime;
+        frame.left_out = true;
+        frame.sync = SyncKind::task_create;
+        break;
+      case RegionKind::taskwait:
+        enter_runtime(thread, frame,
+                      ends_group(thread, region) ? SyncKind::taskgroup_end : SyncKind::taskwait, 0, pc);
+        break;
+      case RegionKind::taskgroup:
+        if (frame.marked != none) add_sync(thread, frame.marked, SyncKind::taskgroup_begin, 0, pc);
+        break;
+      default:
+        break;
+    }
+    // A task that has no number is executed within whatever made it.
+    if (region.kind == RegionKind::task && frame.marked == none) {
+      if (const Frame* runtime = ruling(thread); runtime != nullptr && runtime->stream != none) {
+        frame.role = Frame::Role::task;
+        frame.stream = runtime->stream;
+      }
+    }
+    thread.frames.push_back(frame);
+  }
+
+  static Frame* innermost(RecordedThread& thread, Frame::Role role) {
+    const auto found = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                    [&](const Frame& frame) { return frame.role == role; });
+    return found == thread.frames.rend() ? nullptr : &*found;
+  }
+
+  bool ends_group(const RecordedThread& thread, const Region& wait) const {
+    const auto group = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                    [](const Frame& frame) { return frame.kind == RegionKind::taskgroup; });
+    return group != thread.frames.rend() && regions[group->region].pc == wait.pc;
+  }
+
+  // A thread that is at the region's function was given it; one that is elsewhere is about to form a team.
+  void enter_team(RecordedThread& thread, Frame& frame, std::uint64_t pc) {
+    frame.role = Frame::Role::team;
+    frame.master = (pc & within_process) != regions[frame.region].pc;
+    if (frame.master) {
+      frame.stream = frame.marked = current_stream(thread);
+      frame.subject = teams.size();
+      frame.left_out = frame.awaits_body = true;
+      frame.sync = SyncKind::fork;
+      teams.push_back({.region = frame.region, .master = thread.number, .process = thread.process});
+      open_teams.push_back(static_cast<std::uint32_t>(frame.subject));
+      if (frame.marked != none) {
+        add_marker(thread, frame.marked, frame.region, MarkerAction::enter);
+        add_sync(thread, frame.marked, SyncKind::fork, frame.subject, pc);
+      }
+    } else {
+      const auto team = std::find_if(open_teams.rbegin(), open_teams.rend(), [&](std::uint32_t number) {
+        return teams[number].region == frame.region && teams[number].process == thread.process;
+      });
+      frame.stream = frame.marked = own_stream(thread);
+      if (team == open_teams.rend()) {
+        frame.role = Frame::Role::plain;
+      } else {
+        frame.subject = *team;
+        ++teams[*team].threads;
+        add_sync(thread, frame.marked, SyncKind::begin, frame.subject, pc);
+      }
+      add_marker(thread, frame.marked, frame.region, MarkerAction::enter);
+    }
+    thread.frames.push_back(frame);
+  }
+
+  void settle_cost(Frame& frame) {
+    SyncCost& cost = costs[static_cast<std::size_t>(frame.sync)];
+    if (frame.instructions == 0) return;
+    cost.instructions += frame.instructions;
+    if (cost.least_instructions == 0 || frame.instructions < cost.least_instructions) {
+      cost.least_instructions = frame.instructions;
+    }
+    frame.instructions = 0;
+  }
+
+  void leave(RecordedThread& thread, std::uint32_t region, std::uint64_t pc) {
+    const auto found = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                    [&](const Frame& frame) { return frame.region == region; });
+    if (found == thread.frames.rend()) return;
+    const auto left = static_cast<std::size_t>(thread.frames.rend() - found) - 1;
+    while (thread.frames.size() > left) close_innermost(thread, pc);
+  }
+
+  void close_innermost(RecordedThread& thread, std::uint64_t pc) {
+    Frame frame = thread.frames.back();
+    thread.frames.pop_back();
+    settle_cost(frame);
+    if (frame.role == Frame::Role::team) {
+      if (!frame.joined && frame.marked != none) {
+        add_sync(thread, frame.marked, SyncKind::join, frame.subject, pc);
+      }
+      if (frame.master) std::erase(open_teams, static_cast<std::uint32_t>(frame.subject));
+    }
+    const bool holds_lock = frame.kind == RegionKind::critical || frame.kind == RegionKind::ordered;
+    if (frame.marked != none) {
+      if (holds_lock) add_sync(thread, frame.marked, SyncKind::release, frame.subject, pc);
+      add_marker(thread, frame.marked, frame.region, MarkerAction::leave);
+    }
+    // What the runtime still does after the join belongs to it.
+    if (frame.sync == SyncKind::join && frame.role == Frame::Role::runtime) {
+      if (Frame* team = innermost(thread, Frame::Role::team)) {
+        team->left_out = true;
+        team->sync = SyncKind::join;
+      }
+    }
+    if (frame.role == Frame::Role::task && frame.region == none) close_stream(frame.stream);
+  }
+
+  void unlock(RecordedThread& thread, std::uint32_t number, std::uint64_t pc) {
+    const Region& region = regions[number];
+    if (region.kind != RegionKind::lock) return;
+    if (const std::uint32_t stream = current_stream(thread); stream != none) {
+      add_sync(thread, stream, SyncKind::release, object_of(thread, region), pc);
+    }
+  }
+
+  void create_task(RecordedThread& thread, std::uint64_t task, std::uint64_t pc) {
+    const Frame* frame = ruling(thread);
+    const std::uint32_t stream = frame != nullptr ? frame->stream : current_stream(thread);
+    if (stream != none) add_sync(thread, stream, SyncKind::task_create, task, pc);
+  }
+
+  void start_task(RecordedThread& thread, std::uint64_t number) {
+    StreamInfo info{.is_task = true, .subject = number, .process = thread.process, .thread = thread.number};
+    if (number < tasks.tasks().size()) {
+      const Task& task = tasks.tasks()[number];
+      info.region = task.region;
+      info.parent = task.parent;
+      const auto first = tasks.dependences().begin() + task.first_dependence;
+      info.dependences.assign(first, first + task.dependence_count);
+    }
+    Frame frame{.role = Frame::Role::task, .kind = RegionKind::task, .subject = number};
+    frame.stream = open_stream(std::move(info));
+    thread.frames.push_back(frame);
+  }
+
+  void end_task(RecordedThread& thread, std::uint64_t number, std::uint64_t pc) {
+    const auto found = std::find_if(thread.frames.rbegin(), thread.frames.rend(), [&](const Frame& frame) {
+      return frame.role == Frame::Role::task && frame.region == none && frame.subject == number;
+    });
+    if (found == thread.frames.rend()) return;
+    const auto left = static_cast<std::size_t>(thread.frames.rend() - found) - 1;
+    while (thread.frames.size() > left) close_innermost(thread, pc);
+  }
+
+  void finish() {
+    if (std::exchange(finished, true)) return;
+    for (const auto& thread : threads) {
+      if (!thread) continue;
+      if (!thread->markers.empty()) take_markers(*thread, 0);
+      while (!thread->frames.empty()) close_innermost(*thread, 0);
+      if (thread->stream == none) continue;
+      add_sync(*thread, thread->stream, SyncKind::thread_end, thread->number, 0);
+      close_stream(thread->stream);
+    }
+  }
+};
+
+Recorder::Recorder(const CoreSpec& core, const RegionTable& regions, const TaskTable& tasks, BlockSink sink)
+    : implementation_(std::make_unique<Implementation>(core, regions, tasks, std::move(sink))) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::take(std::span<const Record> records) {
+  for (const Record& record : records) implementation_->take(record);
+}
+
+void Recorder::finish() {
+  implementation_->finish();
+}
+
+const RecorderStatistics& Recorder::statistics() const {
+  return implementation_->statistics;
+}
+const std::vector<StreamInfo>& Recorder::streams() const {
+  return implementation_->streams;
+}
+const std::vector<TeamInfo>& Recorder::teams() const {
+  return implementation_->teams;
+}
+const std::array<SyncCost, sync_kinds>& Recorder::sync_costs() const {
+  return implementation_->costs;
+}
+std::vector<SharedRange> Recorder::shared_ranges() const {
+  return implementation_->pages.shared();
+}
+
+}  // namespace manyscale::cpu

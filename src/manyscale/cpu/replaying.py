@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Playing a recorded trace on simulated cores: as recorded, on another machine, replicated, or task by task."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from manyscale import _core
+from manyscale.cpu.result import CpuResult, Process
+from manyscale.cpu.task_places import Places, read_task_places
+from manyscale.cpu.trace import Trace
+from manyscale.cpu.traced_program import TracedProgram
+from manyscale.errors import DeadlockError, InputError, ManyscaleError, nearest
+from manyscale.machine import ResolvedMachine, load_machine, to_toml
+from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.memory import complete
+from manyscale.results import RunWriter
+from manyscale.system.running import statistics_columns
+
+SCHEDULERS = ("recorded", "fifo", "work_stealing", "locality", "critical_path", "task2core")
+_ADDRESS_BITS = 64
+
+
+def replay(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    machine: str | Path | ResolvedMachine | None = None,
+    changes: Sequence[str] = (),
+    cores: int | None = None,
+    replicate: int = 1,
+    offset: bool = True,
+    shared: Sequence[tuple[int, int] | str] | None = None,
+    scheduler: str = "recorded",
+    task2core: str | os.PathLike[str] | Places | None = None,
+    overheads: Mapping[str, Any] | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    hot_lines: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    command: Sequence[str] = (),
+) -> CpuResult:
+    """Plays a trace on cores of a machine, which is the one it was recorded on if none is given.
+
+    `replicate`: so many copies of all streams are played side by side, each on its own share of the cores. With
+    `offset` the private data of each copy has addresses of its own, and only `shared` ranges (begin, end; or texts such
+    as "0x1000-0x2000"; those that several threads touched if None) are the same for all; without, all copies touch the
+    same addresses. `scheduler` says which core executes a task that may run: the one that did when it was recorded,
+    or one chosen as `fifo`, `work_stealing`, `locality`, `critical_path` say, or as `task2core` does, a file of lines
+    "task core", or pairs. `overheads` are parameters of `cpu.trace` such as `barrier_latency`; what is not given is as
+    it was measured when the trace was recorded.
+    """
+    opened = contextlib.nullcontext(trace) if isinstance(trace, Trace) else Trace(trace)
+    with opened as played:
+        resolved = machine if isinstance(machine, ResolvedMachine) else _machine(played, machine, changes)
+        places = _places(played, scheduler, task2core)
+        parameters = dict(played.overheads) | dict(overheads or {})
+        parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
+        count = played.header.cores * replicate if cores is None else cores
+        if replicate < 1 or count % replicate:
+            raise InputError(f"{count} cores cannot be divided among {replicate} copies of the trace")
+        watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
+        parts = build_cpu(resolved.machine, count, seed=seed, trace=_latencies(parameters), **watching)
+        columns = played.native_columns()
+        if shared is not None:
+            columns |= _shared_columns(shared)
+        source = _BlockSource(played)
+        titles = [region.title for region in played.regions]
+        _core.cpu_play(parts.program.native, columns, titles, source, places)
+        if out is None:
+            return _simulate(played, parts, source, threads, progress, None)
+        facts = played.header.program.model_dump() | {
+            "kind": "cpu-trace",
+            "cores": count,
+            "copies": replicate,
+            "scheduler": scheduler,
+        }
+        with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
+            writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
+            try:
+                result = _simulate(played, parts, source, threads, progress, writer.directory)
+            except (KeyboardInterrupt, DeadlockError):
+                writer.partial(statistics_columns(parts.system))
+                raise
+            writer.write_stats(result.columns)
+            result.write_tables(writer.directory)
+            writer.finish(result.headline)
+        return result
+
+
+class _BlockSource:
+    """Gives the core blocks while it plays, and keeps the first error for who asked for the replay."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.error: BaseException | None = None
+        self.last = (0, 0)
+
+    def __call__(self, stream: int, number: int) -> bytes:
+        self.last = (stream, number)
+        try:
+            return self._trace.block(stream, number)
+        except BaseException as error:
+            self.error = self.error or error
+            raise
+
+
+def _simulate(
+    trace: Trace,
+    parts: CpuSystem,
+    source: _BlockSource,
+    threads: int,
+    progress: Callable[[int, int], None] | None,
+    directory: Path | None,
+) -> CpuResult:
+    try:
+        run = parts.system.run(threads=threads, progress=progress)
+    except (ManyscaleError, _core.SimulationError) as error:
+        if source.error is not None:
+            raise source.error from None
+        if isinstance(error, ManyscaleError):
+            raise
+        raise InputError(f"{trace.path}: {error}") from None
+    details: dict[str, Any] = _core.cpu_core_details([core.native for core in parts.cores])
+    details["regions"] = [region.model_dump() for region in trace.regions]
+    details["tasks"] = []
+    details["task_runs"] = _core.cpu_task_runs(parts.program.native)
+    details["konata"] = [""] * len(parts.cores)
+    program = TracedProgram.of(trace)
+    return CpuResult(program, [Process(trace.run.exit_code, b"", b"")], details, run, parts.clock, directory)
+
+
+def _machine(trace: Trace, machine: str | Path | None, changes: Sequence[str]) -> ResolvedMachine:
+    if machine is not None:
+        return load_machine(machine, changes)
+    text = trace.header.machine_toml
+    if not text:
+        raise InputError(f"{trace.path}: the trace names no machine; say which one to replay it on")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recorded.toml"
+        path.write_text(text)
+        return load_machine(path, changes)
+
+
+def _places(
+    trace: Trace, scheduler: str, task2core: str | os.PathLike[str] | Places | None
+) -> list[tuple[int, int]]:
+    if scheduler not in SCHEDULERS:
+        raise InputError(f"there is no scheduler '{scheduler}'; {nearest(scheduler, SCHEDULERS)}")
+    if (scheduler == "task2core") != (task2core is not None):
+        raise InputError("the scheduler task2core needs a list of tasks and cores, and no other takes one")
+    if task2core is None:
+        return []
+    if isinstance(task2core, str | os.PathLike):
+        return read_task_places(task2core)
+    return [(int(task), int(core)) for task, core in task2core]
+
+
+def _latencies(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of `cpu.trace`; whole numbers that are times are femtoseconds."""
+    return {
+        name: f"{value}fs" if name.endswith("_latency") and isinstance(value, int) else value
+        for name, value in parameters.items()
+    }
+
+
+def _shared_columns(shared: Sequence[tuple[int, int] | str]) -> dict[str, bytes]:
+    ranges = sorted(_address_range(given) for given in shared)
+    columns = {"shared.begin": b"", "shared.end": b""}
+    for begin, end in ranges:
+        columns["shared.begin"] += begin.to_bytes(8, "little")
+        columns["shared.end"] += end.to_bytes(8, "little")
+    return columns
+
+
+def _address_range(given: tuple[int, int] | str) -> tuple[int, int]:
+    if isinstance(given, str):
+        first, dash, last = given.partition("-")
+        try:
+            begin, end = int(first, 0), int(last, 0)
+        except ValueError:
+            dash = ""
+        if not dash:
+            raise InputError(f"'{given}' is no range of addresses; write such as 0x10000-0x20000")
+    else:
+        begin, end = given
+    if not 0 <= begin < end <= 1 << _ADDRESS_BITS:
+        raise InputError(f"the range of addresses {begin:#x}-{end:#x} is empty or out of bounds")
+    return begin, end

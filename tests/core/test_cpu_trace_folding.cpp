@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding: the nodes that stay have their results when they would have had them in the full stream.
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "cpu/trace/folder.hpp"
+#include "test_checks.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+using namespace manyscale::test;
+
+namespace {
+
+using Times = std::vector<std::int64_t>;
+
+// A stream whose pc is the number of the instruction, and what memory answers to each.
+struct Stream {
+  std::vector<Record> records;
+  Times answers;  // cycles that a load takes after its own latency
+};
+
+const Latencies& table() {
+  static const Latencies latencies{CoreSpec{}};
+  return latencies;
+}
+
+// When a result is there: the operands, its dispatch and its latency; of a store, address and data meet.
+std::int64_t complete(const Record& record, std::int64_t answer, std::int64_t dispatch,
+                      const std::array<std::int64_t, 3>& operands) {
+  const std::int64_t latency = table().latency(record);
+  const std::int64_t begin = dispatch + 1;
+  if (record.kind == Kind::store) {
+    return std::max({begin + latency, operands[1] + latency, operands[2] + latency, operands[0]});
+  }
+  return std::max({begin, operands[0], operands[1], operands[2]}) + latency +
+         (record.kind == Kind::load ? answer : 0);
+}
+
+Times full_times(const Stream& stream, const Times& dispatch) {
+  Times times;
+  for (std::size_t i = 0; i < stream.records.size(); ++i) {
+    std::array<std::int64_t, 3> operands{};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t distance = stream.records[i].producers[k];
+      if (distance > 0) operands[k] = times[i - distance];
+    }
+    times.push_back(complete(stream.records[i], stream.answers[i], dispatch[i], operands));
+  }
+  return times;
+}
+
+std::vector<Record> fold(const Stream& stream, const FoldLimits& limits) {
+  Folder folder(table(), limits);
+  for (const Record& record : stream.records) folder.take(record);
+  folder.flush();
+  return folder.nodes();
+}
+
+Times node_times(const std::vector<Record>& nodes, const Stream& stream, const Times& dispatch) {
+  Times times;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    const Record& node = nodes[j];
+    std::array<std::int64_t, 3> operands{};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t distance = node.producers[k];
+      const std::int64_t from = distance > 0 ? times[j - distance] : dispatch[node.pc] + 1;
+      operands[k] = from + node.delays[k];
+    }
+    times.push_back(complete(node, stream.answers[node.pc], dispatch[node.pc], operands));
+  }
+  return times;
+}
+
+Record instruction(Kind kind, std::uint16_t first = 0, std::uint16_t second = 0, std::uint16_t third = 0) {
+  Record record;
+  record.kind = kind;
+  record.producers = {first, second, third};
+  if (record.touches_memory()) record.size = 8;
+  return record;
+}
+
+void add(Stream& stream, Record record, std::int64_t answer = 0) {
+  record.pc = stream.records.size();
+  for (std::uint16_t& distance : record.producers) {
+    if (distance > record.pc) distance = 0;
+  }
+  stream.records.push_back(record);
+  stream.answers.push_back(answer);
+}
+
+// A stream of all kinds that depend on each other, on near ones mostly.
+Stream random_stream(std::uint64_t seed, std::size_t length) {
+  std::mt19937_64 random(seed);
+  const std::vector<Kind> mix{Kind::integer,    Kind::integer,        Kind::integer,     Kind::integer,
+                              Kind::multiply,   Kind::float_add,      Kind::float_fused, Kind::float_divide,
+                              Kind::load,       Kind::load,           Kind::store,       Kind::branch,
+                              Kind::float_root, Kind::float_multiply, Kind::divide,      Kind::jump};
+  const std::uint64_t reach = 4 + random() % 60;
+  const std::uint64_t arity = 1 + random() % 3;
+  Stream stream;
+  for (std::size_t i = 0; i < length; ++i) {
+    Record record = instruction(mix[random() % mix.size()]);
+    for (std::size_t k = 0; k < arity; ++k) {
+      if (random() % 4 == 0) continue;
+      const std::uint64_t distance = 1 + random() % (random() % 50 == 0 ? 500 : reach);
+      const bool has_result = distance <= i && stream.records[i - distance].kind != Kind::store;
+      if (has_result) record.producers[k] = static_cast<std::uint16_t>(distance);
+    }
+    if (record.is_control() && random() % 8 == 0) record.flags |= Trait::mispredicted;
+    if (record.kind == Kind::branch && random() % 2 == 0) record.flags |= Trait::taken;
+    add(stream, record, static_cast<std::int64_t>(random() % 5 == 0 ? random() % 300 : random() % 5));
+  }
+  return stream;
+}
+
+std::uint64_t instructions_in(const std::vector<Record>& nodes) {
+  std::uint64_t sum = 0;
+  for (const Record& node : nodes) sum += node.kind == Kind::marker ? 0 : node.weight + 1u;
+  return sum;
+}
+
+// A core without limits: every node has its result exactly when the full stream has it.
+void unlimited_data_flow_is_exact() {
+  std::uint64_t all = 0, kept = 0, wrong = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Stream stream = random_stream(seed, 1500);
+    const std::vector<Record> nodes = fold(stream, {.width = 0, .window = 2048, .keep_scarce = false});
+    const Times dispatch(stream.records.size(), 0);
+    const Times full = full_times(stream, dispatch);
+    const Times folded = node_times(nodes, stream, dispatch);
+    check_equal(static_cast<std::int64_t>(instructions_in(nodes)), 1500, "instructions");
+    for (std::size_t j = 0; j < nodes.size(); ++j) wrong += folded[j] != full[nodes[j].pc];
+    all += stream.records.size();
+    kept += nodes.size();
+    for (const Record& record : stream.records) {
+      const bool needed = record.touches_memory() || record.has(Trait::mispredicted);
+      if (needed && std::ranges::none_of(nodes, [&](const Record& node) { return node.pc == record.pc; })) {
+        ++wrong;
+      }
+    }
+  }
+  check_equal(static_cast<std::int64_t>(wrong), 0, "nodes with another time than in the full stream");
+  check_between(static_cast<double>(kept) / static_cast<double>(all), 0.2, 0.8, "part of nodes");
+}
+
+// The cycle at which the last instruction commits on a core that dispatches four a cycle and has 128 under
+// way.
+std::int64_t bounded_run(const std::vector<Record>& nodes, const Stream& stream) {
+  constexpr std::int64_t width = 4, window = 128;
+  Times times, commit;
+  std::vector<std::int64_t> places;  // instructions up to each node
+  std::int64_t slot = 0;             // of dispatch, four a cycle
+  std::size_t oldest = 0;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    const Record& node = nodes[j];
+    slot += node.weight;
+    places.push_back((j > 0 ? places.back() : 0) + node.weight + 1);
+    while (oldest < j && places[j] - places[oldest] >= window) {
+      slot = std::max(slot, width * commit[oldest++]);
+    }
+    const std::int64_t dispatch = slot++ / width;
+    std::array<std::int64_t, 3> operands{};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t distance = node.producers[k];
+      operands[k] = (distance > 0 ? times[j - distance] : dispatch + 1) + node.delays[k];
+    }
+    times.push_back(complete(node, stream.answers[node.pc], dispatch, operands));
+    commit.push_back(std::max(times.back(), j > 0 ? commit.back() : 0));
+  }
+  return commit.back();
+}
+
+// The same with the full stream and with the folded one, where nothing waits for ports.
+void bounded_cores_differ_little() {
+  std::int64_t full = 0, folded = 0;
+  double worst = 0;
+  for (std::uint64_t seed = 500; seed < 600; ++seed) {
+    const Stream stream = random_stream(seed, 4000);
+    const std::int64_t expected = bounded_run(stream.records, stream);
+    const std::int64_t found =
+        bounded_run(fold(stream, {.width = 4, .window = 128, .keep_scarce = false}), stream);
+    full += expected;
+    folded += found;
+    worst = std::max(worst, std::abs(static_cast<double>(found - expected) / static_cast<double>(expected)));
+  }
+  check_between(static_cast<double>(folded) / static_cast<double>(full), 0.99, 1.01,
+                "cycles, folded and full");
+  check_between(worst, 0, 0.05, "the worst of a hundred streams");
+}
+
+// s += a[i] * b[i]: the sum is a chain of fused multiply-adds, four cycles each, and one node for each stays.
+void chains_keep_their_length() {
+  constexpr int rounds = 1000;
+  Stream stream;
+  for (int i = 0; i < rounds; ++i) {
+    add(stream, instruction(Kind::load, 3), 4);
+    add(stream, instruction(Kind::load, 3), 4);
+    add(stream, instruction(Kind::float_fused, 6, 2, 1));
+    add(stream, instruction(Kind::integer, 6));
+    add(stream, instruction(Kind::integer, 6));
+    Record branch = instruction(Kind::branch, 2);
+    branch.flags = Trait::taken;
+    add(stream, branch);
+  }
+  add(stream, instruction(Kind::store, 4, 2));
+  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false});
+  const Times dispatch = [&] {
+    Times cycles;
+    for (std::size_t i = 0; i < stream.records.size(); ++i)
+      cycles.push_back(static_cast<std::int64_t>(i / 4));
+    return cycles;
+  }();
+  const Times full = full_times(stream, dispatch);
+  const Times folded = node_times(nodes, stream, dispatch);
+  check(full.back() >= 4 * rounds, "the chain is as long as its additions");
+  check_equal(folded.back(), full.back(), "end of a chain of additions");
+  check_between(static_cast<double>(nodes.size()) / (6.0 * rounds), 0.4, 0.52,
+                "three nodes of six instructions");
+  std::int64_t turns = 0;
+  for (const Record& node : nodes) turns += node.weight > 0 && node.folded_turn() > 0;
+  for (const Record& node : nodes) turns += node.is_control();
+  check_equal(turns, rounds, "every taken branch ends a fetch group");
+}
+
+// Calculations in a row become one node for as many cycles as a delay can say.
+void rows_of_calculations_fold() {
+  Stream stream;
+  add(stream, instruction(Kind::load), 50);
+  for (int i = 0; i < 5000; ++i) add(stream, instruction(Kind::integer, 1));
+  add(stream, instruction(Kind::store, 1));
+  const std::vector<Record> nodes = fold(stream, {.width = 4});
+  const Times dispatch(stream.records.size(), 0);
+  check_equal(node_times(nodes, stream, dispatch).back(), full_times(stream, dispatch).back(),
+              "end of the row");
+  check_equal(full_times(stream, dispatch).back(), 1 + 50 + 5000, "one load and 5000 cycles");
+  check_between(static_cast<double>(nodes.size()), 5000 / 255, 5000 / 255 + 4, "nodes of the row");
+}
+
+// A kind that has more to do than its ports can take is not folded; one that has not is.
+void scarce_ports_keep_their_instructions() {
+  CoreSpec spec;
+  spec.dispatch_width = 4;
+  const Latencies latencies(spec);  // one port for fused multiply-adds
+  const auto nodes_of = [&](int fused) {
+    Stream stream;
+    for (int i = 0; i < 640; ++i) {
+      add(stream, instruction(i % 8 < fused ? Kind::float_fused : Kind::integer));
+    }
+    Folder folder(latencies, {.width = 4});
+    for (const Record& record : stream.records) folder.take(record);
+    folder.flush();
+    std::int64_t kept = 0;
+    for (const Record& node : folder.nodes()) kept += node.kind == Kind::float_fused;
+    return kept;
+  };
+  check_equal(nodes_of(4), 4 * (640 - 64) / 8,
+              "half of all on a quarter of the ports stay, but the first few");
+  check_between(static_cast<double>(nodes_of(2)), 0, 4, "a quarter of all on a quarter of the ports fold");
+}
+
+void markers_keep_their_place() {
+  Stream stream = random_stream(7, 3000);
+  Folder folder(table(), {.width = 4});
+  std::vector<std::uint64_t> before;
+  for (std::size_t i = 0; i < stream.records.size(); ++i) {
+    if (i % 37 == 5) {
+      Record marker;
+      marker.kind = Kind::marker;
+      marker.address = i;
+      folder.take(marker);
+    }
+    folder.take(stream.records[i]);
+  }
+  folder.flush();
+  std::uint64_t instructions = 0;
+  int markers = 0;
+  for (const Record& node : folder.nodes()) {
+    if (node.kind != Kind::marker) {
+      instructions += node.weight + 1u;
+      continue;
+    }
+    ++markers;
+    check_equal(static_cast<std::int64_t>(instructions), static_cast<std::int64_t>(node.address),
+                "instructions before a marker");
+  }
+  check_equal(markers, 81, "markers");
+  check_equal(static_cast<std::int64_t>(instructions), 3000, "instructions in all");
+}
+
+}  // namespace
+
+int main() {
+  unlimited_data_flow_is_exact();
+  bounded_cores_differ_little();
+  chains_keep_their_length();
+  rows_of_calculations_fold();
+  scarce_ports_keep_their_instructions();
+  markers_keep_their_place();
+  return finish();
+}
