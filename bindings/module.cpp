@@ -12,6 +12,8 @@ NB_MODULE(_core, module) {
   bind_traffic(module);
   bind_cpu(module);
   bind_cpu_trace(module);
+  bind_cpu_replay(module);
+  bind_gem5_trace(module);
   bind_gpu(module);
   bind_gpu_lowering(module);
   bind_gpu_timing(module);

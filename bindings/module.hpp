@@ -14,6 +14,8 @@ void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
 void bind_cpu(nb::module_& module);
 void bind_cpu_trace(nb::module_& module);
+void bind_cpu_replay(nb::module_& module);
+void bind_gem5_trace(nb::module_& module);
 void bind_gpu(nb::module_& module);
 void bind_gpu_commands(nb::module_& module);
 void bind_gpu_lowering(nb::module_& module);

@@ -206,7 +206,9 @@ def test_check_refuses_what_is_no_program_for_these_processors(folder: Path) -> 
 
 @pytest.mark.skipif(shutil.which("riscv64-linux-gnu-gcc") is None, reason="no cross-compiler")
 def test_a_program_can_be_compiled_and_run(folder: Path) -> None:
-    (folder / "three.c").write_text('#include "manyscale.h"\nint main(void) { MANYSCALE_BEGIN("x"); return 3; }\n')
+    (folder / "three.c").write_text(
+        '#include "manyscale.h"\nint main(void) { MANYSCALE_BEGIN("x"); return 3; }\n'
+    )
     assert cpu("cc", "three.c", "-o", "three").exit_code == 0
     assert cpu("run", "three", "--functional").exit_code == 3
 

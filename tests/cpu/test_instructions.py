@@ -54,7 +54,7 @@ def test_stored_sequence(seed, tmp_path):
     check_stored(seed, tmp_path)
 
 
-@pytest.mark.parametrize("seed", [int(seed) for seed in STORED][:12])
+@pytest.mark.parametrize("seed", [int(seed) for seed in STORED][:6])
 def test_stored_sequence_with_time(seed, tmp_path):
     """A run with time executes instructions in another way: with records of them, one thread ahead of its core."""
     check_stored(seed, tmp_path, timed=True)

@@ -17,9 +17,7 @@ pytestmark = pytest.mark.core
 @pytest.fixture(scope="module")
 def timed() -> cpu.CpuResult:
     program = cpu.Program(cpu.sample("heat"), ["2", "24", "3"])
-    return cpu.run(
-        program, machine="boom", cores=2, hot_lines=True, functions=["main"], konata=(100, 20)
-    )
+    return cpu.run(program, machine="boom", cores=2, hot_lines=True, functions=["main"], konata=(100, 20))
 
 
 def test_a_result_says_what_the_program_did(timed: cpu.CpuResult) -> None:

@@ -74,6 +74,17 @@ def test_every_read_sees_the_last_write(variant: str) -> None:
     assert wrong_reads(accesses, {}) == 0
 
 
+@pytest.mark.parametrize("inclusive", [True, False])
+def test_a_directory_knows_128_cores_apart(inclusive: bool) -> None:
+    """Many cores share few lines, so that requesters beyond the first 64 own, share and lose them."""
+    system, cores = coherent_cores(cores=128, accesses=100, lines=16, inclusive=inclusive)
+    system.run(threads=2)
+    accesses, core = take_logs(cores)
+    assert len(accesses) == 128 * 100
+    assert len(np.unique(core[accesses["kind"] == STORE])) == 128
+    assert wrong_reads(accesses, {}) == 0
+
+
 def test_the_checker_finds_a_single_wrong_value() -> None:
     system, cores = coherent_cores()
     system.run()
@@ -186,8 +197,8 @@ def test_false_sharing_shows_as_coherence_misses() -> None:
 
 
 def test_more_requesters_than_the_directory_has_room_for_are_refused() -> None:
-    system, _ = coherent_cores(cores=65, accesses=1)
-    with pytest.raises(ms.ManyscaleError, match="room for 64 requesters"):
+    system, _ = coherent_cores(cores=257, accesses=1)
+    with pytest.raises(ms.ManyscaleError, match="room for 256 requesters"):
         system.run()
 
 

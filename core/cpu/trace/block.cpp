@@ -110,7 +110,11 @@ class Encoder {
     const auto [place, added] =
         numbers_.try_emplace(key_of(node), static_cast<std::uint32_t>(templates_.size()));
     const std::uint32_t number = place->second;
-    if (added) templates_.emplace_back();
+    if (added) {
+      templates_.emplace_back();
+      // New templates begin at the address that the template before them was at.
+      if (current_ != none) templates_[number].address = templates_[current_].address;
+    }
     Template& used = templates_[number];
     const bool guessed = !added && current_ != none && templates_[current_].next == number;
     const Shape shape{node.producers, node.delays, node.weight};
@@ -120,7 +124,7 @@ class Encoder {
     out_.byte(static_cast<std::uint8_t>((guessed ? 0 : new_template) | (follows ? 0 : new_address) |
                                         static_cast<unsigned>(age) << shape_shift));
     if (!guessed) out_.number(number);
-    if (added) add_template(used, node);
+    if (added) add_template(node);
     if (age == new_shape) {
       out_.shape(shape);
       add_shape(used, shape);
@@ -135,7 +139,7 @@ class Encoder {
     current_ = number;
   }
 
-  void add_template(Template& added, const Record& node) {
+  void add_template(const Record& node) {
     out_.number(zigzag(node.pc - last_pc_));
     out_.byte(static_cast<std::uint8_t>(node.kind));
     out_.byte(node.flags);
@@ -143,8 +147,6 @@ class Encoder {
     out_.byte(node.format);
     out_.number(node.thread);
     last_pc_ = node.pc;
-    // New templates begin at the address that the template before them was at.
-    added.address = current_ == none ? 0 : templates_[current_].address;
   }
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();

@@ -32,6 +32,7 @@ void Folder::reset() {
   markers_.clear();
   first_marker_ = 0;
   executed_.fill(0);
+  mispredicted_ = 0;
   scarce_ = 0;
   nodes_.clear();
 }
@@ -56,9 +57,11 @@ bool Folder::must_stay(const Record& record) {
   const std::size_t row = Latencies::row(record);
   if (limits_.keep_scarce) {
     ++executed_[row];
+    mispredicted_ += record.has(Trait::mispredicted);
     if (next_ % scarcity_period == scarcity_period - 1) {
-      scarce_ = latencies_.scarce_rows(executed_);
+      scarce_ = latencies_.scarce_rows(executed_, mispredicted_);
       executed_.fill(0);
+      mispredicted_ = 0;
     }
     if ((scarce_ >> row & 1) != 0) return true;
   }

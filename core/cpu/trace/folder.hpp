@@ -86,6 +86,7 @@ class Folder {
   std::vector<Marker> markers_;
   std::size_t first_marker_ = 0;
   std::array<std::uint16_t, Latencies::rows> executed_{};
+  std::uint64_t mispredicted_ = 0;
   std::uint64_t scarce_ = 0;
   std::vector<Record> nodes_;
 };

@@ -10,8 +10,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -39,14 +39,14 @@ struct ImportStatistics {
 class Importer {
  public:
   using Sink = std::function<void(const Record&)>;
-  static constexpr std::uint32_t most_weight = 1 << 20;
+  static constexpr std::uint32_t most_weight = 1 << 16;
 
   Importer(const ImportSpec& spec, Sink sink);
 
-  // The next requests of the fetch trace; at least `packets_wanted` of them must be there before a node is
-  // taken.
+  // The next request of the fetch trace.
   void give(const Packet& packet);
-  std::uint64_t packets_wanted(const Node& node) const;
+  // Whether enough of them were given for this node to be taken next.
+  bool can_take(const Node& node) const;
   // Throws std::invalid_argument.
   void take(const Node& node);
   // The stream ends.
@@ -76,6 +76,7 @@ class Importer {
   std::vector<Operand> operands_of(const Node& node, std::uint64_t delay) const;
   std::array<Operand, operands> nearest(std::vector<Operand> all);
   void emit(Record record);
+  std::uint64_t packets_until(const Node& node) const;
   std::uint64_t place();
 
   const ImportSpec spec_;
@@ -85,8 +86,7 @@ class Importer {
   std::unordered_map<std::uint64_t, std::size_t> places_;  // in past_, by the number of the node
   std::size_t next_place_ = 0;
   std::uint64_t records_ = 0;
-  std::vector<Packet> packets_;  // given and not used up
-  std::uint64_t packets_given_ = 0;
+  std::deque<Packet> packets_;  // given and not used up
   std::uint64_t current_packet_ = none;
   Packet current_{};
   std::uint64_t within_packet_ = 0;  // instructions since it

@@ -8,11 +8,17 @@
 
 namespace manyscale::cpu {
 
+namespace {
+
+// Ports that could just keep up hardly matter: the core is seldom as fast as its width.
+constexpr double slack = 1.1;
+
+}  // namespace
+
 Latencies::Latencies(const CoreSpec& spec)
     : width_(static_cast<std::uint32_t>(spec.dispatch_width)),
-      reorder_buffer_(static_cast<std::uint32_t>(spec.reorder_buffer)) {
+      astray_(static_cast<std::uint64_t>(spec.front_end_depth + spec.mispredict_penalty)) {
   const IssuePorts issue(spec);
-  std::array<std::uint32_t, rows> ports{};
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     for (const std::uint8_t format : {8, 4}) {
       Record record;
@@ -20,30 +26,41 @@ Latencies::Latencies(const CoreSpec& spec)
       record.format = format;
       latencies_[row(record)] = static_cast<std::uint32_t>(issue.latency(record));
       intervals_[row(record)] = static_cast<std::uint32_t>(issue.interval(record));
-      ports[row(record)] = issue.ports_of(record);
+      ports_[row(record)] = issue.ports_of(record);
     }
   }
-  for (const std::uint32_t group : ports) {
+  for (const std::uint32_t group : ports_) {
     if (std::ranges::any_of(groups_, [&](const PortGroup& known) { return known.ports == group; })) continue;
     groups_.push_back({group, 0});
     for (std::size_t row = 0; row < rows; ++row) {
-      if ((ports[row] & ~group) == 0) groups_.back().rows |= std::uint64_t{1} << row;
+      if ((ports_[row] & ~group) == 0) groups_.back().rows |= std::uint64_t{1} << row;
     }
   }
 }
 
-std::uint64_t Latencies::scarce_rows(const std::array<std::uint16_t, rows>& executed) const {
+std::uint64_t Latencies::scarce_rows(const std::array<std::uint16_t, rows>& executed,
+                                     std::uint64_t mispredicted) const {
   std::uint64_t instructions = 0;
   for (const std::uint16_t count : executed) instructions += count;
+  // How long they take at least, whatever the ports.
+  const double least =
+      static_cast<double>(instructions) / width_ + static_cast<double>(mispredicted * astray_);
+  const auto too_much = [&](std::uint64_t cycles, std::uint32_t ports) {
+    return static_cast<double>(cycles) > slack * least * std::popcount(ports);
+  };
   std::uint64_t scarce = 0;
   for (const PortGroup& group : groups_) {
-    std::uint64_t busy = 0;
+    std::uint64_t issued = 0;
     for (std::uint64_t left = group.rows; left != 0; left &= left - 1) {
-      const auto row = static_cast<std::size_t>(std::countr_zero(left));
-      busy += std::uint64_t{executed[row]} * intervals_[row];
+      issued += executed[static_cast<std::size_t>(std::countr_zero(left))];
     }
-    const auto ports = static_cast<std::uint64_t>(std::popcount(group.ports));
-    if (busy * width_ > instructions * ports) scarce |= group.rows;
+    if (too_much(issued, group.ports)) scarce |= group.rows;
+  }
+  // A unit that takes longer keeps others of its kind waiting, but not its port.
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (too_much(std::uint64_t{executed[row]} * intervals_[row], ports_[row])) {
+      scarce |= std::uint64_t{1} << row;
+    }
   }
   return scarce;
 }

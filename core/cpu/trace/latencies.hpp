@@ -23,10 +23,11 @@ class Latencies {
   }
   std::uint32_t latency(const Record& record) const { return latencies_[row(record)]; }
   std::uint32_t width() const { return width_; }
-  std::uint32_t reorder_buffer() const { return reorder_buffer_; }
 
-  // The rows, as bits, that wait for their ports where so many of each row are executed.
-  std::uint64_t scarce_rows(const std::array<std::uint16_t, rows>& executed) const;
+  // The rows, as bits, that wait for their ports where so many of each row are executed, and so many branches
+  // predicted wrong.
+  std::uint64_t scarce_rows(const std::array<std::uint16_t, rows>& executed,
+                            std::uint64_t mispredicted) const;
 
  private:
   // Rows whose instructions can only go to these ports.
@@ -37,9 +38,10 @@ class Latencies {
 
   std::array<std::uint32_t, rows> latencies_{};
   std::array<std::uint32_t, rows> intervals_{};
+  std::array<std::uint32_t, rows> ports_{};
   std::vector<PortGroup> groups_;
   std::uint32_t width_;
-  std::uint32_t reorder_buffer_;
+  std::uint64_t astray_;  // cycles without instructions after a mispredicted branch, at least
 };
 
 }  // namespace manyscale::cpu

@@ -90,7 +90,7 @@ void DramController::admit(Cycle now) {
 // Puts as many bursts of a request into its queue as there is room for. The last one in may finish the
 // request, whose slot is then free; `entering` is 0 in any case.
 void DramController::enter(std::uint32_t index, Request& request, Cycle now) {
-  const Direction direction = request.write ? writing : reading;
+  const BusDirection direction = request.write ? writing : reading;
   while (request.entering != 0) {
     const std::uint64_t burst =
         request.burst + static_cast<std::uint64_t>(std::countr_zero(request.entering));
@@ -151,7 +151,7 @@ inline void DramController::consider(std::uint32_t index, Cycle now) {
   plan_ = {cycle, key, command, burst, index};
 }
 
-void DramController::insert(std::uint32_t index, const DramPlace& place, Direction direction, Cycle now) {
+void DramController::insert(std::uint32_t index, const DramPlace& place, BusDirection direction, Cycle now) {
   Burst burst;
   burst.place = place;
   burst.request = index;
@@ -189,7 +189,7 @@ void DramController::finish(std::uint32_t index, Cycle cycle) {
   free_requests_.push_back(index);
 }
 
-Direction DramController::wanted_direction(Cycle now) const {
+BusDirection DramController::wanted_direction(Cycle now) const {
   const BurstQueue& reads = queues_[reading];
   const BurstQueue& writes = queues_[writing];
   if (writes.empty()) return reading;
@@ -217,7 +217,7 @@ Cycle DramController::tick(Cycle now) {
 }
 
 void DramController::make_plan(Cycle now) {
-  const Direction wanted = wanted_direction(now);
+  const BusDirection wanted = wanted_direction(now);
   if (wanted != direction_) {
     direction_ = wanted;
     forced_ = false;

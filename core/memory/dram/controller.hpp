@@ -90,10 +90,10 @@ class DramController {
     return queue.oldest() != BurstQueue::none && now - queue[queue.oldest()].entered > spec_.starvation_limit;
   }
 
-  Direction wanted_direction(Cycle now) const;
+  BusDirection wanted_direction(Cycle now) const;
   void admit(Cycle now);
   void enter(std::uint32_t index, Request& request, Cycle now);
-  void insert(std::uint32_t index, const DramPlace& place, Direction direction, Cycle now);
+  void insert(std::uint32_t index, const DramPlace& place, BusDirection direction, Cycle now);
   void finish(std::uint32_t index, Cycle cycle);
   void make_plan(Cycle now);
   void consider(std::uint32_t bank, Cycle now);
@@ -121,7 +121,7 @@ class DramController {
   std::size_t input_first_ = 0;
   std::size_t input_count_ = 0;
 
-  Direction direction_ = reading;
+  BusDirection direction_ = reading;
   bool forced_ = false;   // the drain goes on to the low watermark
   Cycle column_bus_ = 0;  // first cycle in which the bus is free
   Cycle row_bus_ = 0;

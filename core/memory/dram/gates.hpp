@@ -10,7 +10,7 @@
 
 namespace manyscale::memory {
 
-enum Direction : std::uint8_t { reading, writing };
+enum BusDirection : std::uint8_t { reading, writing };
 
 // The timing rules of a channel's devices and data bus. Leaves out power-down, ZQ calibration, per-bank
 // refresh, CRC and the second cycle of an activate on HBM's row bus.
@@ -48,7 +48,7 @@ class DramGates {
   Cycle earliest_activate(const Bank& bank) const {
     return std::max({bank.activate, groups_[bank.group].activate, ranks_[bank.rank].activate});
   }
-  Cycle earliest_column(const Bank& bank, Direction direction) const {
+  Cycle earliest_column(const Bank& bank, BusDirection direction) const {
     return std::max(
         {bank.column[direction], groups_[bank.group].column[direction], ranks_[bank.rank].column[direction]});
   }
@@ -103,7 +103,7 @@ class DramGates {
   }
 
   // A read or write; with auto-precharge the bank closes by itself as soon as it may.
-  void column(std::uint32_t index, Direction direction, bool auto_precharge, Cycle now) {
+  void column(std::uint32_t index, BusDirection direction, bool auto_precharge, Cycle now) {
     Bank& bank = banks_[index];
     Rank& own = ranks_[bank.rank];
     auto& group = groups_[bank.group].column;
@@ -140,7 +140,7 @@ class DramGates {
 
   // The data bus has to be handed from one rank to another: trtrs between the end of one burst and the start
   // of the other.
-  void switch_rank(const Rank& own, Direction direction, Cycle now) {
+  void switch_rank(const Rank& own, BusDirection direction, Cycle now) {
     const Cycle free =
         now + (direction == reading ? spec_.tcl : spec_.tcwl) + spec_.burst_cycles + spec_.trtrs;
     for (Rank& rank : ranks_) {

@@ -8,10 +8,6 @@ namespace manyscale::memory {
 namespace {
 const Registered<Home> registered{"memory.home",
                                   "A slice of a shared cache with the directory of a coherent system."};
-
-std::uint64_t bit(std::uint32_t requester) {
-  return std::uint64_t{1} << requester;
-}
 }  // namespace
 
 Home::Home(const Spec& spec)
@@ -32,8 +28,10 @@ void Home::start() {
 
 void Home::receive(const Message& message, std::uint32_t lane) {
   const std::uint32_t requester = requesters_.width() == 1 ? message.source : lane;
-  if (requester >= most_requesters)
-    throw SimulationError(name() + ": a directory has room for 64 requesters");
+  if (requester >= RequesterSet::most) {
+    throw SimulationError(name() + ": a directory has room for " + std::to_string(RequesterSet::most) +
+                          " requesters");
+  }
   switch (message.op) {
     case Op::invalidate_ack:
       acknowledged(message);
@@ -100,29 +98,31 @@ void Home::begin_get(Transaction& transaction) {
   ++(for_write ? level_.statistics.writes : level_.statistics.reads);
   transaction.cause = level_.classifier.access(transaction.line);
   const Time when = level_.begin(transaction.line, now()) + level_.tag_time;
-  const Holders* found = directory_.find(transaction.line);
-  const Holders holders = found != nullptr ? *found : Holders{};
+  const Holders holders = directory_.find(transaction.line);
   if (holders.owner == static_cast<int>(requester)) {
     throw SimulationError(name() + ": requester " + std::to_string(requester) +
                           " asks for a line that it owns");
   }
-  std::uint64_t asked = for_write ? holders.sharers & ~bit(requester) : 0;
-  if (holders.owner >= 0) asked = bit(static_cast<std::uint32_t>(holders.owner));
-  if (asked != 0) {
+  RequesterSet asked;
+  if (holders.owner >= 0) {
+    asked.add(static_cast<std::uint32_t>(holders.owner));
+  } else if (for_write) {
+    asked = holders.sharers;
+    asked.remove(requester);
+  }
+  if (!asked.empty()) {
     ask_holders(transaction, asked, for_write ? Op::invalidate : Op::downgrade, when);
   } else {
     supply(*busy_.find(transaction.line), when);
   }
 }
 
-void Home::ask_holders(Transaction& transaction, std::uint64_t holders, Op op, Time when) {
+void Home::ask_holders(Transaction& transaction, const RequesterSet& holders, Op op, Time when) {
   transaction.phase = Phase::acks;
   transaction.served = Served::peer;
-  transaction.acks = static_cast<std::uint32_t>(std::popcount(holders));
+  transaction.acks = holders.count();
   (op == Op::invalidate ? statistics_.invalidations_sent : statistics_.downgrades_sent) += transaction.acks;
-  for (; holders != 0; holders &= holders - 1) {
-    send(static_cast<std::uint32_t>(std::countr_zero(holders)), {transaction.line, 0, op, 0, 0}, when);
-  }
+  holders.for_each([&](std::uint32_t holder) { send(holder, {transaction.line, 0, op, 0, 0}, when); });
 }
 
 void Home::acknowledged(const Message& message) {
@@ -135,10 +135,9 @@ void Home::acknowledged(const Message& message) {
   }
   if (--transaction.acks > 0) return;
   const std::uint64_t line = transaction.line;
-  Holders& holders = directory_[line];
   const Time when = level_.begin(line, now()) + level_.tag_time;
   if (transaction.recall) {
-    holders = Holders{};
+    directory_.set(line, Holders{});
     const std::uint32_t at = level_.array.find_present(line);
     if (transaction.fresh) absorb(line, transaction.value);
     if (at != CacheArray::none) drop(at);
@@ -146,12 +145,14 @@ void Home::acknowledged(const Message& message) {
     finish(index);
     return;
   }
+  const Holders before = directory_.find(line);
+  Holders holders;
   if (transaction.request.message.op == Op::get_modified) {
-    holders.sharers &= bit(transaction.request.requester);
-  } else if (holders.owner >= 0) {
-    holders.sharers = bit(static_cast<std::uint32_t>(holders.owner));
+    if (before.sharers.has(transaction.request.requester)) holders.sharers.add(transaction.request.requester);
+  } else if (before.owner >= 0) {
+    holders.sharers.add(static_cast<std::uint32_t>(before.owner));
   }
-  holders.owner = -1;
+  directory_.set(line, holders);
   if (transaction.fresh && !absorb(line, transaction.value)) {
     // No place for it here: memory takes it, and the requester gets it straight away.
     memory_.write(line, spec_.cache.all_sectors(), transaction.value, when - now());
@@ -166,9 +167,8 @@ void Home::supply(std::uint32_t index, Time when) {
   Transaction& transaction = transactions_[index];
   const std::uint64_t line = transaction.line;
   const Message& message = transaction.request.message;
-  const Holders* holders = directory_.find(line);
-  const bool shares = holders != nullptr && (holders->sharers & bit(transaction.request.requester)) != 0;
-  if (message.op == Op::get_modified && message.has(Flag::has_data) && shares) {
+  if (message.op == Op::get_modified && message.has(Flag::has_data) &&
+      directory_.find(line).sharers.has(transaction.request.requester)) {
     ++statistics_.upgrades;
     ++level_.statistics.hits;
     grant(transaction, Op::upgrade_ack, 0, when);
@@ -210,18 +210,21 @@ void Home::from_memory(const Message& message, std::uint32_t) {
 }
 
 void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when) {
-  Holders& holders = directory_[transaction.line];
   const std::uint32_t requester = transaction.request.requester;
   Message answer{transaction.line, value, op, 0, spec_.cache.all_sectors()};
   answer.tag = static_cast<std::uint8_t>(transaction.served);
   if (transaction.request.message.op == Op::get_modified) {
-    holders = {0, static_cast<std::int16_t>(requester)};
+    directory_.set(transaction.line, {{}, static_cast<std::int32_t>(requester)});
     answer.flags = Flag::modified;
-  } else if (holders.sharers == 0 && !transaction.request.message.has(Flag::fetch)) {
-    holders = {0, static_cast<std::int16_t>(requester)};
-    answer.flags = Flag::exclusive;
   } else {
-    holders.sharers |= bit(requester);
+    Holders holders = directory_.find(transaction.line);
+    if (holders.sharers.empty() && !transaction.request.message.has(Flag::fetch)) {
+      holders.owner = static_cast<std::int32_t>(requester);
+      answer.flags = Flag::exclusive;
+    } else {
+      holders.sharers.add(requester);
+    }
+    directory_.set(transaction.line, holders);
   }
   transaction.phase = Phase::confirmation;
   send(requester, answer, when);
@@ -230,8 +233,7 @@ void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when
 void Home::put(const Request& request) {
   const std::uint64_t line = request.message.address;
   const Time when = level_.begin(line, now()) + level_.tag_time;
-  Holders* holders = directory_.find(line);
-  if (holders != nullptr && holders->owner == static_cast<int>(request.requester)) {
+  if (directory_.find(line).owner == static_cast<std::int32_t>(request.requester)) {
     directory_.erase(line);
     if (request.message.has(Flag::dirty)) {
       level_.statistics.bytes_in += spec_.cache.line;
@@ -265,8 +267,7 @@ std::uint32_t Home::make_room(std::uint64_t line) {
   const std::uint32_t at = level_.array.victim(line);
   if (at == CacheArray::none || !is_present(level_.array.line(at).state)) return at;
   const std::uint64_t victim = level_.array.tag(at);
-  const Holders* holders = directory_.find(victim);
-  if (spec_.inclusive && holders != nullptr && (holders->owner >= 0 || holders->sharers != 0)) {
+  if (spec_.inclusive && directory_.find(victim).any()) {
     recall(victim);
     return CacheArray::none;
   }
@@ -275,12 +276,12 @@ std::uint32_t Home::make_room(std::uint64_t line) {
 }
 
 void Home::recall(std::uint64_t line) {
-  const Holders holders = *directory_.find(line);
+  const Holders holders = directory_.find(line);
   ++statistics_.recalls;
   Transaction& transaction = transactions_[open_transaction(Request{}, line)];
   transaction.recall = true;
-  const std::uint64_t asked =
-      holders.owner >= 0 ? bit(static_cast<std::uint32_t>(holders.owner)) : holders.sharers;
+  const RequesterSet asked =
+      holders.owner >= 0 ? RequesterSet::of(static_cast<std::uint32_t>(holders.owner)) : holders.sharers;
   ask_holders(transaction, asked, Op::invalidate, now() + level_.tag_time);
 }
 

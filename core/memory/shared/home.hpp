@@ -12,6 +12,7 @@
 #include "memory/cache/level.hpp"
 #include "memory/flat_map.hpp"
 #include "memory/protocol.hpp"
+#include "memory/shared/directory.hpp"
 #include "memory/shared/memory_side.hpp"
 
 namespace manyscale::memory {
@@ -32,18 +33,12 @@ struct HomeStatistics {
 class Home final : public Component {
  public:
   using Spec = HomeSpec;
-  static constexpr std::uint32_t most_requesters = 64;
 
   explicit Home(const Spec& spec);
   void start() override;
   std::vector<Wait> waits() const override;
 
  private:
-  // Who holds a line: one owner, or any number of sharers (some of which may have dropped it without a word).
-  struct Holders {
-    std::uint64_t sharers = 0;
-    std::int16_t owner = -1;
-  };
   enum class Phase : std::uint8_t { acks, room, memory, confirmation };
   struct Request {
     Message message;
@@ -67,7 +62,7 @@ class Home final : public Component {
   void from_memory(const Message& message, std::uint32_t lane);
   void begin(Request request);
   void begin_get(Transaction& transaction);
-  void ask_holders(Transaction& transaction, std::uint64_t holders, Op op, Time when);
+  void ask_holders(Transaction& transaction, const RequesterSet& holders, Op op, Time when);
   void acknowledged(const Message& message);
   void supply(std::uint32_t index, Time when);
   void grant(Transaction& transaction, Op op, std::uint64_t value, Time when);
@@ -86,7 +81,7 @@ class Home final : public Component {
   const Spec spec_;
   Level level_;
   HomeStatistics statistics_;
-  FlatMap<Holders> directory_;
+  Directory directory_;
   FlatMap<std::uint32_t> busy_;  // line -> transaction
   std::deque<Transaction> transactions_;
   std::vector<std::uint32_t> free_;

@@ -10,7 +10,22 @@ from typing import Annotated
 
 import typer
 
-from manyscale.cli import check, cpu, demo, gpu, machines, mem, models, net, new, run, runs, validate
+from manyscale.cli import (
+    check,
+    cpu,
+    cpu_scale,
+    cpu_trace,
+    demo,
+    gpu,
+    machines,
+    mem,
+    models,
+    net,
+    new,
+    run,
+    runs,
+    validate,
+)
 from manyscale.cli.console import complain
 from manyscale.errors import ManyscaleError
 
@@ -31,6 +46,8 @@ app.add_typer(runs.commands)
 app.add_typer(machines.commands)
 app.add_typer(mem.commands)
 app.add_typer(gpu.commands)
+cpu.commands.add_typer(cpu_trace.commands)
+cpu.commands.add_typer(cpu_scale.commands)
 app.add_typer(cpu.commands)
 app.add_typer(net.commands)
 app.add_typer(check.commands)

@@ -3,18 +3,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manyscale.cli.console import emit_json, say
+from manyscale.cli.cpu_options import (
+    Arguments,
+    Cores,
+    CpuMachine,
+    Environment,
+    Functions,
+    Memory,
+    ProgramFile,
+    Ranks,
+    Root,
+    Stdin,
+    Writable,
+    output_of_failures,
+    program_of,
+    show_output,
+)
 from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
-from manyscale.errors import InputError, ProgramError
+from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.cpu import CpuResult, Program
@@ -23,27 +37,14 @@ commands = typer.Typer(name="cpu", help="Simulate RISC-V programs on out-of-orde
 
 _MOST_INSTRUCTIONS = 10_000_000  # in a log of a pipeline
 
-ProgramFile = Annotated[
-    Path, typer.Argument(metavar="PROG", help="A RISC-V Linux program (RV64GC), statically linked.")
-]
-
 
 @commands.command()
 def run(
     file: ProgramFile,
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="-- ARGS…", help="What the program is given.")
-    ] = None,
-    machine: Annotated[
-        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a cpu section.")
-    ] = "broadwell",
-    cores: Annotated[
-        int | None,
-        typer.Option("--cores", "-n", min=1, metavar="N", help="Cores of the machine to use; 1 by default."),
-    ] = None,
-    ranks: Annotated[
-        int, typer.Option("--ranks", min=1, metavar="N", help="Processes to start, for MPI programs.")
-    ] = 1,
+    arguments: Arguments = None,
+    machine: CpuMachine = "broadwell",
+    cores: Cores = None,
+    ranks: Ranks = 1,
     functional: Annotated[
         bool, typer.Option("--functional", help="Only execute the program: no machine, no time.")
     ] = False,
@@ -51,12 +52,7 @@ def run(
         bool,
         typer.Option("--regions", help="Show every region of every thread, not only the ten that took most."),
     ] = False,
-    functions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--function", metavar="NAME", help="A function to be a region of its own; may be repeated."
-        ),
-    ] = None,
+    functions: Functions = None,
     hot_lines: Annotated[
         bool, typer.Option("--hot-lines", help="Show the lines of source that took the most cycles.")
     ] = False,
@@ -73,22 +69,11 @@ def run(
             "--konata-count", min=1, max=_MOST_INSTRUCTIONS, metavar="N", help="Instructions in that log."
         ),
     ] = 1000,
-    root: Annotated[
-        Path | None, typer.Option("--root", metavar="DIR", help="The folder that the program sees as /.")
-    ] = None,
-    writable: Annotated[
-        bool, typer.Option("--writable", help="The program may change what is in that folder.")
-    ] = False,
-    environment: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="NAME=VALUE", help="A variable of its environment; may be repeated."),
-    ] = None,
-    stdin: Annotated[
-        Path | None, typer.Option("--stdin", metavar="FILE", help="What it reads from standard input.")
-    ] = None,
-    memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory that each process may touch.")
-    ] = "4GiB",
+    root: Root = None,
+    writable: Writable = False,
+    environment: Environment = None,
+    stdin: Stdin = None,
+    memory: Memory = "4GiB",
     changes: Changes = None,
     threads: Threads = 1,
     seed: Seed = None,
@@ -103,19 +88,7 @@ def run(
 
     Example: manyscale cpu run ./solver --machine broadwell --cores 8 -- input.txt
     """
-    from manyscale.cpu import Program
-
-    program = Program(
-        file,
-        arguments or [],
-        environment=_environment(environment or []),
-        root=root,
-        writable=writable,
-        stdin=b"" if stdin is None else _bytes(stdin),
-        ranks=ranks,
-        memory=memory,
-    )
-    program.data  # noqa: B018 - a file that is not there is an error before a directory is made
+    program = program_of(file, arguments, root, writable, environment, stdin, ranks, memory)
     if functional:
         _run_functional(program, cores or ranks, seed or 0, regions, functions or [], json, quiet)
         return
@@ -124,7 +97,7 @@ def run(
     from manyscale.cli.progress import SimulationProgress
 
     with (
-        _output_of_failures(json),
+        output_of_failures(json),
         output_directory(out, f"cpu-{program.name}", quiet) as directory,
         SimulationProgress(program.name, None, quiet or json) as progress,
     ):
@@ -145,9 +118,9 @@ def run(
     if konata is not None:
         _write_konata(result, konata)
     for process in result.processes:
-        _show_output(process.stdout, process.stderr, json)
+        show_output(process.stdout, process.stderr, json)
     if json:
-        emit_json(_summary(result) | {"directory": str(directory)})
+        emit_json(summary(result) | {"directory": str(directory)})
     elif not quiet:
         from manyscale.cli.cpu_report import print_hot_lines, print_regions, print_result
 
@@ -209,10 +182,10 @@ def _run_functional(
 ) -> None:
     from manyscale import cpu
 
-    with _output_of_failures(json):
+    with output_of_failures(json):
         result = cpu.run_functional(program, cores=cores, seed=seed, regions=regions, functions=functions)
     for process in result.processes:
-        _show_output(process.stdout, process.stderr, json)
+        show_output(process.stdout, process.stderr, json)
     if json:
         emit_json(
             {
@@ -232,7 +205,8 @@ def _run_functional(
         raise typer.Exit(result.exit_code)
 
 
-def _summary(result: CpuResult) -> dict[str, Any]:
+def summary(result: CpuResult) -> dict[str, Any]:
+    """A run as JSON tells it."""
     return {
         "cycles": result.cycles,
         "instructions": result.instructions,
@@ -245,41 +219,6 @@ def _summary(result: CpuResult) -> dict[str, Any]:
         "caches": result.caches.to_dicts(),
         "threads": result.threads,
     }
-
-
-def _show_output(stdout: bytes, stderr: bytes, json: bool) -> None:
-    """What the program wrote; with --json all of it goes to standard error."""
-    for written, stream in ((stdout, sys.stderr if json else sys.stdout), (stderr, sys.stderr)):
-        stream.flush()
-        stream.buffer.write(written)
-        stream.flush()
-
-
-@contextlib.contextmanager
-def _output_of_failures(json: bool) -> Iterator[None]:
-    """Shows what a program had written before it failed."""
-    try:
-        yield
-    except ProgramError as error:
-        _show_output(error.stdout, error.stderr, json)
-        raise
-
-
-def _environment(texts: list[str]) -> dict[str, str]:
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InputError(f"--env {text}: write NAME=VALUE, such as OMP_NUM_THREADS=4")
-        found[name] = value
-    return found
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _check_file(path: Path | None) -> None:

@@ -3,6 +3,7 @@
 
 from manyscale.cpu.program import Program, sample
 from manyscale.cpu.recording import RecordingSummary, record
+from manyscale.cpu.replaying import replay
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
 from manyscale.cpu.running import run, run_functional
 from manyscale.cpu.symbols import Place, Symbols
@@ -21,6 +22,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "record",
+    "replay",
     "run",
     "run_functional",
     "sample",

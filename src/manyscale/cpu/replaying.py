@@ -58,7 +58,7 @@ def replay(
     """
     opened = contextlib.nullcontext(trace) if isinstance(trace, Trace) else Trace(trace)
     with opened as played:
-        resolved = machine if isinstance(machine, ResolvedMachine) else _machine(played, machine, changes)
+        resolved = machine if isinstance(machine, ResolvedMachine) else machine_of(played, machine, changes)
         places = _places(played, scheduler, task2core)
         parameters = dict(played.overheads) | dict(overheads or {})
         parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
@@ -72,7 +72,10 @@ def replay(
             columns |= _shared_columns(shared)
         source = _BlockSource(played)
         titles = [region.title for region in played.regions]
-        _core.cpu_play(parts.program.native, columns, titles, source, places)
+        try:
+            _core.cpu_play(parts.program.native, columns, titles, source, places)
+        except _core.SimulationError as error:
+            raise InputError(f"{played.path}: {error}") from None
         if out is None:
             return _simulate(played, parts, source, threads, progress, None)
         facts = played.header.program.model_dump() | {
@@ -136,7 +139,8 @@ def _simulate(
     return CpuResult(program, [Process(trace.run.exit_code, b"", b"")], details, run, parts.clock, directory)
 
 
-def _machine(trace: Trace, machine: str | Path | None, changes: Sequence[str]) -> ResolvedMachine:
+def machine_of(trace: Trace, machine: str | Path | None, changes: Sequence[str]) -> ResolvedMachine:
+    """A machine with changes; the one that the trace was recorded on if none is named."""
     if machine is not None:
         return load_machine(machine, changes)
     text = trace.header.machine_toml

@@ -275,6 +275,10 @@ class Trace:
             raise InputError(f"{self.path}: there is no task {task}")
         return int(found[0])
 
+    def blocks(self, stream: int) -> int:
+        """How many blocks a stream has."""
+        return int(self._blocks[stream])
+
     def block(self, stream: int, number: int) -> bytes:
         """The bytes of one block of a stream."""
         return self._reader.block(stream, number)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -221,10 +222,11 @@ class TraceReader:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
-            self._file = self.path.open("rb")
-            self.size = os.fstat(self._file.fileno()).st_size
+            self._descriptor = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from None
+            raise self._unread(error) from None
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self.size = os.fstat(self._descriptor).st_size
         self._lock = Lock()
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         try:
@@ -234,12 +236,12 @@ class TraceReader:
             self._check_chunks()
             self._first_block = self._check_blocks()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def close(self) -> None:
         """No block can be read any more."""
-        self._file.close()
+        self._close()
 
     def blocks(self, stream: int) -> range:
         """The rows of a stream's blocks in the columns of blocks."""
@@ -267,12 +269,15 @@ class TraceReader:
         return int(self.columns["chunk.offset"][int(self.columns["block.chunk"][row])])
 
     def _at(self, offset: int, count: int) -> bytes:
-        with self._lock:
-            try:
-                self._file.seek(offset)
-                return self._file.read(count)
-            except OSError as error:
-                raise InputError(f"cannot read {self.path}: {error.strerror or error}") from None
+        if not self._close.alive:
+            raise ValueError(f"{self.path} was closed")
+        try:
+            return os.pread(self._descriptor, count, offset)
+        except OSError as error:
+            raise self._unread(error) from None
+
+    def _unread(self, error: OSError) -> InputError:
+        return InputError(f"cannot read {self.path}: {error.strerror or error}")
 
     def _read_header(self) -> tuple[dict[str, Any], int]:
         start = self._at(0, _HEADER.size)

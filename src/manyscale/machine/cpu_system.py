@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _OF_TRACES = ("run_ahead", "system_call_latency", "switch_latency")  # of [cpu.system], that traces know, too
 _CORE_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
+_PROGRAM_WEIGHT = 3  # the same, of executing what one core is to time
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def build_cpu(
     for core in parts:
         system.connect(program.cores, core.work, latency)
     system.hint(*parts, weight=_CORE_WEIGHT)
+    system.hint(program, weight=_PROGRAM_WEIGHT * count)
     build_below(system, below, parts)
     return CpuSystem(system, program, parts, cpu.clock)
 

@@ -24,7 +24,7 @@ INTERCONNECTS = {
     "mesh": "memory.mesh",
     "sockets": "memory.sockets",
 }
-MOST_COHERENT_CORES = 64  # what an entry of the directory of memory.home has room for
+MOST_COHERENT_CORES = 256  # what an entry of the directory of memory.home has room for
 DEFAULT_INTERLEAVE = 256  # bytes
 
 _CACHE = model("memory.generator").spec.model_fields["l1"].annotation.model_fields  # type: ignore[union-attr]

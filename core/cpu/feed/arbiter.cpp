@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/feed/arbiter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cpu/linux/program_error.hpp"
+#include "engine/component.hpp"
+
+namespace manyscale::cpu {
+
+Arbiter::Arbiter(const RecordedTrace& trace, std::uint32_t copies, bool private_locks)
+    : trace_(trace), copies_(copies), private_locks_(private_locks) {
+  std::vector<std::uint32_t> threads, tasks;
+  for (std::uint32_t i = 0; i < trace.streams.size(); ++i)
+    (trace.streams[i].is_task ? tasks : threads).push_back(i);
+  const auto by_number = [&](std::uint32_t a, std::uint32_t b) {
+    return trace.streams[a].subject < trace.streams[b].subject;
+  };
+  std::stable_sort(threads.begin(), threads.end(), by_number);
+  std::stable_sort(tasks.begin(), tasks.end(), by_number);
+  for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+    const std::uint64_t number = trace.streams[tasks[i]].subject;
+    if (!task_numbers_.emplace(number, i).second)
+      throw SimulationError("the trace has two streams of task " + std::to_string(number));
+  }
+  threads_ = unfinished_threads_ = copies * static_cast<std::uint32_t>(threads.size());
+  tasks_of_copy_ = static_cast<std::uint32_t>(tasks.size());
+  strands_.resize(copies * trace.streams.size());
+  std::size_t next = 0;
+  for (const auto* streams : {&threads, &tasks}) {
+    for (std::uint32_t copy = 0; copy < copies; ++copy) {
+      for (const std::uint32_t stream : *streams) {
+        strands_[next].stream = stream;
+        strands_[next++].copy = copy;
+      }
+    }
+  }
+}
+
+std::uint64_t Arbiter::team_size(const Record& node) const {
+  return node.address < trace_.teams.size() ? expected(static_cast<std::uint32_t>(node.address)) : 1;
+}
+
+bool Arbiter::arrive(Strand strand, const Record& node) {
+  if (node.size >= sync_kinds) refuse(strand, node, "has an unknown kind, " + std::to_string(node.size));
+  StrandState& state = strands_[strand];
+  switch (sync_kind(node)) {
+    case SyncKind::system_call:
+      return true;
+    case SyncKind::fork:
+      return fork(strand, node);
+    case SyncKind::begin:
+      return begin(strand, node);
+    case SyncKind::join:
+      return join(strand, node);
+    case SyncKind::barrier:
+      return barrier(strand, node);
+    case SyncKind::acquire:
+      return acquire(strand, node);
+    case SyncKind::release:
+      release_lock(strand, node);
+      return true;
+    case SyncKind::task_create:
+      create(strand, node);
+      return true;
+    case SyncKind::taskwait:
+      return state.children == 0 || !waits(strand, node);
+    case SyncKind::taskgroup_begin:
+      state.groups.push_back(static_cast<std::uint32_t>(groups_.size()));
+      groups_.push_back({0, strand});
+      return true;
+    case SyncKind::taskgroup_end:
+      return end_group(strand, node);
+    case SyncKind::thread_end:
+      return true;
+  }
+  return true;
+}
+
+// The strand waits at this node; always true.
+bool Arbiter::waits(Strand strand, const Record& node) {
+  StrandState& state = strands_[strand];
+  state.kind = sync_kind(node);
+  state.object = node.address;
+  state.pc = node.pc;
+  state.waiting = true;
+  return true;
+}
+
+void Arbiter::release(Strand strand) {
+  StrandState& state = strands_[strand];
+  state.waiting = false;
+  released_.push_back({strand, state.kind});
+}
+
+Arbiter::Team& Arbiter::team_of(Strand strand, const Record& node) {
+  if (node.address >= trace_.teams.size()) {
+    refuse(strand, node,
+           "is about team " + std::to_string(node.address) + ", but the trace has only " +
+               std::to_string(trace_.teams.size()));
+  }
+  Team& team = teams_[static_cast<std::uint32_t>(node.address)];
+  team.forked.resize(copies_);
+  return team;
+}
+
+bool Arbiter::fork(Strand strand, const Record& node) {
+  Team& team = team_of(strand, node);
+  const std::uint32_t copy = strands_[strand].copy;
+  if (team.forked[copy]) refuse(strand, node, "begins a parallel region that has begun already");
+  team.forked[copy] = true;
+  team.begun.push_back(strand);
+  team.masters.push_back(strand);
+  strands_[strand].teams.push_back(static_cast<std::uint32_t>(node.address));
+  std::erase_if(team.at_begin, [&](Strand worker) {
+    if (strands_[worker].copy != copy) return false;
+    release(worker);
+    return true;
+  });
+  return true;
+}
+
+bool Arbiter::begin(Strand strand, const Record& node) {
+  Team& team = team_of(strand, node);
+  team.begun.push_back(strand);
+  strands_[strand].teams.push_back(static_cast<std::uint32_t>(node.address));
+  if (team.forked[strands_[strand].copy]) return true;
+  team.at_begin.push_back(strand);
+  return !waits(strand, node);
+}
+
+bool Arbiter::join(Strand strand, const Record& node) {
+  Team& team = team_of(strand, node);
+  const auto number = static_cast<std::uint32_t>(node.address);
+  std::erase(strands_[strand].teams, number);
+  team.at_join.push_back(strand);
+  const bool is_master = std::find(team.masters.begin(), team.masters.end(), strand) != team.masters.end();
+  if (is_master) waits(strand, node);
+  look_again(number);
+  return !is_master;
+}
+
+bool Arbiter::barrier(Strand strand, const Record& node) {
+  team_of(strand, node).at_barrier.push_back(strand);
+  waits(strand, node);
+  look_again(static_cast<std::uint32_t>(node.address));
+  return false;
+}
+
+bool Arbiter::complete(std::uint32_t number, const std::vector<Strand>& arrived) const {
+  return arrived.size() >= expected(number);
+}
+
+// Whether those who wait for the others of a team can go on.
+void Arbiter::look_again(std::uint32_t number) {
+  const auto found = teams_.find(number);
+  if (found == teams_.end() || found->second.tasks > 0) return;
+  Team& team = found->second;
+  if (complete(number, team.at_barrier)) {
+    for (const Strand each : std::exchange(team.at_barrier, {})) release(each);
+  }
+  if (complete(number, team.at_join)) {
+    for (const Strand master : team.masters) {
+      if (strands_[master].waiting) release(master);
+    }
+    teams_.erase(found);
+  }
+}
+
+// Threads of different copies meet at the same locks unless each copy has its own.
+std::uint64_t Arbiter::lock_of(Strand strand, std::uint64_t object) const {
+  return private_locks_ ? object + (static_cast<std::uint64_t>(strands_[strand].copy) << 48) : object;
+}
+
+bool Arbiter::acquire(Strand strand, const Record& node) {
+  Lock& lock = locks_[lock_of(strand, node.address)];
+  if (lock.holder == none || lock.holder == strand) {
+    lock.holder = strand;
+    ++lock.depth;
+    return true;
+  }
+  lock.waiters.push_back(strand);
+  return !waits(strand, node);
+}
+
+void Arbiter::release_lock(Strand strand, const Record& node) {
+  const auto found = locks_.find(lock_of(strand, node.address));
+  // A lock may have been taken in a way that is not recorded.
+  if (found == locks_.end() || found->second.holder != strand) {
+    ++unmatched_releases_;
+    return;
+  }
+  Lock& lock = found->second;
+  if (--lock.depth > 0) return;
+  if (lock.waiters.empty()) {
+    locks_.erase(found);
+    return;
+  }
+  lock.holder = lock.waiters.front();
+  lock.depth = 1;
+  lock.waiters.pop_front();
+  release(lock.holder);
+}
+
+void Arbiter::create(Strand creator, const Record& node) {
+  const auto found = task_numbers_.find(node.address);
+  if (found == task_numbers_.end()) {
+    ++tasks_without_stream_;
+    return;
+  }
+  StrandState& maker = strands_[creator];
+  const Strand task = threads_ + maker.copy * tasks_of_copy_ + found->second;
+  StrandState& state = strands_[task];
+  if (state.stage != Stage::unborn) refuse(creator, node, "makes " + name_of(task) + " again");
+  state.stage = Stage::blocked;
+  state.creator = creator;
+  state.group = maker.groups.empty() ? maker.group : maker.groups.back();
+  state.team = maker.teams.empty() ? maker.team : maker.teams.back();
+  ++unfinished_tasks_;
+  ++maker.children;
+  if (state.group != none) ++groups_[state.group].tasks;
+  if (state.team != none) ++teams_[state.team].tasks;
+  const std::vector<TaskDependence>& dependences = trace_.streams[state.stream].dependences;
+  if (!dependences.empty()) {
+    if (!maker.dependences) maker.dependences = std::make_unique<DependenceTable>();
+    maker.dependences->add(task, dependences, [&](Strand earlier) {
+      if (strands_[earlier].stage == Stage::done) return;
+      strands_[earlier].dependents.push_back(task);
+      ++state.missing;
+    });
+  }
+  if (state.missing > 0) return;
+  state.stage = Stage::ready;
+  ready_.push_back(task);
+}
+
+bool Arbiter::end_group(Strand strand, const Record& node) {
+  StrandState& state = strands_[strand];
+  if (state.groups.empty()) refuse(strand, node, "ends a taskgroup that did not begin");
+  if (groups_[state.groups.back()].tasks > 0) return !waits(strand, node);
+  state.groups.pop_back();
+  return true;
+}
+
+void Arbiter::finish(Strand strand) {
+  StrandState& state = strands_[strand];
+  state.stage = Stage::done;
+  state.dependences.reset();
+  if (strand < threads_) {
+    --unfinished_threads_;
+    return;
+  }
+  --unfinished_tasks_;
+  for (const Strand dependent : std::exchange(state.dependents, {})) {
+    if (--strands_[dependent].missing > 0) continue;
+    strands_[dependent].stage = Stage::ready;
+    ready_.push_back(dependent);
+  }
+  StrandState& creator = strands_[state.creator];
+  --creator.children;
+  if (creator.waiting && creator.kind == SyncKind::taskwait && creator.children == 0) release(state.creator);
+  if (state.group != none) {
+    Group& group = groups_[state.group];
+    StrandState& owner = strands_[group.owner];
+    const bool ended = --group.tasks == 0 && owner.waiting && owner.kind == SyncKind::taskgroup_end &&
+                       owner.groups.back() == state.group;
+    if (ended) {
+      owner.groups.pop_back();
+      release(group.owner);
+    }
+  }
+  if (state.team == none) return;
+  --teams_[state.team].tasks;
+  look_again(state.team);
+}
+
+}  // namespace manyscale::cpu

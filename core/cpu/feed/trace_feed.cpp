@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// Playing a trace: what is given to whom, and when.
+#include "cpu/feed/trace_feed.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/registry.hpp"
+
+namespace manyscale::cpu {
+
+namespace {
+
+const Registered<TraceFeed> registered{
+    "cpu.trace", "A recorded trace of a program, played for the cores that it runs on."};
+
+// Producers are never further back than this.
+constexpr std::uint32_t furthest_producer = 65536;
+
+// Forgets producers further back than the nodes that came before this one.
+void forget_producers(Record& record, std::uint32_t nodes) {
+  for (std::size_t i = 0; i < record.producers.size(); ++i) {
+    if (record.producers[i] > nodes) record.producers[i] = record.delays[i] = 0;
+  }
+}
+
+}  // namespace
+
+TraceFeed::TraceFeed(const Spec& spec) : spec_(spec) {
+  if (spec.cores % spec.copies != 0) {
+    throw std::invalid_argument("copies: " + std::to_string(spec.cores) + " cores cannot be divided among " +
+                                std::to_string(spec.copies) + " copies");
+  }
+  declare(statistics_);
+  cores_.on_receive<&TraceFeed::requested>();
+  resume_timer_.on_expire<&TraceFeed::resumed>();
+  ready_timer_.on_expire<&TraceFeed::became_ready>();
+  for (std::int64_t i = 0; i < spec.cores; ++i) {
+    lanes_.push_back(std::make_unique<Lane>(static_cast<std::size_t>(spec.run_ahead)));
+    declare(lanes_.back()->states, "core[" + std::to_string(i) + "].");
+  }
+}
+
+void TraceFeed::start() {
+  if (!trace_) throw SimulationError(name() + ": no trace to play");
+  if (cores_.width() != lanes_.size()) {
+    throw SimulationError(name() + ": `cores` is " + std::to_string(lanes_.size()) + ", but " +
+                          std::to_string(cores_.width()) + " cores are connected");
+  }
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+    cores_.send({0, &lanes_[i]->ring, FeedAnswer::Kind::attach}, 0, i);
+  }
+  for (const auto& lane : lanes_) advance(*lane);
+  if (arbiter_->finished()) end_all();
+}
+
+void TraceFeed::requested(const FeedRequest& request, std::uint32_t number) {
+  if (ended_) return;
+  Lane& lane = *lanes_[number];
+  lane.taken = std::max(lane.taken, request.number);
+  if (request.kind == FeedRequest::Kind::wants_more) {
+    advance(lane);
+  } else if (std::exchange(lane.halted, false)) {
+    reached(lane);
+  }
+}
+
+void TraceFeed::resumed(const Resume& resume) {
+  Lane& lane = *lanes_[resume.lane];
+  lane.delayed = false;
+  if (std::exchange(lane.arrives, false)) {
+    arrive(lane);
+  } else {
+    advance(lane);
+  }
+}
+
+void TraceFeed::became_ready(const Ready& ready) {
+  Worker& worker = *workers_[ready.worker];
+  Lane& lane = *lanes_[worker.lane];
+  lane.ready.push_back(&worker);
+  advance(lane);
+}
+
+void TraceFeed::reached(Lane& lane) {
+  const Player& player = lane.current->players.back();
+  if (player.played) {
+    end_strand(lane);
+    return;
+  }
+  const Time before = time_before(player.node);
+  if (before > 0) {
+    lane.arrives = true;
+    delay(lane, State::init, before);
+  } else {
+    arrive(lane);
+  }
+}
+
+void TraceFeed::arrive(Lane& lane) {
+  Worker& worker = *lane.current;
+  Player& player = worker.players.back();
+  const bool goes_on = arbiter_->arrive(player.strand, player.node);
+  count(player.node, goes_on);
+  if (!goes_on) {
+    player.waiting = true;
+    lane.current = nullptr;
+    follow_up(worker.lane);
+    advance(lane);
+    return;
+  }
+  const Time after = time_after(player.node, false);
+  player.resumes = now() + after;
+  const std::size_t players = worker.players.size();
+  follow_up(worker.lane);
+  // A task that its creator executes at once comes first.
+  const bool goes_on_itself = worker.players.size() == players;
+  delay(lane, goes_on_itself ? State::end : State::init, goes_on_itself ? after : spec_.schedule_latency);
+}
+
+void TraceFeed::end_strand(Lane& lane) {
+  Worker& worker = *lane.current;
+  const Player& player = worker.players.back();
+  const Strand strand = player.strand;
+  if (strand >= arbiter_->threads()) {
+    task_runs_.push_back({trace_->streams[arbiter_->stream_of(strand)].subject, arbiter_->copy_of(strand),
+                          worker.lane, player.began, now()});
+  }
+  worker.players.pop_back();
+  arbiter_->finish(strand);
+  const bool goes_on = !worker.players.empty() && !worker.players.back().waiting;
+  if (!goes_on) lane.current = nullptr;
+  follow_up(worker.lane);
+  if (arbiter_->finished()) {
+    end_all();
+  } else if (goes_on) {
+    delay(lane, State::end, std::max<Time>(0, worker.players.back().resumes - now()));
+  } else {
+    advance(lane);
+  }
+}
+
+void TraceFeed::follow_up(std::uint32_t core) {
+  for (const Arbiter::Release& each : arbiter_->take_released()) release(each);
+  for (const Strand task : arbiter_->take_ready()) {
+    const Strand creator = arbiter_->creator_of(task);
+    if (arbiter_->is_undeferred(task)) {
+      begin_task(*workers_[worker_of_[creator]], task);
+      continue;
+    }
+    const std::uint32_t home =
+        scheduler_->add(task - arbiter_->threads(), creator, arbiter_->group_of(task), core);
+    if (lanes_[home]->current == nullptr) advance(*lanes_[home]);
+  }
+  for (std::size_t i = 0; i < lanes_.size() && scheduler_->size() > 0; ++i) {
+    if (lanes_[i]->current == nullptr) advance(*lanes_[i]);
+  }
+}
+
+void TraceFeed::release(const Arbiter::Release& release) {
+  Worker& worker = *workers_[worker_of_[release.strand]];
+  const auto player = std::find_if(worker.players.begin(), worker.players.end(),
+                                   [&](const Player& each) { return each.strand == release.strand; });
+  player->waiting = false;
+  player->resumes = now() + time_after(player->node, true);
+  // Who executes a task meanwhile goes on when that is done.
+  if (&*player == &worker.players.back()) resume(worker);
+}
+
+void TraceFeed::resume(Worker& worker) {
+  worker.resuming = true;
+  Lane& lane = *lanes_[worker.lane];
+  if (lane.current == nullptr) enter(lane, State::end);
+  ready_timer_.after(std::max<Time>(0, worker.players.back().resumes - now()), {worker.number});
+}
+
+void TraceFeed::count(const Record& node, bool goes_on) {
+  switch (sync_kind(node)) {
+    case SyncKind::system_call:
+      ++statistics_.system_calls;
+      break;
+    case SyncKind::fork:
+      ++statistics_.forks;
+      break;
+    case SyncKind::barrier:
+      ++statistics_.barriers;
+      break;
+    case SyncKind::acquire:
+      ++statistics_.locks;
+      if (!goes_on) ++statistics_.lock_waits;
+      break;
+    case SyncKind::taskwait:
+    case SyncKind::taskgroup_end:
+      ++statistics_.taskwaits;
+      break;
+    default:
+      break;
+  }
+}
+
+Time TraceFeed::time_before(const Record& node) const {
+  switch (sync_kind(node)) {
+    case SyncKind::fork:
+      return spec_.fork_latency +
+             spec_.fork_thread_latency *
+                 static_cast<Time>(std::max<std::uint64_t>(arbiter_->team_size(node) / spec_.copies, 1) - 1);
+    case SyncKind::task_create:
+      return spec_.create_latency;
+    default:
+      return 0;
+  }
+}
+
+Time TraceFeed::time_after(const Record& node, bool waited) const {
+  switch (sync_kind(node)) {
+    case SyncKind::system_call:
+      return spec_.system_call_latency;
+    case SyncKind::begin:
+      return spec_.begin_latency;
+    case SyncKind::join:
+      return waited ? spec_.join_latency : 0;
+    case SyncKind::barrier:
+      return spec_.barrier_latency +
+             spec_.barrier_thread_latency * static_cast<Time>(arbiter_->team_size(node));
+    case SyncKind::acquire:
+      return waited ? spec_.handover_latency : spec_.lock_latency;
+    case SyncKind::release:
+      return spec_.unlock_latency;
+    case SyncKind::taskwait:
+    case SyncKind::taskgroup_end:
+      return spec_.taskwait_latency;
+    default:
+      return 0;
+  }
+}
+
+void TraceFeed::advance(Lane& lane) {
+  if (ended_ || lane.delayed || lane.halted) return;
+  if (lane.current == nullptr && !choose(lane)) {
+    rest(lane);
+    return;
+  }
+  if (lane.delayed) return;
+  enter(lane, State::processing);
+  write_records(lane);
+  announce(lane);
+}
+
+// Whether there is something to execute on the lane's core: a thread that can go on, or else a task.
+bool TraceFeed::choose(Lane& lane) {
+  Worker* worker = nullptr;
+  Time cost = 0;
+  if (!lane.ready.empty()) {
+    worker = lane.ready.front();
+    lane.ready.pop_front();
+    worker->resuming = false;
+  } else {
+    for (Worker* each : lane.workers) {
+      const auto choice = choose_task(*each);
+      if (!choice) continue;
+      worker = each;
+      cost = spec_.schedule_latency + (choice->stolen ? spec_.steal_latency : 0);
+      if (choice->stolen) ++statistics_.stolen_tasks;
+      begin_task(*each, arbiter_->threads() + choice->task);
+      break;
+    }
+  }
+  if (worker == nullptr) return false;
+  lane.asleep = false;
+  lane.current = worker;
+  if (lane.last != nullptr && lane.last != worker) {
+    ++statistics_.switches;
+    cost += spec_.switch_latency;
+  }
+  lane.last = worker;
+  if (cost > 0) delay(lane, State::init, cost);
+  return true;
+}
+
+std::optional<TaskScheduler::Choice> TraceFeed::choose_task(const Worker& worker) {
+  using Scope = TaskScheduler::Scope;
+  if (worker.resuming || scheduler_->size() == 0) return std::nullopt;
+  if (worker.players.empty()) return scheduler_->take(worker.lane, Scope::any);
+  const Player& player = worker.players.back();
+  switch (sync_kind(player.node)) {
+    case SyncKind::begin:
+    case SyncKind::join:
+    case SyncKind::barrier:
+      return scheduler_->take(worker.lane, Scope::any);
+    case SyncKind::taskwait:
+      return scheduler_->take(worker.lane, Scope::children, player.strand);
+    case SyncKind::taskgroup_end:
+      return scheduler_->take(worker.lane, Scope::group, arbiter_->open_group(player.strand));
+    default:
+      return std::nullopt;
+  }
+}
+
+void TraceFeed::begin_task(Worker& worker, Strand task) {
+  ++statistics_.tasks;
+  worker_of_[task] = worker.number;
+  worker.players.emplace_back(task, arbiter_->stream_of(task));
+  worker.players.back().began = now();
+}
+
+// The core has nothing to do now.
+void TraceFeed::rest(Lane& lane) {
+  if (std::any_of(lane.workers.begin(), lane.workers.end(),
+                  [](const Worker* each) { return each->resuming; })) {
+    enter(lane, State::end);
+    return;
+  }
+  const bool waits = std::any_of(lane.workers.begin(), lane.workers.end(), [](const Worker* each) {
+    return !each->players.empty() && sync_kind(each->players.back().node) != SyncKind::begin;
+  });
+  enter(lane, waits ? State::stall : State::idle);
+  if (waits || std::exchange(lane.asleep, true)) return;
+  cores_.send({lane.end, nullptr, FeedAnswer::Kind::sleeps}, 0, lane_number(lane));
+}
+
+void TraceFeed::delay(Lane& lane, State state, Time time) {
+  if (time == 0) {
+    advance(lane);
+    return;
+  }
+  enter(lane, state);
+  lane.delayed = true;
+  resume_timer_.after(time, {lane_number(lane)});
+}
+
+void TraceFeed::write_records(Lane& lane) {
+  Worker& worker = *lane.current;
+  Player& player = worker.players.back();
+  const std::uint32_t copy = arbiter_->copy_of(player.strand);
+  const bool moves = copy > 0 && offset_;
+  const std::uint64_t limit = lane.taken + static_cast<std::uint64_t>(spec_.run_ahead);
+  if (std::exchange(lane.playing, player.strand) != player.strand) lane.nodes = 0;
+  while (lane.end < limit) {
+    const Record* node = player.cursor.next(*blocks_, *trace_);
+    if (node == nullptr) {
+      write_end(lane, player);
+      return;
+    }
+    Record& record = lane.ring[lane.end++];
+    record = *node;
+    record.thread = worker.thread;
+    if (record.kind == Kind::marker) continue;
+    if (lane.nodes < furthest_producer) forget_producers(record, lane.nodes++);
+    record.flags &= static_cast<std::uint8_t>(~Trait::halts_feed);
+    if (is_sync_node(record)) {
+      record.flags |= Trait::halts_feed;
+      player.node = record;
+      player.played = record.size == static_cast<std::uint8_t>(SyncKind::thread_end);
+      lane.halted = true;
+      return;
+    }
+    if (moves && record.touches_memory()) record.address = offset_->move(record.address, copy);
+  }
+}
+
+// What tells that the core has executed a stream to its end.
+void TraceFeed::write_end(Lane& lane, Player& player) {
+  const std::uint64_t pc = lane.end > 0 ? lane.ring[lane.end - 1].pc : 0;
+  lane.ring[lane.end++] = sync_node(SyncKind::thread_end, 0, lane.current->thread, pc);
+  player.played = true;
+  lane.halted = true;
+}
+
+void TraceFeed::announce(Lane& lane) {
+  if (lane.end == lane.announced) return;
+  statistics_.records += static_cast<std::int64_t>(lane.end - lane.announced);
+  lane.announced = lane.end;
+  cores_.send({lane.end, nullptr, FeedAnswer::Kind::available}, 0, lane_number(lane));
+}
+
+void TraceFeed::enter(Lane& lane, State state) {
+  if (state == lane.state) return;
+  add_state_time(lane);
+  lane.state = state;
+  Counter* const counts[] = {&lane.states.init, &lane.states.processing, &lane.states.stall, &lane.states.end,
+                             &lane.states.idle};
+  ++*counts[static_cast<std::size_t>(state)];
+}
+
+void TraceFeed::add_state_time(Lane& lane) {
+  Counter* const times[] = {&lane.states.init_time, &lane.states.processing_time, &lane.states.stall_time,
+                            &lane.states.end_time, &lane.states.idle_time};
+  *times[static_cast<std::size_t>(lane.state)] += now() - std::exchange(lane.since, now());
+}
+
+void TraceFeed::end_all() {
+  ended_ = true;
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+    enter(*lanes_[i], State::idle);
+    cores_.send({lanes_[i]->announced, nullptr, FeedAnswer::Kind::ends}, 0, i);
+  }
+}
+
+void TraceFeed::settle() {
+  for (const auto& lane : lanes_) add_state_time(*lane);
+  const auto bring_up = [](Counter& counter, std::uint64_t total) {
+    counter += static_cast<std::int64_t>(total) - counter.value();
+  };
+  if (!trace_) return;
+  bring_up(statistics_.blocks, blocks_->decoded());
+  bring_up(statistics_.tasks_without_stream, arbiter_->tasks_without_stream());
+  bring_up(statistics_.unmatched_releases, arbiter_->unmatched_releases());
+}
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The feed that plays a recorded trace (component cpu.trace): gives each core the nodes of the threads on it
+// and of the tasks dealt to it, and holds them where threads meet until the arbiter lets them go on.
+//
+// A core is in one of five states: init (the arbiter is told that a region or a task begins), processing,
+// stall (it waits for others), end (the arbiter lets it go on), or idle (there is nothing for it to do).
+//
+// Threads stay on their cores; several on one core change when one has to wait. A core executes tasks while
+// its thread waits at a barrier, at the end or before the beginning of a parallel region, or has ended; where
+// a thread or a task waits for its own tasks, those only. A task stays on the core that began it.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cpu/feed/arbiter.hpp"
+#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/feed/task_scheduler.hpp"
+#include "cpu/feed/trace_cursor.hpp"
+#include "cpu/feed/trace_feed_spec.hpp"
+#include "engine/timer.hpp"
+
+namespace manyscale::cpu {
+
+class TraceFeed final : public Component {
+ public:
+  using Spec = TraceFeedSpec;
+  // One execution of a task.
+  struct TaskRun {
+    std::uint64_t task = 0;  // its number
+    std::uint32_t copy = 0;
+    std::uint32_t core = 0;
+    Time begin = 0, end = 0;
+  };
+
+  explicit TraceFeed(const Spec& spec);
+
+  // Says what is played; once, before the run. The list of places is for the scheduler task2core: a core
+  // takes the task that is first in it of those that may run. Throws SimulationError where something does
+  // not fit.
+  void play(RecordedTrace trace, const std::vector<TaskPlace>& places = {});
+
+  void start() override;
+  void settle() override;
+  std::vector<Wait> waits() const override;
+
+  // In the order of their ends.
+  const std::vector<TaskRun>& task_runs() const { return task_runs_; }
+
+ private:
+  using Strand = Arbiter::Strand;
+  enum class State : std::uint8_t { init, processing, stall, end, idle };
+
+  // A strand that is being executed.
+  struct Player {
+    Player(Strand of, std::uint32_t stream) : strand(of), cursor(stream) {}
+
+    Strand strand;
+    TraceCursor cursor;
+    Record node{};         // the sync node it has come to
+    bool played = false;   // it is at its end
+    bool waiting = false;  // until the arbiter releases it
+    Time resumes = 0;      // not before
+    Time began = 0;
+  };
+  // A thread of the replay: plays a thread of the recording, tasks, or both.
+  struct Worker {
+    std::uint32_t number = 0;
+    std::uint32_t lane = 0;
+    std::uint16_t thread = 0;       // what its records are marked with
+    bool resuming = false;          // on its way to its lane
+    std::vector<Player> players{};  // the one that is executed last; those before it wait for it
+  };
+  // What happens between the feed and one core.
+  struct Lane {
+    explicit Lane(std::size_t capacity) : ring(capacity) {}
+
+    RecordRing ring;
+    std::uint64_t end = 0;        // records before this number are written
+    std::uint64_t announced = 0;  // … and the core was told of those before this one
+    std::uint64_t taken = 0;      // … and the core is done with those before this one
+    std::vector<Worker*> workers{};
+    std::deque<Worker*> ready{};
+    Worker* current = nullptr;
+    Worker* last = nullptr;          // that had the core
+    Strand playing = Arbiter::none;  // whose records were written last
+    std::uint32_t nodes = 0;         // of it since another's, as far as producers reach
+    bool halted = false;             // until the core reaches the last record
+    bool arrives = false;            // at a node, when the delay is over
+    bool delayed = false;            // until a timer resumes it
+    bool asleep = false;
+    State state = State::idle;
+    Time since = 0;
+    CoreStateStatistics states{};
+  };
+  struct Resume {
+    std::uint32_t lane = 0;
+  };
+  struct Ready {
+    std::uint32_t worker = 0;
+  };
+
+  void place_threads();
+  std::vector<TaskFacts> task_facts(const std::vector<TaskPlace>& places) const;
+  std::uint32_t cores_of_copy() const { return static_cast<std::uint32_t>(spec_.cores / spec_.copies); }
+  Worker& add_worker(std::uint32_t lane, std::uint64_t thread);
+  std::uint32_t lane_number(const Lane& lane) const { return lane.workers.front()->lane; }
+
+  void requested(const FeedRequest& request, std::uint32_t lane);
+  void resumed(const Resume& resume);
+  void became_ready(const Ready& ready);
+
+  // The core has come to the sync node, or to the end, of what it executes.
+  void reached(Lane& lane);
+  void arrive(Lane& lane);
+  void end_strand(Lane& lane);
+  // Sees to those whom the arbiter released and to tasks that may run now because of this core.
+  void follow_up(std::uint32_t core);
+  void release(const Arbiter::Release& release);
+  void resume(Worker& worker);
+  void count(const Record& node, bool goes_on);
+  // What a node costs before it takes effect, and until the strand goes on.
+  Time time_before(const Record& node) const;
+  Time time_after(const Record& node, bool waited) const;
+
+  // Gives the lane's core more records if that can be done now.
+  void advance(Lane& lane);
+  bool choose(Lane& lane);
+  std::optional<TaskScheduler::Choice> choose_task(const Worker& worker);
+  void begin_task(Worker& worker, Strand task);
+  void rest(Lane& lane);
+  void delay(Lane& lane, State state, Time time);
+  void write_records(Lane& lane);
+  void write_end(Lane& lane, Player& player);
+  void announce(Lane& lane);
+  void enter(Lane& lane, State state);
+  void add_state_time(Lane& lane);
+  void end_all();
+
+  const Spec spec_;
+  TraceFeedStatistics statistics_;
+  FeedPort cores_{*this, "cores", "the cores that the trace is played on, in order", Links::many};
+  Timer<Resume> resume_timer_{*this};
+  Timer<Ready> ready_timer_{*this};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<const RecordedTrace> trace_;
+  std::unique_ptr<Arbiter> arbiter_;
+  std::unique_ptr<TaskScheduler> scheduler_;
+  std::unique_ptr<TraceBlocks> blocks_;
+  std::optional<CopyOffset> offset_;
+  std::vector<std::uint32_t> worker_of_;  // by strand
+  std::vector<TaskRun> task_runs_;
+  bool ended_ = false;
+};
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`manyscale cpu scale`, and what `manyscale cpu replay --vary` shows: one trace replayed many times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manyscale.cli.console import emit_json, say
+from manyscale.cli.options import Changes, Json, Quiet, Threads
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.cpu.scaling import Study
+
+commands = typer.Typer()
+
+_LABELS = {"time": "us", "speedup": "times", "efficiency": "of the first", "miss_rate": "misses of accesses"}
+
+
+@commands.command()
+def scale(
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A trace that `manyscale cpu record` has made.")
+    ],
+    weak: Annotated[
+        str | None,
+        typer.Option(
+            "--weak",
+            metavar="CORES",
+            help="Copies of the trace on so many cores: 1,2,6 or 1..128, which doubles.",
+        ),
+    ] = None,
+    strong: Annotated[
+        str | None, typer.Option("--strong", metavar="CORES", help="The trace's tasks on so many cores.")
+    ] = None,
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            "--scheduler",
+            metavar="NAME",
+            help="Who executes a task: fifo, work_stealing, locality, critical_path.",
+        ),
+    ] = "fifo",
+    no_offset: Annotated[
+        bool, typer.Option("--no-offset", help="All copies touch the same addresses, private data too.")
+    ] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", "-m", metavar="NAME|FILE", help="The machine; that of the recording without it."
+        ),
+    ] = None,
+    changes: Changes = None,
+    threads: Threads = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the table and charts.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Replay a trace on more and more cores: with more copies of it, or with its tasks dealt to them.
+
+    Example: manyscale cpu scale matrix.trace --weak 1..128 --out study
+    """
+    from manyscale.cpu import scaling
+
+    if (weak is None) == (strong is None):
+        raise InputError("say either --weak CORES or --strong CORES")
+
+    def progress(what: str) -> None:
+        say(f"Replaying on {what}", quiet=quiet or json)
+
+    options: dict[str, Any] = {
+        "machine": machine,
+        "changes": changes or [],
+        "threads": threads,
+        "progress": progress,
+    }
+    if weak is not None:
+        study = scaling.weak(trace, scaling.parse_counts(weak), offset=not no_offset, **options)
+    else:
+        study = scaling.strong(trace, scaling.parse_counts(strong or ""), scheduler=scheduler, **options)
+    show(study, out, json, quiet)
+
+
+def show_varied(
+    trace: Path, varied: list[str], out: Path | None, json: bool, quiet: bool, **options: Any
+) -> None:
+    """Replays a trace with each value of the parameters in `varied`, and shows a table."""
+    from manyscale.cpu import scaling
+
+    def progress(what: str) -> None:
+        say(f"Replaying with {what}", quiet=quiet or json)
+
+    show(scaling.vary(trace, scaling.parse_varied(varied), progress=progress, **options), out, json, quiet)
+
+
+def show(study: Study, out: Path | None, json: bool, quiet: bool) -> None:
+    """Prints a study, and writes it to a folder if there is one."""
+    if out is not None:
+        write(study, out)
+    if json:
+        emit_json({"title": study.title, "kind": study.kind, "replays": study.table().to_dicts()})
+        return
+    from manyscale.cli.listing import print_table
+
+    levels = [level for level in study.points[0].miss_rates if level != "l1i"]
+    print_table(
+        study.title,
+        (
+            "replay",
+            "time us",
+            "speed-up",
+            "efficiency",
+            *(f"{level} misses" for level in levels),
+            "waiting",
+            "wall s",
+        ),
+        [
+            (
+                point.label,
+                f"{1e6 * point.seconds:,.1f}",
+                f"{study.speedup(point):.2f}",
+                f"{study.efficiency(point):.2f}",
+                *(f"{point.miss_rates.get(level, 0.0):.2%}" for level in levels),
+                f"{point.waiting:.1%}",
+                f"{point.wall_seconds:.1f}",
+            )
+            for point in study.points
+        ],
+    )
+    if out is not None:
+        say(f"Table and charts are in {out}", quiet=quiet)
+
+
+def write(study: Study, folder: Path) -> None:
+    """Leaves the table as CSV, and a chart of each quantity."""
+    from manyscale.network.chart import line_chart
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        study.table().write_csv(folder / "study.csv")
+        axis = "replay" if study.kind == "vary" else "cores"
+        for name, lines in study.lines().items():
+            chart = line_chart(study.title, axis, _LABELS[name], lines, log_x=study.kind != "vary")
+            (folder / f"{name}.svg").write_text(chart, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies that replay one trace many times: on more cores, with more copies of it, or on changed machines."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale.cpu.replaying import machine_of, replay
+from manyscale.cpu.result import CpuResult
+from manyscale.cpu.trace import Trace
+from manyscale.errors import InputError
+from manyscale.machine import ResolvedMachine
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Short names of sections that studies vary most.
+_SECTIONS = {
+    "core": "cpu.core",
+    "l1": "memory.l1",
+    "l1i": "cpu.core.l1i",
+    "l2": "memory.l2",
+    "l3": "memory.shared.cache",
+    "shared": "memory.shared.cache",
+    "dram": "memory.dram",
+    "interconnect": "memory.interconnect",
+}
+_MOST_REPLAYS = 10_000  # in one study
+
+Lines = dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one replay of a study came to."""
+
+    label: str
+    cores: int
+    seconds: float
+    instructions: int
+    miss_rates: dict[str, float]  # by level of cache
+    waiting: float  # the share of all cores' cycles in which they waited for others or had nothing to do
+    dram_bytes: int
+    wall_seconds: float
+
+    @classmethod
+    def of(cls, label: str, result: CpuResult) -> Point:
+        """From the result of a replay."""
+        rates = {
+            row["level"]: 1 - row["hit_rate"]
+            for row in result.caches.to_dicts()
+            if row["hit_rate"] is not None
+        }
+        shares = result.shares
+        waiting = sum(shares.get(cause, 0.0) for cause in ("idle", "sleeping", "synchronisation"))
+        return cls(
+            label,
+            result.cores,
+            result.simulated_seconds,
+            result.instructions,
+            rates,
+            waiting,
+            result.dram_bytes,
+            result.wall_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """Replays of one trace, compared with the first of them."""
+
+    title: str
+    kind: str  # weak, strong or vary
+    points: list[Point]
+
+    def speedup(self, point: Point) -> float:
+        """How much more work in the same time than the first replay did: copies are work, too."""
+        first = self.points[0]
+        work = point.cores / first.cores if self.kind == "weak" else 1.0
+        return work * first.seconds / point.seconds if point.seconds else 0.0
+
+    def efficiency(self, point: Point) -> float:
+        """The speed-up for each core, beside the first replay's."""
+        return self.speedup(point) * self.points[0].cores / point.cores
+
+    def table(self) -> pl.DataFrame:
+        """A row for each replay."""
+        import polars as pl
+
+        levels = list(dict.fromkeys(level for point in self.points for level in point.miss_rates))
+        rows = [
+            {
+                "replay": point.label,
+                "cores": point.cores,
+                "time": point.seconds,
+                "speedup": self.speedup(point),
+                "efficiency": self.efficiency(point),
+                **{f"{level}_miss_rate": point.miss_rates.get(level) for level in levels},
+                "waiting": point.waiting,
+                "dram_bytes": point.dram_bytes,
+                "instructions": point.instructions,
+                "wall_seconds": point.wall_seconds,
+            }
+            for point in self.points
+        ]
+        return pl.DataFrame(rows)
+
+    def lines(self) -> dict[str, Lines]:
+        """Time, speed-up, efficiency and miss rate as lines over cores, or over the number of the replay."""
+        x = [float(point.cores if self.kind != "vary" else at + 1) for at, point in enumerate(self.points)]
+        levels = list(dict.fromkeys(level for point in self.points for level in point.miss_rates))
+
+        def line(value: Callable[[Point], float]) -> list[tuple[float, float]]:
+            return list(zip(x, map(value, self.points), strict=True))
+
+        return {
+            "time": {"time in us": line(lambda point: 1e6 * point.seconds)},
+            "speedup": {
+                "replayed": line(self.speedup),
+                "ideal": line(lambda point: point.cores / self.points[0].cores),
+            },
+            "efficiency": {"efficiency": line(self.efficiency)},
+            "miss_rate": {
+                level: line(lambda point, level=level: point.miss_rates.get(level, 0.0))
+                for level in levels  # type: ignore[misc]
+            },
+        }
+
+
+def weak(
+    trace: Trace | str | os.PathLike[str],
+    cores: Sequence[int],
+    *,
+    machine: str | Path | None = None,
+    changes: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Study:
+    """The work grows with the cores: so many copies of the trace are replayed as fill them.
+
+    `options` are those of `replay`, such as `offset` and `shared`. A machine with fewer cores than asked for is given
+    more, with the rest of it as it is.
+    """
+    with _opened(trace) as played:
+        recorded = played.header.cores
+        for count in cores:
+            if count < 1 or count % recorded:
+                raise InputError(
+                    f"weak scaling: the trace is of {recorded} cores, and {count} is no multiple of that"
+                )
+        points = []
+        for count in cores:
+            _tell(progress, f"{count} cores")
+            grown = _with_cores(played, machine, changes, count)
+            result = replay(played, machine=grown, cores=count, replicate=count // recorded, **options)
+            points.append(Point.of(f"{count} cores", result))
+        return Study(f"{_name(played)}, weak scaling", "weak", points)
+
+
+def strong(
+    trace: Trace | str | os.PathLike[str],
+    cores: Sequence[int],
+    *,
+    machine: str | Path | None = None,
+    changes: Sequence[str] = (),
+    scheduler: str = "fifo",
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Study:
+    """The work stays and is dealt to more cores, task by task."""
+    with _opened(trace) as played:
+        if not played.columns["stream.is_task"].any():
+            raise InputError(
+                f"{played.path}: strong scaling deals tasks to cores, and this trace has none; record a program "
+                "with OpenMP tasks, or use weak scaling"
+            )
+        points = []
+        for count in cores:
+            _tell(progress, f"{count} cores")
+            grown = _with_cores(played, machine, changes, count)
+            result = replay(played, machine=grown, cores=count, scheduler=scheduler, **options)
+            points.append(Point.of(f"{count} cores", result))
+        return Study(f"{_name(played)}, strong scaling, {scheduler}", "strong", points)
+
+
+def vary(
+    trace: Trace | str | os.PathLike[str],
+    varied: Mapping[str, Sequence[str]],
+    *,
+    machine: str | Path | None = None,
+    changes: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Study:
+    """Replays with all combinations of values of some parameters, the last of them changing first."""
+    with _opened(trace) as played:
+        paths = [full_path(machine_of(played, machine, changes), name) for name in varied]
+        combinations = list(itertools.product(*varied.values()))
+        if len(combinations) > _MOST_REPLAYS:
+            raise InputError(f"{len(combinations):,} combinations are more than {_MOST_REPLAYS:,}")
+        points = []
+        for values in combinations:
+            label = " ".join(f"{name}={value}" for name, value in zip(varied, values, strict=True))
+            _tell(progress, label)
+            stated = [f"{path}={value}" for path, value in zip(paths, values, strict=True)]
+            result = replay(played, machine=machine_of(played, machine, [*changes, *stated]), **options)
+            points.append(Point.of(label, result))
+        return Study(f"{_name(played)}, {' and '.join(varied)} varied", "vary", points)
+
+
+def full_path(machine: ResolvedMachine, name: str) -> str:
+    """The path of a parameter that may be named shortly: l2.size is that of the machine's second level."""
+    section, dot, rest = name.partition(".")
+    if not dot or section not in _SECTIONS:
+        return name
+    memory = machine.machine.memory
+    if section == "l2" and memory is not None and memory.l2 is None:
+        section = "shared"  # the second level is one that cores share
+    return f"{_SECTIONS[section]}.{rest}"
+
+
+def parse_counts(text: str) -> list[int]:
+    """Numbers of cores: "1,2,6", or "1..16", which doubles from the first to the last."""
+    try:
+        if ".." in text:
+            first, last = (int(part) for part in text.split("..", 1))
+            if not 1 <= first <= last:
+                raise ValueError
+            counts = [first]
+            while counts[-1] * 2 <= last:
+                counts.append(counts[-1] * 2)
+            return counts if counts[-1] == last else [*counts, last]
+        counts = [int(part) for part in text.split(",")]
+        if min(counts) < 1:
+            raise ValueError
+    except ValueError:
+        raise InputError(f"'{text}' are no numbers of cores; write such as 1,2,4 or 1..16") from None
+    return counts
+
+
+def parse_varied(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Parameters and their values: "l2.size=256KiB,1MiB"."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        listed = [value.strip() for value in values.split(",")]
+        if not equals or not name or not all(listed):
+            raise InputError(f"--vary {text}: write NAME=VALUE,VALUE, such as l2.size=256KiB,512KiB,1MiB")
+        if name in found:
+            raise InputError(f"--vary {text}: {name} is varied twice; list all its values at once")
+        found[name] = listed
+    return found
+
+
+class _opened:  # noqa: N801 - used as a function
+    """A trace that is closed afterwards if it was opened here."""
+
+    def __init__(self, trace: Trace | str | os.PathLike[str]) -> None:
+        self._given = trace
+        self._trace = trace if isinstance(trace, Trace) else Trace(trace)
+
+    def __enter__(self) -> Trace:
+        return self._trace
+
+    def __exit__(self, *_: object) -> None:
+        if self._trace is not self._given:
+            self._trace.close()
+
+
+def _with_cores(
+    trace: Trace, machine: str | Path | None, changes: Sequence[str], count: int
+) -> ResolvedMachine:
+    resolved = machine_of(trace, machine, changes)
+    cpu = resolved.machine.cpu
+    if cpu is None or cpu.cores is None or cpu.cores >= count:
+        return resolved
+    return machine_of(trace, machine, [*changes, f"cpu.cores={count}"])
+
+
+def _name(trace: Trace) -> str:
+    program = trace.header.program
+    return " ".join([program.name, *program.arguments])
+
+
+def _tell(progress: Callable[[str], None] | None, what: str) -> None:
+    if progress is not None:
+        progress(what)

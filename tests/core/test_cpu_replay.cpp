@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay of threads against closed forms: parallel regions, barriers, locks, copies; and what is said when a
+// trace cannot go on.
+#include "test_cpu_replay.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+using namespace manyscale::cpu::test;
+
+namespace {
+
+// A team whose threads work so many cycles each, meet at a barrier, and go on for some.
+WrittenTrace team_with_barrier(const std::vector<std::size_t>& cycles, std::size_t after = 100) {
+  WrittenTrace trace;
+  trace.add_team(static_cast<std::uint32_t>(cycles.size()));
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    Script script;
+    script.sync(i == 0 ? SyncKind::fork : SyncKind::begin);
+    script.work(cycles[i]).sync(SyncKind::barrier).work(after).sync(SyncKind::join);
+    trace.add_thread(script.sync(SyncKind::thread_end));
+  }
+  return trace;
+}
+
+// One thread without synchronisation: as long as on a core that is fed directly.
+void one_thread() {
+  Script script;
+  script.work(5000);
+  WrittenTrace trace;
+  trace.add_thread(Script(script).sync(SyncKind::thread_end));
+  const Replayed replayed = replay(trace, 1);
+  check_finished(replayed, "one thread");
+  const Ran ran = run(plain_core(), script.records());
+  check_between(replayed.time() - ran.cycles, 0, 20, "one thread takes as long as without a trace");
+  check_equal(replayed.value("core[0]", "instructions"), 5001, "all are executed");
+  check_equal(replayed.value("trace", "blocks"), 17, "each block is decoded once");
+}
+
+// A region takes as long as its slowest thread; the others wait for the difference; all go on together.
+void barriers() {
+  const Replayed base = replay(team_with_barrier({1000, 3000, 2000, 500}), 4);
+  check_finished(base, "barrier");
+  check_equal(replay(team_with_barrier({1000, 3700, 2000, 500}), 4).time() - base.time(), 700,
+              "the slowest thread counts");
+  check_equal(replay(team_with_barrier({1700, 3000, 2700, 1200}), 4).time(), base.time(), "others do not");
+  check_equal(base.spent(2, "stall") - base.spent(1, "stall"), 1000, "the third waits for the second");
+  check_equal(base.spent(3, "stall") - base.spent(2, "stall"), 1500, "the fourth waits longer");
+  check_equal(base.value("trace", "barriers"), 4, "arrivals");
+  const auto with = [](auto member, Time time) {
+    return replay(team_with_barrier({1000, 3000, 2000, 500}), 4,
+                  [&](TraceFeedSpec& spec) { spec.*member = time; })
+        .time();
+  };
+  const Time extra = 250 * nanosecond;
+  check_equal(with(&TraceFeedSpec::barrier_latency, extra) - base.time(), 250, "slowest + overhead");
+  check_equal(with(&TraceFeedSpec::barrier_thread_latency, extra) - base.time(), 1000, "… of four threads");
+  check_equal(with(&TraceFeedSpec::fork_latency, extra) - base.time(), 250, "fork");
+  check_equal(with(&TraceFeedSpec::fork_thread_latency, extra) - base.time(), 750, "fork of three others");
+  check_equal(with(&TraceFeedSpec::begin_latency, extra) - base.time(), 250, "begin");
+  check_equal(with(&TraceFeedSpec::join_latency, extra) - base.time(), 250, "join");
+}
+
+// Each core is in one state at each time.
+void states() {
+  const Replayed replayed =
+      replay(team_with_barrier({1000, 3000}), 4, [](TraceFeedSpec& spec) { spec.fork_latency = 90000; });
+  for (std::size_t core = 0; core < 4; ++core) {
+    std::int64_t sum = 0;
+    for (const char* state : {"init", "processing", "stall", "end", "idle"})
+      sum += replayed.value("trace", "core[" + std::to_string(core) + "]." + state + "_time");
+    check_equal(sum, replayed.report.now, "the states add up to the run");
+  }
+  check(replayed.spent(1, "processing") >= 3100, "the second core works");
+  check(replayed.spent(2, "idle") == replayed.time(), "the third core has nothing to do");
+  check_equal(replayed.value("trace", "core[0].init"), 1, "one region begins on the master's core");
+  check(replayed.value("trace", "core[0].stall") >= 1, "its master waits");
+  check(replayed.value("core[2]", "cpi.idle") > 0, "a core without a thread is idle");
+}
+
+// More threads than cores: they take turns where they wait.
+void threads_share_cores() {
+  const std::vector<std::size_t> cycles{1000, 3000, 2000, 500};
+  const auto time = [&](std::size_t more) {
+    std::vector<std::size_t> longer = cycles;
+    for (std::size_t& each : longer) each += more;
+    const Replayed replayed =
+        replay(team_with_barrier(longer), 1, [](TraceFeedSpec& spec) { spec.switch_latency = 0; });
+    check_finished(replayed, "four threads on one core");
+    return replayed.time();
+  };
+  check_equal(time(400) - time(0), 1600, "the work of four threads on one core");
+  const auto switching = [&](Time latency) {
+    return replay(team_with_barrier(cycles), 2, [&](TraceFeedSpec& spec) { spec.switch_latency = latency; });
+  };
+  const Replayed quick = switching(0), slow = switching(5 * microsecond);
+  check(quick.value("trace", "switches") >= 4, "threads change");
+  check(slow.time() > quick.time() + 5000, "which takes time");
+}
+
+// k threads, each of which holds the same lock for n cycles.
+WrittenTrace convoy(std::size_t threads, std::size_t cycles, std::size_t stagger = 0) {
+  WrittenTrace trace;
+  trace.add_team(static_cast<std::uint32_t>(threads));
+  for (std::size_t i = 0; i < threads; ++i) {
+    Script script;
+    script.sync(i == 0 ? SyncKind::fork : SyncKind::begin).work(100 + stagger * (threads - i));
+    script.sync(SyncKind::acquire, 0x1000).work(cycles).sync(SyncKind::release, 0x1000);
+    trace.add_thread(script.sync(SyncKind::join).sync(SyncKind::thread_end));
+  }
+  return trace;
+}
+
+void locks() {
+  const auto with = [](auto member, Time time) {
+    return replay(convoy(4, 1000), 4, [&](TraceFeedSpec& spec) { spec.*member = time; }).time();
+  };
+  const Replayed base = replay(convoy(4, 1000), 4);
+  check_finished(base, "convoy");
+  check_equal(replay(convoy(4, 1500), 4).time() - base.time(), 4 * 500, "one after the other");
+  const std::int64_t two = replay(convoy(2, 1000), 2).time(), three = replay(convoy(3, 1000), 3).time();
+  check_equal(base.time() - three, three - two, "each further thread adds the same");
+  check_between(three - two, 1000, 1030, "… its time in the section and the way of the news");
+  check_equal(with(&TraceFeedSpec::handover_latency, 70 * nanosecond) - base.time(), 3 * 70, "handovers");
+  check_equal(with(&TraceFeedSpec::lock_latency, 70 * nanosecond) - base.time(), 70, "the first takes it");
+  check_equal(with(&TraceFeedSpec::unlock_latency, 70 * nanosecond) - base.time(), 70, "the last gives it");
+  check_equal(base.value("trace", "lock_waits"), 3, "three wait");
+
+  // Who comes first gets it, whatever the recording did: the last thread comes first here.
+  const Replayed staggered = replay(convoy(3, 1000, 200), 3);
+  check_equal(staggered.value("trace", "lock_waits"), 2, "two wait");
+  const std::int64_t wait = staggered.spent(1, "stall");
+  check_between(wait, 800, 830, "the second waits for the third but 200 cycles");
+}
+
+// Nested parallel regions, one after the other, and system calls.
+void regions() {
+  WrittenTrace trace;
+  for (int i = 0; i < 3; ++i) trace.add_team(i == 1 ? 1 : 2);
+  Script master, worker;
+  master.work(10).sync(SyncKind::system_call).sync(SyncKind::fork, 0).work(100);
+  master.sync(SyncKind::fork, 1).work(50).sync(SyncKind::barrier, 1).sync(SyncKind::join, 1);
+  master.sync(SyncKind::join, 0).work(500).sync(SyncKind::fork, 2).sync(SyncKind::join, 2);
+  worker.sync(SyncKind::begin, 0).work(900).sync(SyncKind::join, 0);
+  worker.sync(SyncKind::begin, 2).work(300).sync(SyncKind::join, 2);
+  trace.add_thread(master.sync(SyncKind::thread_end));
+  trace.add_thread(worker.sync(SyncKind::thread_end));
+  const auto time = [&](Time latency) {
+    const Replayed replayed =
+        replay(trace, 2, [&](TraceFeedSpec& spec) { spec.system_call_latency = latency; });
+    check_finished(replayed, "regions");
+    check_equal(replayed.value("trace", "forks"), 3, "three regions");
+    check_equal(replayed.value("trace", "system_calls"), 1, "a system call");
+    return replayed.time();
+  };
+  check_between(time(0), 10 + 900 + 500 + 300, 10 + 900 + 500 + 300 + 150, "critical path of the regions");
+  check_equal(time(300 * nanosecond) - time(0), 300, "a system call takes its time");
+}
+
+// Mispredicted branches are those that the trace says.
+void recorded_branches() {
+  const auto time = [](std::size_t wrong) {
+    Script script;
+    for (std::size_t i = 0; i < 20; ++i) {
+      script.work(50);
+      Record made = branch(1);
+      if (i < wrong) made.flags |= Trait::mispredicted;
+      script.add(made).work(50);
+    }
+    WrittenTrace trace;
+    trace.add_thread(script.sync(SyncKind::thread_end));
+    const Replayed replayed = replay(trace, 1);
+    check_equal(replayed.value("core[0]", "mispredicts"), static_cast<std::int64_t>(wrong), "mispredicts");
+    return replayed.time();
+  };
+  const std::int64_t each = (time(20) - time(10)) / 10;
+  check_equal(time(20) - time(10), 10 * each, "each wrong branch costs the same");
+  check_between(each, plain_core().mispredict_penalty, plain_core().mispredict_penalty + 70, "… its penalty");
+}
+
+// Two copies of a thread that stores to a line again and again: apart they do not disturb each other.
+void copies() {
+  WrittenTrace trace;
+  trace.add_team(1);
+  Script script;
+  script.sync(SyncKind::fork);
+  for (std::size_t i = 0; i < 200; ++i) script.add(store(1ull << 40 | (0x5000 + i % 8 * 8), 0, 1)).work(20);
+  script.sync(SyncKind::barrier).work(10).sync(SyncKind::join).sync(SyncKind::thread_end);
+  trace.add_thread(script);
+  const auto time = [&](std::int64_t copies, bool offset, bool shared) {
+    WrittenTrace sharing = trace;
+    if (shared) sharing.trace.shared = {{1ull << 40 | 0x5000, 1ull << 40 | 0x6000}};
+    const Replayed replayed = replay(sharing, copies, [&](TraceFeedSpec& spec) {
+      spec.copies = copies;
+      spec.offset = offset;
+    });
+    check_finished(replayed, "copies");
+    check_equal(replayed.value("trace", "barriers"), copies, "all meet at the barrier");
+    check_equal(replayed.value("trace", "blocks"), 15, "blocks are decoded once for all copies");
+    return replayed.time();
+  };
+  const std::int64_t alone = time(1, true, false);
+  check_between(time(4, true, false) - alone, 0, 60, "copies with data of their own");
+  check(time(4, false, false) > 2 * alone, "copies that share their data are slow");
+  check_equal(time(4, true, true), time(4, false, false), "data said to be shared stays shared");
+}
+
+void deadlocks() {
+  // A lock that is never released.
+  WrittenTrace lock;
+  lock.add_team(2);
+  Script holder, waiter;
+  holder.sync(SyncKind::fork).sync(SyncKind::acquire, 0x1abc).work(10).sync(SyncKind::join);
+  waiter.sync(SyncKind::begin).work(100).sync(SyncKind::acquire, 0x1abc).work(10).sync(SyncKind::join);
+  lock.add_thread(holder.sync(SyncKind::thread_end));
+  lock.add_thread(waiter.sync(SyncKind::thread_end));
+  const std::string held = diagnosis(replay(lock, 2));
+  check_says(held, "core 1: thread 1 waits for lock 0x1abc");
+  check_says(held, "which thread 0 holds; that waits at join");
+  check_says(held, "thread 0 waits for the end of team 0");
+  check_says(held, "missing: thread 1 (waits at acquire)");
+
+  // A thread that does not come to the barrier, and one that never began.
+  WrittenTrace absent = team_with_barrier({100, 200});
+  absent.trace.teams[0].threads = 4;
+  Script leaves;
+  leaves.sync(SyncKind::begin).work(10).sync(SyncKind::thread_end);
+  absent.add_thread(leaves);
+  absent.trace.regions = {"parallel sum at main.c:12"};
+  const std::string missing = diagnosis(replay(absent, 4));
+  check_says(missing, "core 0: thread 0 waits at the barrier of team 0 (parallel sum at main.c:12)");
+  check_says(missing, "2 of 4 threads have come; missing: thread 2 (has ended); 1 never began");
+
+  WrittenTrace lonely;
+  lonely.add_team(2);
+  lonely.add_thread(Script().sync(SyncKind::begin).sync(SyncKind::thread_end));
+  check_says(diagnosis(replay(lonely, 1)), "thread 0 waits for the fork of team 0");
+}
+
+// Traces that make no sense are refused with words.
+void refused() {
+  const auto message = [](const Script& script) {
+    WrittenTrace trace;
+    trace.add_team(1);
+    trace.add_thread(script);
+    try {
+      replay(trace, 1);
+    } catch (const SimulationError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  check_says(message(Script().sync(SyncKind::fork, 7)), "team 7, but the trace has only 1");
+  check_says(message(Script().sync(static_cast<SyncKind>(99))), "thread 0");
+  check_says(message(Script().sync(SyncKind::fork).sync(SyncKind::fork)), "has begun already");
+  check_says(message(Script().sync(SyncKind::taskgroup_end)), "did not begin");
+  check(message(Script().sync(SyncKind::release, 5).sync(SyncKind::task_create, 3)).empty(),
+        "locks and tasks that were not recorded do no harm");
+  WrittenTrace damaged;
+  damaged.add_thread(Script().work(10));
+  damaged.trace.streams[0].blocks = 1;
+  RecordedTrace bytes = damaged.finished();
+  bytes.block = [](std::uint32_t, std::uint32_t) { return std::vector<std::uint8_t>{1, 2, 3}; };
+  Simulation simulation(1);
+  auto& feed = static_cast<TraceFeed&>(simulation.add("trace", std::make_unique<TraceFeed>(TraceFeedSpec{})));
+  feed.play(std::move(bytes));
+  auto& core = simulation.add("core", std::make_unique<Core>(plain_core()));
+  auto& channel = add_model(simulation, "channel", "memory.dram", {{"backend", "simple"}});
+  simulation.connect(*core.ports()[0], *feed.ports()[0], nanosecond);
+  simulation.connect(*core.ports()[1], *channel.ports()[0], 0);
+  try {
+    simulation.run({});
+    check(false, "a damaged block is refused");
+  } catch (const SimulationError& error) {
+    check_says(error.what(), "block 0 of stream 0 of the trace is damaged");
+  }
+}
+
+}  // namespace
+
+int main() {
+  one_thread();
+  barriers();
+  states();
+  threads_share_cores();
+  locks();
+  regions();
+  recorded_branches();
+  copies();
+  deadlocks();
+  refused();
+  return finish();
+}
