@@ -31,7 +31,7 @@ class BlockSource {
     try {
       return byte_vector(nb::cast<nb::bytes>(source_(stream, block)));
     } catch (const nb::python_error& error) {
-      throw std::runtime_error(nb::cast<std::string>(nb::str(error.value())));
+      throw SimulationError(nb::cast<std::string>(nb::str(error.value())));
     }
   }
 

@@ -13,6 +13,7 @@
 
 #include "column_bytes.hpp"
 #include "cpu/core/core.hpp"
+#include "cpu/feed/construct_times.hpp"
 #include "cpu/feed/program_feed.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/recorder.hpp"
@@ -28,6 +29,7 @@ class TraceRecorder {
  public:
   TraceRecorder(Component& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
     begin(model<ProgramFeed>(program, "cpu.program"), core);
+    recorder_->keep_forks(true);
   }
   TraceRecorder(FunctionalProgram& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
     begin(program.functional_run(), core);
@@ -92,14 +94,13 @@ class TraceRecorder {
     return out;
   }
 
-  // For each kind of sync node: its name, how many, instructions left out for them, and for the cheapest.
+  // What was left out for each kind of sync node, and to choose tasks.
   nb::list sync_costs() const {
     nb::list out;
     for (std::size_t i = 0; i < sync_kinds; ++i) {
-      const SyncCost& cost = recorder_->sync_costs()[i];
-      out.append(nb::make_tuple(std::string(sync_kind_name(static_cast<SyncKind>(i))), cost.nodes,
-                                cost.instructions, cost.least_instructions));
+      out.append(cost_row(sync_kind_name(static_cast<SyncKind>(i)), recorder_->sync_costs()[i]));
     }
+    out.append(cost_row("schedule", recorder_->scheduling_cost()));
     return out;
   }
 
@@ -107,6 +108,17 @@ class TraceRecorder {
   nb::list tasks() const { return task_list(*tasks_); }
 
  private:
+  static nb::dict cost_row(std::string_view kind, const SyncCost& cost) {
+    nb::dict row;
+    row["kind"] = std::string(kind);
+    row["nodes"] = cost.nodes;
+    row["instructions"] = cost.instructions;
+    row["least_instructions"] = cost.least_instructions;
+    row["system_calls"] = cost.system_calls;
+    row["least_system_calls"] = cost.least_system_calls;
+    return row;
+  }
+
   template <class Run>
   void begin(Run& run, Component& core) {
     regions_ = &run.regions();
@@ -200,6 +212,14 @@ nb::bytes encoded(const nb::dict& columns) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+// What constructs took in a run whose cores kept a log of regions: parameter of a replay, femtoseconds.
+std::vector<std::pair<std::string, Time>> construct_time_list(Component& program,
+                                                              const std::vector<Component*>& cores) {
+  std::vector<const std::vector<RegionAccount::LogEntry>*> logs;
+  for (Component* core : cores) logs.push_back(&model<Core>(*core, "cpu.core").regions().log());
+  return construct_times(logs, model<ProgramFeed>(program, "cpu.program").regions());
+}
+
 }  // namespace
 
 void bind_cpu_trace(nb::module_& module) {
@@ -213,6 +233,7 @@ void bind_cpu_trace(nb::module_& module) {
     }
     return names;
   });
+  module.def("cpu_construct_times", &construct_time_list, nb::arg("program"), nb::arg("cores"));
   module.def("cpu_decode_block", &decoded, nb::arg("block"));
   module.def("cpu_encode_block", &encoded, nb::arg("columns"));
   nb::class_<TraceRecorder>(module, "CpuRecorder")

@@ -17,6 +17,9 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # The line by which each example shows that it did its work.
 KEY_LINES = {
     "cpu/scaling.py": "efficiency on 16 threads: below one half",
+    "elastic/cache_sizes.py": "the replays order the sizes as the detailed runs do: yes",
+    "elastic/strong_scaling.py": "ferret, fifo: faster on every doubling of cores: yes",
+    "elastic/weak_scaling.py": "copies with data of their own miss more in L2 than copies on the same data: yes",
     "engine/deadlock.py": "they wait in a circle: stage[0] -> stage[1] -> stage[2] -> stage[3] -> stage[0]",
     "engine/phold.py": "identical statistics on 1, 2 and 4 threads: yes",
     "engine/python_model.py": "served 1000 tokens, at most 3 at a time",
@@ -58,6 +61,9 @@ NEEDS = {
 # What an example leaves in the folder that it is given.
 FILES = {
     "cpu/scaling.py": ["scaling.svg"],
+    "elastic/cache_sizes.py": ["cache_sizes.svg"],
+    "elastic/strong_scaling.py": ["strong_speedup.svg"],
+    "elastic/weak_scaling.py": ["weak_time.svg", "weak_misses.svg"],
     "engine/deadlock.py": ["run/run.json", "run/stats.parquet"],
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],
     "engine/ring.py": ["run.json", "timeline.pftrace"],
@@ -83,7 +89,7 @@ def run(example: str, here: Path, *arguments: str, **variables: str) -> str:
 
 
 def test_every_example_has_a_key_line():
-    found = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")}
+    found = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.glob("*/*.py")}
     assert found == set(KEY_LINES)
 
 

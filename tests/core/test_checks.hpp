@@ -28,11 +28,12 @@ inline void check_between(double found, double least, double most, const std::st
                                              std::to_string(least) + " and " + std::to_string(most));
 }
 
-inline void check_refused(const std::function<void()>& action, const std::string& word) {
+template <class Error = std::exception>
+void check_refused(const std::function<void()>& action, const std::string& word) {
   try {
     action();
     check(false, "should be refused, with the word '" + word + "'");
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     check(std::string(error.what()).find(word) != std::string::npos,
           "'" + word + "' should be in: " + std::string(error.what()));
   }

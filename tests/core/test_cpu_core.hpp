@@ -2,8 +2,6 @@
 // What the tests of cores share: a feed that plays written records, machines to run them on, and short words
 // for records.
 #pragma once
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,31 +10,14 @@
 #include "cpu/feed/feed_protocol.hpp"
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
+#include "test_checks.hpp"
 
 namespace manyscale::cpu::test {
 
-inline int passed = 0;
-inline int failed = 0;
-
-inline void check(bool condition, const std::string& what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
-
-inline void check_equal(std::int64_t found, std::int64_t expected, const std::string& what) {
-  check(found == expected, what + ": " + std::to_string(found) + " instead of " + std::to_string(expected));
-}
-
-inline void check_between(std::int64_t found, std::int64_t least, std::int64_t most,
-                          const std::string& what) {
-  check(least <= found && found <= most, what + ": " + std::to_string(found) + " is not between " +
-                                             std::to_string(least) + " and " + std::to_string(most));
-}
-
-inline int finish() {
-  std::printf("%d checks passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+using manyscale::test::check;
+using manyscale::test::check_between;
+using manyscale::test::check_equal;
+using manyscale::test::finish;
 
 // Plays one list of records to each core and halts where they say so.
 class ScriptFeed final : public Component {
@@ -156,6 +137,15 @@ inline CoreSpec plain_core() {
   return spec;
 }
 
+inline std::int64_t value_of(const StatisticRows& rows, const std::string& component,
+                             const std::string& statistic) {
+  for (std::size_t i = 0; i < rows.value.size(); ++i) {
+    if (rows.component[i] == component && rows.statistic[i] == statistic)
+      return std::get<std::int64_t>(rows.value[i]);
+  }
+  throw std::out_of_range(component + " " + statistic);
+}
+
 struct Ran {
   std::int64_t cycles = 0;  // up to the last commit
   std::int64_t instructions = 0;
@@ -167,11 +157,7 @@ struct Ran {
   std::string konata;
 
   std::int64_t value(const std::string& component, const std::string& statistic) const {
-    for (std::size_t i = 0; i < rows.value.size(); ++i) {
-      if (rows.component[i] == component && rows.statistic[i] == statistic)
-        return std::get<std::int64_t>(rows.value[i]);
-    }
-    throw std::out_of_range(component + " " + statistic);
+    return value_of(rows, component, statistic);
   }
 };
 
@@ -218,13 +204,9 @@ inline std::int64_t steady(const CoreSpec& spec, const std::vector<Record>& part
          run(spec, at_addresses(repeat(part, times / 2))).cycles;
 }
 
-// Runs a list of records on each of some cores with coherent caches and one home.
-inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vector<Record>> scripts,
-                                     std::uint32_t threads = 1) {
-  Simulation simulation(1);
-  const std::size_t count = scripts.size();
-  auto& feed =
-      static_cast<ScriptFeed&>(simulation.add("feed", std::make_unique<ScriptFeed>(std::move(scripts))));
+// Some cores with coherent caches, one home and a memory, joined to the feed.
+inline std::vector<Core*> add_coherent_cores(Simulation& simulation, Component& feed, CoreSpec spec,
+                                             std::size_t count) {
   const std::int64_t gigahertz = 1'000'000'000;
   auto& between = add_model(simulation, "interconnect", "memory.crossbar", {{"clock", gigahertz}});
   auto& slice = add_model(simulation, "slice", "memory.home", {{"clock", gigahertz}});
@@ -237,17 +219,27 @@ inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vect
     throw std::out_of_range(name);
   };
   std::vector<Core*> cores;
-  CoreSpec coherent = spec;
-  coherent.coherent = true;
+  spec.coherent = true;
   for (std::size_t i = 0; i < count; ++i) {
-    auto& core = static_cast<Core&>(
-        simulation.add("core[" + std::to_string(i) + "]", std::make_unique<Core>(coherent)));
+    auto& core =
+        static_cast<Core&>(simulation.add("core[" + std::to_string(i) + "]", std::make_unique<Core>(spec)));
     simulation.connect(port(core, "work"), port(feed, "cores"), nanosecond);
     simulation.connect(port(core, "memory"), port(between, "requesters"), nanosecond);
     cores.push_back(&core);
   }
   simulation.connect(port(between, "responders"), port(slice, "requesters"), nanosecond);
   simulation.connect(port(slice, "memory"), port(channel, "requests"), nanosecond);
+  return cores;
+}
+
+// Runs a list of records on each of some cores with coherent caches and one home.
+inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vector<Record>> scripts,
+                                     std::uint32_t threads = 1) {
+  Simulation simulation(1);
+  const std::size_t count = scripts.size();
+  auto& feed =
+      static_cast<ScriptFeed&>(simulation.add("feed", std::make_unique<ScriptFeed>(std::move(scripts))));
+  const std::vector<Core*> cores = add_coherent_cores(simulation, feed, spec, count);
   RunOptions options;
   options.threads = threads;
   const RunReport report = simulation.run(options);

@@ -97,11 +97,7 @@ struct Replayed {
   // Nanoseconds, which are cycles here, until all cores were done.
   std::int64_t time() const { return report.now / nanosecond; }
   std::int64_t value(const std::string& component, const std::string& statistic) const {
-    for (std::size_t i = 0; i < rows.value.size(); ++i) {
-      if (rows.component[i] == component && rows.statistic[i] == statistic)
-        return std::get<std::int64_t>(rows.value[i]);
-    }
-    throw std::out_of_range(component + " " + statistic);
+    return value_of(rows, component, statistic);
   }
   // Of a core's state, in nanoseconds.
   std::int64_t spent(std::size_t core, const std::string& state) const {
@@ -119,28 +115,9 @@ inline Replayed replay(const WrittenTrace& trace, std::int64_t cores,
   if (change) change(spec);
   auto& feed = static_cast<TraceFeed&>(simulation.add("trace", std::make_unique<TraceFeed>(spec)));
   feed.play(trace.finished(), places);
-  const std::int64_t gigahertz = 1'000'000'000;
-  auto& between = add_model(simulation, "interconnect", "memory.crossbar", {{"clock", gigahertz}});
-  auto& slice = add_model(simulation, "slice", "memory.home", {{"clock", gigahertz}});
-  auto& channel = add_model(simulation, "channel", "memory.dram",
-                            {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
-  const auto port = [](Component& component, const std::string& name) -> PortBase& {
-    for (PortBase* each : component.ports()) {
-      if (each->name() == name) return *each;
-    }
-    throw std::out_of_range(name);
-  };
   CoreSpec core_spec = plain_core();
-  core_spec.coherent = true;
   core_spec.branch.kind = "recorded";
-  for (std::int64_t i = 0; i < cores; ++i) {
-    Component& core =
-        simulation.add("core[" + std::to_string(i) + "]", std::make_unique<Core>(core_spec));
-    simulation.connect(port(core, "work"), port(feed, "cores"), nanosecond);
-    simulation.connect(port(core, "memory"), port(between, "requesters"), nanosecond);
-  }
-  simulation.connect(port(between, "responders"), port(slice, "requesters"), nanosecond);
-  simulation.connect(port(slice, "memory"), port(channel, "requests"), nanosecond);
+  add_coherent_cores(simulation, feed, core_spec, static_cast<std::size_t>(cores));
   RunOptions options;
   options.threads = threads;
   Replayed replayed;

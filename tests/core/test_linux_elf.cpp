@@ -3,26 +3,19 @@
 // the reason, and no damaged one does harm.
 #include <elf.h>
 
-#include <cstdio>
 #include <cstring>
 #include <functional>
 
 #include "cpu/linux/elf_image.hpp"
 #include "cpu/linux/load_program.hpp"
 #include "engine/random.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
+using test::check;
 
 namespace {
-
-int failed = 0;
-
-void check(bool condition, const char* what) {
-  if (condition) return;
-  ++failed;
-  std::fprintf(stderr, "failed: %s\n", what);
-}
 
 constexpr std::uint64_t base = 0x10000;
 
@@ -57,16 +50,7 @@ struct File {
 void refused(const char* reason, const std::function<void(File&)>& change) {
   File file;
   change(file);
-  try {
-    parse_elf(file.bytes(), "bad");
-    std::fprintf(stderr, "failed: not refused for '%s'\n", reason);
-    ++failed;
-  } catch (const ElfError& error) {
-    if (std::string(error.what()).find(reason) == std::string::npos) {
-      std::fprintf(stderr, "failed: refused with '%s', not '%s'\n", error.what(), reason);
-      ++failed;
-    }
-  }
+  test::check_refused<ElfError>([&] { parse_elf(file.bytes(), "bad"); }, reason);
 }
 
 void bad_headers_are_refused_with_the_reason() {
@@ -219,6 +203,5 @@ int main() {
   load_at(true);
   too_long_arguments_are_refused();
   a_program_larger_than_its_memory_is_refused();
-  std::printf("%d failed\n", failed);
-  return failed == 0 ? 0 : 1;
+  return test::finish();
 }

@@ -3,26 +3,19 @@
 // time: what then remains are the latencies of links, system calls and wake-ups, whose sums are known.
 #include <elf.h>
 
-#include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "cpu/feed/functional_run.hpp"
 #include "cpu/feed/program_feed.hpp"
 #include "engine/simulation.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
+using test::check;
 
 namespace {
-
-int failed = 0;
-
-void check(bool condition, const std::string& what) {
-  if (condition) return;
-  ++failed;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
 
 // Machine code for address 0x10100, and the bytes of memory it needs with its data.
 struct Code {
@@ -417,6 +410,5 @@ int main() {
   threads_on_one_core_take_turns();
   failures_stop_a_simulation();
   processes_run_side_by_side();
-  std::printf("%d failed\n", failed);
-  return failed == 0 ? 0 : 1;
+  return test::finish();
 }

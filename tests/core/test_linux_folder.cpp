@@ -4,24 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "cpu/linux/host_folder.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale::cpu;
+using manyscale::test::check;
 namespace fs = std::filesystem;
 
 namespace {
-
-int failed = 0;
-
-void check(bool condition, const std::string& what) {
-  if (condition) return;
-  ++failed;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
 
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
@@ -161,6 +154,5 @@ int main() {
   nothing_changes_unless_allowed();
   changes_stay_within_the_root();
   a_missing_root_is_refused();
-  std::printf("%d failed\n", failed);
-  return failed == 0 ? 0 : 1;
+  return manyscale::test::finish();
 }

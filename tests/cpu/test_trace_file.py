@@ -205,7 +205,7 @@ def forged(path, facts=None, header=None, **columns):
         ({"facts": {"statistics": "?"}}, "nothing usable"),
         ({"header": {}}, "nothing usable"),
         ({"header": trace_samples.header(cores=10**9)}, "cores"),
-        ({"blocks": [(0, 0, 9, 4, 0, 0, 30)]}, "damaged|nodes"),
+        ({"blocks": [(0, 0, 9, 4, 0, 0, 30)]}, "block 0 of stream 0"),
         ({"stream__nodes": [77]}, "miscounts"),
     ],
 )

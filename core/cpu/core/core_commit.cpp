@@ -25,15 +25,13 @@ bool Core::commit_all() {
 
 void Core::commit(Operation& operation) {
   const Record& record = operation.record;
-  // What is folded into the record commits before it.
+  // What is folded into the record commits before it, and mostly completes just before it.
   committed_in_cycle_ += record.weight;
-  if (committed_in_cycle_ >= spec_.commit_width) {
-    commit_cycle_ += committed_in_cycle_ / spec_.commit_width;
-    committed_in_cycle_ %= spec_.commit_width;
-  }
+  for (; committed_in_cycle_ >= spec_.commit_width; committed_in_cycle_ -= spec_.commit_width)
+    ++commit_cycle_;
   if (operation.complete > commit_cycle_) {
     commit_cycle_ = operation.complete;
-    committed_in_cycle_ = 0;
+    committed_in_cycle_ = std::min<std::int64_t>(record.weight, spec_.commit_width - 1);
   }
   ++committed_in_cycle_;
   operation.committed = commit_cycle_;

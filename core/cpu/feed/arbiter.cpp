@@ -162,7 +162,8 @@ void Arbiter::look_again(std::uint32_t number) {
   }
   if (complete(number, team.at_join)) {
     for (const Strand master : team.masters) {
-      if (strands_[master].waiting) release(master);
+      const StrandState& state = strands_[master];
+      if (state.waiting && state.kind == SyncKind::join && state.object == number) release(master);
     }
     teams_.erase(found);
   }

@@ -42,7 +42,7 @@ class Arbiter {
   // Of a task: the strand that made it, and the taskgroup that it is in (none: in none).
   Strand creator_of(Strand task) const { return strands_[task].creator; }
   std::uint32_t group_of(Strand task) const { return strands_[task].group; }
-  // Of a task made outside of parallel regions: its creator executes it at once.
+  // Of a task made outside of parallel regions: its creator executes it at once if it can.
   bool is_undeferred(Strand task) const { return strands_[task].team == none; }
   // The innermost open taskgroup of a strand.
   std::uint32_t open_group(Strand strand) const { return strands_[strand].groups.back(); }

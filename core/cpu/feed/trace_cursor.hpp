@@ -39,10 +39,16 @@ class TraceCursor {
 
   // The next node or marker; nullptr at the end. Valid until the next call.
   const Record* next(TraceBlocks& blocks, const RecordedTrace& trace) {
+    const Record* record = peek(blocks, trace);
+    at_ += record != nullptr;
+    return record;
+  }
+  // The same, without going on.
+  const Record* peek(TraceBlocks& blocks, const RecordedTrace& trace) {
     while (at_ == end_) {
       if (!load(blocks, trace)) return nullptr;
     }
-    return at_++;
+    return at_;
   }
 
  private:

@@ -50,6 +50,7 @@ void TraceFeed::start() {
   for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
     cores_.send({0, &lanes_[i]->ring, FeedAnswer::Kind::attach}, 0, i);
   }
+  for (const auto& worker : workers_) await_first_region(*worker);
   for (const auto& lane : lanes_) advance(*lane);
   if (arbiter_->finished()) end_all();
 }
@@ -144,8 +145,11 @@ void TraceFeed::follow_up(std::uint32_t core) {
   for (const Arbiter::Release& each : arbiter_->take_released()) release(each);
   for (const Strand task : arbiter_->take_ready()) {
     const Strand creator = arbiter_->creator_of(task);
-    if (arbiter_->is_undeferred(task)) {
-      begin_task(*workers_[worker_of_[creator]], task);
+    Worker& maker = *workers_[worker_of_[creator]];
+    const bool at_once = arbiter_->is_undeferred(task) && lanes_[core]->current == &maker &&
+                         maker.players.back().strand == creator;
+    if (at_once) {
+      begin_task(maker, task);
       continue;
     }
     const std::uint32_t home =

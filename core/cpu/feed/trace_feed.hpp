@@ -104,6 +104,7 @@ class TraceFeed final : public Component {
   };
 
   void place_threads();
+  void await_first_region(Worker& worker);
   std::vector<TaskFacts> task_facts(const std::vector<TaskPlace>& places) const;
   std::uint32_t cores_of_copy() const { return static_cast<std::uint32_t>(spec_.cores / spec_.copies); }
   Worker& add_worker(std::uint32_t lane, std::uint64_t thread);

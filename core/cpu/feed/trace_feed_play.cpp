@@ -61,6 +61,20 @@ void TraceFeed::place_threads() {
   }
 }
 
+// A thread that begins as a worker does not exist before; its core need not know of it.
+void TraceFeed::await_first_region(Worker& worker) {
+  if (worker.players.empty()) return;
+  Player& player = worker.players.back();
+  const Record* first = player.cursor.peek(*blocks_, *trace_);
+  if (first == nullptr || !is_sync_node(*first) || sync_kind(*first) != SyncKind::begin) return;
+  player.node = *first;
+  player.cursor.next(*blocks_, *trace_);
+  if (arbiter_->arrive(player.strand, player.node)) return;
+  player.waiting = true;
+  worker.resuming = false;
+  std::erase(lanes_[worker.lane]->ready, &worker);
+}
+
 std::vector<TaskFacts> TraceFeed::task_facts(const std::vector<TaskPlace>& places) const {
   const std::uint32_t tasks = arbiter_->tasks() / static_cast<std::uint32_t>(spec_.copies);
   std::vector<const StreamInfo*> streams;

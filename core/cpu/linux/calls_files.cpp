@@ -272,18 +272,10 @@ std::int64_t call_poll(Call& call) {
     }
     if (entry.found != 0) ++count;
   }
-  // The deadline is kept over retries in the thread; a new wait begins with
-  // none.
+  // The deadline is kept over retries in the thread; a new wait begins with none.
   Time deadline = call.thread.poll_deadline;
   if (deadline == 0) {
-    deadline = never;
-    if (call[2] != 0) {
-      TimeValue value;
-      if (!call.get(call[2], value)) return -EFAULT;
-      const std::optional<Time> duration = time_from(value);
-      if (!duration) return -EINVAL;
-      deadline = add_saturating(call.kernel.time, *duration);
-    }
+    if (const std::int64_t error = get_deadline(call, call[2], deadline); error != 0) return error;
   }
   if (count == 0 && call.kernel.time < deadline) {
     call.thread.poll_deadline = deadline;

@@ -278,13 +278,7 @@ std::int64_t call_rt_sigtimedwait(Call& call) {
     return signal;
   }
   Time deadline = never;
-  if (call[2] != 0) {
-    TimeValue value;
-    if (!call.get(call[2], value)) return -EFAULT;
-    const std::optional<Time> duration = time_from(value);
-    if (!duration) return -EINVAL;
-    deadline = add_saturating(call.kernel.time, *duration);
-  }
+  if (const std::int64_t error = get_deadline(call, call[2], deadline); error != 0) return error;
   thread.awaited_signals = wanted;
   thread.timeout_result = -EAGAIN;
   call.kernel.wait(thread, "a signal", deadline);

@@ -52,6 +52,17 @@ std::optional<Time> moment_from(std::uint64_t clock, TimeValue value) {
   return time_from(value);
 }
 
+std::int64_t get_deadline(const Call& call, std::uint64_t address, Time& deadline) {
+  deadline = never;
+  if (address == 0) return 0;
+  TimeValue value;
+  if (!call.get(address, value)) return -EFAULT;
+  const std::optional<Time> duration = time_from(value);
+  if (!duration) return -EINVAL;
+  deadline = add_saturating(call.kernel.time, *duration);
+  return 0;
+}
+
 std::int64_t call_clock_gettime(Call& call) {
   if (!known_clock(call[0]) && !counts_processor_time(call[0])) return -EINVAL;
   TimeValue value = time_value(call.kernel.time);

@@ -12,9 +12,6 @@ namespace manyscale::cpu::riscv {
 
 namespace {
 
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-
 constexpr auto equal = [](u64 a, u64 b) { return a == b; };
 constexpr auto not_equal = [](u64 a, u64 b) { return a != b; };
 constexpr auto less = [](u64 a, u64 b) { return static_cast<i64>(a) < static_cast<i64>(b); };

@@ -16,10 +16,6 @@ namespace manyscale::cpu::riscv {
 
 namespace {
 
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
 using host_float::held;
 using soft_float::Format;
 using soft_float::Result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What executes each row of the instruction table, and the operations that no instruction stands for.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -8,6 +9,16 @@
 #include "cpu/riscv/instruction.hpp"
 
 namespace manyscale::cpu::riscv {
+
+// Short names of what instructions compute with.
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
 
 template <class Op>
 struct Handler {

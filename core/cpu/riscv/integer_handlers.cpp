@@ -11,10 +11,6 @@ namespace manyscale::cpu::riscv {
 
 namespace {
 
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
 __extension__ using u128 = unsigned __int128;
 __extension__ using i128 = __int128;
 

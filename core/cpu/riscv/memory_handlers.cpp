@@ -13,9 +13,6 @@ namespace manyscale::cpu::riscv {
 
 namespace {
 
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-
 // What a loaded value becomes in a register: extended by its type's sign, or boxed in a floating-point one.
 template <class T>
 u64 extended(T value) {
@@ -192,13 +189,6 @@ constexpr auto both = [](auto a, auto b) { return a & b; };
 constexpr auto either = [](auto a, auto b) { return a | b; };
 constexpr auto smaller = [](auto a, auto b) { return std::min(a, b); };
 constexpr auto larger = [](auto a, auto b) { return std::max(a, b); };
-
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
 
 }  // namespace
 

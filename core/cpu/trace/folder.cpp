@@ -9,6 +9,9 @@ namespace manyscale::cpu {
 namespace {
 
 constexpr std::uint32_t longest_delay = 255;
+// A delay from dispatch supposes that all before it was dispatched at full speed. Longer calculations have
+// nodes in between, which wait for what they really wait for.
+constexpr std::uint32_t longest_from_dispatch = 12;
 constexpr std::uint32_t most_folded = 255;
 // How many instructions are looked at to see which ports are scarce; loops are shorter, or repeat themselves.
 constexpr std::uint64_t scarcity_period = 64;
@@ -28,6 +31,7 @@ Folder::Folder(const Latencies& latencies, const FoldLimits& limits)
 
 void Folder::reset() {
   next_ = emitted_ = node_ = 0;
+  dispatch_slot_ = 0;
   folded_ = turn_ = 0;
   markers_.clear();
   first_marker_ = 0;
@@ -49,6 +53,12 @@ void Folder::take(const Record& record) {
   entry.slots = {};
   entry.kept = must_stay(record);
   entry.last_of_part = false;
+  entry.dispatch_slot = dispatch_slot_++;
+  if (limits_.width > 0 && is_taken(record)) {
+    dispatch_slot_ += limits_.width - 1;
+    dispatch_slot_ -= dispatch_slot_ % limits_.width;
+  }
+  if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.astray();
   find_slots(next_, entry);
   ++next_;
 }
@@ -99,6 +109,10 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
     std::size_t count = 0;
     std::uint32_t dispatch = 0;
     std::uint32_t longest = 0;
+    // Cycles from the dispatch of an instruction to that of this one, at least.
+    const auto passed_since = [&](const Entry& entry) {
+      return limits_.width > 0 ? (at(position).dispatch_slot - entry.dispatch_slot) / limits_.width : 0;
+    };
     Entry* largest = nullptr;  // of the folded producers, the one to be made a node if that must be
     std::uint32_t largest_size = 0;
     const auto add = [&](std::uint64_t node, std::uint32_t delay) {
@@ -133,16 +147,19 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
         }
       }
       waited += latency;
-      size += waited > longest_delay ? 16 : 0;
-      const std::uint64_t passed = limits_.width > 0 ? distance / limits_.width : 0;
-      if (waited > passed) dispatch = std::max(dispatch, waited - static_cast<std::uint32_t>(passed));
+      if (const std::uint64_t passed = passed_since(producer); waited > passed) {
+        const auto left = waited - static_cast<std::uint32_t>(passed);
+        size += left > longest_from_dispatch ? 16 : 0;
+        dispatch = std::max(dispatch, left);
+      }
       if (largest == nullptr || size > largest_size) {
         largest = &producer;
         largest_size = size;
       }
     }
     const auto fits = [&] {
-      return count + (dispatch > 0 ? 1 : 0) <= slots.size() && std::max(longest, dispatch) <= longest_delay;
+      return count + (dispatch > 0 ? 1 : 0) <= slots.size() && longest <= longest_delay &&
+             dispatch <= longest_from_dispatch;
     };
     if (!fits() && largest != nullptr) {
       for (std::size_t i = 0; i < count;) {
@@ -156,10 +173,10 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
         }
       }
       // Nodes are dispatched before this one, and take their time from there.
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t passed = limits_.width > 0 ? (position - found[i].position) / limits_.width : 0;
-        const std::uint32_t latency = latencies_.latency(at(found[i].position).record);
-        if (dispatch + passed <= found[i].delay + latency) dispatch = 0;
+      for (std::size_t i = 0; i < count && dispatch <= longest_from_dispatch; ++i) {
+        const Entry& node = at(found[i].position);
+        const std::uint64_t since = found[i].delay + latencies_.latency(node.record);
+        if (dispatch + passed_since(node) <= since) dispatch = 0;
       }
       if (!fits()) {
         largest->kept = true;

@@ -55,7 +55,8 @@ class Folder {
   struct Entry {
     Record record{};
     Slots slots{};
-    std::uint64_t node = 0;  // number, once it is known
+    std::uint64_t node = 0;           // number, once it is known
+    std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
     bool kept = false;
     bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
   };
@@ -81,6 +82,7 @@ class Folder {
   std::vector<Entry> entries_;
   const std::uint64_t mask_;
   std::uint64_t next_ = 0, emitted_ = 0, node_ = 0;
+  std::uint64_t dispatch_slot_ = 0;
   std::uint32_t folded_ = 0;  // since the last node
   std::uint32_t turn_ = 0;    // 1 + how many of those follow a jump; 0: there was none
   std::vector<Marker> markers_;

@@ -23,6 +23,7 @@ class Latencies {
   }
   std::uint32_t latency(const Record& record) const { return latencies_[row(record)]; }
   std::uint32_t width() const { return width_; }
+  std::uint64_t astray() const { return astray_; }
 
   // The rows, as bits, that wait for their ports where so many of each row are executed, and so many branches
   // predicted wrong.

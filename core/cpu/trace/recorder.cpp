@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cpu/core/branch_predictor.hpp"
@@ -38,13 +39,15 @@ struct Frame {
   std::uint32_t region = none;
   std::uint32_t stream = none;  // where records go, unless they are left out
   bool left_out = false;
-  bool awaits_body = false;               // left out until the region's function begins
-  bool joined = false;                    // of team
-  bool master = false;                    // of team
-  std::uint64_t subject = 0;              // of team and task: its number; of others: the lock
-  SyncKind sync = SyncKind::system_call;  // whose cost the runtime's instructions are
-  std::uint64_t instructions = 0;         // left out
-  std::uint32_t marked = none;            // the stream that its beginning was marked in
+  bool awaits_body = false;                  // the master forms the team until the region's function begins
+  bool joined = false;                       // of team
+  bool master = false;                       // of team
+  std::uint64_t subject = 0;                 // of team and task: its number; of others: the lock
+  SyncKind sync = SyncKind::system_call;     // whose cost the runtime's instructions are
+  std::uint64_t instructions = 0;            // left out
+  std::uint64_t system_calls = 0;            // left out
+  std::optional<std::uint64_t> idle_from{};  // instructions when the last task that it executed ended
+  std::uint32_t marked = none;               // the stream that its beginning was marked in
 };
 
 // What an instruction of a thread became.
@@ -83,10 +86,12 @@ struct Recorder::Implementation {
   std::vector<TeamInfo> teams;
   std::vector<std::uint32_t> open_teams;
   std::array<SyncCost, sync_kinds> costs{};
+  SyncCost scheduling;
   std::vector<std::unique_ptr<RecordedThread>> threads;
   std::vector<bool> processes_seen;
   SharedPages pages;
   bool finished = false;
+  bool forks_kept = false;
 
   Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
       : core(core_), regions(regions_), tasks(tasks_), sink(std::move(sink_)), latencies(core_) {}
@@ -213,13 +218,15 @@ struct Recorder::Implementation {
     }
     Frame* frame = ruling(thread);
     if (frame != nullptr && frame->awaits_body && (record.pc & within_process) == regions[frame->region].pc) {
-      frame->awaits_body = frame->left_out = false;
-      settle_cost(*frame);
+      form_team(thread, *frame, record.pc);
     }
     Place& place = thread.places[thread.executed % places_kept];
     if (frame != nullptr ? frame->left_out : !thread.first) {
       ++(frame != nullptr ? statistics.runtime_instructions : statistics.outside_instructions);
-      if (frame != nullptr) ++frame->instructions;
+      if (frame != nullptr) {
+        ++frame->instructions;
+        frame->system_calls += record.kind == Kind::system ? 1 : 0;
+      }
       place.stream = none;
     } else {
       const std::uint32_t stream = frame != nullptr ? frame->stream : own_stream(thread);
@@ -366,13 +373,14 @@ struct Recorder::Implementation {
     if (frame.master) {
       frame.stream = frame.marked = current_stream(thread);
       frame.subject = teams.size();
-      frame.left_out = frame.awaits_body = true;
+      frame.awaits_body = true;
+      frame.left_out = !forks_kept;
       frame.sync = SyncKind::fork;
       teams.push_back({.region = frame.region, .master = thread.number, .process = thread.process});
       open_teams.push_back(static_cast<std::uint32_t>(frame.subject));
       if (frame.marked != none) {
         add_marker(thread, frame.marked, frame.region, MarkerAction::enter);
-        add_sync(thread, frame.marked, SyncKind::fork, frame.subject, pc);
+        if (!forks_kept) add_sync(thread, frame.marked, SyncKind::fork, frame.subject, pc);
       }
     } else {
       const auto team = std::find_if(open_teams.rbegin(), open_teams.rend(), [&](std::uint32_t number) {
@@ -391,14 +399,28 @@ struct Recorder::Implementation {
     thread.frames.push_back(frame);
   }
 
-  void settle_cost(Frame& frame) {
-    SyncCost& cost = costs[static_cast<std::size_t>(frame.sync)];
-    if (frame.instructions == 0) return;
-    cost.instructions += frame.instructions;
-    if (cost.least_instructions == 0 || frame.instructions < cost.least_instructions) {
-      cost.least_instructions = frame.instructions;
+  // The master's own part of the region begins.
+  void form_team(RecordedThread& thread, Frame& frame, std::uint64_t pc) {
+    if (forks_kept && frame.marked != none) {
+      add_sync(thread, frame.marked, SyncKind::fork, frame.subject, pc);
     }
-    frame.instructions = 0;
+    frame.awaits_body = frame.left_out = false;
+    settle_cost(frame);
+  }
+
+  void settle_cost(Frame& frame) {
+    add_cost(costs[static_cast<std::size_t>(frame.sync)], frame.instructions, frame.system_calls);
+    frame.instructions = frame.system_calls = 0;
+  }
+
+  static void add_cost(SyncCost& cost, std::uint64_t instructions, std::uint64_t system_calls) {
+    if (instructions == 0) return;
+    cost.instructions += instructions;
+    cost.system_calls += system_calls;
+    if (cost.least_instructions == 0 || instructions < cost.least_instructions) {
+      cost.least_instructions = instructions;
+      cost.least_system_calls = system_calls;
+    }
   }
 
   void leave(RecordedThread& thread, std::uint32_t region, std::uint64_t pc) {
@@ -412,6 +434,7 @@ struct Recorder::Implementation {
   void close_innermost(RecordedThread& thread, std::uint64_t pc) {
     Frame frame = thread.frames.back();
     thread.frames.pop_back();
+    if (frame.awaits_body) form_team(thread, frame, pc);
     settle_cost(frame);
     if (frame.role == Frame::Role::team) {
       if (!frame.joined && frame.marked != none) {
@@ -457,6 +480,10 @@ struct Recorder::Implementation {
       const auto first = tasks.dependences().begin() + task.first_dependence;
       info.dependences.assign(first, first + task.dependence_count);
     }
+    if (const Frame* runtime = ruling(thread); runtime != nullptr && runtime->idle_from) {
+      add_cost(scheduling, runtime->instructions - *runtime->idle_from, 0);
+      ++scheduling.nodes;
+    }
     Frame frame{.role = Frame::Role::task, .kind = RegionKind::task, .subject = number};
     frame.stream = open_stream(std::move(info));
     thread.frames.push_back(frame);
@@ -469,6 +496,9 @@ struct Recorder::Implementation {
     if (found == thread.frames.rend()) return;
     const auto left = static_cast<std::size_t>(thread.frames.rend() - found) - 1;
     while (thread.frames.size() > left) close_innermost(thread, pc);
+    if (Frame* runtime = ruling(thread); runtime != nullptr && runtime->role == Frame::Role::runtime) {
+      runtime->idle_from = runtime->instructions;
+    }
   }
 
   void finish() {
@@ -488,6 +518,14 @@ Recorder::Recorder(const CoreSpec& core, const RegionTable& regions, const TaskT
     : implementation_(std::make_unique<Implementation>(core, regions, tasks, std::move(sink))) {}
 
 Recorder::~Recorder() = default;
+
+const SyncCost& Recorder::scheduling_cost() const {
+  return implementation_->scheduling;
+}
+
+void Recorder::keep_forks(bool keep) {
+  implementation_->forks_kept = keep;
+}
 
 void Recorder::take(std::span<const Record> records) {
   for (const Record& record : records) implementation_->take(record);

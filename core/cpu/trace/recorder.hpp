@@ -50,6 +50,8 @@ struct SyncCost {
   std::uint64_t nodes = 0;
   std::uint64_t instructions = 0;        // of the runtime, waiting included
   std::uint64_t least_instructions = 0;  // of one such node: hardly any waiting in it
+  std::uint64_t system_calls = 0;        // among the instructions
+  std::uint64_t least_system_calls = 0;  // of the node with the fewest instructions
 };
 
 struct RecorderStatistics {
@@ -79,6 +81,10 @@ class Recorder final : public RecordSink {
   Recorder(const CoreSpec& core, const RegionTable& regions, const TaskTable& tasks, BlockSink sink);
   ~Recorder() override;
 
+  // Whether what the master of a team does to form it is recorded as other work is, and not left out: right
+  // where threads run in their time, so that it hardly waits. Before the first record.
+  void keep_forks(bool keep);
+
   void take(std::span<const Record> records) override;
   // The program has ended: the streams end, too. Once.
   void finish();
@@ -89,6 +95,8 @@ class Recorder final : public RecordSink {
   // By the object of fork, begin, join and barrier nodes.
   const std::vector<TeamInfo>& teams() const;
   const std::array<SyncCost, sync_kinds>& sync_costs() const;
+  // Of the runtime from the end of a task to the beginning of the next of the same wait.
+  const SyncCost& scheduling_cost() const;
   // Whole pages, in the order of addresses.
   std::vector<SharedRange> shared_ranges() const;
 

@@ -235,7 +235,7 @@ def trace(
             "regions": len(opened.regions),
             "instructions": opened.instructions,
             "nodes": opened.nodes,
-            "bytes": opened.bytes,
+            "bytes": opened.size,
         }
     if json:
         emit_json(facts)

@@ -13,7 +13,11 @@ from manyscale.cli.options import Json, Machine
 
 commands = typer.Typer()
 
-_TITLES = {"network": "networks beside other simulators", "cpu": "processors beside what is published"}
+_TITLES = {
+    "network": "networks beside other simulators",
+    "cpu": "processors beside what is published",
+    "elastic": "replayed traces beside detailed runs",
+}
 
 
 @commands.command()
@@ -23,7 +27,7 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu or network; all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic or network; all without it.",
         ),
     ] = None,
     machine: Machine = "v100",

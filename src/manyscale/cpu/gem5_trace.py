@@ -102,7 +102,7 @@ class _MessageFile(Generic[_Reader]):
                 break
         else:
             self._finish(reader)
-        found = reader.header
+        found: Any = reader.header
         self.header = Gem5Header(
             found["object"][:_MOST_NAME].decode(errors="surrogateescape"),
             found["ticks_per_second"],

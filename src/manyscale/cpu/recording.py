@@ -34,29 +34,20 @@ from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.results.run_directory import package_version
 
 _SECOND = 10**15  # femtoseconds
+_REGION_LOG = 500_000  # beginnings and ends of regions that each core keeps, to measure what constructs take
 # What constructs of OpenMP's runtime take where a run without time cannot tell: cycles by parameter of a replay, as
 # measured with four threads on the machine elasticsimmate.
 _TYPICAL_CYCLES = {
-    "fork_latency": 640,
-    "join_latency": 72,
-    "barrier_latency": 430,
-    "lock_latency": 40,
-    "unlock_latency": 20,
-    "create_latency": 75,
+    "fork_latency": 1000,
+    "join_latency": 490,
+    "barrier_latency": 420,
+    "lock_latency": 50,
+    "create_latency": 220,
+    "schedule_latency": 700,
     "taskwait_latency": 40,
 }
-# Which parameter stands for the time that a region of this kind takes at least, which is that of who comes last.
-_SHORTEST = {
-    "barrier": "barrier_latency",
-    "critical_wait": "lock_latency",
-    "lock": "lock_latency",
-    "task_create": "create_latency",
-    "taskwait": "taskwait_latency",
-}
-# … and where no region tells the time, for the instructions that were left out for a kind of sync node: of all of them
-# where nobody waits, of the one with the fewest where they may.
-_ALL_INSTRUCTIONS = {"fork": "fork_latency", "release": "unlock_latency"}
-_LEAST_INSTRUCTIONS = {"join": "join_latency", "barrier": "barrier_latency", "acquire": "lock_latency"}
+_NODE_CYCLES = 10  # that a sync node takes by itself in a replay
+_MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
 
 
 @dataclass(frozen=True)
@@ -110,7 +101,8 @@ def record(
     """
     work = as_program(program)
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
-    parts = build_cpu(resolved.machine, cores, seed=seed)
+    watching: dict[str, Any] = {} if functional else {"region_log": _REGION_LOG}
+    parts = build_cpu(resolved.machine, cores, seed=seed, **watching)
     recorded: Any
     run: Callable[[], CpuResult | FunctionalResult]
     if functional:
@@ -130,7 +122,7 @@ def record(
             recorder.rethrow()  # where the file could not be written, that is why the run ended
             raise
         recorder.finish()
-        return _finish(work, recorder, result, parts.clock, writer)
+        return _finish(work, recorder, result, parts, writer)
     except BaseException:
         writer.abandon()
         raise
@@ -140,12 +132,12 @@ def _finish(
     program: Program,
     recorder: Any,
     result: CpuResult | FunctionalResult,
-    clock: int,
+    parts: CpuSystem,
     writer: TraceWriter,
 ) -> RecordingSummary:
     given = recorder.columns()
     columns = {name: np.frombuffer(column, COLUMN_TYPES[name]) for name, column in given.items()}
-    size = writer.finish(_facts(program, recorder, result, clock), columns)
+    size = writer.finish(_facts(program, recorder, result, parts), columns)
     counted = recorder.statistics()
     tasks = int(columns["stream.is_task"].sum())
     return RecordingSummary(
@@ -186,17 +178,14 @@ def _header(
 
 
 def _facts(
-    program: Program, recorder: Any, result: CpuResult | FunctionalResult, clock: int
+    program: Program, recorder: Any, result: CpuResult | FunctionalResult, parts: CpuSystem
 ) -> dict[str, Any]:
-    sync = [
-        dict(zip(("kind", "nodes", "instructions", "least_instructions"), row, strict=True))
-        for row in recorder.sync_costs()
-    ]
+    sync = recorder.sync_costs()
     timed = result if isinstance(result, CpuResult) else None
     return {
         "statistics": recorder.statistics(),
         "sync": sync,
-        "overheads": _overheads(sync, result, clock),
+        "overheads": _overheads(sync, result, parts),
         "regions": [region_facts(program.symbols, region) for region in recorder.regions()],
         "run": {
             "exit_code": result.exit_code,
@@ -219,23 +208,30 @@ def region_facts(symbols: Symbols, region: dict[str, Any]) -> dict[str, Any]:
 
 
 def _overheads(
-    sync: list[dict[str, Any]], result: CpuResult | FunctionalResult, clock: int
+    sync: list[dict[str, Any]], result: CpuResult | FunctionalResult, parts: CpuSystem
 ) -> dict[str, int]:
-    """Femtoseconds that constructs took, by parameter of a replay."""
+    """Femtoseconds that constructs take without waiting for others, by parameter of a replay.
+
+    They are measured, but for runs without time and those of several processes, whose threads cannot be told apart.
+    What masters do to form teams is in the trace of a run with time.
+    """
+    cycle = _SECOND // parts.clock
+    typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
-        return {name: cycles * _SECOND // clock for name, cycles in _TYPICAL_CYCLES.items()}
-    found: dict[str, int] = {}
-    for row in sync:
-        kind, count = row["kind"], row["nodes"]
-        if count and kind in _ALL_INSTRUCTIONS:
-            found[_ALL_INSTRUCTIONS[kind]] = row["instructions"] * _SECOND // (count * clock)
-        elif count and kind in _LEAST_INSTRUCTIONS:
-            found[_LEAST_INSTRUCTIONS[kind]] = row["least_instructions"] * _SECOND // clock
-    measured: dict[str, int] = {}
-    table = result.regions
-    for kind, shortest in zip(table["kind"], table["shortest"], strict=True):
-        name = _SHORTEST.get(kind)
-        if name is not None and shortest is not None:
-            time = round(shortest * _SECOND)
-            measured[name] = min(time, measured.get(name, time))
-    return found | measured
+        return typical
+    if len(result.processes) > 1:
+        return typical | {"fork_latency": 0}
+    measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])
+    found = {name: max(0, time - _NODE_CYCLES * cycle) for name, time in measured}
+    # Of short tasks, most of what lies between two of them is waiting for one, and making one waits for those who
+    # take one: the least that was seen tells how much is not.
+    shortest = result.regions.filter(kind="task_create")["shortest"].drop_nulls().to_list()
+    if shortest:
+        most = _MOST_WAITING * round(min(shortest) * _SECOND)
+        found["create_latency"] = min(found.get("create_latency", most), most)
+    between = next(row for row in sync if row["kind"] == "schedule")
+    if between["nodes"]:
+        usual = between["instructions"] // between["nodes"]
+        most = min(usual, _MOST_WAITING * between["least_instructions"]) * cycle
+        found["schedule_latency"] = min(found.get("schedule_latency", most), most)
+    return found

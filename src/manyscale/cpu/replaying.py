@@ -103,10 +103,8 @@ class _BlockSource:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.error: BaseException | None = None
-        self.last = (0, 0)
 
     def __call__(self, stream: int, number: int) -> bytes:
-        self.last = (stream, number)
         try:
             return self._trace.block(stream, number)
         except BaseException as error:
@@ -124,12 +122,12 @@ def _simulate(
 ) -> CpuResult:
     try:
         run = parts.system.run(threads=threads, progress=progress)
-    except (ManyscaleError, _core.SimulationError) as error:
-        if source.error is not None:
-            raise source.error from None
-        if isinstance(error, ManyscaleError):
-            raise
-        raise InputError(f"{trace.path}: {error}") from None
+    except DeadlockError:
+        raise
+    except ManyscaleError as error:
+        # The core holds the source, which must not hold what refers to the core.
+        failure, source.error = source.error, None
+        raise failure or trace.refusal(str(error)) from None
     details: dict[str, Any] = _core.cpu_core_details([core.native for core in parts.cores])
     details["regions"] = [region.model_dump() for region in trace.regions]
     details["tasks"] = []

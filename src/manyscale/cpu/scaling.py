@@ -7,6 +7,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,10 +126,7 @@ class Study:
                 "ideal": line(lambda point: point.cores / self.points[0].cores),
             },
             "efficiency": {"efficiency": line(self.efficiency)},
-            "miss_rate": {
-                level: line(lambda point, level=level: point.miss_rates.get(level, 0.0))
-                for level in levels  # type: ignore[misc]
-            },
+            "miss_rate": {level: line(partial(_miss_rate, level)) for level in levels},
         }
 
 
@@ -280,6 +278,10 @@ def _with_cores(
     if cpu is None or cpu.cores is None or cpu.cores >= count:
         return resolved
     return machine_of(trace, machine, [*changes, f"cpu.cores={count}"])
+
+
+def _miss_rate(level: str, point: Point) -> float:
+    return point.miss_rates.get(level, 0.0)
 
 
 def _name(trace: Trace) -> str:

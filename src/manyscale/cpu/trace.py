@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +41,7 @@ NODE_TYPES = {
     "thread": "<u2",
     "weight": "<u1",
 }
+_BLOCK = re.compile(r"block (?P<number>\d+) of stream (?P<stream>\d+)")  # as the core names it
 _OPERANDS = 3  # of a node: columns "producers" and "delays" have so many for each
 _MOST_THREADS = 65_536
 _NUMBER = 2**63 - 1
@@ -103,12 +105,17 @@ class RegionFacts(_Part):
 
 
 class SyncFacts(_Part):
-    """What was left out for one kind of sync node: how often, and instructions of OpenMP's runtime."""
+    """What was left out for one kind of sync node: instructions of OpenMP's runtime, system calls among them.
+
+    The least is that of the node with the fewest instructions, in which there is hardly any waiting.
+    """
 
     kind: str
     nodes: int = _Count
     instructions: int = _Count
     least_instructions: int = _Count
+    system_calls: int = _Count
+    least_system_calls: int = _Count
 
 
 class RecordedRun(_Part):
@@ -165,8 +172,8 @@ class Trace:
         return str(self._reader.path)
 
     @property
-    def bytes(self) -> int:
-        """The size of its file."""
+    def size(self) -> int:
+        """Bytes of its file."""
         return self._reader.size
 
     @property
@@ -288,11 +295,16 @@ class Trace:
         try:
             found = _core.cpu_decode_block(self.block(stream, number))
         except _core.BadBlock as error:
-            raise self._reader.fail(
-                self._reader.block_offset(stream, number),
-                f"block {number} of stream {stream} is damaged ({error}); its chunk begins",
-            ) from None
+            raise self.refusal(f"block {number} of stream {stream}: {error}") from None
         return columns_of(found)
+
+    def refusal(self, what: str) -> InputError:
+        """The error for what the core said against the trace; if it named a block, with its place in the file."""
+        named = _BLOCK.search(what)
+        if named is None:
+            return InputError(f"{self.path}: {what}")
+        offset = self._reader.block_offset(int(named["stream"]), int(named["number"]))
+        return self._reader.fail(offset, f"{what}; its chunk begins")
 
     def check(self) -> None:
         """Reads all of it: every block must be whole, and hold as many nodes as the index says."""
@@ -358,7 +370,7 @@ class Trace:
         return (
             f"Trace({self.header.program.name}: {self.threads} threads, "
             f"{len(self._blocks) - self.threads} tasks, {self.instructions:,} instructions, {self.nodes:,} nodes, "
-            f"{self.bytes:,} bytes)"
+            f"{self.size:,} bytes)"
         )
 
 

@@ -119,11 +119,6 @@ class TraceWriter:
         check = zlib.crc32(text, zlib.crc32(struct.pack("<II", VERSION, len(text))))
         self._write(_HEADER.pack(MAGIC, VERSION, len(text), check), text)
 
-    @property
-    def bytes(self) -> int:
-        """Of the file so far, without what is pending."""
-        return self._file.tell()
-
     def add(
         self,
         stream: int,

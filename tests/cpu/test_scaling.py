@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies on a trace: copies of it on more cores, its tasks on more cores, other machines; and the sample's programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyscale import cpu
+from manyscale.cli.app import main
+from manyscale.cpu import scaling
+from manyscale.errors import InputError
+from manyscale.machine import load_machine
+
+pytestmark = pytest.mark.core
+
+MACHINE = "elasticsimmate"
+EXPECTED = Path(__file__).parents[2] / "examples" / "elastic" / "programs" / "expected.json"
+CASES = json.loads(EXPECTED.read_text())["cases"]
+
+
+def recorded(folder: Path, *arguments: str) -> Path:
+    path = folder / f"{arguments[0]}.trace"
+    program = cpu.Program(cpu.sample("elastic"), arguments)
+    cpu.record(program, path, machine=MACHINE, cores=int(arguments[1]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded(tmp_path_factory.mktemp("matrix"), "matrix", "1", "16")
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded(tmp_path_factory.mktemp("tasks"), "ferret", "1", "4")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case["arguments"]))
+def test_a_program_prints_what_it_prints_under_qemu(case: dict[str, list[str] | str]) -> None:
+    arguments = case["arguments"]
+    program = cpu.Program(cpu.sample("elastic"), arguments)
+    assert cpu.run_functional(program, cores=int(arguments[1])).stdout == case["output"]
+
+
+def test_copies_do_the_work_of_one_each_and_take_no_less_time(matrix: Path) -> None:
+    study = scaling.weak(matrix, [1, 8])
+    one, eight = study.points
+    assert eight.instructions == 8 * one.instructions
+    assert eight.seconds >= one.seconds
+    assert study.speedup(one) == 1
+    assert study.efficiency(eight) == pytest.approx(one.seconds / eight.seconds)
+    assert study.speedup(eight) == pytest.approx(8 * one.seconds / eight.seconds)
+
+
+def test_copies_on_the_same_data_read_it_from_memory_once(matrix: Path) -> None:
+    own, same = (scaling.weak(matrix, [8], offset=offset).points[0] for offset in (True, False))
+    one = scaling.weak(matrix, [1]).points[0]
+    assert same.dram_bytes < 1.5 * one.dram_bytes
+    assert own.dram_bytes > 2 * same.dram_bytes
+
+
+def test_tasks_on_more_cores_take_less_time_but_no_less_than_their_share(tasks: Path) -> None:
+    study = scaling.strong(tasks, [1, 2])
+    assert study.points[0].instructions == study.points[1].instructions
+    assert 1 < study.speedup(study.points[1]) <= 2.05
+
+
+def test_slower_memory_takes_more_time(matrix: Path) -> None:
+    study = scaling.vary(matrix, {"dram.latency": ["30ns", "90ns"], "l2.size": ["256KiB", "1MiB"]})
+    assert [point.label for point in study.points] == [
+        f"dram.latency={latency} l2.size={size}"
+        for latency in ("30ns", "90ns")
+        for size in ("256KiB", "1MiB")
+    ]
+    times = [point.seconds for point in study.points]
+    assert min(times[2:]) > max(times[:2])
+    assert study.table()["replay"].to_list() == [point.label for point in study.points]
+
+
+def test_short_names_are_of_what_a_machine_has() -> None:
+    assert scaling.full_path(load_machine(MACHINE), "l2.size") == "memory.shared.cache.size"
+    assert scaling.full_path(load_machine("broadwell"), "l2.size") == "memory.l2.size"
+    assert scaling.full_path(load_machine(MACHINE), "cpu.clock") == "cpu.clock"
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"), [("1,3,5", [1, 3, 5]), ("1..16", [1, 2, 4, 8, 16]), ("4..12", [4, 8, 12]), ("2", [2])]
+)
+def test_numbers_of_cores(text: str, counts: list[int]) -> None:
+    assert scaling.parse_counts(text) == counts
+
+
+@pytest.mark.parametrize("text", ["", "0", "a..b", "4..1", "1,,2", "-1", "1..2..3"])
+def test_what_are_no_numbers_of_cores(text: str) -> None:
+    with pytest.raises(InputError, match="no numbers of cores"):
+        scaling.parse_counts(text)
+
+
+def test_what_cannot_be_studied_is_said(matrix: Path, tasks: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has none; record a program"):
+        scaling.strong(matrix, [1, 2])
+    two = recorded(tmp_path, "matrix", "2", "16")
+    with pytest.raises(InputError, match="3 is no multiple"):
+        scaling.weak(two, [3])
+    for wrong in ("l2.size", "=1", "l2.size=", "l2.size=1MiB,,2MiB"):
+        with pytest.raises(InputError, match="write NAME=VALUE"):
+            scaling.parse_varied([wrong])
+    with pytest.raises(InputError, match="varied twice"):
+        scaling.parse_varied(["a=1", "a=2"])
+    with pytest.raises(InputError, match="speed"):
+        scaling.vary(matrix, {"dram.speed": ["1"]})
+
+
+def test_the_command_leaves_a_table_and_charts(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "study"
+    assert main(["cpu", "scale", str(matrix), "--weak", "1,2", "--out", str(out), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [row["cores"] for row in shown["replays"]] == [1, 2]
+    names = ["efficiency.svg", "miss_rate.svg", "speedup.svg", "study.csv", "time.svg"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert main(["cpu", "scale", str(matrix)]) != 0
+    assert "either --weak" in capsys.readouterr().err
