@@ -44,7 +44,7 @@ _TEN_MINUTES = 600.0
 
 def program(name: str, threads: int, size: int) -> cpu.Program:
     """One of the sample's programs."""
-    return cpu.Program(cpu.sample("elastic"), [name, threads, size])
+    return cpu.Program(cpu.sample("elastic"), [name, str(threads), str(size)])
 
 
 def measure(rounds: int, scale: float) -> dict[str, float]:

@@ -61,8 +61,6 @@ NEEDS = {
 # What an example leaves in the folder that it is given.
 FILES = {
     "cpu/scaling.py": ["scaling.svg"],
-    "elastic/cache_sizes.py": ["cache_sizes.svg"],
-    "elastic/strong_scaling.py": ["strong_speedup.svg"],
     "elastic/weak_scaling.py": ["weak_time.svg", "weak_misses.svg"],
     "engine/deadlock.py": ["run/run.json", "run/stats.parquet"],
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],

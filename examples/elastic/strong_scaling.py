@@ -3,8 +3,8 @@
 
     python strong_scaling.py [FOLDER [CORES]]
 
-CORES such as 1..16 (1..8 if not stated), on the reference system of ElasticSimMATE with as many cores as needed. The
-programs are a pipeline like PARSEC's ferret, a Cholesky factorisation, and a product of matrices by blocks. With a
+CORES such as 1..16 (1..4 if not stated), on the reference system of ElasticSimMATE with as many cores as needed. The
+programs are a pipeline like PARSEC's ferret, and a Cholesky factorisation by blocks. With a
 folder, the speed-ups are drawn there.
 """
 
@@ -20,23 +20,23 @@ from manyscale.cpu import scaling
 from manyscale.network.chart import line_chart
 
 MACHINE = "elasticsimmate"
-PROGRAMS = {"ferret": 24, "cholesky_tasks": 96, "matrix_tasks": 48}
+PROGRAMS = {"ferret": 6, "cholesky_tasks": 48}
 SCHEDULERS = ("fifo", "work_stealing", "locality", "critical_path")
 
 
 def main() -> None:
     """Records, replays with each scheduler, runs in detail, and says what came out."""
-    cores = scaling.parse_counts(sys.argv[2] if len(sys.argv) > 2 else "1..8")
+    cores = scaling.parse_counts(sys.argv[2] if len(sys.argv) > 2 else "1..4")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     lines: scaling.Lines = {}
     with tempfile.TemporaryDirectory() as traces:
         for name, size in PROGRAMS.items():
             trace = Path(traces) / f"{name}.trace"
-            program = cpu.Program(cpu.sample("elastic"), [name, 1, size])
+            program = cpu.Program(cpu.sample("elastic"), [name, "1", str(size)])
             cpu.record(program, trace, machine=MACHINE, cores=1)
             detailed = [
                 cpu.run(
-                    cpu.Program(cpu.sample("elastic"), [name, count, size]),
+                    cpu.Program(cpu.sample("elastic"), [name, str(count), str(size)]),
                     machine=MACHINE,
                     changes=[f"cpu.cores={max(count, 4)}"],
                     cores=count,

@@ -3,7 +3,7 @@
 
     python weak_scaling.py [FOLDER [CORES]]
 
-CORES such as 1..128 (1..16 if not stated). The machine is the reference system of ElasticSimMATE with as many cores as
+CORES such as 1..128 (1..8 if not stated). The machine is the reference system of ElasticSimMATE with as many cores as
 needed. Each program is replayed twice: with addresses of its own for the data of each copy, and without, as in the
 article (Figures 9 and 12), where all copies touch the same data. With a folder, times and miss rates are drawn there.
 """
@@ -18,12 +18,12 @@ from manyscale import cpu
 from manyscale.cpu import scaling
 from manyscale.network.chart import line_chart
 
-PROGRAMS = {"matrix": 32, "hotspot": 48, "k_means": 512, "black_scholes": 256}
+PROGRAMS = {"matrix": 24, "hotspot": 24, "k_means": 128, "black_scholes": 64}
 
 
 def main() -> None:
     """Records, replays and says what came out."""
-    cores = scaling.parse_counts(sys.argv[2] if len(sys.argv) > 2 else "1..16")
+    cores = scaling.parse_counts(sys.argv[2] if len(sys.argv) > 2 else "1..8")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     times: scaling.Lines = {}
     misses: scaling.Lines = {}
@@ -31,7 +31,10 @@ def main() -> None:
         for name, size in PROGRAMS.items():
             trace = Path(traces) / f"{name}.trace"
             cpu.record(
-                cpu.Program(cpu.sample("elastic"), [name, 1, size]), trace, machine="elasticsimmate", cores=1
+                cpu.Program(cpu.sample("elastic"), [name, "1", str(size)]),
+                trace,
+                machine="elasticsimmate",
+                cores=1,
             )
             for offset in (True, False):
                 study = scaling.weak(trace, cores, offset=offset)

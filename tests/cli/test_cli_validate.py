@@ -49,4 +49,4 @@ def test_an_unknown_name_lists_the_known_ones(capsys):
     assert main(["validate", "--only", "gpu-macro"]) == 2
     error = capsys.readouterr().err
     assert "gpu-macro" in error
-    assert "known: gpu-micro, gpu-apps, gpu-clocks, cpu, network" in error
+    assert "known: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network" in error

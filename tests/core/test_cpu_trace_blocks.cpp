@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of a trace: what is read is what was written, in few bytes, and bytes that are no block are named.
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -15,8 +16,8 @@ using namespace manyscale::test;
 namespace {
 
 bool equal(const std::vector<Record>& left, const std::vector<Record>& right) {
-  return left.size() == right.size() &&
-         std::memcmp(left.data(), right.data(), left.size() * sizeof(Record)) == 0;
+  return std::ranges::equal(
+      left, right, [](const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(Record)) == 0; });
 }
 
 // Nodes without any order, with values at the edges of their fields.

@@ -225,6 +225,30 @@ void tasks_have_streams_of_their_own() {
   check_equal(static_cast<std::int64_t>(second.instructions), 5, "instructions of a task");
 }
 
+// Where asked for, what a master does to form a team and what a thread does to make a task stay.
+void forks_and_the_making_of_tasks_can_be_kept() {
+  Recording r;
+  r.recorder.keep_forks(true);
+  const Region create{.kind = RegionKind::task_create, .pc = 0x1100};
+  r.load(0, 0x1000, 10);
+  r.enter(0, parallel);
+  r.load(0, 0x8000, 20);
+  r.load(0, outlined, 5);
+  r.enter(0, create);
+  r.mark(0, r.tasks.add({}, {}), MarkerAction::task_created);
+  r.load(0, 0x8100, 11);
+  r.leave(0, create);
+  r.load(0, 0x5200, 3);
+  r.enter(0, team_end);
+  r.load(0, 0x8200, 40);
+  r.leave(0, team_end);
+  r.leave(0, parallel);
+  r.load(0, 0x1100, 4);
+  r.recorder.finish();
+  check_text(r, 0, "30 fork 0 5 task_create 0 14 join 0 4 thread_end 0 ");
+  check_equal(static_cast<std::int64_t>(r.recorder.statistics().runtime_instructions), 40, "left out");
+}
+
 // Producers count back within the stream, over what was left out.
 void producers_reach_over_what_is_left_out() {
   Recording r;
@@ -251,6 +275,7 @@ int main() {
   pages_of_several_threads_are_shared();
   locks_are_acquired_and_released();
   tasks_have_streams_of_their_own();
+  forks_and_the_making_of_tasks_can_be_kept();
   producers_reach_over_what_is_left_out();
   return finish();
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies on a trace: copies of it on more cores, its tasks on more cores, other machines; and the sample's programs."""
+"""Studies on a trace: copies of it or its tasks on more cores, other machines; and the programs of the sample."""
 
 from __future__ import annotations
 

@@ -136,6 +136,10 @@ def test_tasks_on_any_scheduler(task_trace, tmp_path):
     write_task_places(tmp_path / "places", [(task, 2) for task in tasks])
     result = cpu.replay(path, scheduler="task2core", task2core=tmp_path / "places")
     assert result.instructions in work
+    runs = result.task_runs
+    assert sorted(runs["task"]) == sorted(tasks)
+    assert set(runs["core"]) == {2}
+    assert (runs["begin"] <= runs["end"]).all()
 
 
 def test_places_of_tasks_are_read(tmp_path):

@@ -6,11 +6,13 @@
 // When an operand of a node is there is the latest of a few times: the results of older nodes, each with a
 // delay, and the node's own dispatch with a delay. A node has three places for these. Where folding would
 // need more, or a delay that is too long, calculations stay nodes: so chains keep their length, whatever
-// number of instructions they take. Results are as if nothing were folded on any core that dispatches at most
-// `width` instructions in a cycle and has at most `window` under way, but for what folded instructions do
-// to others: they take no issue port (kinds that ports are scarce for are not folded), no place in an issue
-// queue and no register. Where a node has no place left, its dispatch may count for less than it should by
-// as many cycles as it has waited for calculations.
+// number of instructions they take.
+//
+// The flow of data is exact: where nothing but operands is waited for, every node has its result when it
+// would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
+// before the node; how long before is known only as far as width, jumps and mispredictions tell. Folded
+// instructions take no issue port (kinds that ports are scarce for are not folded), no place in an issue
+// queue and no register.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -6,70 +6,25 @@
 #include <optional>
 #include <utility>
 
-#include "cpu/core/branch_predictor.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/folder.hpp"
+#include "cpu/trace/recorded_thread.hpp"
 #include "cpu/trace/shared_pages.hpp"
 
 namespace manyscale::cpu {
 
+using namespace recording;
+
 namespace {
 
-constexpr std::uint32_t none = StreamInfo::none;
+static_assert(none == StreamInfo::none);
 // Where an address space begins; see linux/address_space.hpp.
 constexpr int process_shift = 40;
 constexpr std::uint64_t within_process = (std::uint64_t{1} << process_shift) - 1;
-// Producers further back than this cannot matter.
-constexpr std::uint64_t places_kept = 4096;
 
 std::uint32_t process_of(std::uint64_t address) {
   return static_cast<std::uint32_t>((address >> process_shift) - 1);
 }
-
-// Something that a thread has entered and not yet left.
-struct Frame {
-  enum class Role : std::uint8_t {
-    plain,    // changes nothing about what is recorded
-    team,     // a parallel region
-    task,     // a task's body
-    runtime,  // the runtime at work: left out
-  };
-  Role role = Role::plain;
-  RegionKind kind = RegionKind::user;
-  std::uint32_t region = none;
-  std::uint32_t stream = none;  // where records go, unless they are left out
-  bool left_out = false;
-  bool awaits_body = false;                  // the master forms the team until the region's function begins
-  bool joined = false;                       // of team
-  bool master = false;                       // of team
-  std::uint64_t subject = 0;                 // of team and task: its number; of others: the lock
-  SyncKind sync = SyncKind::system_call;     // whose cost the runtime's instructions are
-  std::uint64_t instructions = 0;            // left out
-  std::uint64_t system_calls = 0;            // left out
-  std::optional<std::uint64_t> idle_from{};  // instructions when the last task that it executed ended
-  std::uint32_t marked = none;               // the stream that its beginning was marked in
-};
-
-// What an instruction of a thread became.
-struct Place {
-  std::uint32_t stream = none;
-  std::uint64_t position = 0;
-};
-
-struct RecordedThread {
-  RecordedThread(const BranchSpec& branch, std::uint16_t number_, std::uint32_t process_, bool first_)
-      : predictor(branch), places(places_kept), number(number_), process(process_), first(first_) {}
-
-  BranchPredictor predictor;
-  std::vector<Place> places;
-  std::vector<Frame> frames;           // innermost last
-  std::vector<std::uint64_t> markers;  // that came before its next record
-  std::uint64_t executed = 0;
-  std::uint16_t number;
-  std::uint32_t process;
-  bool first;  // of its process
-  std::uint32_t stream = none;
-};
 
 }  // namespace
 
@@ -330,6 +285,7 @@ struct Recorder::Implementation {
         break;
       case RegionKind::task_create:
         // The sync node comes with the task's number.
+        if (forks_kept) break;
         frame.role = Frame::Role::runtime;
         frame.left_out = true;
         frame.sync = SyncKind::task_create;

@@ -81,8 +81,9 @@ class Recorder final : public RecordSink {
   Recorder(const CoreSpec& core, const RegionTable& regions, const TaskTable& tasks, BlockSink sink);
   ~Recorder() override;
 
-  // Whether what the master of a team does to form it is recorded as other work is, and not left out: right
-  // where threads run in their time, so that it hardly waits. Before the first record.
+  // Whether what the master of a team does to form it, and what threads do to make tasks, is recorded as
+  // other work is, and not left out: right where threads run in their time, so that it hardly waits. Before
+  // the first record.
   void keep_forks(bool keep);
 
   void take(std::span<const Record> records) override;

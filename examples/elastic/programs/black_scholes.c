@@ -20,6 +20,6 @@ int black_scholes(int options) {
   }
 #pragma omp parallel for reduction(+ : sum)
   for (int i = 0; i < options; i++) sum += price[i];
-  printf("black-scholes %d: %.9f\n", options, sum);
+  printf("black-scholes %d: %.6f\n", options, sum);
   return 0;
 }

@@ -213,22 +213,19 @@ def _overheads(
     """Femtoseconds that constructs take without waiting for others, by parameter of a replay.
 
     They are measured, but for runs without time and those of several processes, whose threads cannot be told apart.
-    What masters do to form teams is in the trace of a run with time.
+    What threads do to form teams and to make tasks is in the trace of a run with time.
     """
     cycle = _SECOND // parts.clock
     typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
         return typical
     if len(result.processes) > 1:
-        return typical | {"fork_latency": 0}
+        return typical | {"fork_latency": 0, "create_latency": 0}
     measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])
     found = {name: max(0, time - _NODE_CYCLES * cycle) for name, time in measured}
-    # Of short tasks, most of what lies between two of them is waiting for one, and making one waits for those who
-    # take one: the least that was seen tells how much is not.
-    shortest = result.regions.filter(kind="task_create")["shortest"].drop_nulls().to_list()
-    if shortest:
-        most = _MOST_WAITING * round(min(shortest) * _SECOND)
-        found["create_latency"] = min(found.get("create_latency", most), most)
+    # Making tasks is in the trace. Of short tasks, most of what lies between two of them is waiting for one: the
+    # least that was seen tells how much is not.
+    found["create_latency"] = 0
     between = next(row for row in sync if row["kind"] == "schedule")
     if between["nodes"]:
         usual = between["instructions"] // between["nodes"]

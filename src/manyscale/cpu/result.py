@@ -249,6 +249,18 @@ class CpuResult(ProgramResult):
         """For each region and thread: visits, time, instructions and the CPI stack, and with the regions within it."""
         return region_table(self.program, self._details)
 
+    @cached_property
+    def task_runs(self) -> pl.DataFrame:
+        """Of a replay: which core executed each task of each copy, from when to when, in seconds; else empty."""
+        import polars as pl
+
+        rows = [
+            (task, copy, core, begin / _SECOND, end / _SECOND)
+            for task, copy, core, begin, end in self._details.get("task_runs", ())
+        ]
+        names = {"task": pl.Int64, "copy": pl.Int64, "core": pl.Int64, "begin": pl.Float64, "end": pl.Float64}
+        return pl.DataFrame(rows, schema=names, orient="row")
+
     @property
     def _busy_causes(self) -> list[str]:
         return [cause for cause in self.causes if cause != "idle"]

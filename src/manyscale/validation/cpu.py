@@ -56,7 +56,7 @@ BROADWELL = (
     Operation("float_add", 3, 1),
     Operation("float_multiply", 3, 2),
     Operation("float_fused", 5, 2),
-    Operation("float_divide", 14, 1 / 8),
+    Operation("float_divide", 14, 1 / 4),
     Operation("load", None, 2),
 )
 THUNDERX2 = (
@@ -168,7 +168,7 @@ def mispredict(machine: str, branches: int = 20_000) -> float:
     return (random.cycles - steady.cycles) / (random.mispredicts - steady.mispredicts)
 
 
-def triad(machine: str, cores: int, array: str = "1MiB") -> float:
+def triad(machine: str, cores: int, array: str = "2MiB") -> float:
     """Bytes in a second that STREAM's triad counts: two arrays read and one written, by each of so many processes."""
     taken = measure(machine, ("triad", "1", str(_bytes(array))), processes=cores)
     return 3 * _bytes(array) * cores / taken.seconds
