@@ -21,6 +21,15 @@ ALLOWED: dict[str, set[str]] = {
     "synthetic": {"engine"},
 }
 
+# What a folder within one of these must not include: programs are executed without a notion of time, and cores know
+# neither instruction sets nor operating systems nor files.
+FORBIDDEN: dict[str, set[str]] = {
+    "cpu/riscv": {"engine", "memory", "cpu/core", "cpu/trace"},
+    "cpu/linux": {"memory", "cpu/core", "cpu/trace"},
+    "cpu/core": {"cpu/riscv", "cpu/linux", "cpu/trace"},
+    "cpu/trace": {"cpu/riscv", "cpu/linux"},
+}
+
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 _LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
@@ -42,6 +51,12 @@ def include_problems(core: Path) -> list[str]:
                     problems.append(f'{path}: "{target}" is not a path from core/')
                 elif layer != folder and layer not in ALLOWED[folder]:
                     problems.append(f"{path}: '{folder}' must not include '{layer}' ({target})")
+                else:
+                    inner = "/".join(path.relative_to(core).parts[:2])
+                    refused = FORBIDDEN.get(inner, set()) & {layer, "/".join(target.split("/")[:2])}
+                    problems += [
+                        f"{path}: '{inner}' must not include '{other}' ({target})" for other in refused
+                    ]
     return problems
 
 

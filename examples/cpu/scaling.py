@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from manyscale import cpu
-from manyscale.cpu.stack_chart import stack_chart
+from manyscale.results.stack_chart import stack_chart
 
 SIZE, STEPS = 96, 4
 THREADS = (1, 2, 4, 8, 16)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from manyscale import cpu
 from manyscale.cpu import scaling
-from manyscale.network.chart import line_chart
+from manyscale.results.line_chart import line_chart
 
 MACHINE = "elasticsimmate"
 PROGRAMS = {"k_means": 1024, "canneal": 4096}

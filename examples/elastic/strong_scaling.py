@@ -17,7 +17,7 @@ from pathlib import Path
 
 from manyscale import cpu
 from manyscale.cpu import scaling
-from manyscale.network.chart import line_chart
+from manyscale.results.line_chart import line_chart
 
 MACHINE = "elasticsimmate"
 PROGRAMS = {"ferret": 6, "cholesky_tasks": 48}

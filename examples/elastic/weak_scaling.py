@@ -16,7 +16,7 @@ from pathlib import Path
 
 from manyscale import cpu
 from manyscale.cpu import scaling
-from manyscale.network.chart import line_chart
+from manyscale.results.line_chart import line_chart
 
 PROGRAMS = {"matrix": 24, "hotspot": 24, "k_means": 128, "black_scholes": 64}
 

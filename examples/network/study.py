@@ -18,7 +18,7 @@ import argparse
 from pathlib import Path
 
 from manyscale import network
-from manyscale.network.chart import line_chart
+from manyscale.results.line_chart import line_chart
 
 # The ranks of a node as in the study's Table 1, where it states them, and work that is long enough to settle.
 APPLICATIONS = {

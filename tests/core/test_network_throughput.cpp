@@ -145,7 +145,7 @@ void trains_carry_what_packets_do() {
     trains.spec.fidelity = "train";
     const TrafficReport by_packet = run_traffic(description, traffic, 1, 3);
     const TrafficReport by_train = run_traffic(trains, traffic, 1, 3);
-    check_near(static_cast<double>(by_train.last_arrival), static_cast<double>(by_packet.last_arrival), 0.1,
+    check_near(static_cast<double>(by_train.last_arrival), static_cast<double>(by_packet.last_arrival), 0.06,
                name + ": time for random messages, by train and by packet");
     check_equal(by_train.totals.packets, by_packet.totals.packets, name + ": packets");
     check(by_train.run.events < by_packet.run.events, name + ": trains take fewer events");

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from manyscale import InputError, ProgramError, cpu
-from manyscale.cpu.stack_chart import stack_chart
+from manyscale.results.stack_chart import stack_chart
 
 pytestmark = pytest.mark.core
 

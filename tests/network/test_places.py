@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyscale.errors import InputError
-from manyscale.network import chart, picture
+from manyscale.network import picture
 from manyscale.network.graph_file import read_graph
 from manyscale.network.mapping import map_ranks
+from manyscale.results.line_chart import line_chart
 
 
 def test_block_cyclic_and_random():
@@ -136,7 +137,7 @@ def test_colours_run_from_idle_to_busy():
 
 
 def test_a_chart_has_a_line_for_each_name():
-    text = chart.line_chart("a < b", "nodes", "s", {"one": [(1, 2.0), (10, 3.0)], "two": [(1, 1.0)]})
+    text = line_chart("a < b", "nodes", "s", {"one": [(1, 2.0), (10, 3.0)], "two": [(1, 1.0)]})
     root = ElementTree.fromstring(text)
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 2
@@ -144,8 +145,8 @@ def test_a_chart_has_a_line_for_each_name():
     assert first[0] < second[0]
     assert first[1] > second[1]  # higher up is less
     for wrong in (
-        lambda: chart.line_chart("", "", "", {}),
-        lambda: chart.line_chart("", "", "", {"a": [(0, 1)]}),
+        lambda: line_chart("", "", "", {}),
+        lambda: line_chart("", "", "", {"a": [(0, 1)]}),
     ):
         with pytest.raises(InputError):
             wrong()

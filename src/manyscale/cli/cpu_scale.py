@@ -138,7 +138,7 @@ def show(study: Study, out: Path | None, json: bool, quiet: bool) -> None:
 
 def write(study: Study, folder: Path) -> None:
     """Leaves the table as CSV, and a chart of each quantity."""
-    from manyscale.network.chart import line_chart
+    from manyscale.results.line_chart import line_chart
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

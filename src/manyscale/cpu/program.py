@@ -106,7 +106,7 @@ class Program:
 
 
 def sample(name: str = "heat") -> Path:
-    """The file of a program that comes with the package; its source stands beside it, or in examples/elastic/programs."""
+    """The file of a program that comes with the package; its source is beside it or in examples/elastic/programs."""
     folder = Path(__file__).parent / "samples"
     known = sorted(path.stem for path in folder.glob("*.xz"))
     if name not in known:
