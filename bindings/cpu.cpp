@@ -37,6 +37,7 @@ LaunchSpec launch_spec(const nb::dict& given) {
   const auto elf = nb::cast<nb::bytes>(given["elf"]);
   spec.elf.assign(elf.c_str(), elf.c_str() + elf.size());
   spec.path = nb::cast<std::string>(given["path"]);
+  spec.name = nb::cast<std::string>(given["name"]);
   spec.arguments = nb::cast<std::vector<std::string>>(given["arguments"]);
   spec.environment = nb::cast<std::vector<std::string>>(given["environment"]);
   spec.root = nb::cast<std::string>(given["root"]);

@@ -45,7 +45,7 @@ class Case:
         assert result.stdout == self.output
         assert result.exit_code == self.exit_code
         if self.error is not None:
-            assert result.stderr.replace(str(result.program.path), "PROGRAM") == self.error
+            assert result.stderr.replace(f"usage: {result.program.name} ", "usage: PROGRAM ") == self.error
 
 
 def _case(row: dict) -> Case:

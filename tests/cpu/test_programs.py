@@ -76,6 +76,16 @@ def test_instructions_are_counted(tmp_path):
     assert counts == [3 * rounds + 4 for rounds in (1, 10, 1000)]
 
 
+def test_the_place_of_a_program_does_not_matter(tmp_path):
+    """What a program does depends neither on the folder it lies in nor on whether it is packed."""
+    packed = cpu.sample("heat")
+    elsewhere = tmp_path / ("deep/" * 20) / "heat"
+    elsewhere.parent.mkdir(parents=True)
+    elsewhere.write_bytes(cpu.Program(packed).data)
+    here, there = (cpu.run_functional(cpu.Program(path, ["1", "64", "4"])) for path in (packed, elsewhere))
+    assert here.instructions == there.instructions
+
+
 def test_files_stay_in_the_root(binaries, tmp_path):
     """Without a writable root the program cannot make its folder, and nothing appears on the host."""
     result = cpu.run_functional(cpu.Program(binaries["c"], ["files"], root=tmp_path))

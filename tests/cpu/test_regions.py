@@ -90,8 +90,8 @@ def check_away(regions):
     for row in threads.iter_rows(named=True):
         others = threads.filter(pl.col("core") == row["core"], pl.col("thread") != row["thread"])
         assert row["away"] <= others["time"].sum() + 1e-15, row
-    # The nested regions begin a fifth thread, so that some core is shared.
-    assert threads["away"].sum() > 0
+    # With more threads than cores some core is shared.
+    assert threads["away"].sum() > 0 or threads.height <= threads["core"].n_unique()
 
 
 def test_regions_do_not_depend_on_host_threads(timed):

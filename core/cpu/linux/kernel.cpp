@@ -12,15 +12,6 @@
 
 namespace manyscale::cpu {
 
-namespace {
-
-// What the program sees itself as: an absolute path.
-std::string absolute_name(const std::string& path) {
-  return path.starts_with('/') ? path : "/" + path.substr(path.starts_with("./") ? 2 : 0);
-}
-
-}  // namespace
-
 Kernel::Kernel(Scheduler& scheduler, std::uint32_t cores, std::uint64_t seed)
     : scheduler_(scheduler), cores_(cores), random_(seed, hash_name("linux")) {}
 
@@ -35,12 +26,12 @@ void Kernel::launch(const LaunchSpec& spec) {
   if (!spec.root.empty()) folder_ = HostFolder(spec.root, spec.writable);
   memory_limit_ = spec.memory_limit;
   ranks_ = spec.ranks;
-  std::vector<std::string> arguments{spec.path};
+  std::vector<std::string> arguments{spec.name};
   arguments.insert(arguments.end(), spec.arguments.begin(), spec.arguments.end());
   for (std::uint32_t rank = 0; rank < spec.ranks; ++rank) {
     auto process = std::make_unique<Process>(rank, spec.memory_limit);
     process->id = next_id_++;
-    process->executable = absolute_name(spec.path);
+    process->executable = "/" + spec.name;
     process->output_limit = spec.output_limit;
     std::vector<std::string> environment = spec.environment;
     if (spec.ranks > 1) {

@@ -12,7 +12,8 @@ namespace manyscale::cpu {
 
 struct LaunchSpec {
   std::vector<std::uint8_t> elf;         // the bytes of a statically linked RISC-V executable
-  std::string path = "program";          // argv[0], and its name in messages
+  std::string path = "program";          // of its file, for messages
+  std::string name = "program";          // argv[0]: where a program lies must not change what it does
   std::vector<std::string> arguments;    // argv[1] and on
   std::vector<std::string> environment;  // as NAME=value
   std::string root;                      // the folder that the program sees as /; none if empty

@@ -80,6 +80,7 @@ class Program:
         return {
             "elf": self.data,
             "path": os.fspath(self.path),
+            "name": self.name,
             "arguments": [str(argument) for argument in self.args],
             "environment": [f"{name}={value}" for name, value in self.environment.items()],
             "root": "" if self.root is None else str(Path(self.root).resolve()),
