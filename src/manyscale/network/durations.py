@@ -43,18 +43,35 @@ class Distribution:
         return cls._checked(values, values, shares)
 
     @classmethod
+    def of_bins(cls, low: Sequence[int], high: Sequence[int], weights: Sequence[float]) -> Distribution:
+        """The given bins, in femtoseconds."""
+        bounds = [np.array([femtoseconds(int(time)) for time in side], np.int64) for side in (low, high)]
+        if len(bounds[0]) != len(bounds[1]) or np.any(bounds[0] > bounds[1]):
+            raise InputError("each bin of a distribution has a low and a high end, in this order")
+        return cls._checked(bounds[0], bounds[1], np.asarray(weights, float))
+
+    @classmethod
     def from_samples(cls, seconds: Any, bins: int = MOST_BINS) -> Distribution:
-        """The distribution of measured times in seconds, in bins of equal width."""
-        samples = np.sort(np.asarray(seconds, float).ravel())
+        """The distribution of measured times in seconds: bins of equal shares, finer where the longest times are.
+
+        Each bin keeps the mean of its samples exactly, and the longest tenth has half of the bins: what a job waits
+        for is its slowest rank.
+        """
         _check_bins(bins)
-        times = femtosecond_array(samples)
+        times = np.sort(femtosecond_array(np.asarray(seconds, float).ravel()))
         if not times.size:
             raise InputError("a distribution needs samples")
-        edges = np.linspace(times[0], times[-1], bins + 1)[1:-1]
-        bin_of = np.searchsorted(edges, times, side="right")
-        first = np.flatnonzero(np.diff(bin_of, prepend=-1))
-        last = np.append(first[1:], len(times)) - 1
-        return cls._checked(times[first], times[last], (last - first + 1).astype(float))
+        # The shortest time has a bin of its own, where there are several.
+        shares = _shares(bins - 1) if bins > 1 else np.ones(1)
+        ends = np.unique(np.ceil(shares * times.size).astype(np.int64).clip(min=1))
+        if len(ends) < bins:
+            ends = np.union1d([1], ends)
+        begins = np.concatenate([[0], ends[:-1]])
+        counts = ends - begins
+        means = np.add.reduceat(times.astype(float), begins) / counts
+        half_width = np.minimum(means - times[begins], times[ends - 1] - means)
+        low, high = (np.rint(means + side * half_width).astype(np.int64) for side in (-1, 1))
+        return cls._checked(low, high, counts.astype(float))
 
     @classmethod
     def normal(cls, mean: str | int | float, variation: float, bins: int = MOST_BINS) -> Distribution:
@@ -152,6 +169,14 @@ def femtosecond_array(seconds: Any) -> Times:
     if not np.all(np.isfinite(times)) or np.any(times < 0) or np.any(times > _LONGEST):
         raise InputError("a duration must be a finite number of seconds that is not negative")
     return np.asarray(np.rint(times), np.int64)
+
+
+def _shares(bins: int) -> FloatArray:
+    """The shares of all samples at which bins end: half of them, rounded up, in the last tenth, ever finer."""
+    body = bins // 2
+    tail = bins - body
+    main = np.linspace(0, 0.9, body + 1)[1:]
+    return np.concatenate([main, 1 - 0.1 * np.linspace(1, 0, tail + 1)[1:] ** 3])
 
 
 def _check_bins(bins: int) -> None:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timing profile of a program: how long each of its compute phases takes, as distributions and patterns.
+
+A profile is small, whatever the length of the run it came from, and can be kept as JSON: clusters of at most 100 bins
+each, and the order in which a rank meets them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale.errors import InputError, nearest
+from manyscale.network.durations import MOST_BINS, Distribution, Pattern
+from manyscale.studies.projection import multimodal, repetition
+
+SCHEMA = 1
+_SECOND = 10**15
+_NOISE = 0.98  # of a sequence, that a pattern has to explain
+
+Variant = Literal["variable", "constant"]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseTiming:
+    """One compute phase: its clusters of times, longest first, and the pattern in which they come.
+
+    Without a pattern (`order` has one element or the clusters come in no order that repeats) each occurrence draws
+    from all samples together.
+    """
+
+    name: str
+    samples: int
+    pattern: Pattern
+    explained: float  # share of the samples that come as the pattern says
+
+    @classmethod
+    def of(cls, name: str, by_rank: Sequence[Any], bins: int = MOST_BINS) -> PhaseTiming:
+        """From the times in seconds that each rank measured, in the order in which it did."""
+        ranks = [np.asarray(times, float).ravel() for times in by_rank]
+        together = np.concatenate(ranks) if ranks else np.zeros(0)
+        if not together.size:
+            raise InputError(f"phase {name}: there are no times")
+        labels = multimodal.split(together)
+        found = _common_pattern(np.split(labels, np.cumsum([len(times) for times in ranks])[:-1]))
+        if found is None:
+            pattern = Pattern((0,), (Distribution.from_samples(together, bins),))
+            return cls(name, together.size, pattern, float(labels.max() == 0))
+        # What most repetitions have at a place, the pattern plays there; samples elsewhere still count in a cluster.
+        clusters = [
+            Distribution.from_samples(together[labels == label], bins)
+            for label in range(int(labels.max()) + 1)
+        ]
+        return cls(name, together.size, Pattern.of(found.pattern, clusters), found.explained)
+
+    def duration(self, variant: Variant = "variable") -> Pattern:
+        """What a skeleton's `mpi.compute` takes: drawn anew each time, or always the mean."""
+        if variant == "variable":
+            return self.pattern
+        constant = [Distribution.of([round(cluster.mean)]) for cluster in self.pattern.clusters]
+        return Pattern.of(self.pattern.order, constant)
+
+    @property
+    def mean(self) -> float:
+        """Seconds."""
+        return self.pattern.mean / _SECOND
+
+
+class TimingProfile(Mapping[str, PhaseTiming]):
+    """The compute phases of a program by name; what phase 2 hands to phase 3."""
+
+    def __init__(self, phases: Sequence[PhaseTiming], facts: Mapping[str, Any] | None = None) -> None:
+        self._phases = {phase.name: phase for phase in phases}
+        self.facts = dict(facts or {})  # where it comes from: program, machine, ranks
+
+    def __getitem__(self, name: str) -> PhaseTiming:
+        try:
+            return self._phases[name]
+        except KeyError:
+            raise InputError(f"there is no phase '{name}'; {nearest(name, list(self._phases))}") from None
+
+    def __iter__(self) -> Any:
+        return iter(self._phases)
+
+    def __len__(self) -> int:
+        return len(self._phases)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as JSON."""
+        document = {
+            "schema": SCHEMA,
+            "kind": "timing-profile",
+            "facts": self.facts,
+            "phases": [_to_json(phase) for phase in self._phases.values()],
+        }
+        unfinished = Path(path).with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(document, indent=1))
+        unfinished.replace(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TimingProfile:
+        """Reads what `save` wrote."""
+        try:
+            document = json.loads(Path(path).read_text())
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise InputError(f"{path} is no timing profile: {error}") from None
+        if not isinstance(document, dict) or document.get("kind") != "timing-profile":
+            raise InputError(f"{path} is no timing profile: it is not of the kind 'timing-profile'")
+        if document.get("schema") != SCHEMA:
+            raise InputError(
+                f"{path}: schema {document.get('schema')!r} is unknown; this version reads schema {SCHEMA}"
+            )
+        try:
+            return cls([_from_json(phase) for phase in document["phases"]], document.get("facts"))
+        except InputError as error:
+            raise InputError(f"{path} is no timing profile: {error}") from None
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"{path} is no timing profile: {type(error).__name__} {error}") from None
+
+
+def _common_pattern(by_rank: Sequence[npt.NDArray[np.int64]]) -> repetition.Repetition | None:
+    """The pattern that all ranks follow; None if there is none, or only one cluster."""
+    if max(int(labels.max(initial=0)) for labels in by_rank) == 0:
+        return None
+    longest = max(by_rank, key=len)
+    found = repetition.find(longest.tolist()) or repetition.find(longest.tolist(), at_least=_NOISE)
+    if found is None:
+        return None
+    hits = sum(int(np.sum(np.resize(found.pattern, labels.size) == labels)) for labels in by_rank)
+    explained = hits / sum(labels.size for labels in by_rank)
+    return repetition.Repetition(found.pattern, explained) if explained >= _NOISE else None
+
+
+def _to_json(phase: PhaseTiming) -> dict[str, Any]:
+    return {
+        "name": phase.name,
+        "samples": phase.samples,
+        "explained": phase.explained,
+        "order": list(phase.pattern.order),
+        "clusters": [
+            {
+                "low_fs": cluster.low.tolist(),
+                "high_fs": cluster.high.tolist(),
+                "weights": cluster.weights.tolist(),
+            }
+            for cluster in phase.pattern.clusters
+        ],
+    }
+
+
+def _from_json(phase: Mapping[str, Any]) -> PhaseTiming:
+    clusters = [
+        Distribution.of_bins(cluster["low_fs"], cluster["high_fs"], cluster["weights"])
+        for cluster in phase["clusters"]
+    ]
+    order = [int(index) for index in phase["order"]]
+    return PhaseTiming(
+        str(phase["name"]), int(phase["samples"]), Pattern.of(order, clusters), float(phase["explained"])
+    )
