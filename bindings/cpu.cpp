@@ -45,6 +45,10 @@ LaunchSpec launch_spec(const nb::dict& given) {
   const auto input = nb::cast<nb::bytes>(given["standard_input"]);
   spec.standard_input.assign(input.c_str(), input.size());
   spec.ranks = nb::cast<std::uint32_t>(given["ranks"]);
+  if (given.contains("job_ranks")) {
+    spec.job_ranks = nb::cast<std::uint32_t>(given["job_ranks"]);
+    spec.first_rank = nb::cast<std::uint32_t>(given["first_rank"]);
+  }
   spec.memory_limit = nb::cast<std::uint64_t>(given["memory_limit"]);
   spec.output_limit = nb::cast<std::uint64_t>(given["output_limit"]);
   for (const auto& [address, name] :

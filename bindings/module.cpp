@@ -19,4 +19,5 @@ NB_MODULE(_core, module) {
   bind_gpu_timing(module);
   bind_gpu_commands(module);
   bind_network(module);
+  bind_cluster(module);
 }

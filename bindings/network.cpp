@@ -16,15 +16,13 @@
 #include "mpi/collectives/algorithms.hpp"
 #include "mpi/job.hpp"
 #include "network/network_spec.hpp"
+#include "network_values.hpp"
 #include "values.hpp"
 
 using namespace manyscale;
 using mpi::Job;
 
 namespace {
-
-template <class T, class Shape = nb::ndim<1>>
-using In = nb::ndarray<const T, Shape, nb::c_contig, nb::device::cpu>;
 
 // A numpy array of its own memory.
 template <class T>
@@ -42,12 +40,6 @@ nb::object column_of(const Range& range, Get&& get) {
   values.reserve(std::size(range));
   for (const auto& element : range) values.push_back(static_cast<T>(std::invoke(get, element)));
   return array_of(std::move(values));
-}
-
-template <class T>
-std::vector<T> vector_of(const nb::handle& object) {
-  const auto array = nb::cast<In<T>>(object);
-  return {array.data(), array.data() + array.size()};
 }
 
 std::int32_t narrow(std::int64_t value) {
@@ -146,28 +138,6 @@ mpi::Program read_program(const nb::dict& dict) {
     program.dependencies.unordered = true;
   }
   return program;
-}
-
-network::NetworkDescription read_network(const nb::dict& dict) {
-  network::NetworkDescription description;
-  description.spec = from_values<network::NetworkSpec>(named_values(nb::cast<nb::dict>(dict["network"])));
-  if (dict.contains("graph")) {
-    const auto graph = nb::cast<nb::dict>(dict["graph"]);
-    description.graph.switches = nb::cast<std::uint32_t>(graph["switches"]);
-    description.graph.from = vector_of<std::uint32_t>(graph["from"]);
-    description.graph.to = vector_of<std::uint32_t>(graph["to"]);
-    description.graph.latency = vector_of<Time>(graph["latency"]);
-    description.graph.bandwidth = vector_of<std::int64_t>(graph["bandwidth"]);
-    description.graph.node_switch = vector_of<std::uint32_t>(graph["node_switch"]);
-  }
-  if (dict.contains("faults")) {
-    for (const nb::handle entry : nb::cast<nb::list>(dict["faults"])) {
-      const auto fault = nb::cast<nb::tuple>(entry);
-      description.faults.push_back({nb::cast<std::uint32_t>(fault[0]), nb::cast<std::int64_t>(fault[1]),
-                                    nb::cast<std::int64_t>(fault[2]), nb::cast<double>(fault[3])});
-    }
-  }
-  return description;
 }
 
 // How many waits of each rank are kept for the critical path, so that all together take a bounded memory.
@@ -358,6 +328,28 @@ nb::dict algorithms() {
 }
 
 }  // namespace
+
+network::NetworkDescription read_network(const nb::dict& dict) {
+  network::NetworkDescription description;
+  description.spec = from_values<network::NetworkSpec>(named_values(nb::cast<nb::dict>(dict["network"])));
+  if (dict.contains("graph")) {
+    const auto graph = nb::cast<nb::dict>(dict["graph"]);
+    description.graph.switches = nb::cast<std::uint32_t>(graph["switches"]);
+    description.graph.from = vector_of<std::uint32_t>(graph["from"]);
+    description.graph.to = vector_of<std::uint32_t>(graph["to"]);
+    description.graph.latency = vector_of<Time>(graph["latency"]);
+    description.graph.bandwidth = vector_of<std::int64_t>(graph["bandwidth"]);
+    description.graph.node_switch = vector_of<std::uint32_t>(graph["node_switch"]);
+  }
+  if (dict.contains("faults")) {
+    for (const nb::handle entry : nb::cast<nb::list>(dict["faults"])) {
+      const auto fault = nb::cast<nb::tuple>(entry);
+      description.faults.push_back({nb::cast<std::uint32_t>(fault[0]), nb::cast<std::int64_t>(fault[1]),
+                                    nb::cast<std::int64_t>(fault[2]), nb::cast<double>(fault[3])});
+    }
+  }
+  return description;
+}
 
 void bind_network(nb::module_& module) {
   nb::class_<Job>(module, "NetworkJob")

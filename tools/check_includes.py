@@ -12,6 +12,7 @@ from pathlib import Path
 
 # What each folder of core/ may include besides itself.
 ALLOWED: dict[str, set[str]] = {
+    "cluster": {"engine", "memory", "cpu", "network"},
     "cpu": {"engine", "memory"},
     "engine": set(),
     "gpu": {"engine", "memory"},

@@ -18,6 +18,7 @@ const Registered<ProgramFeed> registered{"cpu.program",
 ProgramFeed::ProgramFeed(const Spec& spec) : spec_(spec) {
   declare(statistics_);
   cores_.on_receive<&ProgramFeed::requested>();
+  gateway_.on_receive<&ProgramFeed::bell_rings>();
   resume_timer_.on_expire<&ProgramFeed::resumed>();
   ready_timer_.on_expire<&ProgramFeed::became_ready>();
   deadline_timer_.on_expire<&ProgramFeed::deadline_came>();
@@ -33,6 +34,25 @@ void ProgramFeed::launch(const LaunchSpec& launch) {
   program_ = std::make_unique<MarkedProgram>(static_cast<Kernel::Scheduler&>(*this),
                                              static_cast<std::uint32_t>(spec_.cores), random().next());
   program_->launch(launch);
+  if (launch.job_ranks <= launch.ranks) return;
+  Kernel& kernel = program_->kernel();
+  const auto segment = kernel.make_segment(RingLayout{launch.job_ranks}.total());
+  if (!segment)
+    throw std::invalid_argument("the MPI library's memory for so many ranks is more than a process may have");
+  kernel.shared_files[std::string(Kernel::mpi_segment)] = segment;
+  rings_ = std::make_unique<RankRings>(segment, launch.job_ranks, launch.first_rank, launch.ranks);
+  kernel.wake_watch = {segment, [this, base = segment->physical()](std::uint64_t key) {
+                         const auto rank = rings_->bell_at(key - base);
+                         if (rank && !rings_->is_local(*rank) && gateway_.width() != 0)
+                           gateway_.send({*rank}, 0);
+                       }};
+}
+
+void ProgramFeed::bell_rings(const BellRings& bell, std::uint32_t) {
+  if (ended_) return;
+  Kernel& kernel = program_->kernel();
+  const std::uint64_t place = kernel.wake_watch.segment->physical() + rings_->layout().bell(bell.rank);
+  step([&] { kernel.futex_wake(place, 1, ~0u); });
 }
 
 const MarkedProgram& ProgramFeed::program() const {

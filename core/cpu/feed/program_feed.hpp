@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "cpu/feed/feed_protocol.hpp"
+#include "cpu/feed/gateway_protocol.hpp"
 #include "cpu/feed/marked_program.hpp"
+#include "cpu/feed/rank_rings.hpp"
 #include "cpu/trace/record_sink.hpp"
 #include "engine/timer.hpp"
 
@@ -67,6 +69,9 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   const std::optional<Failure>& failure() const { return program().failure(); }
   const RegionTable& regions() const { return program().regions(); }
   const TaskTable& tasks() const { return program().tasks(); }
+  // What its ranks share with those of other nodes; null if all ranks are here.
+  RankRings* rings() { return rings_.get(); }
+  PortBase& gateway_port() { return gateway_; }
 
  private:
   // What happens between the feed and one core.
@@ -109,6 +114,7 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   void resumed(const Resume& resume);
   void became_ready(const Ready& ready);
   void deadline_came(const Deadline& deadline);
+  void bell_rings(const BellRings& bell, std::uint32_t lane);
   // Runs a step of the program and then sees to what follows from it.
   template <class Action>
   void step(Action&& action);
@@ -127,11 +133,13 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   const Spec spec_;
   ProgramFeedStatistics statistics_;
   FeedPort cores_{*this, "cores", "the cores that execute the program, in order", Links::many};
+  Port<GatewayProtocol, 0> gateway_{*this, "gateway", "the way to ranks on other nodes", Links::optional};
   Timer<Resume> resume_timer_{*this};
   Timer<Ready> ready_timer_{*this};
   Timer<Deadline> deadline_timer_{*this};
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<MarkedProgram> program_;
+  std::unique_ptr<RankRings> rings_;
   RecordSink* sink_ = nullptr;
   Time next_deadline_ = never;  // that a timer is set for
   bool started_ = false;

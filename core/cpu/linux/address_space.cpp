@@ -106,7 +106,7 @@ AddressSpace::Page* AddressSpace::touch(std::uint64_t address) {
   if (const auto& segment = range->second.segment) {
     const std::uint64_t offset = start - range->first + range->second.offset;
     made.host = segment->page(offset);
-    made.physical = (first_shared + segment->number()) << 40 | offset;
+    made.physical = segment->physical() | offset;
   } else {
     made.host = pool_.take();
     made.physical = (std::uint64_t{number_} + 1) << 40 | start;
@@ -341,8 +341,7 @@ std::uint64_t AddressSpace::physical(std::uint64_t address) const {
   if (const Page* page = find_page(address)) return page_of(page->physical) | (address & offset_mask);
   const auto range = range_of(address);
   if (range != ranges_.end() && range->second.segment) {
-    return (first_shared + range->second.segment->number()) << 40 |
-           (address - range->first + range->second.offset);
+    return range->second.segment->physical() | (address - range->first + range->second.offset);
   }
   return (std::uint64_t{number_} + 1) << 40 | address;
 }

@@ -21,6 +21,7 @@ struct Permission {
 
 inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint64_t virtual_limit = std::uint64_t{1} << 38;  // user half of Sv39
+inline constexpr std::uint64_t first_shared = 0xff00;                   // number of the first shared segment
 
 // Zeroed memory that several mappings can show, of one process or of many. Its pages are made when first
 // touched.
@@ -30,6 +31,11 @@ class SharedSegment {
   SharedSegment(std::uint32_t number, std::uint64_t bytes);
   std::uint32_t number() const { return number_; }
   std::uint64_t bytes() const { return bytes_; }
+  // Where the caches, and futexes, see its first byte; and whether a place is in it.
+  std::uint64_t physical() const { return (first_shared + number_) << 40; }
+  bool holds(std::uint64_t physical_address) const {
+    return physical_address >> 40 == first_shared + number_;
+  }
   // The page that holds this byte; nullptr beyond the end.
   std::uint8_t* page(std::uint64_t offset);
   // What is cut off becomes zero; its pages stay, since mappings may show them.
@@ -120,7 +126,6 @@ class AddressSpace {
     std::uint64_t physical = 0;  // of its first byte, with the permissions in the low bits
     bool shared() const { return physical >> 40 >= first_shared; }
   };
-  static constexpr std::uint64_t first_shared = 0xff00;
   static constexpr unsigned leaf_bits = 9, middle_bits = 9, top_bits = 8;
   using Leaf = std::array<Page, std::size_t{1} << leaf_bits>;
   using Middle = std::array<std::unique_ptr<Leaf>, std::size_t{1} << middle_bits>;

@@ -34,10 +34,10 @@ void Kernel::launch(const LaunchSpec& spec) {
     process->executable = "/" + spec.name;
     process->output_limit = spec.output_limit;
     std::vector<std::string> environment = spec.environment;
-    if (spec.ranks > 1) {
-      environment.push_back("MANYSCALE_MPI_RANK=" + std::to_string(rank));
-      environment.push_back("MANYSCALE_MPI_SIZE=" + std::to_string(spec.ranks));
-      environment.push_back("MANYSCALE_MPI_SEGMENT=/dev/shm/manyscale-mpi");
+    if (const std::uint32_t all = std::max(spec.ranks, spec.job_ranks); all > 1) {
+      environment.push_back("MANYSCALE_MPI_RANK=" + std::to_string(spec.first_rank + rank));
+      environment.push_back("MANYSCALE_MPI_SIZE=" + std::to_string(all));
+      environment.push_back("MANYSCALE_MPI_SEGMENT=/dev/shm/" + std::string(mpi_segment));
     }
     const LoadedProgram loaded =
         load_program(process->memory, image, arguments, environment, {random_.next(), random_.next()});
@@ -248,6 +248,7 @@ std::int64_t Kernel::futex_wait(Thread& thread, std::uint64_t key, std::uint32_t
 }
 
 std::int64_t Kernel::futex_wake(std::uint64_t key, std::uint64_t most, std::uint32_t bits) {
+  if (wake_watch.woke && wake_watch.segment->holds(key)) wake_watch.woke(key);
   const auto found = futexes_.find(key);
   if (found == futexes_.end()) return 0;
   std::vector<Thread*> chosen;

@@ -6,11 +6,13 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -108,6 +110,15 @@ class Kernel {
   std::shared_ptr<SharedSegment> make_segment(std::uint64_t bytes);
   std::map<std::string, std::shared_ptr<SharedSegment>> shared_files;  // of /dev/shm
   std::uint64_t memory_limit() const { return memory_limit_; }
+
+  // The name in shared_files of what the ranks of the MPI library share.
+  static constexpr std::string_view mpi_segment = "manyscale-mpi";
+  // Somebody who is told of every wake-up at a place in one of the segments.
+  struct WakeWatch {
+    std::shared_ptr<SharedSegment> segment;
+    std::function<void(std::uint64_t key)> woke;
+  };
+  WakeWatch wake_watch;
 
  private:
   static constexpr std::uint32_t most_processes = 4096;

@@ -20,6 +20,8 @@ struct LaunchSpec {
   bool writable = false;                 // whether it may change what is in there
   std::string standard_input;            // the bytes it reads from there; each process all of them
   std::uint32_t ranks = 1;               // processes, all of the same program
+  std::uint32_t first_rank = 0;          // the rank of the first of them in the whole job
+  std::uint32_t job_ranks = 0;           // of the whole job, which has other nodes too; 0: these are all
   std::uint64_t memory_limit = std::uint64_t{4} << 30;   // bytes of memory that each process may touch
   std::vector<WatchPoint> watch;                         // where its regions are entered
   std::uint64_t output_limit = std::uint64_t{64} << 20;  // bytes that each process may write to its outputs

@@ -40,6 +40,7 @@ def build_cpu(
     *,
     seed: int = 0,
     trace: Mapping[str, Any] | None = None,
+    system: System | None = None,
     **watching: Any,
 ) -> CpuSystem:
     """A system of so many of the machine's cores (all if not stated), and the hierarchy below them.
@@ -47,7 +48,7 @@ def build_cpu(
     Its components are `program`, `core[0]`…, `interconnect`, `slice[0]`… and `channel[0]`…. Cores fill one socket after
     the other; sockets without cores are left out with their slices and channels. `watching` are the parameters of
     `cpu.core` that say what to observe. Given the parameters of a `trace`, that is the first component, and recorded
-    streams are played instead of a program.
+    streams are played instead of a program. Given a `system`, the node is added to that.
     """
     where = machine.name or "the machine"
     cpu = _whole(machine, where)
@@ -58,7 +59,7 @@ def build_cpu(
     memory = stated_memory(machine, ("l1", "dram"))
     below = _of_sockets(hierarchy_of(machine, memory, count, "cpu.cores"), cpu, count, where)
     check_fit(below)
-    system = System(where, seed=seed)
+    system = System(where, seed=seed) if system is None else system
     given = _core_parameters(cpu, memory, below, where) | watching
     if trace is None:
         told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}

@@ -194,29 +194,7 @@ class Job:
                 raise InputError(f"there is no rank {rank} to show; the ranks are 0 to {program.ranks - 1}")
         if len(self.timeline) > MOST_TIMELINES:
             raise InputError(f"a timeline shows at most {MOST_TIMELINES} ranks, not {len(self.timeline)}")
-        fabric, mpi = core_values(place.network)
-        description: dict[str, Any] = {
-            "network": fabric,
-            "mpi": mpi,
-            "node_of_rank": self.node_of_rank,
-            "faults": [
-                (
-                    fault.a,
-                    -1 if fault.b is None else fault.b,
-                    -1 if fault.link is None else fault.link,
-                    fault.speed,
-                )
-                for fault in place.network.faults or ()
-            ],
-        }
-        if fabric["topology.kind"] == "graph":
-            if place.network.graph is None:
-                raise InputError(
-                    "the topology 'graph' needs network.graph, a file of switches, links and nodes"
-                )
-            description["graph"] = read_graph(
-                place.network.graph, fabric["link.bandwidth"], fabric["link.latency"]
-            )
+        description = network_description(place) | {"node_of_rank": self.node_of_rank}
         try:
             self.native = _core.NetworkJob(
                 description,
@@ -287,6 +265,31 @@ class Job:
         if result.outcome == "interrupted":
             raise KeyboardInterrupt
         return result
+
+
+def network_description(place: Cluster) -> dict[str, Any]:
+    """What the core is told of a cluster's network and of the MPI library on it."""
+    fabric, mpi = core_values(place.network)
+    description: dict[str, Any] = {
+        "network": fabric,
+        "mpi": mpi,
+        "faults": [
+            (
+                fault.a,
+                -1 if fault.b is None else fault.b,
+                -1 if fault.link is None else fault.link,
+                fault.speed,
+            )
+            for fault in place.network.faults or ()
+        ],
+    }
+    if fabric["topology.kind"] == "graph":
+        if place.network.graph is None:
+            raise InputError("the topology 'graph' needs network.graph, a file of switches, links and nodes")
+        description["graph"] = read_graph(
+            place.network.graph, fabric["link.bandwidth"], fabric["link.latency"]
+        )
+    return description
 
 
 def _described(operation: Operation) -> str:

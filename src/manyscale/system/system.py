@@ -74,6 +74,17 @@ class System:
         self.simulation = _core.Simulation(seed)
         self.simulation.set_cut_latency(self.cut_latency)
         self._mail = Mail()
+        self._within = ""
+
+    @contextlib.contextmanager
+    def within(self, part: str) -> Iterator[None]:
+        """Components that are added meanwhile get names within a part: `core` becomes `node[0].core`."""
+        check_name(part)
+        before, self._within = self._within, f"{self._within}{part}."
+        try:
+            yield
+        finally:
+            self._within = before
 
     @overload
     def add(self, model: str, name: str, **parameters: Any) -> NativeComponent: ...
@@ -81,7 +92,7 @@ class System:
     def add(self, model: type[Model], name: str, **parameters: Any) -> Model: ...
     def add(self, model: str | type[Component], name: str, **parameters: Any) -> AnyComponent:
         """Adds a component: a model of the core by name, or one written in Python by its class."""
-        check_name(name)
+        name = check_name(f"{self._within}{name}")
         if name in self.components:
             raise GraphError(f"there is already a component named '{name}' in {self.name}")
         component: AnyComponent

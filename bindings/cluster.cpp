@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several nodes in detail on a simulated network.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cluster/node_network.hpp"
+#include "module.hpp"
+#include "network_values.hpp"
+#include "values.hpp"
+
+using namespace manyscale;
+
+void bind_cluster(nb::module_& module) {
+  nb::class_<cluster::NodeNetwork>(module, "NodeNetwork")
+      .def(
+          "__init__",
+          [](cluster::NodeNetwork* self, Simulation& simulation, const nb::dict& description,
+             const nb::dict& gateway, const std::vector<Component*>& programs) {
+            std::vector<cpu::ProgramFeed*> feeds;
+            for (Component* component : programs) {
+              feeds.push_back(dynamic_cast<cpu::ProgramFeed*>(component));
+              if (feeds.back() == nullptr)
+                throw std::invalid_argument(component->name() + " is not a running program");
+            }
+            new (self) cluster::NodeNetwork(simulation, read_network(description),
+                                            from_values<cluster::GatewaySpec>(named_values(gateway)), feeds);
+          },
+          nb::keep_alive<1, 2>(), nb::arg("simulation"), nb::arg("network"),
+          nb::arg("gateway"), nb::arg("programs"))
+      .def("totals", [](const cluster::NodeNetwork& self) {
+        const network::Totals totals = self.network().totals();
+        nb::dict out;
+        out["messages"] = totals.messages;
+        out["bytes"] = totals.bytes;
+        out["packets"] = totals.packets;
+        return out;
+      });
+}
