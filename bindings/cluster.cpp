@@ -3,12 +3,23 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cluster/external_ranks.hpp"
 #include "cluster/node_network.hpp"
 #include "module.hpp"
 #include "network_values.hpp"
 #include "values.hpp"
 
 using namespace manyscale;
+
+namespace {
+
+cpu::ProgramFeed& program_of(Component& component) {
+  auto* program = dynamic_cast<cpu::ProgramFeed*>(&component);
+  if (program == nullptr) throw std::invalid_argument(component.name() + " is not a running program");
+  return *program;
+}
+
+}  // namespace
 
 void bind_cluster(nb::module_& module) {
   nb::class_<cluster::NodeNetwork>(module, "NodeNetwork")
@@ -17,16 +28,12 @@ void bind_cluster(nb::module_& module) {
           [](cluster::NodeNetwork* self, Simulation& simulation, const nb::dict& description,
              const nb::dict& gateway, const std::vector<Component*>& programs) {
             std::vector<cpu::ProgramFeed*> feeds;
-            for (Component* component : programs) {
-              feeds.push_back(dynamic_cast<cpu::ProgramFeed*>(component));
-              if (feeds.back() == nullptr)
-                throw std::invalid_argument(component->name() + " is not a running program");
-            }
+            for (Component* component : programs) feeds.push_back(&program_of(*component));
             new (self) cluster::NodeNetwork(simulation, read_network(description),
                                             from_values<cluster::GatewaySpec>(named_values(gateway)), feeds);
           },
-          nb::keep_alive<1, 2>(), nb::arg("simulation"), nb::arg("network"),
-          nb::arg("gateway"), nb::arg("programs"))
+          nb::keep_alive<1, 2>(), nb::arg("simulation"), nb::arg("network"), nb::arg("gateway"),
+          nb::arg("programs"))
       .def("totals", [](const cluster::NodeNetwork& self) {
         const network::Totals totals = self.network().totals();
         nb::dict out;
@@ -35,4 +42,17 @@ void bind_cluster(nb::module_& module) {
         out["packets"] = totals.packets;
         return out;
       });
+  nb::class_<cluster::ExternalRanks>(module, "ExternalRanks")
+      .def(
+          "__init__",
+          [](cluster::ExternalRanks* self, Component& program, const std::string& path) {
+            new (self) cluster::ExternalRanks(program_of(program), path);
+          },
+          nb::keep_alive<1, 2>(), nb::arg("program"), nb::arg("path"))
+      .def("send", &cluster::ExternalRanks::send)
+      .def("all_wait", &cluster::ExternalRanks::all_wait, nb::arg("ended"))
+      .def("receive", &cluster::ExternalRanks::receive)
+      .def_prop_ro("aborted", &cluster::ExternalRanks::aborted)
+      .def_prop_ro("bytes_out", &cluster::ExternalRanks::bytes_out)
+      .def_prop_ro("bytes_in", &cluster::ExternalRanks::bytes_in);
 }

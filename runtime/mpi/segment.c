@@ -17,6 +17,7 @@
 struct mailbox {
   _Alignas(LINE_BYTES) _Atomic uint32_t bell; /* counts the times it was rung; a futex */
   _Alignas(LINE_BYTES) _Atomic uint32_t sleeps;
+  _Atomic uint32_t sleeps_at; /* the bell's count that it sleeps at, for who watches all ranks from outside */
 };
 
 struct job {
@@ -91,6 +92,7 @@ bool msmpi_bell_rang(void) {
 
 void msmpi_sleep(void) {
   end_if_aborted();
+  atomic_store_explicit(&mine->sleeps_at, heard, memory_order_relaxed);
   atomic_store(&mine->sleeps, 1);
   /* The kernel compares the bell with what was heard, so a ring in between is not missed. */
   syscall(SYS_futex, &mine->bell, FUTEX_WAIT, heard, NULL, NULL, 0);

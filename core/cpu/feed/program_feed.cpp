@@ -22,6 +22,7 @@ ProgramFeed::ProgramFeed(const Spec& spec) : spec_(spec) {
   resume_timer_.on_expire<&ProgramFeed::resumed>();
   ready_timer_.on_expire<&ProgramFeed::became_ready>();
   deadline_timer_.on_expire<&ProgramFeed::deadline_came>();
+  bell_timer_.on_expire<&ProgramFeed::wake>();
   for (std::int64_t i = 0; i < spec.cores; ++i) {
     lanes_.push_back(std::make_unique<Lane>(static_cast<std::size_t>(spec.run_ahead)));
   }
@@ -48,7 +49,15 @@ void ProgramFeed::launch(const LaunchSpec& launch) {
                        }};
 }
 
+void ProgramFeed::resume() {
+  for (const BellRings& bell : std::exchange(to_wake_, {})) bell_timer_.after(0, bell);
+}
+
 void ProgramFeed::bell_rings(const BellRings& bell, std::uint32_t) {
+  wake(bell);
+}
+
+void ProgramFeed::wake(const BellRings& bell) {
   if (ended_) return;
   Kernel& kernel = program_->kernel();
   const std::uint64_t place = kernel.wake_watch.segment->physical() + rings_->layout().bell(bell.rank);

@@ -72,6 +72,9 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   // What its ranks share with those of other nodes; null if all ranks are here.
   RankRings* rings() { return rings_.get(); }
   PortBase& gateway_port() { return gateway_; }
+  // Between two runs: something came for a rank, which wakes up when the run goes on.
+  void wake_rank(std::uint32_t rank) { to_wake_.push_back({rank}); }
+  void resume() override;
 
  private:
   // What happens between the feed and one core.
@@ -115,6 +118,7 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   void became_ready(const Ready& ready);
   void deadline_came(const Deadline& deadline);
   void bell_rings(const BellRings& bell, std::uint32_t lane);
+  void wake(const BellRings& bell);
   // Runs a step of the program and then sees to what follows from it.
   template <class Action>
   void step(Action&& action);
@@ -137,9 +141,11 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   Timer<Resume> resume_timer_{*this};
   Timer<Ready> ready_timer_{*this};
   Timer<Deadline> deadline_timer_{*this};
+  Timer<BellRings> bell_timer_{*this};
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<MarkedProgram> program_;
   std::unique_ptr<RankRings> rings_;
+  std::vector<BellRings> to_wake_;
   RecordSink* sink_ = nullptr;
   Time next_deadline_ = never;  // that a timer is set for
   bool started_ = false;

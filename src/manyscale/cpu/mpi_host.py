@@ -13,9 +13,12 @@ from pathlib import Path
 
 from manyscale.errors import InputError
 
-_SHARED_MEMORY = Path("/dev/shm")
 _GRACE_SECONDS = 5.0  # that the others get to end when one has failed
 _POLL_SECONDS = 0.005
+
+
+SHARED_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""The folder for what ranks share; None: that of temporary files."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,14 @@ def run_on_host(
         raise InputError(f"{ranks} ranks cannot be started; give 1 or more")
     if not Path(program).is_file():
         raise InputError(f"{program}: there is no such program")
-    shared = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=shared) as folder:
+    with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=SHARED_MEMORY) as folder:
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for rank in range(ranks):
-                variables = {
-                    **os.environ,
-                    **(environment or {}),
-                    "MANYSCALE_MPI_RANK": str(rank),
-                    "MANYSCALE_MPI_SIZE": str(ranks),
-                    "MANYSCALE_MPI_SEGMENT": f"{folder}/segment",
-                }
+                variables = os.environ | dict(environment or {})
+                variables |= rank_environment(rank, ranks, Path(folder) / "segment")
                 command = [os.fspath(Path(program).resolve()), *args]
-                processes.append(_start(command, variables, Path(folder), rank))
+                processes.append(start_rank(command, variables, Path(folder), rank))
             timed_out = not _wait(processes, timeout)
         except OSError as error:
             raise InputError(f"cannot start {program}: {error.strerror or error}") from None
@@ -87,9 +84,19 @@ def _errors(folder: Path, rank: int) -> Path:
     return folder / f"{rank}.err"
 
 
-def _start(
+def rank_environment(rank: int, ranks: int, shared: Path) -> dict[str, str]:
+    """What tells a process which rank it is, and the file that all ranks share."""
+    return {
+        "MANYSCALE_MPI_RANK": str(rank),
+        "MANYSCALE_MPI_SIZE": str(ranks),
+        "MANYSCALE_MPI_SEGMENT": str(shared),
+    }
+
+
+def start_rank(
     command: Sequence[str], variables: Mapping[str, str], folder: Path, rank: int
 ) -> subprocess.Popen[bytes]:
+    """Starts a rank; what it writes goes to files of a folder."""
     with open(_output(folder, rank), "wb") as out, open(_errors(folder, rank), "wb") as err:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(variables)
