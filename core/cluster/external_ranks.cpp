@@ -72,11 +72,11 @@ bool ExternalRanks::send() {
     for (const RingPiece& piece : rings_.collect(remote)) {
       const std::uint64_t ring = layout.ring(piece.from, remote);
       const auto bytes = static_cast<std::uint32_t>(piece.bytes.size());
-      const std::uint32_t begin = piece.position % RingLayout::ring_bytes;
-      const std::uint32_t before_end = std::min(bytes, RingLayout::ring_bytes - begin);
       std::uint8_t* to = memory_ + ring + RingLayout::bytes_at;
-      std::memcpy(to + begin, piece.bytes.data(), before_end);
-      std::memcpy(to, piece.bytes.data() + before_end, bytes - before_end);
+      RingLayout::for_pieces(piece.position, bytes,
+                             [&](std::uint32_t place, std::uint32_t from, std::uint32_t count) {
+                               std::memcpy(to + place, piece.bytes.data() + from, count);
+                             });
       std::atomic_ref(word(ring)).store(piece.position + bytes, std::memory_order_release);
       std::uint32_t& taken = word(layout.ring(remote, piece.from) + RingLayout::taken_at);
       std::atomic_ref(taken).store(piece.taken, std::memory_order_release);
@@ -117,11 +117,11 @@ bool ExternalRanks::receive() {
       if (bytes > RingLayout::ring_bytes) throw std::runtime_error("a native rank has overrun its ring");
       RingPiece piece{remote, local, carried_[pair], taken, {}};
       piece.bytes.resize(bytes);
-      const std::uint32_t begin = piece.position % RingLayout::ring_bytes;
-      const std::uint32_t before_end = std::min(bytes, RingLayout::ring_bytes - begin);
       const std::uint8_t* from = memory_ + ring + RingLayout::bytes_at;
-      std::memcpy(piece.bytes.data(), from + begin, before_end);
-      std::memcpy(piece.bytes.data() + before_end, from, bytes - before_end);
+      RingLayout::for_pieces(piece.position, bytes,
+                             [&](std::uint32_t place, std::uint32_t to, std::uint32_t count) {
+                               std::memcpy(piece.bytes.data() + to, from + place, count);
+                             });
       carried_[pair] = written;
       taken_[pair] = taken;
       bytes_in_ += bytes;

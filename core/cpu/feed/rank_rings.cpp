@@ -57,16 +57,12 @@ std::vector<RingPiece> RankRings::collect(std::uint32_t remote) {
     const std::uint32_t bytes = written - of.sent;
     if (bytes > RingLayout::ring_bytes) throw std::runtime_error("a ring of the MPI library was overrun");
     piece.bytes.resize(bytes);
-    const std::uint32_t begin = of.sent % RingLayout::ring_bytes;
-    const std::uint32_t before_end = std::min(bytes, RingLayout::ring_bytes - begin);
-    const auto copy = [&](std::uint64_t offset, std::uint32_t to, std::uint32_t count) {
-      for_pages(ring + RingLayout::bytes_at + offset, count,
+    RingLayout::for_pieces(of.sent, bytes, [&](std::uint32_t place, std::uint32_t to, std::uint32_t count) {
+      for_pages(ring + RingLayout::bytes_at + place, count,
                 [&](const std::uint8_t* host, std::uint64_t done, std::uint64_t size) {
                   std::memcpy(piece.bytes.data() + to + done, host, size);
                 });
-    };
-    copy(begin, 0, before_end);
-    copy(0, before_end, bytes - before_end);
+    });
     of.sent = written;
     of.told_taken = taken;
     pieces.push_back(std::move(piece));
@@ -99,16 +95,13 @@ bool RankRings::deliver(RingPiece piece) {
 void RankRings::show(const RingPiece& piece) {
   const std::uint64_t ring = layout_.ring(piece.from, piece.to);
   const auto bytes = static_cast<std::uint32_t>(piece.bytes.size());
-  const std::uint32_t begin = piece.position % RingLayout::ring_bytes;
-  const std::uint32_t before_end = std::min(bytes, RingLayout::ring_bytes - begin);
-  const auto copy = [&](std::uint64_t offset, std::uint32_t from, std::uint32_t count) {
-    for_pages(ring + RingLayout::bytes_at + offset, count,
-              [&](std::uint8_t* host, std::uint64_t done, std::uint64_t size) {
-                std::memcpy(host, piece.bytes.data() + from + done, size);
-              });
-  };
-  copy(begin, 0, before_end);
-  copy(0, before_end, bytes - before_end);
+  RingLayout::for_pieces(piece.position, bytes,
+                         [&](std::uint32_t place, std::uint32_t from, std::uint32_t count) {
+                           for_pages(ring + RingLayout::bytes_at + place, count,
+                                     [&](std::uint8_t* host, std::uint64_t done, std::uint64_t size) {
+                                       std::memcpy(host, piece.bytes.data() + from + done, size);
+                                     });
+                         });
   set_word(ring, piece.position + bytes);
   // The receiver is to tell when it has made space: only then can the sender's node know.
   set_word(ring + RingLayout::sender_waits_at, 1);
