@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "cpu/core/core.hpp"
+#include "cpu/feed/mpi_calls.hpp"
 #include "cpu/feed/program_feed.hpp"
 #include "cpu/linux/elf_image.hpp"
 #include "cpu/linux/load_program.hpp"
@@ -219,6 +220,26 @@ nb::dict details(Component& program, const std::vector<Component*>& cores) {
   return out;
 }
 
+// The beginnings and ends of regions that a core kept, as columns; `dropped` of them were too many.
+nb::dict region_log(Component& component) {
+  const RegionAccount& account = model<Core>(component, "cpu.core").regions();
+  nb::list time, thread, region, enters;
+  for (const RegionAccount::LogEntry& entry : account.log()) {
+    if (entry.action != MarkerAction::enter && entry.action != MarkerAction::leave) continue;
+    time.append(entry.time);
+    thread.append(entry.thread);
+    region.append(entry.subject);
+    enters.append(entry.action == MarkerAction::enter);
+  }
+  nb::dict out;
+  out["time"] = time;
+  out["thread"] = thread;
+  out["region"] = region;
+  out["enters"] = enters;
+  out["dropped"] = account.log_dropped();
+  return out;
+}
+
 // The pipeline log of one core; `label` gives the text of the instruction at an address. Empty if none is in
 // it.
 std::string konata(Component& component, const nb::callable& label) {
@@ -326,6 +347,8 @@ void bind_cpu(nb::module_& module) {
   module.def("cpu_details", &details, nb::arg("program"), nb::arg("cores"));
   module.def("cpu_core_details", &core_details, nb::arg("cores"));
   module.def("cpu_konata", &konata, nb::arg("core"), nb::arg("label"));
+  module.def("cpu_region_log", &region_log, nb::arg("core"));
+  module.def("mpi_call_names", [] { return std::vector<std::string>(mpi_calls.begin(), mpi_calls.end()); });
 
   nb::class_<FunctionalProgram>(module, "CpuFunctionalRun")
       .def(nb::init<const nb::dict&, std::uint32_t, std::uint64_t>(), nb::arg("launch"), nb::arg("cores"),

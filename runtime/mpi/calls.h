@@ -5,6 +5,7 @@
 #define MANYSCALE_MPI_CALLS_H
 
 #include "manyscale.h"
+#include "recording.h"
 
 enum {
   CALL_Init = 0,
@@ -116,9 +117,11 @@ enum {
 #define CALL(name, comm, work)                                                     \
   do {                                                                             \
     MANYSCALE_MARK(3, (long)CALL_##name);                                          \
+    NOTE(NOTE_CALL, CALL_##name, 0, 0, 0, 0);                                      \
     const MPI_Comm call_comm = (comm);                                             \
     const int call_work = (work);                                                  \
     const int call_result = msmpi_finish_call(call_comm, "MPI_" #name, call_work); \
+    NOTE(NOTE_RETURN, CALL_##name, 0, 0, 0, 0);                                    \
     MANYSCALE_MARK(4, (long)CALL_##name);                                          \
     return call_result;                                                            \
   } while (0)

@@ -373,6 +373,9 @@ void msmpi_start(MPI_Request request) {
   request->total = (size_t)request->count * request->type->bytes;
   request->length = request->moved = 0;
   msmpi_set_status(&request->status, request->sends ? MPI_ANY_SOURCE : MPI_PROC_NULL, MPI_ANY_TAG, 0);
+  NOTE(request->sends ? NOTE_SEND : NOTE_RECEIVE, (uintptr_t)request,
+       request->peer < 0 ? -1 : msmpi_world_rank(request->comm, request->peer), request->tag, request->context,
+       request->peer == MPI_PROC_NULL ? UINT64_MAX : request->total);
   if (request->peer == MPI_PROC_NULL)
     request->complete = true;
   else if (request->sends)
@@ -403,6 +406,11 @@ int msmpi_take_result(MPI_Request *request, MPI_Status *status) {
     return MPI_SUCCESS;
   }
   const int error = (*request)->status.MPI_ERROR;
+  NOTE(NOTE_COMPLETE, (uintptr_t)*request,
+       (*request)->sends || (*request)->status.MPI_SOURCE < 0
+           ? -1
+           : msmpi_world_rank((*request)->comm, (*request)->status.MPI_SOURCE),
+       (*request)->status.MPI_TAG, (*request)->context, (*request)->length);
   if (status != MPI_STATUS_IGNORE) *status = (*request)->status;
   (*request)->active = false;
   if (!(*request)->persistent) {

@@ -133,6 +133,10 @@ class Pattern:
             raise InputError("a pattern needs at least one cluster")
         return cls(tuple(order), made)
 
+    def at(self, occurrence: int) -> Distribution:
+        """What an occurrence draws from; they count from 0."""
+        return self.clusters[self.order[occurrence % len(self.order)]]
+
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for patterns that are equal."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 MOST_CLUSTERS = 16
 _FEWEST = 3  # samples that make a group of their own; of many, a hundredth
 _APART = 0.05  # groups lie further apart than this share of the shorter time
+_MATTERS = 0.01  # and than this share of the longest of all: what is shorter does not show in the sum
 _VALLEY = 6.0  # a gap is a valley if it is so many times the spread of the narrower of its two sides
 
 Labels = npt.NDArray[np.int64]
@@ -29,20 +30,20 @@ def split(samples: Any) -> Labels:
     """
     times = np.asarray(samples, float).ravel()
     order = np.argsort(times, kind="stable")
-    boundaries = _boundaries(times[order])
+    boundaries = _boundaries(times[order], _MATTERS * float(times.max(initial=0.0)))
     sorted_labels = np.searchsorted(boundaries, np.arange(times.size), side="right")
     labels = np.empty(times.size, np.int64)
     labels[order] = len(boundaries) - sorted_labels
     return labels
 
 
-def _boundaries(times: npt.NDArray[np.float64]) -> list[int]:
+def _boundaries(times: npt.NDArray[np.float64], matters: float) -> list[int]:
     """Where in sorted times a new group begins: the widest valleys first, each between groups that are large enough."""
     found: list[int] = []
     ranges = [(0, times.size)]
     while ranges and len(found) < MOST_CLUSTERS - 1:
         first, last = ranges.pop(0)
-        cut = _widest_valley(times[first:last])
+        cut = _widest_valley(times[first:last], matters)
         if cut is None:
             continue
         found.append(first + cut)
@@ -50,7 +51,7 @@ def _boundaries(times: npt.NDArray[np.float64]) -> list[int]:
     return sorted(found)
 
 
-def _widest_valley(times: npt.NDArray[np.float64]) -> int | None:
+def _widest_valley(times: npt.NDArray[np.float64], matters: float) -> int | None:
     """The place at which sorted times fall apart into two groups; None if they are one."""
     fewest = max(_FEWEST, times.size // 100)
     if times.size < 2 * fewest:
@@ -61,8 +62,8 @@ def _widest_valley(times: npt.NDArray[np.float64]) -> int | None:
         at = int(gap) + 1
         if min(at, times.size - at) < fewest:
             continue
-        if gaps[gap] <= _APART * max(times[at - 1], 0.0):
-            return None  # all further gaps are narrower
+        if gaps[gap] <= max(_APART * times[at - 1], matters):
+            continue
         # Half of each side's samples lie this close together.
         spread = min(_middle_spread(times[:at]), _middle_spread(times[at:]))
         if gaps[gap] > _VALLEY * spread:

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes what a rank does, so that the job can be replayed on a simulated network. Only on this machine: simulated
+ * ranks execute nothing of it. */
+#ifndef MANYSCALE_MPI_RECORDING_H
+#define MANYSCALE_MPI_RECORDING_H
+
+#include <stdint.h>
+
+/* The same in src/manyscale/studies/projection/recorded_job.py. */
+enum note_kind {
+  NOTE_CALL,     /* a call begins: its number */
+  NOTE_RETURN,   /* it ends */
+  NOTE_SEND,     /* a message is started: request, peer in the world, tag, context, bytes */
+  NOTE_RECEIVE,  /* the same; the peer may be unknown (-1), the bytes are those that fit */
+  NOTE_COMPLETE, /* the caller learns that a request is complete: request, the peer of a receive, its bytes */
+};
+
+#if defined(__riscv)
+#define NOTE(...) ((void)0)
+#else
+/* Writes a note to the file MANYSCALE_MPI_RECORD/rank; nothing if there is no such variable. */
+void msmpi_note(enum note_kind kind, uint64_t subject, int peer, int tag, uint32_t context, uint64_t bytes);
+#define NOTE(...) msmpi_note(__VA_ARGS__)
+#endif
+
+#endif
