@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(shell find core bindings machines -type f) CMakeLists.txt pyproject.toml
+NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: install demo test test-core lint bench test-asan test-tsan format clean
 
@@ -61,12 +61,12 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_includes.py
-	find core bindings tests -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
+	find core bindings cudart tests -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	find core bindings tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
+	find core bindings cudart tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
 
 bench: install
 	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done

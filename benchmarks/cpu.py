@@ -42,7 +42,7 @@ FUNCTIONAL = {
 }
 COMPUTE = {
     "one_core_sha256": ("sha256", "{1200}"),
-    "one_core_queens": ("queens", "10"),
+    "one_core_queens": ("queens", "11"),
     "one_core_matrix": ("matrix", "90"),
 }
 MEMORY = {

@@ -344,6 +344,20 @@ void bind_cpu(nb::module_& module) {
     const auto& feed = model<ProgramFeed>(program, "cpu.program");
     return failure_dict(feed.failure(), feed.kernel());
   });
+  module.def(
+      "cpu_pause_at",
+      [](Component& program, std::string region, std::uint64_t function) {
+        model<ProgramFeed>(program, "cpu.program").pause_at(std::move(region), function);
+      },
+      nb::arg("program"), nb::arg("region"), nb::arg("function"));
+  module.def(
+      "cpu_visits_open",
+      [](const std::vector<Component*>& cores) {
+        std::int64_t open = 0;
+        for (Component* core : cores) open += model<Core>(*core, "cpu.core").visits_open();
+        return open;
+      },
+      nb::arg("cores"));
   module.def("cpu_details", &details, nb::arg("program"), nb::arg("cores"));
   module.def("cpu_core_details", &core_details, nb::arg("cores"));
   module.def("cpu_konata", &konata, nb::arg("core"), nb::arg("label"));

@@ -41,8 +41,10 @@ class BlockSource {
 
 // Gives a trace to the component that is to play it.
 void play(Component& component, const nb::dict& columns, const std::vector<std::string>& regions,
-          nb::callable source, const std::vector<std::pair<std::uint64_t, std::uint32_t>>& task_places) {
+          nb::callable source, const std::vector<std::pair<std::uint64_t, std::uint32_t>>& task_places,
+          int slower_hits) {
   RecordedTrace trace;
+  trace.slower_hits = slower_hits;
   const auto subject = column_values<std::uint64_t>(columns, "stream.subject");
   trace.streams.resize(subject.size());
   const auto streams = [&]<class Value>(const char* name, Value StreamInfo::* member) {
@@ -96,7 +98,7 @@ void play(Component& component, const nb::dict& columns, const std::vector<std::
 
 void bind_cpu_replay(nb::module_& module) {
   module.def("cpu_play", &play, nb::arg("component"), nb::arg("columns"), nb::arg("regions"),
-             nb::arg("source"), nb::arg("task_places"));
+             nb::arg("source"), nb::arg("task_places"), nb::arg("slower_hits") = 0);
   module.def("cpu_task_runs", [](Component& component) {
     nb::list out;
     for (const auto& run : model<TraceFeed>(component, "cpu.trace").task_runs()) {

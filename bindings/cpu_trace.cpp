@@ -38,6 +38,8 @@ class TraceRecorder {
   TraceRecorder& operator=(const TraceRecorder&) = delete;
   ~TraceRecorder() { detach_(); }
 
+  void fold_hits_of(std::uint64_t bytes) { recorder_->fold_hits_of(bytes); }
+
   // The program has ended. Raises what the Python function raised, if it did.
   void finish() {
     detach_();
@@ -91,6 +93,8 @@ class TraceRecorder {
     out["runtime_instructions"] = counted.runtime_instructions;
     out["outside_instructions"] = counted.outside_instructions;
     out["mispredicted"] = counted.mispredicted;
+    out["near_bytes"] = counted.near_bytes;
+    out["hit_cycles"] = counted.hit_cycles;
     return out;
   }
 
@@ -233,6 +237,13 @@ void bind_cpu_trace(nb::module_& module) {
     }
     return names;
   });
+  module.def(
+      "cpu_first_level",
+      [](Component& core) {
+        const memory::CacheSpec& cache = model<Core>(core, "cpu.core").spec().l1;
+        return std::pair(cache.size, cache.tag_latency + cache.data_latency);
+      },
+      nb::arg("core"));
   module.def("cpu_construct_times", &construct_time_list, nb::arg("program"), nb::arg("cores"));
   module.def("cpu_decode_block", &decoded, nb::arg("block"));
   module.def("cpu_encode_block", &encoded, nb::arg("columns"));
@@ -241,6 +252,7 @@ void bind_cpu_trace(nb::module_& module) {
            nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def(nb::init<FunctionalProgram&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
            nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("fold_hits_of", &TraceRecorder::fold_hits_of, nb::arg("bytes"))
       .def("finish", &TraceRecorder::finish)
       .def("rethrow", &TraceRecorder::rethrow)
       .def("columns", &TraceRecorder::columns)

@@ -165,6 +165,22 @@ void bind_gpu(nb::module_& module) {
                    })
       .def_prop_ro("static_shared_bytes",
                    [](const KernelHandle& self) { return self.program().static_shared_bytes; })
+      // Threads of a block at most, as the kernel declares it.
+      .def_prop_ro(
+          "maximum_threads",
+          [](const KernelHandle& self) {
+            const ptx::Function& function = self.module->module().functions[self.kernel];
+            std::uint64_t most = 1;
+            const bool required = function.required_threads[0] != 0;
+            for (std::uint32_t extent : required ? function.required_threads : function.maximum_threads)
+              most *= std::max(extent, 1U);
+            return required || function.maximum_threads[0] != 0 ? std::min(most, kMaximumThreads)
+                                                                : kMaximumThreads;
+          })
+      .def_prop_ro(
+          "local_bytes",
+          [](const KernelHandle& self) { return self.program().codes[self.program().kernel].local_bytes; })
+      .def_prop_ro("parameter_bytes", [](const KernelHandle& self) { return self.program().parameter_bytes; })
       .def_prop_ro("order_matters", [](const KernelHandle& self) { return self.program().order_matters; });
 
   nb::class_<LoadedModule>(module, "GpuModule")
@@ -224,6 +240,13 @@ void bind_gpu(nb::module_& module) {
   nb::class_<Device>(module, "GpuDevice")
       .def(nb::init<>())
       .def(
+          "__init__", [](Device* self, const Device& other) { new (self) Device(other.shared_memory()); },
+          nb::arg("sharing_memory_of"))
+      .def_ro_static("heap", &kHeapBase)
+      // The descriptor of the file that the memory is in from now on, and its size.
+      .def("share_memory",
+           [](Device& self) { return std::tuple(self.memory.share(), self.memory.capacity()); })
+      .def(
           "load",
           [](Device& self, const ParsedModule& parsed) -> LoadedModule& {
             ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
@@ -232,10 +255,17 @@ void bind_gpu(nb::module_& module) {
           nb::rv_policy::reference_internal)
       // From now on, memory knows which of its bytes somebody has written.
       .def("track_writes", [](Device& self) { self.memory.track_writes(); })
-      .def("allocate", [](Device& self, std::uint64_t bytes,
-                          std::string label) { return self.memory.allocate(bytes, std::move(label)); })
+      .def(
+          "allocate",
+          [](Device& self, std::uint64_t bytes, std::string label, std::uint64_t alignment) {
+            return self.memory.allocate(bytes, std::move(label), alignment);
+          },
+          nb::arg("bytes"), nb::arg("label"), nb::arg("alignment") = DeviceMemory::kAlignment)
       .def("free", [](Device& self, std::uint64_t address) { return self.memory.free(address); })
       .def_prop_ro("allocated_bytes", [](const Device& self) { return self.memory.allocated_bytes(); })
+      // Whether the bytes are all in one allocation.
+      .def("holds", [](const Device& self, std::uint64_t address,
+                       std::uint64_t bytes) { return self.memory.checked(address, bytes) != nullptr; })
       // False if the bytes are not all in one allocation.
       .def("write",
            [](Device& self, std::uint64_t address, nb::handle data) {
@@ -259,11 +289,12 @@ void bind_gpu(nb::module_& module) {
           "launch",
           [](Device& self, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, unsigned threads,
-             bool check, std::uint64_t maximum_instructions) {
+             bool check, std::uint64_t maximum_instructions, std::uint64_t workspace) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
             return launch_interruptibly(
-                self, kernel, {grid, block, shared, bytes, threads, check, maximum_instructions, false});
+                self, kernel,
+                {grid, block, shared, bytes, threads, check, maximum_instructions, false, workspace});
           },
           nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
-          nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"));
+          nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"), nb::arg("workspace") = 0);
 }

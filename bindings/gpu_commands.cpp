@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that the host gives to a simulated GPU: kernels, copies and events in streams.
+// Commands that the host gives to a simulated GPU: kernels, copies, events and moves of managed memory in
+// streams.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -7,6 +9,7 @@
 #include "gpu/copy/copy_engine.hpp"
 #include "gpu/sched/scheduler.hpp"
 #include "gpu/sched/touched_memory.hpp"
+#include "gpu/uvm/managed_ranges.hpp"
 #include "gpu_kernel.hpp"
 #include "module.hpp"
 
@@ -17,6 +20,15 @@ namespace {
 
 std::span<const std::byte> span_of(const nb::bytes& bytes) {
   return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+// The rows of a copy as Python gives them: width, rows, slices, then pitch and slice pitch at the address and
+// at the other side.
+using CopyRows = std::array<std::uint64_t, 7>;
+
+CopyShape shape_of(const CopyRows& rows) {
+  if (rows[0] == 0) return {};
+  return {rows[0], rows[1], rows[2], {rows[3], rows[5]}, {rows[4], rows[6]}};
 }
 
 // Where and how urgently a command runs, and how long it is on its way to the GPU.
@@ -49,14 +61,16 @@ class GpuCommands {
   }
 
   CommandId give_copy(Device& device, Copy::Kind kind, std::uint64_t address, std::uint64_t source,
-                      std::uint64_t bytes, const nb::bytes& host, const Given& given) {
+                      std::uint64_t bytes, const nb::bytes& host, const Given& given, std::uint64_t pinned,
+                      const CopyRows& rows) {
     Command command;
     command.kind = Command::Kind::copy;
     const auto from_host = span_of(host);
-    if ((kind == Copy::Kind::to_device && from_host.size() != bytes) ||
+    if ((kind == Copy::Kind::to_device && pinned == 0 && from_host.size() != bytes) ||
         (kind == Copy::Kind::fill && from_host.empty()))
       throw std::invalid_argument("the copy has another size than its data");
-    command.copy = {kind, &device.memory, address, source, bytes, {from_host.begin(), from_host.end()}};
+    command.copy = {kind,  &device.memory, address,        source,
+                    bytes, pinned,         shape_of(rows), {from_host.begin(), from_host.end()}};
     touched_.add_copy(next_, given.stream, command.copy);
     return give(std::move(command), given);
   }
@@ -71,6 +85,17 @@ class GpuCommands {
     Command command;
     command.kind = Command::Kind::wait;
     command.event = event;
+    return give(std::move(command), given);
+  }
+
+  // Something with managed memory: all pages that have one of the bytes.
+  CommandId give_range(RangeStart::Kind kind, std::uint64_t address, std::uint64_t bytes,
+                       const Given& given) {
+    Command command;
+    command.kind = Command::Kind::range;
+    const std::uint64_t first = address / kPageBytes;
+    const std::uint64_t pages = bytes == 0 ? 0 : (address + bytes - 1) / kPageBytes - first + 1;
+    command.range = {0, first, static_cast<std::uint32_t>(pages), kind};
     return give(std::move(command), given);
   }
 
@@ -123,6 +148,11 @@ void bind_gpu_commands(nb::module_& module) {
       .value("to_host", Copy::Kind::to_host)
       .value("within", Copy::Kind::within)
       .value("fill", Copy::Kind::fill);
+  nb::enum_<RangeStart::Kind>(module, "GpuRangeKind")
+      .value("prefetch_to_device", RangeStart::Kind::prefetch_to_device)
+      .value("prefetch_to_host", RangeStart::Kind::prefetch_to_host)
+      .value("host_read", RangeStart::Kind::host_read)
+      .value("host_write", RangeStart::Kind::host_write);
   nb::class_<GpuCommands>(module, "GpuCommands")
       .def(
           "__init__",
@@ -135,9 +165,12 @@ void bind_gpu_commands(nb::module_& module) {
       .def("kernel", &GpuCommands::give_kernel, nb::keep_alive<1, 3>(), nb::arg("launch"), nb::arg("device"),
            nb::arg("kernel"), nb::arg("parameters"), nb::arg("given"))
       .def("copy", &GpuCommands::give_copy, nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kind"),
-           nb::arg("address"), nb::arg("source"), nb::arg("bytes"), nb::arg("host"), nb::arg("given"))
+           nb::arg("address"), nb::arg("source"), nb::arg("bytes"), nb::arg("host"), nb::arg("given"),
+           nb::arg("pinned") = 0, nb::arg("rows") = CopyRows{})
       .def("record", &GpuCommands::give_record, nb::arg("given"))
       .def("wait", &GpuCommands::give_wait, nb::arg("event"), nb::arg("given"))
+      .def("range", &GpuCommands::give_range, nb::arg("kind"), nb::arg("address"), nb::arg("bytes"),
+           nb::arg("given"))
       .def("stop_after", &GpuCommands::stop_after, nb::arg("command"))
       .def("may_race", &GpuCommands::may_race)
       .def("take_ended", &GpuCommands::take_ended);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches on a simulated GPU: what its scheduler and SMs share with the functional device.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -42,14 +43,19 @@ nb::dict line_columns(const std::vector<OperationLine>& lines) {
   return columns;
 }
 
-// The profile of a kernel as Python takes it: sums by name, and columns with a row for each operation.
-nb::dict profile_columns(const KernelProfile& profile, const nb::dict& lines) {
+// The profile of a kernel as Python takes it: sums by name, and columns with a row for each operation if
+// their lines are given.
+nb::dict profile_columns(const KernelProfile& profile, const std::optional<nb::dict>& lines) {
   nb::dict statistics;
   for_each_field<SmStatistics>([&](const auto& field) {
     statistics[nb::str(field.name.data(), field.name.size())] = (profile.statistics.*(field.member)).value();
   });
+  nb::dict out;
+  out["sms"] = profile.sms;
+  out["statistics"] = statistics;
+  if (!lines) return out;
   nb::dict columns;
-  columns.update(lines);
+  columns.update(*lines);
   auto column = [&](const char* name, std::int64_t OperationProfile::* member) {
     add_column(columns, name, profile.operations,
                [member](const OperationProfile& operation) { return operation.*member; });
@@ -60,9 +66,7 @@ nb::dict profile_columns(const KernelProfile& profile, const nb::dict& lines) {
   column("stall_shared", &OperationProfile::stall_shared);
   column("stall_execution", &OperationProfile::stall_execution);
   column("stall_other", &OperationProfile::stall_other);
-  nb::dict out;
-  out["sms"] = profile.sms;
-  out["statistics"] = statistics;
+  column("stall_fault", &OperationProfile::stall_fault);
   out["operations"] = columns;
   return out;
 }
@@ -86,13 +90,7 @@ class GpuLaunches {
     timed->launch = device.prepare(*kernel.module, kernel.kernel, request);
     timed->number_operations();
     const Program& program = *timed->launch.program;
-    Lowered& lowered = lowered_[&program];
-    if (!lowered.machine) {
-      lowered.machine = std::make_shared<MachineProgram>(lower(program));
-      lowered.address = next_address_;
-      for (const MachineFunction& function : lowered.machine->functions)
-        next_address_ += (function.instructions.size() * 16 + 255) / 256 * 256;
-    }
+    const Lowered& lowered = machine_code(program);
     timed->machine = lowered.machine;
     timed->code_address = lowered.address;
     timed->stream = stream;
@@ -101,6 +99,17 @@ class GpuLaunches {
       throw BadLaunch("a block needs more registers, threads or shared memory than an SM has");
     table_->launches.push_back(std::move(timed));
     return table_->launches.size() - 1;
+  }
+
+  // Of a kernel with blocks of so many threads: the CTAs that fit on an SM, and the registers of a thread.
+  std::pair<std::int64_t, std::uint32_t> occupancy(const KernelHandle& kernel, std::uint32_t threads,
+                                                   std::uint64_t shared) {
+    TimedLaunch timed;
+    timed.launch.program = &kernel.module->program(kernel.kernel, true);
+    timed.launch.block = {threads, 1, 1};
+    timed.launch.dynamic_shared_bytes = shared;
+    timed.machine = machine_code(*timed.launch.program).machine;
+    return {scheduler_->fitting(timed), timed.machine->registers};
   }
 
   nb::dict result(std::size_t index) const {
@@ -120,11 +129,12 @@ class GpuLaunches {
   }
 
   // What the SMs have counted for a launch that has ended; it can be taken once.
-  nb::dict take_profile(std::uint32_t index) {
+  nb::dict take_profile(std::uint32_t index, bool operations) {
     const TimedLaunch& launch = *table_->launches.at(index);
     Lowered& lowered = lowered_.at(launch.launch.program);
+    if (!operations) return profile_columns(gpu::take_profile(sms_, launch, index), std::nullopt);
     if (!lowered.lines) lowered.lines = line_columns(operation_lines(*launch.launch.program));
-    return profile_columns(gpu::take_profile(sms_, launch, index), *lowered.lines);
+    return profile_columns(gpu::take_profile(sms_, launch, index), lowered.lines);
   }
 
   // What kernels printed and warned of since the last call, by launch and in the order of time.
@@ -161,6 +171,18 @@ class GpuLaunches {
     std::uint64_t address = 0;
     std::optional<nb::dict> lines;  // made when somebody looks
   };
+
+  const Lowered& machine_code(const Program& program) {
+    Lowered& lowered = lowered_[&program];
+    if (!lowered.machine) {
+      lowered.machine = std::make_shared<MachineProgram>(lower(program));
+      lowered.address = next_address_;
+      for (const MachineFunction& function : lowered.machine->functions)
+        next_address_ += (function.instructions.size() * 16 + 255) / 256 * 256;
+    }
+    return lowered;
+  }
+
   std::shared_ptr<LaunchTable> table_ = std::make_shared<LaunchTable>();
   Scheduler* scheduler_;
   std::vector<Sm*> sms_;
@@ -184,17 +206,19 @@ void bind_gpu_timing(nb::module_& module) {
           "add",
           [](GpuLaunches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
-             std::uint64_t maximum_instructions, std::uint32_t stream, std::int32_t priority) {
+             std::uint64_t maximum_instructions, std::uint32_t stream, std::int32_t priority,
+             std::uint64_t workspace) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
             return self.add(device, kernel,
-                            {grid, block, shared, bytes, 1, check, maximum_instructions, true}, stream,
-                            priority);
+                            {grid, block, shared, bytes, 1, check, maximum_instructions, true, workspace},
+                            stream, priority);
           },
           nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kernel"), nb::arg("grid"), nb::arg("block"),
           nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("maximum_instructions"),
-          nb::arg("stream"), nb::arg("priority"))
+          nb::arg("stream"), nb::arg("priority"), nb::arg("workspace") = 0)
       .def("result", &GpuLaunches::result)
-      .def("take_profile", &GpuLaunches::take_profile)
+      .def("occupancy", &GpuLaunches::occupancy, nb::arg("kernel"), nb::arg("threads"), nb::arg("shared"))
+      .def("take_profile", &GpuLaunches::take_profile, nb::arg("launch"), nb::arg("operations") = true)
       .def("take_said", &GpuLaunches::take_said)
       .def("release", &GpuLaunches::release);
 }

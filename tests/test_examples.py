@@ -37,6 +37,9 @@ KEY_LINES = {
     "memory/ladder.py": "largest deviation: 0.00 %",
     "network/own_skeleton.py": "deviation: 0.00 %",
     "network/study.py": "fastest on 256 nodes: fat tree",
+    "uvm/first_touch.py": "pages that were sent ahead cost the kernel next to nothing: yes",
+    "uvm/oversubscription.py": "suffers the most: random_access, the least: stream_triad",
+    "uvm/prefetchers.py": "no prefetcher is faster than the tree: yes",
 }
 
 
@@ -66,6 +69,8 @@ FILES = {
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],
     "engine/ring.py": ["run.json", "timeline.pftrace"],
     "network/study.py": ["bandwidth.svg", "latency.svg", "topologies.svg", "scaling.svg"],
+    "uvm/oversubscription.py": ["slowdowns.svg", "pages.svg", "transfers.svg", "pages.parquet"],
+    "uvm/prefetchers.py": ["prefetchers.svg", "shootdowns.svg"],
 }
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from . import cpu, gpu, network
+from . import cpu, cuda, gpu, network
 from .errors import (
     DeadlockError,
     GraphError,
@@ -56,6 +56,7 @@ __all__ = [
     "Timer",
     "compare",
     "cpu",
+    "cuda",
     "gpu",
     "identical",
     "load",

@@ -12,7 +12,7 @@ from riscv import encoding as e
 from riscv.code import call, constant
 from riscv.elf import DATA, small_elf
 
-from manyscale import cpu
+from manyscale import InputError, cpu
 from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import build_cpu
 
@@ -80,6 +80,23 @@ def test_a_chain_takes_the_latency_of_each(machine: str, kind: str, tmp_path: Pa
     body = [CHAINS[kind]] * REPEATS
     expected = longest(spec, body, REPEATS * getattr(spec.timing, kind).latency)
     assert cycles_of_iteration(tmp_path, machine, body) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, "dibona"])
+def test_divisions_keep_their_unit_busy(machine: str, tmp_path: Path) -> None:
+    """Eight chains side by side, planned far ahead: cycles = divisions x interval, or the chain's latency"""
+    spec = core_spec(machine)
+    body = [e.register("divu", 10 + i % 8, 10 + i % 8, 7) for i in range(64)]
+    timing = spec.timing.divide
+    expected = max(len(body) * timing.interval, len(body) / 8 * timing.latency)
+    assert cycles_of_iteration(tmp_path, machine, body, n=40) == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize("cache", ["memory.l1", "memory.l2", "cpu.core.l1i"])
+def test_ports_of_a_cores_caches_are_refused(cache: str) -> None:
+    """What begins in a cycle is said by the core's issue ports, so a number here would mean nothing."""
+    with pytest.raises(InputError, match=rf"{cache.rpartition('.')[2]}\.ports: .*leave it out"):
+        core_spec("broadwell", (f"{cache}.ports=2",))
 
 
 @pytest.mark.parametrize("machine", MACHINES)

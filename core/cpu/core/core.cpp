@@ -21,8 +21,16 @@ memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   if (spec.l1i.size > 0) caches.instruction = spec.l1i;
   // Issue ports and stores_per_cycle say what begins in a cycle, and the first level's places to miss what
   // the second gets. The caches' own ports are taken in the order of calls, which is not that of time here.
-  for (memory::CacheSpec& level : caches.levels) level.ports = 64;
-  if (caches.instruction) caches.instruction->ports = 64;
+  const auto open_ports = [](memory::CacheSpec& level, const std::string& name) {
+    if (level.ports != memory::CacheSpec{}.ports) {
+      throw std::invalid_argument(name +
+                                  ".ports: a core's caches take what its issue ports (`ports`), "
+                                  "stores_per_cycle and l1.outstanding_misses give them; leave it out");
+    }
+    level.ports = 64;
+  };
+  for (std::size_t i = 0; i < caches.levels.size(); ++i) open_ports(caches.levels[i], i == 0 ? "l1" : "l2");
+  if (caches.instruction) open_ports(*caches.instruction, "l1i");
   caches.coherent = spec.coherent;
   caches.homes = spec.homes;
   caches.home_hash = spec.home_hash;

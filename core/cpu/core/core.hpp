@@ -49,6 +49,9 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   // By address; empty unless asked for.
   std::vector<HotLines::Line> hot_lines() const { return hot_lines_.lines(); }
   const KonataLog& konata() const { return konata_; }
+  // Visits to the region of interest that were begun on this core and not ended on it; threads move, so only
+  // the sum over all cores says whether one is open.
+  std::int64_t visits_open() const { return visits_open_; }
 
  private:
   struct Wake {};
@@ -65,6 +68,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
     std::uint64_t before;  // number of the operation that follows it
     std::uint64_t address;
     std::uint16_t thread;
+    bool pauses;
   };
   // An answer of the caches.
   struct Arrival {
@@ -232,6 +236,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::array<std::int64_t, kinds> by_kind_{};
   CpiStack stack_;
   std::deque<Marker> markers_;
+  std::int64_t visits_open_ = 0;
   RegionAccount regions_;
   std::uint32_t thread_ = ~0u;
   HotLines hot_lines_;

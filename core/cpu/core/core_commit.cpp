@@ -111,6 +111,10 @@ void Core::take_markers() {
     const Marker& marker = markers_.front();
     thread_ = marker.thread;
     regions_.commit(marker.thread, marker.address, progress());
+    if (marker.pauses) {
+      visits_open_ += marker_action(marker.address) == MarkerAction::enter ? 1 : -1;
+      stop();
+    }
     markers_.pop_front();
   }
 }

@@ -9,7 +9,8 @@ namespace manyscale::cpu {
 
 namespace {
 
-// Ports know the next cycles only; what issues later than this is put off too.
+// Ports know the next cycles only; what issues later than this is put off too. Units know all that waits for
+// them: were some of it put off, the rest would leave gaps too short for it.
 constexpr Cycle furthest_issue = CycleMap::range / 2;
 // An access that few cycles beyond the quantum is not put off again.
 constexpr Cycle slack = 16;
@@ -29,7 +30,7 @@ void Core::schedule(Operation& operation) {
     issue_load(operation, ready);
   } else if (record.kind == Kind::store) {
     issue_store(operation, ready);
-  } else if (ready > earliest_ + furthest_issue) {
+  } else if (ready > earliest_ + furthest_issue && !ports_.keeps_unit(record)) {
     defer(operation, ready);
   } else {
     operation.issued = ports_.take(record, ready, earliest_);

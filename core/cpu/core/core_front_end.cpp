@@ -34,7 +34,7 @@ bool Core::take_records() {
   while (taken_ < available_) {
     const Record& record = (*ring_)[taken_];
     if (record.kind == Kind::marker) {
-      markers_.push_back({next_, record.address, record.thread});
+      markers_.push_back({next_, record.address, record.thread, record.has(Trait::pauses)});
     } else {
       if (!head_fetched_ && !fetch(record)) break;
       if (!dispatch(record)) break;
@@ -215,12 +215,20 @@ Cycle Core::dispatch_cycle(const Record& record) {
   while (oldest_place_ < next_ && end - window_[oldest_place_].place > size) {
     const Operation& oldest = window_[oldest_place_];
     if (oldest.committed == unknown) return unknown;
-    places_free_ = oldest.committed;
+    // What is folded into the record enters as places become free; the rest of it follows at full width.
+    const std::uint64_t behind = end - 1 - oldest.place - size;
+    const Cycle rest = behind == 0 ? 0 : static_cast<Cycle>(behind) / spec_.dispatch_width;
+    places_free_ = std::max(places_free_, oldest.committed + rest);
     ++oldest_place_;
   }
+  // It was fetched before the record, too, and takes the width behind the record before.
+  Cycle next = dispatch_cycle_;
+  std::int64_t used = dispatched_in_cycle_ + record.weight;
+  for (; used >= spec_.dispatch_width; used -= spec_.dispatch_width) ++next;
+  if (record.weight > 0) cycle = std::max(cycle, next);
   if (places_free_ > cycle) wait_for(places_free_, stall_reorder_buffer);
-  std::int64_t used = (cycle == dispatch_cycle_ ? dispatched_in_cycle_ : 0) + record.weight;
-  for (; used >= spec_.dispatch_width; used -= spec_.dispatch_width) ++cycle;
+  cycle = std::max(cycle, next);
+  if (cycle > next) used = 0;
   const Cycle slot = cycle;
   if (!wait_for(queues_[queue_of(record.kind)].earliest(cycle), stall_issue_queue)) return unknown;
   if (record.has(Trait::writes_integer) && !wait_for(integer_registers_.earliest(), stall_registers))

@@ -129,7 +129,8 @@ void IssuePorts::read_ports(const std::string& text) {
   width_ = static_cast<std::uint32_t>(ports.size());
 }
 
-// Issues on a port for a cycle to a unit behind it that is then busy for longer.
+// Issues on a port for a cycle to a unit behind it that is then busy for longer. Of ports only the next
+// cycles are known: what lies further ahead finds its port free, and others do not see that it takes it.
 Cycle IssuePorts::take_unit(Row& row, Cycle ready, Cycle now) {
   Cycle best = unknown;
   int best_port = 0;
@@ -137,7 +138,7 @@ Cycle IssuePorts::take_unit(Row& row, Cycle ready, Cycle now) {
     const int port = std::countr_zero(left);
     const memory::Timetable& unit = units_[row.unit + static_cast<std::size_t>(port)];
     Cycle cycle = unit.earliest(ready, row.interval);
-    while (cycle < best) {
+    while (cycle < best && cycle - now < CycleMap::range) {
       const Slot& slot = slot_at(cycle);
       if ((slot.taken >> port & 1) == 0 && slot.issued < width_) break;
       cycle = unit.earliest(cycle + 1, row.interval);
@@ -148,6 +149,7 @@ Cycle IssuePorts::take_unit(Row& row, Cycle ready, Cycle now) {
     }
   }
   units_[row.unit + static_cast<std::size_t>(best_port)].take(best, row.interval, now);
+  if (best - now >= CycleMap::range) return best;
   Slot& slot = slot_at(best);
   slot.taken |= 1u << best_port;
   ++slot.issued;

@@ -24,7 +24,11 @@ class IssuePorts {
   // The ports that take it, a bit each.
   std::uint32_t ports_of(const Record& record) const { return rows_[row_of(record)].ports; }
 
-  // Takes the first free cycle from `ready` on, which is less than CycleMap::range ahead of `now`.
+  // Whether it keeps a unit busy for longer than the cycle in which it issues.
+  bool keeps_unit(const Record& record) const { return rows_[row_of(record)].interval > 1; }
+
+  // Takes the first free cycle from `ready` on, which is less than CycleMap::range ahead of `now` unless it
+  // keeps a unit busy.
   Cycle take(const Record& record, Cycle ready, Cycle now) {
     Row& row = rows_[row_of(record)];
     if (row.interval > 1) return take_unit(row, ready, now);

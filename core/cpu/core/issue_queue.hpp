@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An issue queue as far as dispatch sees it: how many places are taken, and at which cycles some become free.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "cpu/core/cycle_map.hpp"
 
@@ -17,7 +20,8 @@ class IssueQueue {
   Cycle earliest(Cycle from) {
     if (from > seen_) look_until(from);
     if (taken_ < places_) return seen_;
-    const Cycle next = leaving_.next(seen_ + 1);
+    const Cycle near = leaving_.next(seen_ + 1);
+    const Cycle next = near == unknown && !far_.empty() ? far_.front() : near;
     if (next != unknown) look_until(next);
     return next;
   }
@@ -28,9 +32,12 @@ class IssueQueue {
       --taken_;
       return;
     }
-    if (cycle - seen_ >= CycleMap::range) look_until(cycle - CycleMap::range + 1);
-    leaving_.mark(cycle);
-    ++counts_[CycleMap::place(cycle)];
+    if (cycle - seen_ < CycleMap::range) {
+      note(cycle);
+    } else {
+      far_.push_back(cycle);
+      std::push_heap(far_.begin(), far_.end(), std::greater<>());
+    }
   }
 
  private:
@@ -42,6 +49,15 @@ class IssueQueue {
       leaving_.clear(next);
     }
     seen_ = cycle;
+    while (!far_.empty() && far_.front() - seen_ < CycleMap::range) {
+      std::pop_heap(far_.begin(), far_.end(), std::greater<>());
+      leave(far_.back());
+      far_.pop_back();
+    }
+  }
+  void note(Cycle cycle) {
+    leaving_.mark(cycle);
+    ++counts_[CycleMap::place(cycle)];
   }
 
   std::int64_t places_;
@@ -49,6 +65,7 @@ class IssueQueue {
   Cycle seen_ = 0;
   CycleMap leaving_;
   std::array<std::uint16_t, CycleMap::range> counts_{};
+  std::vector<Cycle> far_;  // further away than that; a heap with the first on top
 };
 
 }  // namespace manyscale::cpu

@@ -274,9 +274,19 @@ bool ProgramFeed::write_markers(Lane& lane, std::uint64_t limit) {
     record.kind = Kind::marker;
     record.address = lane.markers.front();
     record.thread = lane.marker_thread;
+    if (interest_ && of_interest(record.address)) record.flags = Trait::pauses;
     lane.markers.pop_front();
   }
   return lane.end < limit;
+}
+
+bool ProgramFeed::of_interest(std::uint64_t marker) const {
+  const MarkerAction action = marker_action(marker);
+  if (action != MarkerAction::enter && action != MarkerAction::leave) return false;
+  const Region& region = regions()[static_cast<std::uint32_t>(marker_subject(marker))];
+  if (region.kind != interest_->kind) return false;
+  return region.name.empty() ? interest_->pc != 0 && region.pc == interest_->pc
+                             : region.name == interest_->name;
 }
 
 // Executes the current thread until the ring is full, or something else has to

@@ -18,6 +18,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu/feed/feed_protocol.hpp"
@@ -54,6 +56,11 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
 
   // Shows `sink` all records from now on; null: nobody.
   void record_to(RecordSink* sink) { sink_ = sink; }
+  // The run pauses (Component::stop) when a core comes to the beginning or the end of a region that the
+  // program marks by this name, or of the function at this address.
+  void pause_at(std::string region, std::uint64_t function) {
+    interest_ = {RegionKind::user, std::move(region), function, 0};
+  }
 
   void start() override;
   std::vector<Wait> waits() const override;
@@ -131,6 +138,7 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   void delay(Lane& lane, std::uint32_t number, Time time);
   void write_records(Lane& lane);
   bool write_markers(Lane& lane, std::uint64_t limit);
+  bool of_interest(std::uint64_t marker) const;
   void announce(Lane& lane, std::uint32_t number);
   void enqueue(Thread& thread);
 
@@ -147,6 +155,7 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
   std::unique_ptr<RankRings> rings_;
   std::vector<BellRings> to_wake_;
   RecordSink* sink_ = nullptr;
+  std::optional<Region> interest_;
   Time next_deadline_ = never;  // that a timer is set for
   bool started_ = false;
   bool ended_ = false;

@@ -16,6 +16,7 @@ struct RecordedTrace {
   std::vector<TeamInfo> teams{};       // by the object of sync nodes
   std::vector<SharedRange> shared{};   // what copies of a thread have in common; in any order
   std::vector<std::string> regions{};  // names by number, for messages; may be empty
+  int slower_hits = 0;  // cycles that a hit of the first-level cache takes longer than where it was recorded
   // The bytes of a block of a stream. Called by whoever runs the feed.
   std::function<std::vector<std::uint8_t>(std::uint32_t stream, std::uint32_t block)> block{};
 };

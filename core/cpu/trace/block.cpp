@@ -22,6 +22,7 @@ constexpr std::uint8_t new_template = 1;  // its number follows
 constexpr std::uint8_t new_address = 2;   // its difference from the template's last follows
 constexpr std::uint8_t shape_shift = 2;   // how long ago the template had this shape, or:
 constexpr std::uint8_t new_shape = Template::shapes_kept;
+constexpr std::uint8_t with_hits = 64;  // of a shape's first byte: some of its delays have hits in them
 constexpr std::uint8_t largest_control = new_shape << shape_shift | new_address | new_template;
 
 // Calculations touch no address and go nowhere.
@@ -72,7 +73,8 @@ class Writer {
       if (shape.producers[i] != 0) present |= static_cast<std::uint8_t>(1 << i);
       if (shape.delays[i] != 0) present |= static_cast<std::uint8_t>(8 << i);
     }
-    byte(present);
+    const bool has_hits = shape.hits != Hits{};
+    byte(present | (has_hits ? with_hits : 0));
     byte(shape.weight);
     for (const std::uint16_t producer : shape.producers) {
       if (producer != 0) number(producer);
@@ -80,6 +82,8 @@ class Writer {
     for (const std::uint8_t delay : shape.delays) {
       if (delay != 0) byte(delay);
     }
+    if (!has_hits) return;
+    for (const std::uint8_t hits : shape.hits) byte(hits);
   }
 };
 
@@ -98,15 +102,15 @@ Key key_of(const Record& node) {
 
 class Encoder {
  public:
-  std::vector<std::uint8_t> encode(std::span<const Record> nodes) {
+  std::vector<std::uint8_t> encode(std::span<const Record> nodes, std::span<const Hits> hits) {
     out_.byte(version);
     out_.number(nodes.size());
-    for (const Record& node : nodes) add(node);
+    for (std::size_t i = 0; i < nodes.size(); ++i) add(nodes[i], hits.empty() ? Hits{} : hits[i]);
     return std::move(out_.bytes);
   }
 
  private:
-  void add(const Record& node) {
+  void add(const Record& node, const Hits& hits) {
     const auto [place, added] =
         numbers_.try_emplace(key_of(node), static_cast<std::uint32_t>(templates_.size()));
     const std::uint32_t number = place->second;
@@ -117,7 +121,7 @@ class Encoder {
     }
     Template& used = templates_[number];
     const bool guessed = !added && current_ != none && templates_[current_].next == number;
-    const Shape shape{node.producers, node.delays, node.weight};
+    const Shape shape{node.producers, node.delays, hits, node.weight};
     const auto known = std::find(used.shapes.begin(), used.shapes.end(), shape);
     const auto age = static_cast<std::size_t>(known - used.shapes.begin());
     const bool follows = !has_address(node.kind) || node.address == used.address + used.stride;
@@ -160,15 +164,16 @@ class Encoder {
 
 }  // namespace
 
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes) {
+std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const Hits> hits) {
   if (nodes.size() > block_nodes) throw std::invalid_argument("a block has at most 16384 nodes");
-  return Encoder().encode(nodes);
+  return Encoder().encode(nodes, hits);
 }
 
 BlockError::BlockError(std::size_t offset, const std::string& what)
     : std::runtime_error("byte " + std::to_string(offset) + " of the block: " + what), offset_(offset) {}
 
-BlockReader::BlockReader(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
+BlockReader::BlockReader(std::vector<std::uint8_t> bytes, int slower_hits)
+    : bytes_(std::move(bytes)), slower_hits_(slower_hits) {
   if (const std::uint8_t found = byte(); found != version) {
     fail("version " + std::to_string(found) + " is not known, only " + std::to_string(version));
   }
@@ -229,7 +234,7 @@ std::uint32_t BlockReader::read_template() {
 block::Shape BlockReader::read_shape() {
   Shape shape;
   const std::uint8_t present = byte();
-  if (present >= 64) fail("a shape has more than three producers");
+  if (present >= 2 * with_hits) fail("a shape has more than three producers");
   shape.weight = byte();
   for (std::size_t i = 0; i < 3; ++i) {
     if ((present >> i & 1) == 0) continue;
@@ -237,6 +242,12 @@ block::Shape BlockReader::read_shape() {
   }
   for (std::size_t i = 0; i < 3; ++i) {
     if ((present >> (3 + i) & 1) != 0) shape.delays[i] = byte();
+  }
+  if ((present & with_hits) == 0) return shape;
+  for (std::size_t i = 0; i < 3; ++i) {
+    shape.hits[i] = byte();
+    const int delay = shape.delays[i] + slower_hits_ * shape.hits[i];
+    shape.delays[i] = static_cast<std::uint8_t>(std::clamp(delay, 0, 255));
   }
   return shape;
 }
@@ -276,8 +287,8 @@ Record BlockReader::next() {
   return node;
 }
 
-std::vector<Record> decode_block(std::vector<std::uint8_t> bytes) {
-  BlockReader reader(std::move(bytes));
+std::vector<Record> decode_block(std::vector<std::uint8_t> bytes, int slower_hits) {
+  BlockReader reader(std::move(bytes), slower_hits);
   std::vector<Record> nodes;
   nodes.reserve(reader.nodes());
   while (reader.left() > 0) nodes.push_back(reader.next());

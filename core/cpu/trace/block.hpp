@@ -30,7 +30,11 @@ class BlockError : public std::runtime_error {
 
 inline constexpr std::size_t block_nodes = 16'384;  // most in a block, markers included
 
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes);
+// How many hits of the first-level cache are in each delay of a node.
+using Hits = std::array<std::uint8_t, 3>;
+
+// `hits` are those of each node; or empty: there are none.
+std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const Hits> hits = {});
 
 namespace block {
 
@@ -38,6 +42,7 @@ namespace block {
 struct Shape {
   std::array<std::uint16_t, 3> producers{};
   std::array<std::uint8_t, 3> delays{};
+  Hits hits{};
   std::uint8_t weight = 0;
   bool operator==(const Shape&) const = default;
 };
@@ -59,8 +64,9 @@ struct Template {
 // Reads the nodes of a block one after the other; keeps the bytes.
 class BlockReader {
  public:
-  // Throws BlockError, as `next` does.
-  explicit BlockReader(std::vector<std::uint8_t> bytes);
+  // Throws BlockError, as `next` does. Delays are given by `slower_hits` cycles longer for each hit of the
+  // first-level cache in them.
+  explicit BlockReader(std::vector<std::uint8_t> bytes, int slower_hits = 0);
 
   std::size_t nodes() const { return nodes_; }
   std::size_t left() const { return nodes_ - read_; }
@@ -81,9 +87,10 @@ class BlockReader {
   std::vector<block::Template> templates_;
   std::uint32_t current_ = 0;
   std::uint64_t last_pc_ = 0;
+  int slower_hits_;
 };
 
 // All nodes of a block.
-std::vector<Record> decode_block(std::vector<std::uint8_t> bytes);
+std::vector<Record> decode_block(std::vector<std::uint8_t> bytes, int slower_hits = 0);
 
 }  // namespace manyscale::cpu

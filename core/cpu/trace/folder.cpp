@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <utility>
 
 namespace manyscale::cpu {
 
@@ -11,10 +13,13 @@ namespace {
 constexpr std::uint32_t longest_delay = 255;
 // A delay from dispatch supposes that all before it was dispatched at full speed. Longer calculations have
 // nodes in between, which wait for what they really wait for.
-constexpr std::uint32_t longest_from_dispatch = 12;
+const std::uint32_t longest_from_dispatch = std::getenv("EL_D") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_D"))) : 12;
+const std::uint64_t slow = std::getenv("EL_W") ? static_cast<std::uint64_t>(std::atoi(std::getenv("EL_W"))) : 100;
 constexpr std::uint32_t most_folded = 255;
 // How many instructions are looked at to see which ports are scarce; loops are shorter, or repeat themselves.
 constexpr std::uint64_t scarcity_period = 64;
+// How many instructions of scarce ports one node stands for.
+const std::uint32_t port_node_period = std::getenv("EL_P") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_P"))) : 12;
 
 bool is_taken(const Record& record) {
   return record.is_control() && (record.kind != Kind::branch || record.has(Trait::taken));
@@ -37,11 +42,13 @@ void Folder::reset() {
   first_marker_ = 0;
   executed_.fill(0);
   mispredicted_ = 0;
-  scarce_ = 0;
+  scarce_ = scarce_groups_ = 0;
+  uses_ = {};
   nodes_.clear();
+  hits_.clear();
 }
 
-void Folder::take(const Record& record) {
+void Folder::take(const Record& record, const NearAccess& near) {
   if (record.kind == Kind::marker) {
     if (next_ > emitted_) at(next_ - 1).last_of_part = true;
     markers_.push_back({next_, record});
@@ -50,9 +57,11 @@ void Folder::take(const Record& record) {
   if (next_ - emitted_ >= lag_) emit();
   Entry& entry = at(next_);
   entry.record = record;
+  entry.near = near;
   entry.slots = {};
-  entry.kept = must_stay(record);
+  entry.kept = must_stay(record, near);
   entry.last_of_part = false;
+  entry.waits_for_memory = false;
   entry.dispatch_slot = dispatch_slot_++;
   if (limits_.width > 0 && is_taken(record)) {
     dispatch_slot_ += limits_.width - 1;
@@ -60,24 +69,20 @@ void Folder::take(const Record& record) {
   }
   if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.astray();
   find_slots(next_, entry);
+  if (scarce_groups_ != 0) hold_ports(next_, entry);
   ++next_;
 }
 
-bool Folder::must_stay(const Record& record) {
-  const std::size_t row = Latencies::row(record);
+bool Folder::must_stay(const Record& record, const NearAccess& near) {
   if (limits_.keep_scarce) {
-    ++executed_[row];
-    mispredicted_ += record.has(Trait::mispredicted);
-    if (next_ % scarcity_period == scarcity_period - 1) {
-      scarce_ = latencies_.scarce_rows(executed_, mispredicted_);
-      executed_.fill(0);
-      mispredicted_ = 0;
-    }
-    if ((scarce_ >> row & 1) != 0) return true;
+    count_ports(record);
+    if ((scarce_ >> Latencies::row(record) & 1) != 0) return true;
+    if (record.touches_memory() && is_in_scarce_group(record)) return true;
   }
   switch (record.kind) {
     case Kind::load:
     case Kind::store:
+      return !near.is_near;
     case Kind::atomic:
     case Kind::fence:
     case Kind::system:
@@ -91,31 +96,121 @@ bool Folder::must_stay(const Record& record) {
   }
 }
 
-void Folder::find_slots(std::uint64_t position, Entry& entry) {
-  const std::span<const std::uint16_t> producers = entry.record.producers;
-  const std::span<Slot> slots = entry.slots;
-  if (entry.record.kind == Kind::store) {
-    combine(position, producers.first(1), slots.first(1));
-    combine(position, producers.subspan(1), slots.subspan(1));
-  } else {
-    combine(position, producers, slots);
+bool Folder::is_in_scarce_group(const Record& record) const {
+  const std::size_t row = Latencies::row(record);
+  for (std::uint64_t left = scarce_groups_; left != 0; left &= left - 1) {
+    if ((latencies_.groups()[static_cast<std::size_t>(std::countr_zero(left))].rows >> row & 1) != 0) return true;
+  }
+  return false;
+}
+
+// Finds out now and then which ports and units are scarce.
+void Folder::count_ports(const Record& record) {
+  ++executed_[Latencies::row(record)];
+  mispredicted_ += record.has(Trait::mispredicted);
+  if (next_ % scarcity_period != scarcity_period - 1) return;
+  scarce_ = latencies_.scarce_rows(executed_, mispredicted_);
+  scarce_groups_ = latencies_.scarce_groups(executed_, mispredicted_);
+  executed_.fill(0);
+  mispredicted_ = 0;
+}
+
+// Counts an instruction of scarce ports. After a few of them, one becomes a node that waits for the last such
+// node as long as the ports need for those between. What waits for memory cannot be that one: others would
+// have the ports meanwhile.
+void Folder::hold_ports(std::uint64_t position, Entry& entry) {
+  const std::size_t row = Latencies::row(entry.record);
+  for (std::uint64_t left = scarce_groups_; left != 0; left &= left - 1) {
+    const auto number = static_cast<std::size_t>(std::countr_zero(left));
+    const Latencies::PortGroup& group = latencies_.groups()[number];
+    if ((group.rows >> row & 1) == 0) continue;
+    PortUse& use = uses_[number];
+    ++use.since;
+    const auto ports = static_cast<std::uint32_t>(std::popcount(group.ports));
+    if (use.since < port_node_period || use.since % ports != 0) continue;
+    if (entry.record.touches_memory() || entry.waits_for_memory) continue;
+    const auto place = std::find_if(entry.slots.rbegin(), entry.slots.rend(), [](const Slot& slot) {
+      return slot.position == Slot::dispatch && slot.delay == 0;
+    });
+    if (place == entry.slots.rend()) continue;
+    const std::uint32_t cycles = use.since / ports, latency = latencies_.latency(entry.record);
+    if (use.last != Slot::dispatch && position - use.last < lag_ && cycles > latency)
+      *place = {use.last, std::min(cycles - latency, longest_delay)};
+    entry.kept = true;
+    use = {position, 0};
   }
 }
 
-void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> distances,
-                     std::span<Slot> slots) {
+void Folder::find_slots(std::uint64_t position, Entry& entry) {
+  if (entry.near.is_near && !entry.kept) {
+    if (find_near_slots(position, entry)) return;
+    entry.kept = true;
+    entry.slots = {};
+  }
+  entry.near.is_near = false;
+  const auto& producers = entry.record.producers;
+  std::array<Need, 4> needs{};
+  for (std::size_t i = 0; i < producers.size(); ++i) needs[i].distance = producers[i];
+  // A node finds older stores among the nodes, but not those that are folded.
+  if (const std::uint16_t store = entry.near.store; store > 0 && store <= position && store < lag_) {
+    if (!at(position - store).kept) needs[3].distance = store;
+  }
+  const std::span<const Need> all = needs;
+  const std::span<Slot> slots = entry.slots;
+  if (entry.record.kind == Kind::store) {
+    combine(position, all.first(1), {}, slots.first(1), true);
+    combine(position, all.subspan(1), {}, slots.subspan(1), true);
+  } else {
+    combine(position, all, {}, slots, true);
+  }
+}
+
+// When the result of a load or a store that is sure to hit is there: as a node would have it.
+bool Folder::find_near_slots(std::uint64_t position, Entry& entry) {
+  const auto& producers = entry.record.producers;
+  const bool is_load = entry.record.kind == Kind::load;
+  const std::uint32_t latency = latencies_.latency(entry.record);
+  const std::uint32_t lead = is_load ? latency + latencies_.hit() : latency;
+  const std::uint32_t hits = is_load ? 1 : 0;
+  std::array<Need, 5> needs{};
+  for (std::size_t i = 0; i < producers.size(); ++i) needs[i] = {producers[i], lead, hits};
+  if (is_load) {
+    needs[3] = {entry.near.filler};
+    needs[4] = {entry.near.store, latencies_.forward()};
+  } else {
+    needs[0] = {producers[0]};
+  }
+  return combine(position, needs, {Slot::dispatch, lead, hits}, entry.slots, false);
+}
+
+// Makes a node of an instruction that was folded.
+void Folder::keep(Entry& entry) {
+  entry.kept = true;
+  if (!std::exchange(entry.near.is_near, false)) return;
+  const bool is_load = entry.record.kind == Kind::load;
+  const std::uint32_t lead = latencies_.latency(entry.record) + (is_load ? latencies_.hit() : 0);
+  for (std::size_t i = is_load ? 0 : 1; i < entry.slots.size(); ++i) {
+    Slot& slot = entry.slots[i];
+    slot.delay -= std::min(slot.delay, lead);
+    slot.hits -= std::min(slot.hits, is_load ? 1u : 0u);
+  }
+}
+
+bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const Slot& own,
+                     std::span<Slot> slots, bool allowed) {
+  Entry& entry = at(position);
   for (;;) {
-    std::array<Slot, 9> found;
+    std::array<Slot, 15> found;
     std::size_t count = 0;
-    std::uint32_t dispatch = 0;
+    Slot dispatch = own;
     std::uint32_t longest = 0;
     // Cycles from the dispatch of an instruction to that of this one, at least.
-    const auto passed_since = [&](const Entry& entry) {
-      return limits_.width > 0 ? (at(position).dispatch_slot - entry.dispatch_slot) / limits_.width : 0;
+    const auto passed_since = [&](const Entry& other) {
+      return limits_.width > 0 ? slow * (entry.dispatch_slot - other.dispatch_slot) / (100 * limits_.width) : 0;
     };
     Entry* largest = nullptr;  // of the folded producers, the one to be made a node if that must be
     std::uint32_t largest_size = 0;
-    const auto add = [&](std::uint64_t node, std::uint32_t delay) {
+    const auto add = [&](std::uint64_t node, std::uint32_t delay, std::uint32_t hits) {
       const std::uint64_t age = position - node;
       if (age >= lag_) return;
       // Then it has committed before this one is dispatched, and the delay is over, too.
@@ -123,26 +218,30 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
       longest = std::max(longest, delay);
       for (std::size_t i = 0; i < count; ++i) {
         if (found[i].position != node) continue;
-        found[i].delay = std::max(found[i].delay, delay);
+        if (delay > found[i].delay) found[i] = {node, delay, hits};
         return;
       }
-      found[count++] = {node, delay};
+      found[count++] = {node, delay, hits};
     };
-    for (const std::uint16_t distance : distances) {
+    for (const Need& need : needs) {
+      const std::uint64_t distance = need.distance;
       if (distance == 0 || distance > position || distance >= lag_) continue;
       Entry& producer = at(position - distance);
+      entry.waits_for_memory |= producer.waits_for_memory || (producer.kept && producer.record.touches_memory());
       if (producer.kept) {
-        add(position - distance, 0);
+        add(position - distance, need.lead, need.hits);
         continue;
       }
-      const std::uint32_t latency = latencies_.latency(producer.record);
+      const std::uint32_t latency = latency_of(producer) + need.lead;
       std::uint32_t waited = 0;  // from its dispatch on
+      std::uint32_t waited_hits = 0;
       std::uint32_t size = 0;
       for (const Slot& slot : producer.slots) {
         if (slot.position == Slot::dispatch) {
+          if (slot.delay > waited) waited_hits = slot.hits;
           waited = std::max(waited, slot.delay);
         } else {
-          add(slot.position, slot.delay + latency);
+          add(slot.position, slot.delay + latency, slot.hits + need.hits);
           size += 1 + (slot.delay + latency > longest_delay ? 16 : 0);
         }
       }
@@ -150,7 +249,7 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
       if (const std::uint64_t passed = passed_since(producer); waited > passed) {
         const auto left = waited - static_cast<std::uint32_t>(passed);
         size += left > longest_from_dispatch ? 16 : 0;
-        dispatch = std::max(dispatch, left);
+        if (left > dispatch.delay) dispatch = {Slot::dispatch, left, waited_hits + need.hits};
       }
       if (largest == nullptr || size > largest_size) {
         largest = &producer;
@@ -158,12 +257,13 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
       }
     }
     const auto fits = [&] {
-      return count + (dispatch > 0 ? 1 : 0) <= slots.size() && longest <= longest_delay &&
-             dispatch <= longest_from_dispatch;
+      return count + (dispatch.delay > 0 ? 1 : 0) <= slots.size() && longest <= longest_delay &&
+             dispatch.delay <= longest_from_dispatch;
     };
-    if (!fits() && largest != nullptr) {
+    if (!fits()) {
       for (std::size_t i = 0; i < count;) {
         const bool other_is_later =
+            over_at_dispatch(position, found[i]) ||
             std::any_of(found.begin(), found.begin() + static_cast<long>(count),
                         [&](const Slot& other) { return redundant(found[i], other); });
         if (other_is_later) {
@@ -173,20 +273,38 @@ void Folder::combine(std::uint64_t position, std::span<const std::uint16_t> dist
         }
       }
       // Nodes are dispatched before this one, and take their time from there.
-      for (std::size_t i = 0; i < count && dispatch <= longest_from_dispatch; ++i) {
+      for (std::size_t i = 0; i < count && dispatch.delay <= longest_from_dispatch; ++i) {
         const Entry& node = at(found[i].position);
         const std::uint64_t since = found[i].delay + latencies_.latency(node.record);
-        if (dispatch + passed_since(node) <= since) dispatch = 0;
+        if (dispatch.delay + passed_since(node) <= since) dispatch = {};
       }
       if (!fits()) {
-        largest->kept = true;
-        continue;
+        if (!allowed) return false;
+        if (largest != nullptr) {
+          keep(*largest);
+          continue;
+        }
+        count = std::min(count, slots.size() - (dispatch.delay > 0 ? 1 : 0));
       }
     }
     std::copy_n(found.begin(), count, slots.begin());
-    if (dispatch > 0) slots[count] = {Slot::dispatch, dispatch};
-    return;
+    if (dispatch.delay > 0) slots[count] = dispatch;
+    return true;
   }
+}
+
+// Whether a node that waits only for its own dispatch has its result, and the delay is over, before an
+// instruction is dispatched.
+bool Folder::over_at_dispatch(std::uint64_t position, const Slot& slot) {
+  if (limits_.width == 0) return false;
+  const Entry& node = at(slot.position);
+  if (node.record.touches_memory()) return false;
+  std::uint64_t waited = 1 + latencies_.latency(node.record) + slot.delay;
+  for (const Slot& each : node.slots) {
+    if (each.position != Slot::dispatch) return false;
+    waited += each.delay;
+  }
+  return (at(position).dispatch_slot - node.dispatch_slot) / limits_.width >= waited;
 }
 
 // Whether `other` is a node that waits for that of `slot`, and the result of that for long enough.
@@ -202,6 +320,7 @@ bool Folder::redundant(const Slot& slot, const Slot& other) {
 void Folder::emit() {
   for (; first_marker_ < markers_.size() && markers_[first_marker_].position == emitted_; ++first_marker_) {
     nodes_.push_back(markers_[first_marker_].record);
+    hits_.emplace_back();
   }
   if (first_marker_ == markers_.size()) {
     markers_.clear();
@@ -209,7 +328,7 @@ void Folder::emit() {
   }
   Entry& entry = at(emitted_++);
   const bool turns = is_taken(entry.record);
-  if (entry.last_of_part || folded_ == most_folded || (turns && turn_ > 0)) entry.kept = true;
+  if (!entry.kept && (entry.last_of_part || folded_ == most_folded || (turns && turn_ > 0))) keep(entry);
   if (entry.kept) {
     emit_node(entry);
     return;
@@ -220,12 +339,14 @@ void Folder::emit() {
 
 void Folder::emit_node(Entry& entry) {
   Record node = entry.record;
+  Hits& hits = hits_.emplace_back();
   for (std::size_t i = 0; i < entry.slots.size(); ++i) {
     const Slot& slot = entry.slots[i];
     node.producers[i] = slot.position == Slot::dispatch
                             ? std::uint16_t{0}
                             : static_cast<std::uint16_t>(node_ - at(slot.position).node);
     node.delays[i] = static_cast<std::uint8_t>(slot.delay);
+    hits[i] = static_cast<std::uint8_t>(slot.hits);
   }
   node.weight = static_cast<std::uint8_t>(folded_);
   node.set_folded_turn(static_cast<std::uint8_t>(turn_));
@@ -237,7 +358,10 @@ void Folder::emit_node(Entry& entry) {
 void Folder::flush() {
   if (next_ > emitted_) at(next_ - 1).last_of_part = true;
   while (emitted_ < next_) emit();
-  for (; first_marker_ < markers_.size(); ++first_marker_) nodes_.push_back(markers_[first_marker_].record);
+  for (; first_marker_ < markers_.size(); ++first_marker_) {
+    nodes_.push_back(markers_[first_marker_].record);
+    hits_.emplace_back();
+  }
   markers_.clear();
   first_marker_ = 0;
 }

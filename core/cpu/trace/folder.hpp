@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds a stream of executed instructions into fewer nodes that take as long. Loads, stores, atomics, fences,
-// system calls and mispredicted branches stay; a calculation is folded into those who need its result: they
-// then wait for what it waited for, and for its latency on top.
+// Folds a stream of executed instructions into fewer nodes that take as long. Loads and stores that may miss
+// the first-level cache, atomics, fences, system calls and mispredicted branches stay; a calculation is
+// folded into those who need its result: they then wait for what it waited for, and for its latency on top.
+// A load that is sure to hit (near_lines.hpp) is a calculation, too; how many hits a delay has in it is kept,
+// so that it can be played on a cache with another latency.
 //
 // When an operand of a node is there is the latest of a few times: the results of older nodes, each with a
 // delay, and the node's own dispatch with a delay. A node has three places for these. Where folding would
@@ -11,8 +13,9 @@
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it
 // would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
 // before the node; how long before is known only as far as width, jumps and mispredictions tell. Folded
-// instructions take no issue port (kinds that ports are scarce for are not folded), no place in an issue
-// queue and no register.
+// instructions take no issue port, no place in a queue and no register. Where the ports of some kinds are
+// scarce, a node stays for every few instructions of these, and waits for the one before it as long as the
+// ports need for them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,14 +23,16 @@
 #include <vector>
 
 #include "cpu/record.hpp"
+#include "cpu/trace/block.hpp"
 #include "cpu/trace/latencies.hpp"
+#include "cpu/trace/near_lines.hpp"
 
 namespace manyscale::cpu {
 
 struct FoldLimits {
   std::uint64_t width = 4;     // instructions dispatched in a cycle; 0: any number
   std::uint64_t window = 512;  // instructions under way at a time, at least
-  bool keep_scarce = true;     // whether calculations stay whose ports are scarce
+  bool keep_scarce = true;     // whether nodes stay for calculations whose ports are scarce
 };
 
 class Folder {
@@ -35,7 +40,7 @@ class Folder {
   Folder(const Latencies& latencies, const FoldLimits& limits);
 
   // The next instruction of the stream, or a marker. Producers count back in instructions.
-  void take(const Record& record);
+  void take(const Record& record, const NearAccess& near = {});
   // The stream ends.
   void flush();
   // Begins anew with another stream.
@@ -44,6 +49,8 @@ class Folder {
   std::uint64_t instructions() const { return next_; }
   // The nodes folded so far, with markers among them; whoever takes them away clears them.
   std::vector<Record>& nodes() { return nodes_; }
+  // Of each of them.
+  std::vector<Hits>& hits() { return hits_; }
 
  private:
   // A time that an operand waits for: the result of an instruction that is a node, or the dispatch of the
@@ -52,29 +59,54 @@ class Folder {
     static constexpr std::uint64_t dispatch = ~std::uint64_t{0};
     std::uint64_t position = dispatch;
     std::uint32_t delay = 0;  // none, and at dispatch: nothing to wait for
+    std::uint32_t hits = 0;   // of the first-level cache, in the delay
   };
   using Slots = std::array<Slot, 3>;
   struct Entry {
     Record record{};
+    NearAccess near{};
+    // What its operands wait for; of a near access that is folded, what its result does.
     Slots slots{};
     std::uint64_t node = 0;           // number, once it is known
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
     bool kept = false;
     bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
+    bool waits_for_memory = false;
+  };
+  // Something that an instruction needs: how far back it is, and how long after it the need is met.
+  struct Need {
+    std::uint16_t distance = 0;
+    std::uint32_t lead = 0;
+    std::uint32_t hits = 0;
   };
   struct Marker {
     std::uint64_t position = 0;  // of the instruction that follows
     Record record{};
   };
-  struct Wanted;
+  // Instructions of scarce ports since the last node that stands for them.
+  struct PortUse {
+    std::uint64_t last = Slot::dispatch;  // that node
+    std::uint32_t since = 0;
+  };
 
   Entry& at(std::uint64_t position) { return entries_[position & mask_]; }
-  bool must_stay(const Record& record);
+  bool must_stay(const Record& record, const NearAccess& near);
+  bool is_in_scarce_group(const Record& record) const;
+  void count_ports(const Record& record);
+  void hold_ports(std::uint64_t position, Entry& entry);
+  std::uint32_t latency_of(const Entry& entry) const {
+    return entry.near.is_near ? 0 : latencies_.latency(entry.record);
+  }
   void find_slots(std::uint64_t position, Entry& entry);
-  // Finds what instructions at these distances back from `position` wait for; makes some of them nodes if
-  // that is more than there are slots.
-  void combine(std::uint64_t position, std::span<const std::uint16_t> distances, std::span<Slot> slots);
+  bool find_near_slots(std::uint64_t position, Entry& entry);
+  void keep(Entry& entry);
+  // Finds what these needs of the instruction at `position` wait for, which is `own` after its dispatch at
+  // least. If that is more than there are slots, some of the needed become nodes where that is `allowed`;
+  // else false.
+  bool combine(std::uint64_t position, std::span<const Need> needs, const Slot& own, std::span<Slot> slots,
+               bool allowed);
   bool redundant(const Slot& slot, const Slot& other);
+  bool over_at_dispatch(std::uint64_t position, const Slot& slot);
   void emit();
   void emit_node(Entry& entry);
 
@@ -91,8 +123,11 @@ class Folder {
   std::size_t first_marker_ = 0;
   std::array<std::uint16_t, Latencies::rows> executed_{};
   std::uint64_t mispredicted_ = 0;
-  std::uint64_t scarce_ = 0;
+  std::uint64_t scarce_ = 0;         // rows whose units are
+  std::uint64_t scarce_groups_ = 0;  // of ports
+  std::array<PortUse, Latencies::most_groups> uses_{};
   std::vector<Record> nodes_;
+  std::vector<Hits> hits_;
 };
 
 }  // namespace manyscale::cpu

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpu/core/core_spec.hpp"
@@ -14,6 +15,14 @@ namespace manyscale::cpu {
 class Latencies {
  public:
   static constexpr std::size_t rows = 2 * kinds;
+  static constexpr std::size_t most_groups = 64;
+  using Counts = std::array<std::uint16_t, rows>;  // instructions by row
+
+  // Rows whose instructions can only go to these ports.
+  struct PortGroup {
+    std::uint32_t ports = 0;
+    std::uint64_t rows = 0;
+  };
 
   explicit Latencies(const CoreSpec& spec);
 
@@ -25,23 +34,27 @@ class Latencies {
   std::uint32_t width() const { return width_; }
   std::uint64_t astray() const { return astray_; }
 
-  // The rows, as bits, that wait for their ports where so many of each row are executed, and so many branches
+  // Cycles of a hit of the first-level cache, and of a load that an older store serves.
+  std::uint32_t hit() const { return hit_; }
+  std::uint32_t forward() const { return forward_; }
+
+  std::span<const PortGroup> groups() const { return groups_; }
+  // The groups, as bits, whose ports set the pace where so many of each row are executed, and so many branches
   // predicted wrong.
-  std::uint64_t scarce_rows(const std::array<std::uint16_t, rows>& executed,
-                            std::uint64_t mispredicted) const;
+  std::uint64_t scarce_groups(const Counts& executed, std::uint64_t mispredicted) const;
+  // The rows, as bits, that wait for units which are busy for longer than their ports.
+  std::uint64_t scarce_rows(const Counts& executed, std::uint64_t mispredicted) const;
 
  private:
-  // Rows whose instructions can only go to these ports.
-  struct PortGroup {
-    std::uint32_t ports = 0;
-    std::uint64_t rows = 0;
-  };
+  bool too_much(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
+                std::uint64_t mispredicted) const;
 
   std::array<std::uint32_t, rows> latencies_{};
   std::array<std::uint32_t, rows> intervals_{};
   std::array<std::uint32_t, rows> ports_{};
   std::vector<PortGroup> groups_;
   std::uint32_t width_;
+  std::uint32_t hit_, forward_;
   std::uint64_t astray_;  // cycles without instructions after a mispredicted branch, at least
 };
 

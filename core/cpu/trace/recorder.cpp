@@ -8,6 +8,7 @@
 
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/folder.hpp"
+#include "cpu/trace/near_lines.hpp"
 #include "cpu/trace/recorded_thread.hpp"
 #include "cpu/trace/shared_pages.hpp"
 
@@ -24,6 +25,11 @@ constexpr std::uint64_t within_process = (std::uint64_t{1} << process_shift) - 1
 
 std::uint32_t process_of(std::uint64_t address) {
   return static_cast<std::uint32_t>((address >> process_shift) - 1);
+}
+
+// How many instructions an access may be under way.
+std::uint64_t near_window(const CoreSpec& core) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(128, core.reorder_buffer));
 }
 
 }  // namespace
@@ -45,11 +51,21 @@ struct Recorder::Implementation {
   std::vector<std::unique_ptr<RecordedThread>> threads;
   std::vector<bool> processes_seen;
   SharedPages pages;
+  NearLines near_lines;
   bool finished = false;
   bool forks_kept = false;
 
   Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
-      : core(core_), regions(regions_), tasks(tasks_), sink(std::move(sink_)), latencies(core_) {}
+      : core(core_), regions(regions_), tasks(tasks_), sink(std::move(sink_)), latencies(core_) {
+    statistics.hit_cycles = latencies.hit();
+    fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 4);
+  }
+
+  void fold_hits_of(std::uint64_t bytes) {
+    near_lines = NearLines(bytes, static_cast<std::uint64_t>(core.l1.line), near_window(core));
+    statistics.near_bytes = near_lines.bytes();
+  }
+
 
   // Streams.
 
@@ -77,6 +93,7 @@ struct Recorder::Implementation {
     std::vector<Record>& nodes = folders[stream]->nodes();
     const std::size_t count = std::min(nodes.size(), block_nodes);
     const std::span<const Record> written(nodes.data(), count);
+    const std::span<const Hits> hits(folders[stream]->hits().data(), count);
     StreamInfo& info = streams[stream];
     RecordedBlock block{
         .stream = stream, .number = info.blocks++, .nodes = static_cast<std::uint32_t>(count)};
@@ -87,7 +104,7 @@ struct Recorder::Implementation {
       block.instructions += node.weight + 1u;
       statistics.mispredicted += node.has(Trait::mispredicted);
     }
-    block.bytes = encode_block(written);
+    block.bytes = encode_block(written, hits);
     info.nodes += without_markers;
     info.instructions += block.instructions;
     info.bytes += block.bytes.size();
@@ -95,12 +112,13 @@ struct Recorder::Implementation {
     statistics.instructions += block.instructions;
     statistics.bytes += block.bytes.size();
     nodes.erase(nodes.begin(), nodes.begin() + static_cast<long>(count));
+    folders[stream]->hits().erase(folders[stream]->hits().begin(), folders[stream]->hits().begin() + static_cast<long>(count));
     sink(std::move(block));
   }
 
-  void add(std::uint32_t stream, const Record& record) {
+  void add(std::uint32_t stream, const Record& record, const NearAccess& near = {}) {
     Folder& folder = *folders[stream];
-    folder.take(record);
+    folder.take(record, near);
     if (folder.nodes().size() >= block_nodes) write_block(stream);
   }
 
@@ -206,8 +224,12 @@ struct Recorder::Implementation {
       return;
     }
     node.flags &= static_cast<std::uint8_t>(~Trait::halts_feed);
-    if (node.touches_memory()) pages.touch(thread.number, node.address);
-    add(stream, node);
+    NearAccess near;
+    if (node.touches_memory()) {
+      const bool others = pages.touch(thread.number, node.address);
+      near = near_lines.touch(node, stream, position, others);
+    }
+    add(stream, node, near);
   }
 
   // Regions.
@@ -481,6 +503,10 @@ const SyncCost& Recorder::scheduling_cost() const {
 
 void Recorder::keep_forks(bool keep) {
   implementation_->forks_kept = keep;
+}
+
+void Recorder::fold_hits_of(std::uint64_t bytes) {
+  implementation_->fold_hits_of(bytes);
 }
 
 void Recorder::take(std::span<const Record> records) {

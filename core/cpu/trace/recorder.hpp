@@ -61,6 +61,8 @@ struct RecorderStatistics {
   std::uint64_t runtime_instructions = 0;  // left out: sync nodes stand for them
   std::uint64_t outside_instructions = 0;  // left out: of other threads outside parallel regions
   std::uint64_t mispredicted = 0;          // nodes
+  std::uint64_t near_bytes = 0;            // of the cache whose hits are folded
+  std::uint64_t hit_cycles = 0;            // that each of these takes
 };
 
 // A block that is complete.
@@ -85,6 +87,9 @@ class Recorder final : public RecordSink {
   // other work is, and not left out: right where threads run in their time, so that it hardly waits. Before
   // the first record.
   void keep_forks(bool keep);
+  // Accesses that hit a cache of so many bytes are folded, and not played; a quarter of the core's own first
+  // level if nobody says. Before the first record.
+  void fold_hits_of(std::uint64_t bytes);
 
   void take(std::span<const Record> records) override;
   // The program has ended: the streams end, too. Once.

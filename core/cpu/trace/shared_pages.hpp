@@ -18,14 +18,19 @@ class SharedPages {
  public:
   static constexpr int page_bits = 12;
 
-  void touch(std::uint16_t thread, std::uint64_t address) {
+  // Whether several threads have touched the page by now.
+  bool touch(std::uint16_t thread, std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;
     // Threads go back to the pages they were at: most touches say nothing new.
     Seen& seen = seen_[(page ^ std::uint64_t{thread} * 61) % seen_.size()];
-    if (seen.page == page && seen.thread == thread) return;
-    seen = {page, thread};
+    if (seen.page == page && seen.thread == thread) return seen.shared;
     const auto [place, added] = owners_.try_emplace(page, thread);
-    if (!added && place->second != thread) place->second = several;
+    if (!added && place->second != thread && place->second != several) {
+      place->second = several;
+      for (Seen& each : seen_) each.shared |= each.page == page;
+    }
+    seen = {page, thread, place->second == several};
+    return seen.shared;
   }
 
   // In the order of addresses; what lies side by side is one range.
@@ -52,6 +57,7 @@ class SharedPages {
   struct Seen {
     std::uint64_t page = ~std::uint64_t{0};
     std::uint16_t thread = 0;
+    bool shared = false;
   };
   std::array<Seen, 256> seen_{};
   std::unordered_map<std::uint64_t, std::uint32_t> owners_;  // the thread that touched it, or several

@@ -14,6 +14,20 @@ namespace manyscale::gpu {
 
 using CommandId = std::uint64_t;
 
+// How the bytes of a copy lie: in rows that follow each other, or have gaps between them.
+struct CopyShape {
+  std::uint64_t width = 0;  // bytes of a row; 0: all bytes are one
+  std::uint64_t rows = 1;   // of a slice
+  std::uint64_t slices = 1;
+  std::array<std::uint64_t, 2> pitch{};        // from row to row: at the address, and at the source or pinned
+  std::array<std::uint64_t, 2> slice_pitch{};  // from slice to slice, likewise
+
+  // From the first byte to behind the last, on one of the two sides.
+  std::uint64_t extent(unsigned side, std::uint64_t bytes) const {
+    return width == 0 ? bytes : (slices - 1) * slice_pitch[side] + (rows - 1) * pitch[side] + width;
+  }
+};
+
 // What is copied where. The values move at the moment at which the copy ends.
 struct Copy {
   enum class Kind : std::uint8_t { to_device, to_host, within, fill };
@@ -22,7 +36,10 @@ struct Copy {
   DeviceMemory* memory = nullptr;
   std::uint64_t address = 0;  // in the device's memory: the target, or what goes to the host
   std::uint64_t source = 0;   // of a copy within the device
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;    // in all
+  std::uint64_t pinned =
+      0;  // the host's side, where that lies in the same address space; else it is in `host`
+  CopyShape shape;
   std::vector<std::byte> host;  // what comes from the host or has gone there; the pattern that memory is
                                 // filled with
 };
@@ -42,11 +59,13 @@ struct CopyProtocol {
   using Second = CopyEnd;
 };
 
-// A page that is to cross the link between host and device.
+// A page, or several together, that is to cross the link between host and device.
 struct PageMove {
   std::uint64_t page = 0;  // a number that the answer gives back
   std::uint32_t bytes = 0;
   bool to_host = false;
+  bool between = false;  // a few bytes that pass between the packets of others instead of after them
+  Time duration = 0;     // from the wires' being free to the end; 0: as bandwidth and latency of the link say
 };
 
 struct PageMoved {

@@ -16,6 +16,25 @@ namespace {
 const Registered<CopyEngine> registered{
     "gpu.copy_engine", "A copy engine of a GPU: copies between host and device or within the device."};
 
+// Fills memory with a pattern.
+void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::uint64_t bytes) {
+  for (std::uint64_t i = 0; i < bytes; i += pattern.size())
+    std::memcpy(to + i, pattern.data(), std::min<std::uint64_t>(pattern.size(), bytes - i));
+}
+
+// Copies the rows of a shape between two of its sides, by number; -1 is the host's values, which have no
+// gaps.
+void move_rows(const CopyShape& shape, std::byte* to, const std::byte* from, std::array<int, 2> sides) {
+  auto place = [&](int side, std::uint64_t slice, std::uint64_t row) {
+    if (side < 0) return (slice * shape.rows + row) * shape.width;
+    const auto of = static_cast<unsigned>(side);
+    return slice * shape.slice_pitch[of] + row * shape.pitch[of];
+  };
+  for (std::uint64_t slice = 0; slice < shape.slices; ++slice)
+    for (std::uint64_t row = 0; row < shape.rows; ++row)
+      std::memmove(to + place(sides[0], slice, row), from + place(sides[1], slice, row), shape.width);
+}
+
 }  // namespace
 
 std::uint64_t LineRun::count() const {
@@ -92,28 +111,29 @@ void CopyEngine::end_if_complete() {
 
 void CopyEngine::move_values(Copy& copy) const {
   if (copy.bytes == 0) return;
-  std::byte* const at = copy.memory->checked(copy.address, copy.bytes);
-  const std::byte* const from =
-      copy.kind == Copy::Kind::within ? copy.memory->checked(copy.source, copy.bytes) : at;
-  if (at == nullptr || from == nullptr)
+  CopyShape shape = copy.shape;
+  if (shape.width == 0) shape = {copy.bytes, 1, 1, {}, {}};
+  const bool fills = copy.kind == Copy::Kind::fill;
+  const std::uint64_t other = copy.kind == Copy::Kind::within ? copy.source : copy.pinned;
+  std::byte* const here = copy.memory->checked(copy.address, shape.extent(0, copy.bytes));
+  std::byte* const there = other == 0 ? nullptr : copy.memory->checked(other, shape.extent(1, copy.bytes));
+  if (here == nullptr || (other != 0 && there == nullptr))
     throw SimulationError("memory was freed while a copy of " + std::to_string(copy.bytes) +
                           " bytes had not ended");
-  switch (copy.kind) {
-    case Copy::Kind::to_device:
-      std::memcpy(at, copy.host.data(), copy.bytes);
-      break;
-    case Copy::Kind::to_host:
-      copy.host.assign(at, at + copy.bytes);
-      return;
-    case Copy::Kind::within:
-      std::memmove(at, from, copy.bytes);
-      break;
-    case Copy::Kind::fill:
-      for (std::uint64_t i = 0; i < copy.bytes; i += copy.host.size())
-        std::memcpy(at + i, copy.host.data(), std::min<std::uint64_t>(copy.host.size(), copy.bytes - i));
-      break;
+  if (copy.kind == Copy::Kind::to_host) {
+    if (there == nullptr) copy.host.resize(copy.bytes);
+    move_rows(shape, there == nullptr ? copy.host.data() : there, here, {there == nullptr ? -1 : 1, 0});
+    if (there != nullptr) copy.memory->mark_written(other, shape.extent(1, copy.bytes));
+    return;
   }
-  copy.memory->mark_written(copy.address, copy.bytes);
+  if (fills) {
+    for (std::uint64_t slice = 0; slice < shape.slices; ++slice)
+      for (std::uint64_t row = 0; row < shape.rows; ++row)
+        repeat(copy.host, here + slice * shape.slice_pitch[0] + row * shape.pitch[0], shape.width);
+  } else {
+    move_rows(shape, here, there == nullptr ? copy.host.data() : there, {0, there == nullptr ? -1 : 1});
+  }
+  copy.memory->mark_written(copy.address, shape.extent(0, copy.bytes));
 }
 
 std::uint64_t CopyEngine::pages() const {

@@ -28,13 +28,17 @@ HostLink::HostLink(const Spec& spec) : spec_(spec) {
 }
 
 void HostLink::move(const PageMove& page, std::uint32_t lane) {
-  const Time taken = time_of(page.bytes, spec_.bandwidth);
-  Time& free = free_[page.to_host];
-  free = std::max(free, now()) + taken;
+  const Time taken = page.duration != 0 ? page.duration : time_of(page.bytes, spec_.bandwidth);
+  const Time latency = page.duration != 0 ? 0 : spec_.data_latency;
+  Direction& direction = directions_[page.to_host];
   ++(page.to_host ? statistics_.pages_to_host : statistics_.pages_to_device);
   (page.to_host ? statistics_.bytes_to_host : statistics_.bytes_to_device) += page.bytes;
   (page.to_host ? statistics_.busy_to_host : statistics_.busy_to_device) += taken;
-  engines_.send({page.page}, free + spec_.data_latency - now(), lane);
+  Time& free = page.between ? direction.free_between : direction.free;
+  free = std::max(free, now()) + taken;
+  // The wires are the same: what passes between others delays those that come next.
+  if (page.between) direction.free = std::max(direction.free + taken, free);
+  engines_.send({page.page}, free + latency - now(), lane);
 }
 
 }  // namespace manyscale::gpu

@@ -18,8 +18,9 @@ struct HostLinkStatistics {
 };
 
 // Carries pages, in each direction one after the other in the order they come: a page takes the wires for as
-// long as its bytes need and arrives a latency later. Leaves out the host's memory, and the packets that
-// pages are cut into.
+// long as its bytes need and arrives a latency later; who knows better how long a transfer takes says so with
+// the page. A few bytes may pass between the packets of a page under way: they wait for their like only.
+// Leaves out the host's memory.
 class HostLink final : public Component {
  public:
   using Spec = HostLinkSpec;
@@ -32,7 +33,11 @@ class HostLink final : public Component {
   const Spec spec_;
   HostLinkStatistics statistics_;
   Port<PageProtocol, 1> engines_{*this, "engines", "the copy engines whose pages it carries", Links::many};
-  std::array<Time, 2> free_{};  // by direction: from when on the wires are free
+  struct Direction {
+    Time free = 0;          // from when on the wires are free
+    Time free_between = 0;  // … for what passes between others
+  };
+  std::array<Direction, 2> directions_{};  // to the device, to the host
 };
 
 }  // namespace manyscale::gpu

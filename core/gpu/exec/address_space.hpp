@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 49-bit address space of a device. Its memory begins where no pointer of a host program can point, so
-// that one is never taken for the other; the windows are where generic addresses of shared, local and
-// parameter memory lie.
+// The 49-bit address space of a device. Its memory begins at an address that a host program can map too, but
+// where neither its loader nor its allocator puts anything, so that a program and a device can share one
+// pointer and yet the host's own memory is never taken for the device's. The windows are where generic
+// addresses of shared, local and parameter memory lie: no host pointer reaches them.
 #pragma once
 #include <cstdint>
 
 namespace manyscale::gpu {
 
 inline constexpr std::uint64_t kAddressBits = 49;
-inline constexpr std::uint64_t kHeapBase = std::uint64_t{1} << 48;
-inline constexpr std::uint64_t kWindows = kHeapBase + (std::uint64_t{1} << 47);
+inline constexpr std::uint64_t kHeapBase = std::uint64_t{1} << 45;
+inline constexpr std::uint64_t kWindows = (std::uint64_t{1} << 48) + (std::uint64_t{1} << 47);
 inline constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t kSharedWindow = kWindows;
 inline constexpr std::uint64_t kLocalWindow = kWindows + 1 * kWindowBytes;

@@ -56,6 +56,9 @@ constexpr SpecialName kSpecials[] = {
     {"%total_smem_size", -1, Special::total_smem_size, 4},
     {"%aggr_smem_size", -1, Special::total_smem_size, 4},
     {"%dynamic_smem_size", -1, Special::dynamic_smem_size, 4},
+    // Where a grid that was launched cooperatively counts the CTAs at its barrier.
+    {"%envreg1", -1, Special::workspace_high, 4},
+    {"%envreg2", -1, Special::workspace_low, 4},
     // Without clusters, each CTA is a cluster of its own.
     {"%clusterid", 0, Special::ctaid_x, 4},
     {"%clusterid", 1, Special::ctaid_y, 4},
@@ -78,7 +81,7 @@ const SpecialName* find_special(const Operand& operand) {
   const int component = operand.component == 255 ? -1 : operand.component;
   for (const SpecialName& entry : kSpecials)
     if (entry.name == name && entry.component == component) return &entry;
-  // Nothing sets these; programs that read them expect zeros.
+  // Nothing sets the others; programs that read them expect zeros.
   static constexpr SpecialName kEnvironment{"%envreg", -1, Special::zero, 4};
   if (name.starts_with("%envreg")) return &kEnvironment;
   return nullptr;

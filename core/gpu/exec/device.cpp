@@ -13,7 +13,6 @@ using ptx::Space;
 namespace {
 
 // What every GPU of the supported generations allows.
-constexpr std::uint64_t kMaximumThreads = 1024;
 constexpr std::array<std::uint64_t, 3> kMaximumBlock{1024, 1024, 64};
 constexpr std::array<std::uint64_t, 3> kMaximumGrid{0x7fffffff, 65535, 65535};
 constexpr std::uint64_t kMaximumShared = std::uint64_t{227} << 10;
@@ -137,6 +136,7 @@ Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchR
   launch.check = request.check;
   launch.maximum_instructions = request.maximum_instructions;
   launch.sequence = ++launches_;
+  launch.workspace = request.workspace;
   stop_.store(false, std::memory_order_relaxed);
   launch.stop = &stop_;
   return launch;

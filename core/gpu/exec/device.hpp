@@ -21,6 +21,9 @@
 
 namespace manyscale::gpu {
 
+// Threads of a block, on every GPU of the supported generations.
+inline constexpr std::uint64_t kMaximumThreads = 1024;
+
 // A module whose variables have a place in a device's memory.
 class LoadedModule {
  public:
@@ -59,7 +62,8 @@ struct LaunchRequest {
   unsigned threads = 1;
   bool check = false;
   std::uint64_t maximum_instructions = 0;
-  bool reordered = false;  // run the program in the order that an assembler would choose
+  bool reordered = false;       // run the program in the order that an assembler would choose
+  std::uint64_t workspace = 0;  // address of zeroed memory, if the CTAs may wait for each other at a barrier
 };
 
 // The request is not one that a device can take: too many threads, too much shared memory, parameters of a
@@ -70,7 +74,11 @@ struct BadLaunch : std::runtime_error {
 
 class Device {
  public:
-  DeviceMemory memory;
+  Device() : Device(std::make_shared<DeviceMemory>()) {}
+  // A device whose pointers are valid on others too: they have one memory.
+  explicit Device(std::shared_ptr<DeviceMemory> shared) : memory(*shared), shared_(std::move(shared)) {}
+
+  DeviceMemory& memory;
   TextureTable textures;
 
   LoadedModule& load(ptx::Module module);
@@ -78,10 +86,13 @@ class Device {
   LaunchResult launch(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
   // Checks a request and makes everything ready to run it. Throws BadLaunch.
   Launch prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
+  // Its memory, to be given to another device.
+  const std::shared_ptr<DeviceMemory>& shared_memory() const { return shared_; }
   // From another thread: ends the kernel that runs.
   void interrupt() { stop_.store(true, std::memory_order_relaxed); }
 
  private:
+  std::shared_ptr<DeviceMemory> shared_;  // before the modules, which free their variables when they go
   std::vector<std::unique_ptr<LoadedModule>> modules_;
   std::uint64_t launches_ = 0;
   std::atomic<bool> stop_{false};

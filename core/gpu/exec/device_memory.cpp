@@ -2,17 +2,21 @@
 #include "gpu/exec/device_memory.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 
 namespace manyscale::gpu {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kRememberedFrees = 1024;
 constexpr std::uint64_t kNear = std::uint64_t{1} << 30;  // beyond, no allocation explains an address
@@ -29,20 +33,6 @@ std::string hexadecimal(std::uint64_t value) {
 
 void* reserve(std::uint64_t bytes) {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-// Makes memory zero: whole pages are given back to the host, the rest is cleared.
-void clear(std::byte* first, std::uint64_t size) {
-  std::byte* last = first + size;
-  auto* page_first = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(first), kPage));
-  auto* page_last = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(last) / kPage * kPage);
-  if (page_first < page_last) {
-    std::memset(first, 0, static_cast<std::size_t>(page_first - first));
-    madvise(page_first, static_cast<std::size_t>(page_last - page_first), MADV_DONTNEED);
-    std::memset(page_last, 0, static_cast<std::size_t>(last - page_last));
-  } else {
-    std::memset(first, 0, size);
-  }
 }
 
 }  // namespace
@@ -62,21 +52,31 @@ DeviceMemory::DeviceMemory() {
 }
 
 DeviceMemory::~DeviceMemory() {
+  if (descriptor_ >= 0) close(descriptor_);
   if (host_ != nullptr) munmap(host_, capacity_);
   if (written_ != nullptr) munmap(written_, capacity_);
 }
 
-std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label) {
-  if (bytes > capacity_) throw std::bad_alloc();
+std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label, std::uint64_t alignment) {
+  if (!std::has_single_bit(alignment) || alignment < kAlignment)
+    throw std::invalid_argument("the alignment of device memory is a power of two from 256");
+  if (bytes > capacity_ || alignment > capacity_) throw std::bad_alloc();
   // Room behind each allocation stays free, so that running over its end is seen.
-  const std::uint64_t room = round_up(std::max<std::uint64_t>(bytes, 1), kAlignment) + kAlignment;
-  const auto hole = std::ranges::find_if(holes_, [&](const auto& entry) { return entry.second >= room; });
+  const std::uint64_t room = round_up(std::max<std::uint64_t>(bytes, 1), alignment) + kAlignment;
+  const auto hole = std::ranges::find_if(holes_, [&](const auto& entry) {
+    return entry.second >= room && round_up(entry.first, alignment) - entry.first <= entry.second - room;
+  });
   if (hole == holes_.end()) throw std::bad_alloc();
-  const std::uint64_t address = hole->first;
-  const std::uint64_t left = hole->second - room;
-  holes_.erase(hole);
-  if (left != 0) holes_.emplace(address + room, left);
-  live_.emplace(address, Allocation{bytes, std::move(label)});
+  const std::uint64_t address = round_up(hole->first, alignment);
+  const std::uint64_t before = address - hole->first;
+  const std::uint64_t after = hole->second - before - room;
+  if (before != 0) {
+    hole->second = before;
+  } else {
+    holes_.erase(hole);
+  }
+  if (after != 0) holes_.emplace(address + room, after);
+  live_.emplace(address, Allocation{bytes, room, std::move(label)});
   std::erase_if(freed_, [&](const auto& old) {
     return old.first < address + room && address < old.first + std::max<std::uint64_t>(old.second.size, 1);
   });
@@ -88,7 +88,7 @@ bool DeviceMemory::free(std::uint64_t address) {
   const auto found = live_.find(address);
   if (found == live_.end()) return false;
   const std::uint64_t size = found->second.size;
-  const std::uint64_t room = round_up(std::max<std::uint64_t>(size, 1), kAlignment) + kAlignment;
+  const std::uint64_t room = found->second.room;
   clear(host(address), size);  // new memory is zero
   if (written_ != nullptr) clear(written_ + (address - kHeapBase), size);
   allocated_ -= size;
@@ -108,6 +108,52 @@ bool DeviceMemory::free(std::uint64_t address) {
     }
   }
   return true;
+}
+
+// Makes memory zero: whole pages are given back to the host, the rest is cleared.
+void DeviceMemory::clear(std::byte* first, std::uint64_t size) const {
+  std::byte* last = first + size;
+  auto* page_first = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(first), kPage));
+  auto* page_last = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(last) / kPage * kPage);
+  if (page_first < page_last) {
+    std::memset(first, 0, static_cast<std::size_t>(page_first - first));
+    // A private page that is dropped comes back as zero, one of a file only when it is cut out of the file.
+    const int advice =
+        first >= host_ && first < host_ + capacity_ && descriptor_ >= 0 ? MADV_REMOVE : MADV_DONTNEED;
+    madvise(page_first, static_cast<std::size_t>(page_last - page_first), advice);
+    std::memset(page_last, 0, static_cast<std::size_t>(last - page_last));
+  } else {
+    std::memset(first, 0, size);
+  }
+}
+
+int DeviceMemory::share() {
+  if (descriptor_ >= 0) return descriptor_;
+  auto fail = [](const char* what) {
+    throw std::system_error(errno, std::generic_category(), std::string("the memory of a device: ") + what);
+  };
+  const int file = memfd_create("manyscale-device-memory", MFD_CLOEXEC);
+  if (file < 0) fail("no file in memory could be made");
+  auto give_up = [&](const char* what) {
+    const int reason = errno;
+    close(file);
+    errno = reason;
+    fail(what);
+  };
+  if (ftruncate(file, static_cast<off_t>(capacity_)) != 0) give_up("a file of its size could not be made");
+  for (const auto& [address, allocation] : live_) {
+    for (std::uint64_t done = 0; done < allocation.size;) {
+      const ssize_t wrote = pwrite(file, host(address) + done, allocation.size - done,
+                                   static_cast<off_t>(address - kHeapBase + done));
+      if (wrote <= 0) give_up("it could not be written to a file");
+      done += static_cast<std::uint64_t>(wrote);
+    }
+  }
+  if (mmap(host_, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) ==
+      MAP_FAILED)
+    give_up("its file could not be mapped");
+  descriptor_ = file;
+  return descriptor_;
 }
 
 DeviceMemory::Range DeviceMemory::find(std::uint64_t address) const {
@@ -154,11 +200,10 @@ std::string DeviceMemory::describe(std::uint64_t address, std::uint64_t bytes) c
   }
   for (const auto& [begin, allocation] : freed_)
     if (address - begin < allocation.size) return "the memory was freed: " + about(begin, allocation);
-  if (address < kHeapBase) {
-    return address < (std::uint64_t{1} << 47)
-               ? "this looks like a pointer to the host's memory; copy the data to the device first"
-               : "no memory of the device is there";
-  }
+  // What a host program allocates lies below the heap or above it, never in it.
+  constexpr std::uint64_t host_end = std::uint64_t{1} << 47;
+  if (address < host_end && address - kHeapBase >= capacity_)
+    return "this looks like a pointer to the host's memory; copy the data to the device first";
   const auto after = live_.upper_bound(address);
   std::string text = "no allocation is there";
   std::uint64_t distance = ~std::uint64_t{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a device: a sparse 49-bit address space in which only allocations exist. One large
-// reservation of the host's address space stands behind it, of which only touched pages take memory.
+// The memory of a device, or of several that share their addresses: a sparse address space in which only
+// allocations exist. One large reservation of the host's address space stands behind it, of which only
+// touched pages take memory; on request it is a file in memory that other processes can map.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +26,12 @@ class DeviceMemory {
     std::uint64_t size = 0;
   };
 
-  // New memory, zeroed, its address a multiple of 256; `label` says in messages what it is. Throws
+  static constexpr std::uint64_t kAlignment = 256;
+
+  // New memory, zeroed, its address a multiple of `alignment` (a power of two, at least 256), the run of
+  // `alignment` bytes that its end is in all its own; `label` says in messages what it is. Throws
   // std::bad_alloc if it does not fit.
-  std::uint64_t allocate(std::uint64_t bytes, std::string label);
+  std::uint64_t allocate(std::uint64_t bytes, std::string label, std::uint64_t alignment = kAlignment);
   // False if no allocation begins there.
   bool free(std::uint64_t address);
 
@@ -39,6 +43,10 @@ class DeviceMemory {
   std::uintptr_t origin() const { return reinterpret_cast<std::uintptr_t>(host_) - kHeapBase; }
   // The same with a check: null unless all of the bytes are in one allocation.
   std::byte* checked(std::uint64_t address, std::uint64_t bytes) const;
+
+  // Puts the memory into a file without a name, with what is in it now, and gives its descriptor: byte 0 of
+  // the file is at kHeapBase. The same descriptor when asked again. Throws std::system_error.
+  int share();
 
   // From now on, remembers which bytes were written; what is allocated already counts as written.
   void track_writes();
@@ -55,9 +63,13 @@ class DeviceMemory {
  private:
   struct Allocation {
     std::uint64_t size;
+    std::uint64_t room;  // with the bytes behind it that stay free
     std::string label;
   };
+  void clear(std::byte* first, std::uint64_t size) const;
+
   std::byte* host_ = nullptr;
+  int descriptor_ = -1;           // of the file behind host_; -1: there is none
   std::byte* written_ = nullptr;  // 1 for each byte that was written; null: not remembered
   std::uint64_t capacity_ = 0;
   std::uint64_t allocated_ = 0;

@@ -310,7 +310,7 @@ Schedulable FunctionDecoder::schedulable(const Op& op) const {
     case Class::texture:
     case Class::tensor:
       result.touches = Touches::anything;
-      result.writes_memory = info.kind != Class::texture;
+      result.writes_memory = info.kind != Class::texture || text.opcode == "sust";
       break;
     case Class::warp:
     case Class::barrier:

@@ -40,6 +40,7 @@ struct Launch {
   bool check = false;                       // look for races and uninitialised reads
   std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit
   std::uint64_t sequence = 0;               // which launch on the device this is
+  std::uint64_t workspace = 0;              // of a cooperative grid: zeroed memory for its barrier
   const std::atomic<bool>* stop = nullptr;  // set by somebody who does not want to wait any longer
 
   unsigned threads_per_cta() const { return block[0] * block[1] * block[2]; }

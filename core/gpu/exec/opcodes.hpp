@@ -22,6 +22,7 @@ std::span<const Opcode> async_copy_opcodes();
 std::span<const Opcode> mbarrier_opcodes();
 std::span<const Opcode> tensor_opcodes();
 std::span<const Opcode> texture_opcodes();
+std::span<const Opcode> surface_opcodes();
 std::span<const Opcode> control_opcodes();
 std::span<const Opcode> system_opcodes();
 

@@ -162,7 +162,7 @@ const Opcode* find_opcode(std::string_view name, ptx::Type type) {
     for (auto list : {integer_opcodes(), bit_opcodes(), compare_opcodes(), float_opcodes(), half_opcodes(),
                       convert_opcodes(), move_opcodes(), memory_opcodes(), atomic_opcodes(), warp_opcodes(),
                       barrier_opcodes(), async_copy_opcodes(), mbarrier_opcodes(), tensor_opcodes(),
-                      texture_opcodes(), control_opcodes(), system_opcodes()})
+                      texture_opcodes(), surface_opcodes(), control_opcodes(), system_opcodes()})
       for (const Opcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();

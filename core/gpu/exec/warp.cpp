@@ -74,6 +74,8 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   fill<std::uint64_t>(area, Special::gridid, launch.sequence);
   fill(area, Special::total_smem_size, static_cast<std::uint32_t>(launch.shared_bytes()));
   fill(area, Special::dynamic_smem_size, static_cast<std::uint32_t>(launch.dynamic_shared_bytes));
+  fill(area, Special::workspace_low, static_cast<std::uint32_t>(launch.workspace));
+  fill(area, Special::workspace_high, static_cast<std::uint32_t>(launch.workspace >> 32));
   fill<std::uint32_t>(area, Special::zero, 0);
   fill<std::uint32_t>(area, Special::one, 1);
   bases_[static_cast<std::size_t>(Base::warp)] = area;

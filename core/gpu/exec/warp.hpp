@@ -46,6 +46,8 @@ enum class Special : std::uint8_t {
   lanemask_gt,
   total_smem_size,
   dynamic_smem_size,
+  workspace_low,
+  workspace_high,
   zero,
   one,
   count,

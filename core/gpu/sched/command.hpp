@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host asks of a GPU: kernels, copies and events, in the order of their streams.
+// What the host asks of a GPU: kernels, copies, events and moves of managed memory, in the order of their
+// streams.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -9,12 +10,13 @@
 
 #include "engine/time.hpp"
 #include "gpu/copy/copy.hpp"
+#include "gpu/uvm/commands.hpp"
 
 namespace manyscale::gpu {
 
 // A command in a stream: it begins when those before it in its stream have ended.
 struct Command {
-  enum class Kind : std::uint8_t { kernel, copy, record, wait };
+  enum class Kind : std::uint8_t { kernel, copy, record, wait, range };
 
   Kind kind = Kind::kernel;
   std::uint32_t stream = 0;
@@ -22,6 +24,7 @@ struct Command {
   std::uint32_t launch = 0;   // of a kernel: its place in the table of launches
   CommandId event = 0;        // of a wait: the record that it waits for
   Copy copy;
+  RangeStart range;  // what is done with which pages of managed memory
   Time begun = -1;
   Time ended = -1;
 };

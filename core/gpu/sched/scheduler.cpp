@@ -20,6 +20,7 @@ Scheduler::Scheduler(const Spec& spec) : spec_(spec), clock_(*this, period_of(sp
   kernel_ends_.on_expire<&Scheduler::complete>();
   sms_.on_receive<&Scheduler::cta_ended>();
   engines_.on_receive<&Scheduler::copy_ended>();
+  pages_.on_receive<&Scheduler::range_ended>();
 }
 
 std::vector<Wait> Scheduler::waits() const {
@@ -97,6 +98,13 @@ bool Scheduler::begin(CommandId id) {
       return false;
     case Command::Kind::copy:
       engines_.send({id}, 0, engine_for(command.copy.kind));
+      return false;
+    case Command::Kind::range:
+      if (pages_.width() == 0)
+        throw SimulationError(name() + " has no link to unified memory, so it cannot move pages");
+      command.begun = now();
+      command.range.command = id;
+      pages_.send(command.range);
       return false;
     case Command::Kind::wait: {
       const auto event = commands_->commands.find(command.event);
@@ -210,6 +218,10 @@ std::uint32_t Scheduler::engine_for(Copy::Kind kind) const {
 
 void Scheduler::copy_ended(const CopyEnd& end, std::uint32_t) {
   ++statistics_.copies;
+  complete(end.command);
+}
+
+void Scheduler::range_ended(const RangeEnd& end, std::uint32_t) {
   complete(end.command);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler of a GPU: takes the host's commands from the queues of their streams, starts the CTAs of
-// kernels on SMs that have room for them, and gives copies to the copy engines.
+// kernels on SMs that have room for them, gives copies to the copy engines and moves of managed memory to
+// unified memory.
 #pragma once
 #include <deque>
 #include <memory>
@@ -88,6 +89,7 @@ class Scheduler final : public Component {
   // --- Copies ---
   std::uint32_t engine_for(Copy::Kind kind) const;
   void copy_ended(const CopyEnd& end, std::uint32_t engine);
+  void range_ended(const RangeEnd& end, std::uint32_t lane);
 
   const Spec spec_;
   SchedulerStatistics statistics_;
@@ -99,6 +101,7 @@ class Scheduler final : public Component {
       *this, "engines",
       "one or two copy engines on the host's link, to the device first; then one for copies within",
       Links::many};
+  Port<RangeProtocol, 0> pages_{*this, "pages", "unified memory", Links::optional};
   std::shared_ptr<LaunchTable> launches_;
   std::shared_ptr<CommandTable> commands_;
   std::vector<Given> given_;

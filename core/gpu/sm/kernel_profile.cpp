@@ -92,6 +92,7 @@ void add(OperationProfile& to, const OperationProfile& from) {
   to.stall_shared += from.stall_shared;
   to.stall_execution += from.stall_execution;
   to.stall_other += from.stall_other;
+  to.stall_fault += from.stall_fault;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct OperationProfile {
   std::int64_t stall_shared = 0;     // shared memory, shuffles and barriers
   std::int64_t stall_execution = 0;  // results of fixed latency and busy units
   std::int64_t stall_other = 0;      // instructions to arrive, and warps that others were preferred to
+  std::int64_t stall_fault = 0;      // pages to come from the host
 };
 
 struct LaunchRecord {

@@ -44,6 +44,7 @@ Sm::Sm(const Spec& spec)
   policy_ = spec.scheduler == "gty"   ? Policy::youngest
             : spec.scheduler == "gto" ? Policy::oldest
                                       : Policy::in_turn;
+  blocking_faults_ = faults_block(spec.tlb);
   earliest_.assign(static_cast<std::size_t>(spec.warps), kPending);
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
     unit_[static_cast<std::size_t>(kind)] = unit;
@@ -98,6 +99,7 @@ Sm::Sm(const Spec& spec)
   clock_.on_tick<&Sm::tick>();
   scheduler_.on_receive<&Sm::start_cta>();
   memory_.on_receive<&Sm::receive>();
+  translation_.on_receive<&Sm::translated>();
 }
 
 std::vector<Wait> Sm::waits() const {
@@ -106,8 +108,8 @@ std::vector<Wait> Sm::waits() const {
 }
 
 void Sm::settle() {
-  const Cycle now = clock_.cycle();
   if (resident_warps_ != 0) {
+    const Cycle now = clock_.cycle();
     taken_.active_cycles += now - resident_since_;
     resident_since_ = now;
   }
@@ -241,7 +243,7 @@ bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
       when = sub.queue[sub.next_in_queue];
       return false;
     }
-    if (static_cast<std::int64_t>(pending_.lines()) >= spec_.l1.outstanding_lines &&
+    if (static_cast<std::int64_t>(pending_.lines()) + parked_loads_ >= spec_.l1.outstanding_lines &&
         (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
       slot.queue_was_full = true;
       when = Clock::asleep;  // until a line arrives
@@ -294,6 +296,10 @@ void Sm::account(std::uint32_t index, Cycle now) {
     case Stall::fetch:
       statistics.stall_fetch += waited;
       profile.stall_other += waited;
+      break;
+    case Stall::fault:
+      statistics.stall_fault += waited;
+      profile.stall_fault += waited;
       break;
   }
   const Cycle rest = now - slot.after - waited;
@@ -477,7 +483,12 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
   CtaSlot& cta = *slot.cta;
   const Cycle drained = std::max<Cycle>(0, now - slot.after);
-  cta.record->statistics.stall_drain += drained;
+  if (slot.faulted_at_end) {
+    cta.record->statistics.stall_fault += drained;
+    slot.profile->stall_fault += drained;
+  } else {
+    cta.record->statistics.stall_drain += drained;
+  }
   cta.record->statistics.warp_cycles += drained;
   slot.warp = nullptr;
   earliest_[index] = kPending;

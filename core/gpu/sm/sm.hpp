@@ -2,19 +2,24 @@
 // A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
 // operands are ready; units that take their time; address units, shared memory and the L1. The functional
 // model executes an instruction when it issues, so time and values never disagree. It sleeps when no warp can
-// issue. Leaves out: register banks, write-port conflicts and TLBs.
+// issue. Lines of managed memory pass a TLB first and wait for their page. Leaves out: register banks,
+// write-port conflicts, and TLBs for memory that is not managed.
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/clock.hpp"
 #include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/l1_cache.hpp"
 #include "gpu/sm/launch_record.hpp"
+#include "gpu/sm/parked_lines.hpp"
 #include "gpu/sm/timed_launch.hpp"
+#include "gpu/uvm/translation.hpp"
 #include "memory/address_hash.hpp"
 #include "memory/protocol.hpp"
+#include "memory/translation/tlb.hpp"
 
 namespace manyscale::gpu {
 
@@ -28,6 +33,8 @@ class Sm final : public Component {
 
   // The launches that CTAs are started of; before the first run.
   void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
+  // What is managed memory; between runs. Without it no address is.
+  void attach(std::shared_ptr<const ManagedRanges> managed);
   // What kernels printed, and warnings, since the last call.
   struct Said {
     Time when;
@@ -38,13 +45,15 @@ class Sm final : public Component {
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
   // What was counted for a launch that has ended; null if none of it ran here. It can be taken once.
   std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);
+  // What was counted, as of the last settle().
+  const SmStatistics& counted() const { return statistics_; }
 
  private:
   static constexpr Cycle kPending = never;
   static constexpr std::uint64_t kConstantLine = 64;
   static constexpr std::uint64_t kReduction = std::uint64_t{1}
                                               << 32;  // marks an atomic operation without a result
-  enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch };
+  enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch, fault };
 
   // A CTA that is on the SM.
   struct CtaSlot {
@@ -74,9 +83,10 @@ class Sm final : public Component {
     Stall reason = Stall::dependency;
     bool unit_was_busy = false;
     bool queue_was_full = false;
-    bool blocked = false;      // at a barrier
-    std::uint32_t loads = 0;   // under way
-    std::uint32_t writes = 0;  // not yet confirmed
+    bool blocked = false;         // at a barrier
+    bool faulted_at_end = false;  // what it waits for at its end had to wait for a page
+    std::uint32_t loads = 0;      // under way
+    std::uint32_t writes = 0;     // not yet confirmed
     std::uint64_t age = 0;
     std::array<Cycle, 256> ready{};
     std::array<Stall, 256> writer{};
@@ -90,6 +100,14 @@ class Sm final : public Component {
     std::uint32_t lines = 0;
     const std::uint8_t* destination = nullptr;
     std::uint8_t registers = 0;
+    bool faulted = false;  // it waited for a page to come
+    Cycle ready = 0;       // of the lines that have come
+  };
+
+  // Of a line: sectors that a load wants and the L1 lacks, and those of them that nobody has asked for.
+  struct MissingSectors {
+    std::uint8_t wanted = 0;
+    std::uint8_t asked = 0;
   };
 
   struct SubCore {
@@ -137,8 +155,25 @@ class Sm final : public Component {
                  Unit unit = Unit::memory);
   void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
                std::uint8_t rounds = 0);
+  MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
+  void wait_for(std::uint64_t line, MissingSectors missing, std::uint32_t load, Cycle when);
   void load_arrived(std::uint32_t load, Cycle when);
+  void write_done(std::uint32_t warp, Cycle cycle);
   std::uint32_t new_load(std::uint32_t warp, const MachineInstruction& instruction);
+
+  // --- Managed memory (sm_translation.cpp) ---
+  static bool faults_block(const SmTlbSpec& spec);
+  bool find_translation(std::uint64_t line, bool writes, Cycle now);
+  bool translations_blocked() const;
+  void park(const ParkedLine& parked, Cycle when);
+  void translated(const TranslationAnswer& answer, std::uint32_t lane);
+  void page_answered(const TranslationAnswer& answer, Cycle cycle);
+  void release_held();
+  void go_on(const ParkedLine& parked, Cycle when);
+  void access_remote(const ParkedLine& parked, Cycle when);
+  void remote_done(std::uint32_t place, Cycle cycle);
+  void mark_faulted(const ParkedLine& parked);
+  SmStatistics& statistics_of(const ParkedLine& parked);
 
   const Spec spec_;
   std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
@@ -152,6 +187,8 @@ class Sm final : public Component {
   Clock clock_;
   SmPort scheduler_{*this, "scheduler", "what starts CTAs and hears of their end"};
   memory::RequesterPort memory_{*this, "memory", "the network to the L2"};
+  Port<TranslationProtocol, 0> translation_{*this, "translation", "unified memory, for translations",
+                                            Links::optional};
   memory::SliceHash slices_;
 
   std::vector<SubCore> sub_cores_;
@@ -177,6 +214,17 @@ class Sm final : public Component {
   Cycle data_free_ = 0;                // of the stage that L1 and shared memory share
   Cycle request_free_ = 0;             // of the way to the network
   Lines lines_;
+
+  std::shared_ptr<const ManagedRanges> managed_;  // null: nothing is
+  std::optional<memory::Tlb> tlb_;
+  bool blocking_faults_ = false;
+  ParkedLines parked_;
+  std::vector<ParkedLine> held_;    // that the TLB did not take in, oldest first
+  std::vector<ParkedLine> remote_;  // in the host's memory, by the tag of the request
+  std::vector<std::uint32_t> free_remote_;
+  std::int64_t parked_loads_ = 0;  // lines of loads that wait for pages or for the host's memory
+  std::int64_t open_faults_ = 0;   // pages on their way to this SM
+
   std::vector<Said> said_;
 };
 

@@ -27,6 +27,13 @@ bool is_store(Kind kind) {
   return kind == Kind::store_global || kind == Kind::store_local;
 }
 
+ParkedLine::Operation operation_of(Kind kind) {
+  using Operation = ParkedLine::Operation;
+  if (kind == Kind::atomic_global) return Operation::atomic;
+  if (kind == Kind::reduce_global) return Operation::reduction;
+  return is_store(kind) ? Operation::write : Operation::read;
+}
+
 }  // namespace
 
 void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
@@ -145,12 +152,32 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   data_free_ = begin + lines_.count;
   const bool at_l2 = is_atomic(instruction.kind);
   const auto rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0);
+  const ParkedLine::Operation operation = operation_of(instruction.kind);
+  Cycle translation = 0;
   std::uint32_t load = PendingLines::kEnd;
   std::uint32_t missing_lines = 0;
   for (unsigned i = 0; i < lines_.count; ++i) {
     const LineAccess& touched = lines_.at[i];
-    const Cycle when = begin + i;
+    Cycle when = begin + i;
     statistics.global_sectors += std::popcount(touched.sectors);
+    if (managed_ != nullptr && managed_->contains(touched.line)) [[unlikely]] {
+      translation = spec_.tlb.latency;
+      when += translation;
+      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
+      if (translations_blocked() || !find_translation(touched.line, parked.writes(), when)) {
+        if (parked.has_result()) {
+          if (load == PendingLines::kEnd) load = new_load(index, instruction);
+          ++missing_lines;
+          parked.owner = load;
+        } else {
+          ++slot.writes;
+          ++writes_under_way_;
+        }
+        park(parked, when);
+        continue;
+      }
+      ++statistics.tlb_hits;
+    }
     if (is_store(instruction.kind)) {
       ++slot.writes;
       ++writes_under_way_;
@@ -170,24 +197,36 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
       }
       continue;
     }
-    const std::uint8_t there = l1_.look_up(touched.line, touched.sectors);
-    const auto missing = static_cast<std::uint8_t>(touched.sectors & ~there);
-    const std::uint8_t asked = missing == 0 ? 0 : pending_.not_asked(touched.line, missing);
-    statistics.l1_hits += std::popcount(touched.sectors) - std::popcount(asked);
-    statistics.l1_misses += std::popcount(asked);
-    if (missing == 0) continue;
+    const MissingSectors missing = look_up(touched, statistics);
+    if (missing.wanted == 0) continue;
     if (load == PendingLines::kEnd) load = new_load(index, instruction);
     ++missing_lines;
-    pending_.wait(touched.line, missing, asked, load);
-    if (asked != 0) request(touched.line, asked, memory::Op::read, 0, when);
+    wait_for(touched.line, missing, load, when);
   }
   if (load == PendingLines::kEnd) {
-    set_ready(slot, instruction, begin + spec_.l1.hit_latency + lines_.count - 1, Stall::memory);
+    const Cycle latency = spec_.l1.hit_latency + translation;
+    set_ready(slot, instruction, begin + latency + lines_.count - 1, Stall::memory);
     return;
   }
   loads_[load].lines = missing_lines;
   ++slot.loads;
   set_ready(slot, instruction, kPending, Stall::memory);
+}
+
+// Looks a line of a load up in the L1.
+Sm::MissingSectors Sm::look_up(const LineAccess& touched, SmStatistics& statistics) {
+  const std::uint8_t there = l1_.look_up(touched.line, touched.sectors);
+  const auto wanted = static_cast<std::uint8_t>(touched.sectors & ~there);
+  const std::uint8_t asked = wanted == 0 ? 0 : pending_.not_asked(touched.line, wanted);
+  statistics.l1_hits += std::popcount(touched.sectors) - std::popcount(asked);
+  statistics.l1_misses += std::popcount(asked);
+  return {wanted, asked};
+}
+
+// Lets a load wait for sectors, and asks the L2 for those that are not on their way.
+void Sm::wait_for(std::uint64_t line, MissingSectors missing, std::uint32_t load, Cycle when) {
+  pending_.wait(line, missing.wanted, missing.asked, load);
+  if (missing.asked != 0) request(line, missing.asked, memory::Op::read, 0, when);
 }
 
 std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruction) {
@@ -199,7 +238,7 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
   free_loads_.pop_back();
   const std::uint8_t* registers =
       warps_[warp]->function->registers.data() + instruction.first + instruction.reads;
-  loads_[id] = {warp, 0, registers, instruction.writes};
+  loads_[id] = Load{.warp = warp, .destination = registers, .registers = instruction.writes};
   return id;
 }
 
@@ -221,18 +260,6 @@ void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::u
 void Sm::receive(const Message& message, std::uint32_t) {
   const Cycle cycle = clock_.cycle_at(now());
   const Cycle ready = cycle + spec_.l1.return_latency;
-  const auto confirm = [&](std::uint64_t warp) {
-    const auto index = static_cast<std::uint32_t>(warp);
-    WarpSlot& slot = *warps_[index];
-    --writes_under_way_;
-    if (--slot.writes != 0) return;
-    if (slot.at == nullptr) {
-      finish_if_done(index, cycle);
-    } else if (slot.at->kind == Kind::fence) {
-      find_earliest(index);
-      if (earliest_[index] != kPending) clock_.wake_at(std::max(earliest_[index], cycle));
-    }
-  };
   switch (message.op) {
     case memory::Op::data:
       l1_.fill(message.address, message.sectors);
@@ -241,12 +268,12 @@ void Sm::receive(const Message& message, std::uint32_t) {
       break;
     case memory::Op::atomic_result:
       if (message.value & kReduction)
-        confirm(message.value & ~kReduction);
+        write_done(static_cast<std::uint32_t>(message.value & ~kReduction), cycle);
       else
         load_arrived(static_cast<std::uint32_t>(message.value), ready);
       break;
     case memory::Op::write_ack:
-      confirm(message.value);
+      write_done(static_cast<std::uint32_t>(message.value), cycle);
       break;
     default:
       throw SimulationError(name() + " got an answer that it did not ask for");
@@ -255,15 +282,34 @@ void Sm::receive(const Message& message, std::uint32_t) {
   clock_.wake_at(cycle);
 }
 
+// A line of a store or of an atomic operation without a result is complete.
+void Sm::write_done(std::uint32_t index, Cycle cycle) {
+  WarpSlot& slot = *warps_[index];
+  --writes_under_way_;
+  if (--slot.writes != 0) return;
+  if (slot.at == nullptr) {
+    finish_if_done(index, cycle);
+  } else if (slot.at->kind == Kind::fence) {
+    find_earliest(index);
+    if (earliest_[index] != kPending) clock_.wake_at(std::max(earliest_[index], cycle));
+  }
+  slot.faulted_at_end = false;
+}
+
 void Sm::load_arrived(std::uint32_t id, Cycle when) {
   Load& load = loads_[id];
+  load.ready = when = std::max(load.ready, when);
   if (--load.lines != 0) return;
   WarpSlot& slot = *warps_[load.warp];
-  for (unsigned i = 0; i < load.registers; ++i) slot.ready[load.destination[i]] = when;
+  for (unsigned i = 0; i < load.registers; ++i) {
+    slot.ready[load.destination[i]] = when;
+    if (load.faulted) slot.writer[load.destination[i]] = Stall::fault;
+  }
   const std::uint32_t warp = load.warp;
   free_loads_.push_back(id);
   --slot.loads;
   if (slot.at == nullptr) {
+    slot.faulted_at_end |= load.faulted;
     finish_if_done(warp, when);
     return;
   }

@@ -6,6 +6,7 @@
 
 #include "engine/spec.hpp"
 #include "engine/statistics.hpp"
+#include "engine/time.hpp"
 
 namespace manyscale::gpu {
 
@@ -43,6 +44,16 @@ struct L1Spec {
   std::int64_t request_interval = 1;  // cycles between requests to the network
 };
 
+// The TLB of an SM; only managed memory needs it. Size, organisation and latency as in UVM Smart's model of a
+// GTX 1080 Ti.
+struct SmTlbSpec {
+  std::int64_t entries = 4096;
+  std::int64_t ways = 0;
+  std::int64_t latency = 1;
+  std::string faults = "replayable";
+  Time report_interval = microsecond;
+};
+
 struct SmSpec {
   std::int64_t clock = 1'312'000'000;
   std::int64_t sub_cores = 4;
@@ -50,6 +61,7 @@ struct SmSpec {
   std::string scheduler = "gty";
   SmTimings timing{};
   L1Spec l1{};
+  SmTlbSpec tlb{};
   std::int64_t shared_latency = 19;
   std::int64_t shared_banks = 32;
   std::int64_t address_interval = 4;  // of a sub-core's address unit
@@ -72,11 +84,12 @@ struct SmStatistics {
   Counter ctas, warp_instructions, thread_instructions, machine_instructions;
   Counter active_cycles, warp_cycles;
   Counter stall_dependency, stall_memory, stall_shared, stall_barrier, stall_fetch, stall_unit,
-      stall_not_selected, stall_queue, stall_drain;
+      stall_not_selected, stall_queue, stall_drain, stall_fault;
   Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory,
       issued_branch, issued_other;
   Counter busy_integer, busy_fp32, busy_fp64, busy_special, busy_tensor, busy_memory, busy_branch, busy_other;
   Counter global_requests, global_sectors, l1_hits, l1_misses, shared_requests, shared_wavefronts;
+  Counter tlb_hits, tlb_misses, tlb_shootdowns, far_faults, remote_sectors;
 };
 
 }  // namespace manyscale::gpu
@@ -154,6 +167,22 @@ struct describe<gpu::L1Spec> {
 };
 
 template <>
+struct describe<gpu::SmTlbSpec> {
+  using S = gpu::SmTlbSpec;
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"entries", &S::entries, Unit::count, "pages of 4 KiB whose place it knows", 1,
+                             1 << 24},
+      Field<S, std::int64_t>{"ways", &S::ways, Unit::count, "entries of a set; 0: one set of all", 0,
+                             1 << 24},
+      Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles, "of a look-up, hit or miss", 0, 1e6},
+      Field<S, std::string>{"faults", &S::faults, Unit::none,
+                            "what accesses of managed memory do while a page of the SM is on its way: "
+                            "replayable (others go on) or blocking (they wait)"},
+      Field<S, Time>{"report_interval", &S::report_interval, Unit::time,
+                     "between two reports that a page is used, for eviction", 0, 1e15}};
+};
+
+template <>
 struct describe<gpu::SmSpec> {
   using S = gpu::SmSpec;
   static constexpr auto fields = std::tuple{
@@ -167,6 +196,7 @@ struct describe<gpu::SmSpec> {
           "oldest) or lrr (in turn)"},
       Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
       Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
+      Section<S, gpu::SmTlbSpec>{"tlb", &S::tlb, "translations of managed memory"},
       Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles,
                              "of a load without conflicts", 1, 1e6},
       Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count, "of shared memory, 4 bytes wide",
@@ -223,6 +253,7 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"stall_queue", &S::stall_queue, "cycle", "waited for room in the memory queue"},
       Statistic<S, Counter>{"stall_drain", &S::stall_drain, "cycle",
                             "waited at the end for stores to be complete"},
+      Statistic<S, Counter>{"stall_fault", &S::stall_fault, "cycle", "waited for a page to come"},
       Statistic<S, Counter>{"issued_integer", &S::issued_integer, "1", "integer and logic instructions"},
       Statistic<S, Counter>{"issued_fp32", &S::issued_fp32, "1", "single and half precision instructions"},
       Statistic<S, Counter>{"issued_fp64", &S::issued_fp64, "1", "double precision instructions"},
@@ -249,7 +280,16 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"l1_misses", &S::l1_misses, "1", "sectors of loads asked of the L2"},
       Statistic<S, Counter>{"shared_requests", &S::shared_requests, "1", "shared memory instructions"},
       Statistic<S, Counter>{"shared_wavefronts", &S::shared_wavefronts, "1",
-                            "passes they took, one without conflicts"}};
+                            "passes they took, one without conflicts"},
+      Statistic<S, Counter>{"tlb_hits", &S::tlb_hits, "1", "lines of managed memory whose page the TLB knew"},
+      Statistic<S, Counter>{"tlb_misses", &S::tlb_misses, "1",
+                            "lines of managed memory that waited for a translation"},
+      Statistic<S, Counter>{"tlb_shootdowns", &S::tlb_shootdowns, "1",
+                            "entries of the TLB that had to be forgotten"},
+      Statistic<S, Counter>{"far_faults", &S::far_faults, "1",
+                            "translations that waited for the page to come"},
+      Statistic<S, Counter>{"remote_sectors", &S::remote_sectors, "1",
+                            "sectors of 32 B accessed in the host's memory"}};
 };
 
 }  // namespace manyscale

@@ -15,6 +15,7 @@ from manyscale.cli import (
     cpu,
     cpu_scale,
     cpu_trace,
+    cuda,
     demo,
     gpu,
     machines,
@@ -50,6 +51,7 @@ cpu.commands.add_typer(cpu_trace.commands)
 cpu.commands.add_typer(cpu_scale.commands)
 app.add_typer(cpu.commands)
 app.add_typer(net.commands)
+app.add_typer(cuda.commands)
 app.add_typer(check.commands)
 app.add_typer(models.commands)
 app.add_typer(new.commands)

@@ -17,6 +17,7 @@ from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.cpu.checking import ProgramProblem
+    from manyscale.cuda.checking import CallProblem
     from manyscale.gpu import KernelCheck
 
 commands = typer.Typer()
@@ -39,11 +40,17 @@ class _File:
     path: Path
     kernels: Sequence[KernelCheck] = ()
     program: Sequence[ProgramProblem] = ()
+    calls: Sequence[CallProblem] = ()
     error: str | None = None
 
     @property
     def supported(self) -> bool:
-        return self.error is None and not self.program and not any(kernel.problems for kernel in self.kernels)
+        return not (
+            self.error is not None
+            or self.program
+            or self.calls
+            or any(kernel.problems for kernel in self.kernels)
+        )
 
 
 def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
@@ -56,6 +63,7 @@ def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
 Reader = Callable[[Path, str | None], "Sequence[KernelCheck]"]
 READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels}
 _ELF = b"\x7fELF"
+_RISCV = "EM_RISCV"
 
 
 @commands.command()
@@ -64,7 +72,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="RISC-V programs, files with PTX (.ptx) or CUDA C++ (.cu), or folders to search for the latter.",
+            help="CUDA and RISC-V programs, files with PTX (.ptx) or CUDA C++ (.cu), or folders with such files.",
         ),
     ],
     everything: Annotated[
@@ -78,7 +86,8 @@ def check(
     The exit code is 0 if all kernels and programs can be executed, 1 if some
     cannot, and 2 if a file cannot be read or compiled; the others are checked all
     the same. Of a RISC-V program, all instructions are looked at; which system
-    calls it makes cannot be known.
+    calls it makes cannot be known. Of a CUDA program, all kernels are looked at
+    and the functions of the CUDA runtime that it may call.
     """
     files = [_looked_at(path, target) for path in _found(paths)]
     if json:
@@ -103,7 +112,7 @@ def _found(paths: Sequence[Path]) -> Iterator[Path]:
 def _looked_at(path: Path, target: str | None) -> _File:
     try:
         if _is_program(path):
-            return _File(path, program=_program_problems(path))
+            return _checked_program(path)
         return _File(path, _reader(path)(path, target))
     except InputError as error:
         return _File(path, error=str(error))
@@ -119,11 +128,20 @@ def _is_program(path: Path) -> bool:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _program_problems(path: Path) -> Sequence[ProgramProblem]:
+def _checked_program(path: Path) -> _File:
+    """A program: of this machine, and then with CUDA in it; or one for the simulated processors."""
     from manyscale.cpu import Program
     from manyscale.cpu.checking import check as check_program
+    from manyscale.cuda import Executable
+    from manyscale.cuda.checking import check_calls, check_kernels
 
-    return check_program(Program(path))
+    try:
+        executable = Executable.read(path)
+    except InputError:  # what reads RISC-V programs says what is wrong
+        return _File(path, program=check_program(Program(path)))
+    if executable.machine == _RISCV or not executable.uses_cuda:
+        return _File(path, program=check_program(Program(path)))
+    return _File(path, check_kernels(executable), calls=check_calls(executable))
 
 
 def _reader(path: Path) -> Reader:
@@ -134,7 +152,7 @@ def _reader(path: Path) -> Reader:
         raise InputError(f"{path}: there is no such file")
     if path.suffix not in READERS:
         raise InputError(
-            f"{path}: it is not known how to check this; give a RISC-V program or a file named {known}"
+            f"{path}: it is not known how to check this; give a CUDA or RISC-V program or a file named {known}"
         )
     return READERS[path.suffix]
 
@@ -152,7 +170,7 @@ def _data(file: _File) -> dict[str, Any]:
             }
             for kernel in file.kernels
         ],
-        "problems": [asdict(problem) for problem in file.program],
+        "problems": [*map(asdict, file.program), *map(asdict, file.calls)],
     }
 
 
@@ -173,6 +191,9 @@ def _row(file: _File) -> tuple[str, str, str, str]:
     if file.program:
         one = file.program[0]
         return str(file.path), "-", "no", f"{one.address:#x} in {one.function}: {one.instruction} ({one.why})"
+    if file.calls:
+        one_call = file.calls[0]
+        return str(file.path), str(len(file.kernels)), "no", f"{one_call.what}: {one_call.why}"
     fine = sum(not kernel.problems for kernel in file.kernels)
     problems = [problem for kernel in file.kernels for problem in kernel.problems]
     first = min(problems, key=lambda problem: problem.line, default=None)
@@ -198,3 +219,5 @@ def _problem_rows(file: _File) -> Iterator[tuple[str, str, str, str, str]]:
     for found in file.program:
         where = found.source or f"{found.address:#x}"
         yield file.path.name, where, found.function, found.instruction, found.why
+    for call in file.calls:
+        yield file.path.name, "-", "-", call.what, call.why

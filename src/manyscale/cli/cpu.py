@@ -53,6 +53,12 @@ def run(
         typer.Option("--regions", help="Show every region of every thread, not only the ten that took most."),
     ] = False,
     functions: Functions = None,
+    roi: Annotated[
+        str | None,
+        typer.Option(
+            "--roi", metavar="NAME", help="Count only what happens in this region: a mark or a function."
+        ),
+    ] = None,
     hot_lines: Annotated[
         bool, typer.Option("--hot-lines", help="Show the lines of source that took the most cycles.")
     ] = False,
@@ -90,6 +96,10 @@ def run(
     """
     program = program_of(file, arguments, root, writable, environment, stdin, ranks, memory)
     if functional:
+        if roi is not None:
+            raise InputError(
+                "--roi: a run without time counts only instructions; --regions shows them by region"
+            )
         _run_functional(program, cores or ranks, seed or 0, regions, functions or [], json, quiet)
         return
     _check_file(konata)
@@ -109,6 +119,7 @@ def run(
             threads=threads,
             seed=seed or 0,
             functions=functions or [],
+            roi=roi,
             hot_lines=hot_lines,
             konata=None if konata is None else (konata_from, konata_count),
             out=directory,

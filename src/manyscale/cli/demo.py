@@ -177,6 +177,30 @@ def kernel_on_v100(directory: Path, quiet: bool) -> Facts:
     }
 
 
+def unified_memory(directory: Path, quiet: bool) -> Facts:
+    """A GPU program with unified memory: pages that come one by one, and with their neighbours"""
+    from manyscale.gpu import TimedDevice, TimedLaunch
+    from manyscale.gpu.uvm_pictures import save_pictures
+    from manyscale.machine import load_machine
+    from manyscale.validation import managed_programs
+
+    facts: Facts = {}
+    for prefetcher in ("none", "tree"):
+        machine = load_machine("gtx1080ti", [f"gpu.uvm.prefetcher={prefetcher}"]).machine
+        device = TimedDevice(machine, page_log=100_000)
+        session = managed_programs.run("backprop", device)
+        seconds = sum(launch.seconds for launch in session.launches if isinstance(launch, TimedLaunch))
+        counts = device.uvm.statistics()
+        facts[f"prefetcher {prefetcher}"] = (
+            f"{seconds * 1e6:,.0f} us, {counts['pages_faulted_in']} far faults in {counts['fault_groups']} groups, "
+            f"{counts['transfers_to_device']} transfers to the device"
+        )
+        save_pictures(device, directory / prefetcher, f"Training step, prefetcher {prefetcher}")
+    facts["pages over time"] = str(directory / "tree" / "pages.svg")
+    facts["more"] = "manyscale validate --only uvm"
+    return facts
+
+
 def program_on_cores(directory: Path, quiet: bool) -> Facts:
     """An OpenMP program for RISC-V on a Broadwell node: 1 and 4 cores, and where the cycles went"""
     from manyscale import cpu
@@ -239,6 +263,7 @@ STEPS: dict[str, Step] = {
     "memory": memory_levels,
     "kernels": kernels_without_gpu,
     "timing": kernel_on_v100,
+    "unified-memory": unified_memory,
     "programs": program_on_cores,
     "network": job_on_512_nodes,
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +24,7 @@ from manyscale.errors import InputError, nearest
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from manyscale.gpu import Device, Kernel, Launch, Module, TimedDevice, TimedLaunch
+    from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice, TimedLaunch
     from manyscale.machine import ResolvedMachine
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
@@ -74,6 +75,13 @@ def run(
             help="Simulate the time on this machine's GPU, such as v100; without it, only the result is computed.",
         ),
     ] = None,
+    managed: Annotated[
+        bool,
+        typer.Option(
+            "--managed",
+            help="Arrays are managed memory that the host has written: their pages come when the kernel uses them.",
+        ),
+    ] = False,
     changes: Changes = None,
     threads: Threads = 1,
     target: Target = None,
@@ -128,7 +136,8 @@ def run(
         resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json
     )
     chosen = _kernel(device.load(file, target=target), kernel)
-    values = [device.array(argument.value) if argument.is_array else argument.value for argument in given]
+    make = functools.partial(_managed_array, device) if managed else device.array
+    values = [make(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))
     if isinstance(device, TimedDevice):
         record: AbstractContextManager[list[TimedLaunch]] = contextlib.nullcontext([])
@@ -137,7 +146,8 @@ def run(
                 out,
                 device,
                 machine=to_toml(resolved.machine, resolved.sources),
-                workload=_workload(file, chosen.name, configuration, given),
+                workload=_workload(file, chosen.name, configuration, given)
+                | ({"managed": True} if managed else {}),
                 seed=seed or 0,
                 timeline=timeline,
                 quiet=quiet,
@@ -145,6 +155,7 @@ def run(
         launch: Launch = _timed_launch(device, chosen, configuration, values, record, quiet)
     else:
         launch = chosen[configuration](*values)
+    moved = device.uvm.statistics() if managed and isinstance(device, TimedDevice) else None
     arrays = {
         argument.name: value.numpy()
         for argument, value in zip(given, values, strict=True)
@@ -154,9 +165,10 @@ def run(
         _save(path, arrays[name])
     summaries = {name: _summary(array, show) for name, array in arrays.items()}
     if json:
-        emit_json(_data(launch, shape, summaries) | ({} if out is None else {"directory": str(out)}))
+        data = _data(launch, shape, summaries) | ({} if out is None else {"directory": str(out)})
+        emit_json(data | ({} if moved is None else {"unified_memory": moved}))
     elif not quiet:
-        _print(launch, shape, summaries, out)
+        _print(launch, shape, summaries, out, moved)
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
 
@@ -181,6 +193,16 @@ def _device(resolved: ResolvedMachine | None, seed: int, **options: Any) -> Devi
     from manyscale.gpu import Device, TimedDevice
 
     return Device(**options) if resolved is None else TimedDevice(resolved.machine, seed=seed, **options)
+
+
+def _managed_array(device: Device, values: npt.ArrayLike) -> ManagedArray:
+    """Values in managed memory, on the host."""
+    import numpy as np
+
+    host = np.asarray(values)
+    array = device.managed(host.shape, host.dtype)
+    array.set(host)
+    return array
 
 
 def _workload(
@@ -337,7 +359,11 @@ def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, 
 
 
 def _print(
-    launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any], out: Path | None
+    launch: Launch,
+    shape: tuple[list[int], list[int]],
+    arrays: dict[str, Any],
+    out: Path | None,
+    moved: dict[str, int] | None,
 ) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -353,6 +379,10 @@ def _print(
         "thread instructions": f"{launch.thread_instructions:,}",
         "took": f"{launch.wall_seconds:.3g} s",
     }
+    if moved is not None:
+        facts["far faults"] = f"{moved['faults']:,} in {moved['fault_groups']:,} groups"
+        facts["pages that came along"] = f"{moved['pages_prefetched']:,}"
+        facts["moved to the device"] = f"{moved['bytes_to_device']:,} B"
     if out is not None:
         facts["directory"] = str(out)
     table = Table.grid(padding=(0, 2))

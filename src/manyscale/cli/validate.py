@@ -17,6 +17,7 @@ _TITLES = {
     "network": "networks beside other simulators",
     "cpu": "processors beside what is published",
     "elastic": "replayed traces beside detailed runs",
+    "uvm": "unified memory beside a GTX 1080 Ti and another simulator",
 }
 
 
@@ -27,7 +28,7 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic or network; all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network or uvm; all without it.",
         ),
     ] = None,
     machine: Machine = "v100",
@@ -35,8 +36,8 @@ def validate(
 ) -> None:
     """Compare the simulated V100 and processors with published measurements, and networks with other simulators.
 
-    Another machine than v100 is compared with the same measurements. Processors and networks have machines of
-    their own.
+    Another machine than v100 is compared with the same measurements. Processors, networks and unified memory have
+    machines of their own.
     """
     from manyscale import validation
 

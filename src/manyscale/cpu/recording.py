@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from manyscale import _core
+from manyscale import _core, units
 from manyscale.cpu.program import Program
 from manyscale.cpu.result import CpuResult, FunctionalResult
 from manyscale.cpu.running import (
@@ -29,6 +29,7 @@ from manyscale.cpu.running import (
 )
 from manyscale.cpu.symbols import Symbols
 from manyscale.cpu.trace_file import COLUMN_TYPES, TraceWriter
+from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.results.run_directory import package_version
@@ -47,6 +48,7 @@ _TYPICAL_CYCLES = {
     "taskwait_latency": 40,
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
+_MOST_NEAR = 1 << 24  # bytes
 _MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
 
 
@@ -89,10 +91,15 @@ def record(
     seed: int = 0,
     functions: Sequence[str] = (),
     limit: int | None = None,
+    near: int | str | None = None,
     progress: Callable[[int, int], None] | None = None,
     command: Sequence[str] = (),
 ) -> RecordingSummary:
     """Runs a program and leaves its trace in the file `out`.
+
+    Accesses that would hit a small first-level cache are folded into what needs them, so that they need no cache to be
+    looked up in a replay. `near` is how large that cache is, such as "4KiB": a quarter of the machine's own if not
+    stated; with 0 every access is kept. A trace can be replayed on first-level caches of that size and more.
 
     `functional`: it is run without time, which is quicker, but then threads take turns and not the time that they
     would: what depends on who comes first (dynamic schedules, tasks) is another possible outcome. The machine counts
@@ -116,6 +123,8 @@ def record(
     writer = TraceWriter(out, _header(work, resolved, parts, functional, seed, command))
     try:
         recorder = _core.CpuRecorder(recorded, parts.cores[0].native, writer.add)
+        if near is not None:
+            recorder.fold_hits_of(_near_bytes(near))
         try:
             result = run()
         except BaseException:
@@ -126,6 +135,13 @@ def record(
     except BaseException:
         writer.abandon()
         raise
+
+
+def _near_bytes(near: int | str) -> int:
+    size = units.parse(near, units.BYTES) if isinstance(near, str) else near
+    if not 0 <= size <= _MOST_NEAR:
+        raise InputError(f"near: {near} is not a size from 0 to {units.format(_MOST_NEAR, units.BYTES)}")
+    return int(size)
 
 
 def _finish(

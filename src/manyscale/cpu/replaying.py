@@ -73,7 +73,9 @@ def replay(
         source = _BlockSource(played)
         titles = [region.title for region in played.regions]
         try:
-            _core.cpu_play(parts.program.native, columns, titles, source, places)
+            _core.cpu_play(
+                parts.program.native, columns, titles, source, places, _slower_hits(played, parts)
+            )
         except _core.SimulationError as error:
             raise InputError(f"{played.path}: {error}") from None
         if out is None:
@@ -95,6 +97,18 @@ def replay(
             result.write_tables(writer.directory)
             writer.finish(result.headline)
         return result
+
+
+def _slower_hits(trace: Trace, parts: CpuSystem) -> int:
+    """Cycles that the first-level cache takes longer for a hit than the one recorded on."""
+    size, cycles = _core.cpu_first_level(parts.cores[0].native)
+    near = trace.statistics.get("near_bytes", 0)
+    if size < near:
+        raise InputError(
+            f"{trace.path}: accesses to the {near} bytes that were touched last are not in the trace, but the "
+            f"first-level cache holds {size} bytes only; record it with near={size} or less"
+        )
+    return int(cycles - trace.statistics.get("hit_cycles", cycles))
 
 
 class _BlockSource:

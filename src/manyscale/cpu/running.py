@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from manyscale import _core
+from manyscale.cpu.interest import run_interest
 from manyscale.cpu.listing import Labels
 from manyscale.cpu.openmp import watch_points
 from manyscale.cpu.program import Program
@@ -40,6 +41,7 @@ def run(
     seed: int = 0,
     regions: bool = True,
     functions: Sequence[str] = (),
+    roi: str | None = None,
     hot_lines: bool = False,
     konata: tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -51,9 +53,12 @@ def run(
     Changes are such as "cpu.core.reorder_buffer=64". `threads` are those of the host, on which results do not depend.
     `regions`: OpenMP constructs are told apart, and so are the named `functions`. `hot_lines`: cycles of each
     instruction are kept. `konata`: the first instruction of each core, and how many, of which a log of the pipeline is
-    kept. With `out`, leaves a run directory.
+    kept. With `roi`, a region of interest (a mark of the program or a function), statistics are those of its visits.
+    With `out`, leaves a run directory.
     """
     program = as_program(program)
+    if roi is not None and roi in program.symbols.addresses:
+        functions = [*functions, roi]
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
     watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
     if konata is not None:
@@ -62,12 +67,12 @@ def run(
     with program_errors(program):
         _core.cpu_launch(parts.program.native, launch_of(program, regions, functions))
     if out is None:
-        return simulate(program, parts, threads, progress, None)
+        return simulate(program, parts, threads, progress, None, roi)
     facts = program.description() | {"cores": len(parts.cores)}
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
         writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
         try:
-            result = simulate(program, parts, threads, progress, writer.directory)
+            result = simulate(program, parts, threads, progress, writer.directory, roi)
         except (KeyboardInterrupt, DeadlockError, ProgramError):
             writer.partial(statistics_columns(parts.system))
             raise
@@ -149,11 +154,15 @@ def simulate(
     threads: int,
     progress: Callable[[int, int], None] | None,
     directory: Path | None,
+    roi: str | None = None,
 ) -> CpuResult:
     """Runs a program that was launched on a system to its end."""
     native = parts.program.native
     with program_errors(program, lambda: (_core.cpu_failure(native), _core.cpu_processes(native))):
-        run = parts.system.run(threads=threads, progress=progress)
+        if roi is None:
+            run = parts.system.run(threads=threads, progress=progress)
+        else:
+            run = run_interest(program, parts, roi, threads, progress)
     processes = [Process(*process) for process in _core.cpu_processes(native)]
     cores = [core.native for core in parts.cores]
     details: dict[str, Any] = _core.cpu_details(native, cores)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bisect
 import io
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,8 @@ from manyscale.errors import InputError
 MOST_SYMBOLS = 2_000_000
 MOST_LINES = 4_000_000
 MOST_SECTION_BYTES = 1 << 29  # of one section, unpacked
-_FUNCTION_TYPES = ("STT_FUNC", "STT_GNU_IFUNC", "STT_NOTYPE")
+_SYMBOL = struct.Struct("<IBBHQQ")  # name, type, visibility, section, value, size: of ELF with 64 bits
+_FUNCTION_TYPES = (2, 10, 0)  # STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
 # What pyelftools raises for files that are not what they say depends on where they are broken.
 _BROKEN = Exception
@@ -105,13 +107,16 @@ class Symbols:
             for section in self._sections(elf):
                 if not isinstance(section, SymbolTableSection) or section.num_symbols() > MOST_SYMBOLS:
                     continue
-                for symbol in section.iter_symbols():
-                    start = symbol["st_value"]
-                    if symbol["st_info"]["type"] not in _FUNCTION_TYPES or not symbol.name:
+                names = section.stringtable.data()
+                for at, information, _, _, start, size in _SYMBOL.iter_unpack(section.data()):
+                    if information & 15 not in _FUNCTION_TYPES:
                         continue
-                    if symbol.name.startswith("$") or not any(low <= start < high for low, high in code):
-                        continue  # mapping symbols, and what is no code
-                    found.add((start, start + symbol["st_size"] if symbol["st_size"] else 0, symbol.name))
+                    if not any(low <= start < high for low, high in code):
+                        continue  # what is no code
+                    end = names.find(b"\0", at)
+                    name = names[at : end if end >= 0 else at].decode("utf-8", "replace")
+                    if name and not name.startswith("$"):  # mapping symbols
+                        found.add((start, start + size if size else 0, name))
         except _BROKEN:
             return []
         return sorted(found)

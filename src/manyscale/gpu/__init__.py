@@ -12,11 +12,12 @@ from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
 from .device import Device
 from .launch import Launch
+from .managed import ManagedArray, UnifiedMemory
 from .metrics import Metric
 from .module import Kernel, Module
 from .parsing import ParsedModule, parse
 from .profile import KernelProfile
-from .stream import Activity, Event, QueuedCopy, QueuedLaunch, Stream
+from .stream import Activity, Event, QueuedCopy, QueuedLaunch, QueuedRange, Stream
 from .texture import Texture
 from .timing import TimedDevice, TimedLaunch
 
@@ -30,16 +31,19 @@ __all__ = [
     "KernelParameter",
     "KernelProfile",
     "Launch",
+    "ManagedArray",
     "Metric",
     "Module",
     "ParsedModule",
     "Problem",
     "QueuedCopy",
     "QueuedLaunch",
+    "QueuedRange",
     "Stream",
     "Texture",
     "TimedDevice",
     "TimedLaunch",
+    "UnifiedMemory",
     "check",
     "parse",
 ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .device import Device
     from .stream import QueuedCopy, Stream
 
-_FREED = "the array's memory was freed"
+FREED = "the array's memory was freed"
 
 
 def extents_of(shape: Any) -> tuple[int, ...]:
@@ -74,12 +74,12 @@ def copy_now(native: _core.GpuDevice, copy: ArrayCopy) -> None:
         origin = copy.source or copy.array
         buffer = np.empty(size, np.uint8)
         if not native.read(origin.address, buffer):
-            raise InputError(_FREED)
+            raise InputError(FREED)
         data = buffer.tobytes()
     if copy.kind == "to_host":
         copy.arrived(data)
     elif not native.write(copy.array.address, data):
-        raise InputError(_FREED)
+        raise InputError(FREED)
 
 
 class DeviceArray:
@@ -121,7 +121,7 @@ class DeviceArray:
         self._synchronize()
         host = np.empty(self.shape, self.dtype)
         if host.nbytes and not self.native.read(self.address, host.reshape(-1).view(np.uint8)):
-            raise InputError(_FREED)
+            raise InputError(FREED)
         return host
 
     def set(self, values: npt.ArrayLike) -> None:
@@ -134,7 +134,7 @@ class DeviceArray:
     def write(self, host: npt.NDArray[Any]) -> None:
         """Writes the memory of an array of the same shape and type, whatever is queued."""
         if host.nbytes and not self.native.write(self.address, host.reshape(-1).view(np.uint8)):
-            raise InputError(_FREED)
+            raise InputError(FREED)
 
     def copy_from(
         self, source: npt.ArrayLike | DeviceArray, *, stream: Stream | None = None

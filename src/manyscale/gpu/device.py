@@ -17,6 +17,7 @@ from manyscale.errors import InputError, KernelError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
 from .launch import Launch
+from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
 from .parsing import ParsedModule, parse
 from .texture import Texture
@@ -35,6 +36,7 @@ _FORMATS = {
 _ADDRESSES = ("clamp", "wrap", "mirror", "border")
 _FILTERS = ("point", "linear")
 _LARGEST = 2**63 - 1  # more than any device has
+_MANAGED_ALIGNMENT = 2 * 1024 * 1024  # of managed memory: its pages move in parts of 2 MiB
 
 
 class Device:
@@ -43,13 +45,19 @@ class Device:
     `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: look for races in
     shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
     `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
-    kernels print.
+    kernels print. `native`: a device of the core, such as one that shares its memory with another.
     """
 
     module_type: type[Module] = Module  # what `load` makes
 
     def __init__(
-        self, *, threads: int = 1, check: bool = False, maximum_instructions: int = 0, echo: bool = True
+        self,
+        *,
+        threads: int = 1,
+        check: bool = False,
+        maximum_instructions: int = 0,
+        echo: bool = True,
+        native: _core.GpuDevice | None = None,
     ) -> None:
         if not isinstance(threads, numbers.Integral) or not 1 <= threads <= 1024:
             raise InputError(f"threads must be between 1 and 1024, not {threads!r}")
@@ -57,13 +65,14 @@ class Device:
             raise InputError(
                 f"maximum_instructions must not be negative, and 0 means no limit; not {maximum_instructions!r}"
             )
-        self.native: _core.GpuDevice = _core.GpuDevice()
+        self.native: _core.GpuDevice = _core.GpuDevice() if native is None else native
         if check:
             self.native.track_writes()
         self.threads: int = threads
         self.check: bool = check
         self.maximum_instructions: int = maximum_instructions
         self.echo: bool = echo
+        self._managed: dict[int, int] = {}  # bytes of managed memory, by address
 
     def load(self, source: Any, *, target: str | None = None) -> Module:
         """Loads a module: the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba."""
@@ -76,11 +85,7 @@ class Device:
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array; its values mean nothing yet."""
-        extents = extents_of(shape)
-        try:
-            kind = np.dtype(dtype)
-        except TypeError as error:
-            raise InputError(f"{dtype!r} is not a type of numbers: {error}") from None
+        extents, kind = extents_of(shape), _type_of(dtype)
         size = math.prod(extents) * kind.itemsize
         try:
             address = self.native.allocate(min(size, _LARGEST), f"an array {extents} of {kind}")
@@ -100,6 +105,91 @@ class Device:
         array = self.empty(host.shape, host.dtype)
         array.write(host)
         return array
+
+    # --- Managed memory; without time it is memory like any other ---
+
+    def managed(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> ManagedArray:
+        """A new array in managed memory, which host and device share; its values mean nothing yet."""
+        extents, kind = extents_of(shape), _type_of(dtype)
+        size = max(math.prod(extents) * kind.itemsize, 1)
+        address = self._allocate_managed(size, f"a managed array {extents} of {kind}")
+        return ManagedArray(self.native, address, extents, kind, owns=True, device=self)
+
+    def managed_allocate(self, bytes: int) -> int:
+        """Managed memory as an address, a multiple of 2 MiB; give it back by `managed_free`."""
+        if not isinstance(bytes, numbers.Integral) or bytes < 1:
+            raise InputError(f"managed memory has at least one byte, not {bytes!r}")
+        return self._allocate_managed(int(bytes), f"{bytes} bytes of managed memory")
+
+    def managed_free(self, address: int) -> None:
+        """Gives managed memory back, when all that was queued has ended."""
+        if address not in self._managed:
+            raise InputError(f"no managed memory begins at {address:#x}")
+        self._free_managed(address)
+        del self._managed[address]
+
+    def release_managed(self, address: int) -> None:
+        """Gives managed memory back that nobody can reach any more, now or later."""
+        if address in self._managed:
+            self.managed_free(address)
+
+    def managed_ranges(self) -> list[tuple[int, int]]:
+        """The managed memory there is: addresses and bytes."""
+        return sorted(self._managed.items())
+
+    def prefetch_range(self, address: int, bytes: int, to: Side = "device", stream: Any = None) -> Any:
+        """Moves the pages of managed memory to the device or to the host; with a stream that is queued there."""
+        self._check_managed(address, bytes)
+        return self._move_range(f"prefetch_to_{side_of(to, 'to')}", address, bytes, stream)
+
+    def advise_range(
+        self, address: int, bytes: int, advice: AdviceName, on: bool = True, at: Side = "device"
+    ) -> None:
+        """Says how managed memory will be used; see `ManagedArray.advise`."""
+        self._check_managed(address, bytes)
+        self._advise_range(address, bytes, advice_of(advice, on, at))
+
+    def host_access(self, address: int, bytes: int, write: bool = False, *, wait: bool = True) -> Any:
+        """The host reads or writes managed memory: pages that the device has come back to it."""
+        self._check_managed(address, bytes)
+        return self._access_range("host_write" if write else "host_read", address, bytes, wait)
+
+    def page_places(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
+        """Where each page of managed memory is, in a word; without time they are all with both."""
+        self._check_managed(address, bytes)
+        first = address // PAGE
+        return np.full((address + bytes + PAGE - 1) // PAGE - first, "both")
+
+    def _check_managed(self, address: int, bytes: int) -> None:
+        if not isinstance(bytes, numbers.Integral) or bytes < 0:
+            raise InputError(f"a range has a number of bytes, not {bytes!r}")
+        begin = max((begin for begin in self._managed if begin <= address), default=None)
+        if begin is None or address + bytes > begin + self._managed[begin]:
+            raise InputError(f"the {bytes} bytes at {address:#x} are not within one piece of managed memory")
+
+    def _allocate_managed(self, size: int, label: str) -> int:
+        try:
+            address = self._place_managed(min(size, _LARGEST), label)
+        except MemoryError:
+            raise InputError(f"{size} bytes of managed memory do not fit into the address space") from None
+        self._managed[address] = size
+        return address
+
+    def _place_managed(self, size: int, label: str) -> int:
+        return self.native.allocate(size, label, _MANAGED_ALIGNMENT)
+
+    def _free_managed(self, address: int) -> None:
+        self.native.free(address)
+
+    def _move_range(self, kind: str, address: int, size: int, stream: Any) -> Any:
+        if stream is not None:
+            raise InputError("this device has no time, and so no streams; gpu.TimedDevice has")
+
+    def _access_range(self, kind: str, address: int, size: int, wait: bool) -> Any:
+        return None
+
+    def _advise_range(self, address: int, size: int, advice: _core.GpuAdvice) -> None:
+        pass
 
     def synchronize(self) -> None:
         """Waits until all that was queued has ended; here nothing is queued."""
@@ -203,3 +293,10 @@ class Device:
         native.filter = getattr(_core.GpuTexture.Filter, filter)
         native.address = [getattr(_core.GpuTexture.Address, address)] * 3
         return Texture(self.native, self.native.add_texture(native), array)
+
+
+def _type_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise InputError(f"{dtype!r} is not a type of numbers: {error}") from None

@@ -38,6 +38,7 @@ _WAITING = (
     ("instruction latency", ("dependency", "unit"), "wait for results of fixed latency or for busy units"),
     ("instruction fetch", ("fetch",), "wait for instructions to arrive"),
     ("issue slots", ("not_selected",), "could issue, but another warp does"),
+    ("page faults", ("fault",), "wait for pages of managed memory to come"),
 )
 
 
@@ -144,6 +145,8 @@ class _Rules:
             size, cache = counts.code_bytes / 1024, counts.peaks.instruction_cache / 1024
             code = f"the program has {size:.0f} KiB of instructions, a sub-core's cache {cache:.0f} KiB"
             return Limit(kind, f"{waiting}; {code}", self._notes())
+        if kind == "page faults":
+            return Limit(kind, f"{waiting}, for {counts.sm['far_faults']} far faults", self._notes())
         if self.values["waves_per_sm"] < FEW_WAVES:
             filled = 100 * self.values["waves_per_sm"]
             few = f"a grid of {counts.ctas} fills {filled:.0f}% of the room that SMs have for its CTAs"

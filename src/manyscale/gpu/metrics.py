@@ -131,6 +131,7 @@ STALLS = (
         "not_selected", "stall_not_selected", "its turn", "could issue, but another warp does", "not_selected"
     ),
     Stall("drain", "stall_drain", "last stores", "wait for their stores before they end", "drain"),
+    Stall("fault", "stall_fault", "pages", "wait for a page of managed memory to come", ""),
 )
 
 Definition = tuple[str, str, str, str, Callable[[KernelCounts], Value]]
@@ -175,7 +176,7 @@ def _stalled(stall: Stall) -> Definition:
         f"stall_{stall.name}",
         "%",
         f"of all cycles of warps: {stall.doc}",
-        f"smsp__average_warps_issue_stalled_{stall.nsight}_per_issue_active.ratio",
+        f"smsp__average_warps_issue_stalled_{stall.nsight}_per_issue_active.ratio" if stall.nsight else "",
         lambda counts: percent(counts.sm[stall.statistic], counts.sm["warp_cycles"]),
     )
 
@@ -298,6 +299,20 @@ DEFINITIONS: tuple[Definition, ...] = (
         "sectors of loads found in L1",
         "l1tex__t_sector_hit_rate.pct",
         lambda c: percent(c.sm["l1_hits"], c.sm["l1_hits"] + c.sm["l1_misses"]),
+    ),
+    (
+        "tlb_hit_rate",
+        "%",
+        "lines of managed memory whose page the SM's TLB knew",
+        "",
+        lambda c: percent(c.sm["tlb_hits"], c.sm["tlb_hits"] + c.sm["tlb_misses"]),
+    ),
+    (
+        "far_faults",
+        "1",
+        "translations of SMs that waited for a page of managed memory to come",
+        "",
+        lambda c: c.sm["far_faults"],
     ),
     (
         "l2_hit_rate",

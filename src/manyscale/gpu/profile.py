@@ -39,6 +39,7 @@ _REASONS = {
     "stall_shared": "shared memory, barrier",
     "stall_execution": "results, busy unit",
     "stall_other": "instructions, its turn",
+    "stall_fault": "pages to come",
 }
 
 

@@ -88,6 +88,10 @@ class QueuedCopy(Queued):
         self.copy: ArrayCopy | None = copy  # keeps its arrays until it has ended
 
 
+class QueuedRange(Queued):
+    """Managed memory that moves in a stream, or that the host accesses."""
+
+
 class QueuedLaunch(Queued):
     """A kernel in a stream; `result` waits for its end."""
 

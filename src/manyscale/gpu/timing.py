@@ -12,18 +12,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from manyscale import _core
 from manyscale.errors import DeadlockError, InputError, KernelError
 from manyscale.machine import Machine, load_machine
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.machine.link import add_host_side
+from manyscale.machine.uvm import add_unified_memory
 from manyscale.system.running import Result, core_errors, explain_deadlock, statistics_columns
 
 from .array import ArrayCopy
 from .device import Device
 from .launch import Launch
+from .managed import ManagedArray, UnifiedMemory
 from .profile import KernelProfile, Profiler
-from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, Stream, StreamModule
+from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 
 _REMEMBERED = 65536  # activities in the timeline
 _Command = TypeVar("_Command", bound=Queued)
@@ -46,7 +51,7 @@ class TimedDevice(Device):
 
     `machine` is a name or file of a machine with a GPU, such as "v100". `threads`: host threads that the simulation
     runs on; the results do not depend on it. Launches and copies without a stream wait for all that is queued and run
-    to their end.
+    to their end. `page_log`: rows to keep of what happens to pages of managed memory, see `uvm.log()`.
     """
 
     module_type = StreamModule
@@ -58,12 +63,15 @@ class TimedDevice(Device):
         threads: int = 1,
         seed: int = 0,
         echo: bool = True,
+        page_log: int = 0,
         **options: Any,
     ) -> None:
         super().__init__(threads=threads, echo=echo, **options)
         self.machine: Machine = machine if isinstance(machine, Machine) else load_machine(machine).machine
         self.parts = build_gpu(self.machine, seed=seed)
         self.host_side = add_host_side(self.parts, self.machine.link)
+        unified = add_unified_memory(self.parts, self.machine, log_rows=page_log)
+        self.uvm = UnifiedMemory(self.parts, unified, self.native)
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
         scheduler = self.parts.scheduler.native
         self._launches = _core.GpuLaunches(scheduler, [sm.native for sm in self.parts.sms])
@@ -75,6 +83,9 @@ class TimedDevice(Device):
         self._timeline: deque[Activity] = deque(maxlen=_REMEMBERED)
         self._streams = itertools.count(1)
         self._default = Stream(self, 0, 0)
+        self._host = Stream(self, next(self._streams), 0)  # what the host does to managed memory
+        self._released: list[int] = []  # managed memory that waits to be given back
+        self._running = False
         self._fault: str | None = None
         self._report: dict[str, Any] | None = None
         self._result: Result | None = None
@@ -154,6 +165,9 @@ class TimedDevice(Device):
             self.synchronize()
         self._check_usable()
         on = stream or self._default
+        for array in (copy.array, copy.source):
+            if isinstance(array, ManagedArray) and array.nbytes:
+                array.prefetch("device", stream=stream)  # the device copies: pages go there first
         queued = self._note(
             QueuedCopy(self, on.number, copy),
             self._commands.copy(
@@ -181,6 +195,73 @@ class TimedDevice(Device):
         command = self._commands.wait(event.command, self._given(stream))
         return self._note(Queued(self, stream.number, "wait"), command)
 
+    # --- Managed memory ---
+
+    def page_places(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
+        """Where each page of managed memory is: `device`, `host`, `both`, `nowhere` or `moving`."""
+        self._check_managed(address, bytes)
+        return self.uvm.places(address, bytes)
+
+    def _place_managed(self, size: int, label: str) -> int:
+        self._free_released()
+        return self.uvm.allocate(size, label)
+
+    def _free_managed(self, address: int) -> None:
+        if self._fault is None:
+            self.synchronize()
+        try:
+            self.uvm.free(address)
+        except _core.SimulationError:  # its pages are still on the move
+            self._run(None)
+            self.uvm.free(address)
+
+    def release_managed(self, address: int) -> None:
+        """Gives managed memory back that nobody can reach any more, as soon as nothing is queued."""
+        self._released.append(address)
+        self._free_released()
+
+    def _free_released(self) -> None:
+        """Frees what was released, unless pages of it may still be needed or on the move."""
+        if self._unfinished or self._running:
+            return
+        released, self._released = self._released, []
+        for address in released:
+            if address not in self._managed:  # somebody gave it back by its address
+                continue
+            try:
+                self.uvm.free(address)
+            except _core.SimulationError:
+                self._released.append(address)
+            else:
+                del self._managed[address]
+
+    def _advise_range(self, address: int, size: int, advice: _core.GpuAdvice) -> None:
+        self.uvm.advise(address, size, advice)
+
+    def _move_range(self, kind: str, address: int, size: int, stream: Stream | None) -> QueuedRange:
+        if stream is None:
+            self.synchronize()
+        elif not isinstance(stream, Stream) or stream.device is not self:
+            raise InputError(f"the stream is one of the same device, made by device.stream(), not {stream!r}")
+        on = stream or self._default
+        queued = on.queued(self._give_range(on, kind, address, size, None))
+        if stream is None:
+            self.synchronize()
+        return queued
+
+    def _access_range(self, kind: str, address: int, size: int, wait: bool) -> QueuedRange:
+        queued = self._give_range(self._host, kind, address, size, 0)
+        if wait:
+            self.wait_for(queued)
+        return queued
+
+    def _give_range(self, on: Stream, kind: str, address: int, size: int, delay: int | None) -> QueuedRange:
+        self._check_usable()
+        command = self._commands.range(
+            getattr(_core.GpuRangeKind, kind), address, size, self._given(on, delay)
+        )
+        return self._note(QueuedRange(self, on.number, f"{kind.replace('_', ' ')} {size} B"), command)
+
     def wait_for(self, queued: Queued) -> None:
         """Simulates on until something that was queued has ended."""
         if not queued.done:
@@ -207,15 +288,20 @@ class TimedDevice(Device):
         begin = time.perf_counter()
         system = self.parts.system
         self._profiler.begin(system.simulation.now)
+        if self._managed:
+            self.uvm.before_run()
         self._commands.stop_after(0 if last is None else last.command)
+        self._running = True
         try:
             with core_errors():
                 report = system.simulation.run(threads=self._threads(), progress=self.progress)
+            self._report, self._result = report, None
+            self._collect(time.perf_counter() - begin)
         except _core.KernelFault as error:
             self._fault = str(error)
             raise KernelError(self._fault) from None
-        self._report, self._result = report, None
-        self._collect(time.perf_counter() - begin)
+        finally:
+            self._running = False
         if report["outcome"] == "deadlock":
             raise DeadlockError(explain_deadlock(report))
         if report["outcome"] == "interrupted":
@@ -250,7 +336,7 @@ class TimedDevice(Device):
                 assert queued.copy is not None
                 queued.copy.arrived(data)
                 queued.copy = None
-            else:
+            elif not isinstance(queued, QueuedRange):
                 continue
             self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manyscale.machine.model_specs import any_of
+from manyscale.machine.uvm import UnifiedMemory
 from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
 
 if TYPE_CHECKING:  # what the core's tables make at run time
@@ -71,18 +72,6 @@ class Crossbar(Spec):
     output_ports: Count | None = parameter(None, doc="output ports of an endpoint", minimum=1)
     traversal: Cycles | None = parameter(None, doc="crossbar cycles from input to output port", minimum=0)
     link_latency: Time | None = parameter(None, doc="of the links to SMs and to slices", minimum="0fs")
-
-
-class UnifiedMemory(Spec):
-    """Unified virtual memory: pages that move between host and GPU on demand."""
-
-    page_size: Bytes | None = parameter(None, doc="bytes of one page", minimum="1B")
-    page_fault_handling_latency: Time | None = parameter(
-        None, doc="time to handle a far fault, without moving the page", minimum="0fs"
-    )
-    page_walk_latency: Cycles | None = parameter(
-        None, doc="core cycles to walk the page table after a TLB miss", minimum=0
-    )
 
 
 class Gpu(Spec):

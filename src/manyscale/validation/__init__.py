@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from manyscale.errors import InputError
-from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network
+from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network, uvm
 from manyscale.validation.rows import Row, max_error_percent, mean_error_percent
 
 __all__ = ["VALIDATIONS", "Row", "max_error_percent", "mean_error_percent", "validate"]
@@ -19,6 +19,7 @@ VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
     "cpu": cpu.rows,
     "elastic": elastic.rows,
     "network": network.rows,
+    "uvm": uvm.rows,
 }
 
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // tex, tld4 and txq of texture objects. There are no mipmaps: level 0 is all a texture has.
-#include "gpu/exec/texture.hpp"
+#include "gpu/exec/instructions/texture_access.hpp"
 
 #include <bit>
 #include <cmath>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/lanes.hpp"
@@ -15,46 +14,9 @@
 #include "gpu/exec/opcodes.hpp"
 
 namespace manyscale::gpu {
-namespace {
 
 using ptx::Operand;
 using ptx::Type;
-
-// How a texture is addressed: by one to three coordinates, and by the number of a layer that precedes them.
-enum class Geometry : std::uint8_t { one, two, three, layers_of_one, layers_of_two, cube, layers_of_cubes };
-
-struct GeometryInfo {
-  std::string_view name;
-  unsigned coordinates;
-  unsigned axes;  // within a layer
-  bool layered;
-  bool cube;
-};
-
-constexpr std::array<GeometryInfo, 7> kGeometries{{{"1d", 1, 1, false, false},
-                                                   {"2d", 2, 2, false, false},
-                                                   {"3d", 3, 3, false, false},
-                                                   {"a1d", 1, 1, true, false},
-                                                   {"a2d", 2, 2, true, false},
-                                                   {"cube", 3, 2, false, true},
-                                                   {"acube", 3, 2, true, true}}};
-
-// What an instruction reads, in Op::immediate. Op::aux lists the registers of the results, the coordinates (a
-// layer first), the offsets and the level.
-struct Read {
-  Geometry geometry = Geometry::one;
-  Type result = Type::f32;
-  std::uint8_t results = 4;
-  bool by_index = false;     // integers, not filtered
-  std::uint8_t offsets = 0;  // coordinates that have one
-  bool has_level = false;
-  std::uint8_t component = 0;  // of tld4
-  bool gathers = false;
-
-  const GeometryInfo& info() const { return kGeometries[static_cast<unsigned>(geometry)]; }
-  unsigned coordinates() const { return info().coordinates + (info().layered ? 1 : 0); }
-};
-static_assert(sizeof(Read) == sizeof(Op::immediate));
 
 const Texture& find_texture(const Warp& warp, std::uint64_t handle, unsigned lane) {
   const TextureTable* table = warp.launch().textures;
@@ -71,6 +33,45 @@ void check_geometry(const Texture& texture, const GeometryInfo& geometry, unsign
   if (texture.cube) kind += " cube";
   throw Fault("a ." + std::string(geometry.name) + " access to a " + kind + " texture", lane);
 }
+
+Slot handle_of(Builder& builder, const Operand& operand) {
+  if (operand.kind != Operand::Kind::address || operand.count == 0)
+    builder.unsupported("'" + std::string(operand.text) + "' is not a texture in brackets");
+  const Operand& base = builder.children(operand)[0];
+  if (base.kind == Operand::Kind::variable)
+    builder.unsupported("texture references such as '" + std::string(base.text) +
+                        "' are not supported: use texture objects");
+  return builder.source(base, Type::u64);
+}
+
+void add_vector(Builder& builder, const Operand& operand, unsigned count, Type first, Type others,
+                std::vector<Slot>& slots) {
+  const bool is_vector = operand.kind == Operand::Kind::vector;
+  if (is_vector ? operand.count < count : count != 1)
+    builder.unsupported("'" + std::string(operand.text) + "' should be " + std::to_string(count) + " values");
+  for (unsigned i = 0; i < count; ++i)
+    slots.push_back(
+        builder.source(is_vector ? builder.children(operand)[i] : operand, i == 0 ? first : others));
+}
+
+namespace {
+
+// What an instruction reads, in Op::immediate. Op::aux lists the registers of the results, the coordinates (a
+// layer first), the offsets and the level.
+struct Read {
+  Geometry geometry = Geometry::one;
+  Type result = Type::f32;
+  std::uint8_t results = 4;
+  bool by_index = false;     // integers, not filtered
+  std::uint8_t offsets = 0;  // coordinates that have one
+  bool has_level = false;
+  std::uint8_t component = 0;  // of tld4
+  bool gathers = false;
+
+  const GeometryInfo& info() const { return info_of(geometry); }
+  unsigned coordinates() const { return info().coordinates + (info().layered ? 1 : 0); }
+};
+static_assert(sizeof(Read) == sizeof(Op::immediate));
 
 TextureReader open(const Warp& warp, const Texture& texture, const GeometryInfo& geometry, unsigned lane) {
   check_geometry(texture, geometry, lane);
@@ -166,27 +167,6 @@ void read_texture(Warp& warp, const Op& op) {
 }
 
 // --- Decoding -------------------------------------------------------------------------------------
-
-Slot handle_of(Builder& builder, const Operand& operand) {
-  if (operand.kind != Operand::Kind::address || operand.count == 0)
-    builder.unsupported("'" + std::string(operand.text) + "' is not a texture in brackets");
-  const Operand& base = builder.children(operand)[0];
-  if (base.kind == Operand::Kind::variable)
-    builder.unsupported("texture references such as '" + std::string(base.text) +
-                        "' are not supported: use texture objects");
-  return builder.source(base, Type::u64);
-}
-
-// Slots of the first `count` of {a, b, …}; a single one may stand without braces, further ones mean nothing.
-void add_vector(Builder& builder, const Operand& operand, unsigned count, Type first, Type others,
-                std::vector<Slot>& slots) {
-  const bool is_vector = operand.kind == Operand::Kind::vector;
-  if (is_vector ? operand.count < count : count != 1)
-    builder.unsupported("'" + std::string(operand.text) + "' should be " + std::to_string(count) + " values");
-  for (unsigned i = 0; i < count; ++i)
-    slots.push_back(
-        builder.source(is_vector ? builder.children(operand)[i] : operand, i == 0 ? first : others));
-}
 
 unsigned results_of(Builder& builder, Type type) {
   const bool two = type == Type::f16x2;

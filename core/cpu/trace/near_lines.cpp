@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/trace/near_lines.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+namespace manyscale::cpu {
+
+namespace {
+
+constexpr int word_bits = 3;
+// How often threads took a line from each other when they are said to be at odds about it.
+const std::uint32_t contested = std::getenv("EL_C") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_C"))) : 3;
+
+}  // namespace
+
+NearLines::NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window)
+    : sets_(std::bit_floor(bytes / line / 2)),
+      line_mask_(line - 1),
+      window_(window),
+      line_bits_(std::countr_zero(line)) {}
+
+NearLines::Thread& NearLines::thread_of(const Record& record) {
+  if (record.thread >= threads_.size()) threads_.resize(record.thread + std::size_t{1});
+  Thread& thread = threads_[record.thread];
+  if (thread.sets.empty()) thread.sets.resize(sets_);
+  return thread;
+}
+
+NearAccess NearLines::touch(const Record& record, std::uint32_t stream, std::uint64_t position, bool others) {
+  if (sets_ == 0) return {};
+  Thread& thread = thread_of(record);
+  const std::uint64_t line = record.address >> line_bits_;
+  const bool crosses = (record.address & line_mask_) + record.size > line_mask_ + 1;
+  const bool reads = record.kind != Kind::store, writes = record.kind != Kind::load;
+  Set& set = thread.sets[line & (sets_ - 1)];
+  Line* found = nullptr;
+  for (Line& each : set) {
+    if (each.line == line && each.stream == stream) found = &each;
+  }
+  NearAccess access;
+  if (found != nullptr && !crosses && record.kind != Kind::atomic) {
+    const std::uint64_t age = position - found->position;
+    if (writes) {
+      // Those behind one that misses wait in the store queue, and keep others out of it.
+      access.is_near = found->written && position - found->first_store >= window_;
+    } else if (found->readable || age >= window_) {
+      access.is_near = true;
+      if (age < window_) access.filler = static_cast<std::uint16_t>(age);
+    }
+  }
+  if (reads) access.store = last_store(thread, record, stream, position);
+  if (writes) {
+    const std::uint64_t first = record.address >> word_bits;
+    const std::uint64_t last = (record.address + std::max<std::uint64_t>(record.size, 1) - 1) >> word_bits;
+    for (std::uint64_t word = first; word <= last; ++word) {
+      thread.stores[word % stores_kept] = {word, position, stream};
+    }
+  }
+  if (others && !conflicts_.empty()) {
+    const auto conflicts = conflicts_.find(line);
+    if (conflicts != conflicts_.end() && conflicts->second >= contested) access.is_near = false;
+  }
+  if (access.is_near) return access;
+  if (others) take_from_others(record.thread, line, writes);
+  Line now = found != nullptr ? *found : Line{.line = line, .position = position, .stream = stream};
+  if (reads) {
+    if (!now.readable) now.position = position;
+    now.readable = true;
+  }
+  if (writes && !std::exchange(now.written, true)) now.first_store = position;
+  const std::size_t place = found != nullptr ? static_cast<std::size_t>(found - set.data()) : set.size() - 1;
+  std::copy_backward(set.begin(), set.begin() + static_cast<long>(place),
+                     set.begin() + static_cast<long>(place) + 1);
+  set[0] = now;
+  return access;
+}
+
+std::uint16_t NearLines::last_store(const Thread& thread, const Record& record, std::uint32_t stream,
+                                    std::uint64_t position) const {
+  std::uint64_t nearest = 0;
+  const std::uint64_t first = record.address >> word_bits;
+  const std::uint64_t last = (record.address + std::max<std::uint64_t>(record.size, 1) - 1) >> word_bits;
+  for (std::uint64_t word = first; word <= last; ++word) {
+    const Store& store = thread.stores[word % stores_kept];
+    if (store.word != word || store.stream != stream || position - store.position >= window_) continue;
+    const std::uint64_t age = position - store.position;
+    if (nearest == 0 || age < nearest) nearest = age;
+  }
+  return static_cast<std::uint16_t>(nearest);
+}
+
+void NearLines::take_from_others(std::uint16_t thread, std::uint64_t line, bool writes) {
+  for (std::size_t other = 0; other < threads_.size(); ++other) {
+    if (other == thread || threads_[other].sets.empty()) continue;
+    for (Line& each : threads_[other].sets[line & (sets_ - 1)]) {
+      if (each.line != line) continue;
+      if (writes || each.written) ++conflicts_[line];
+      each.written = false;
+      if (writes) each.line = no_line;
+    }
+  }
+}
+
+}  // namespace manyscale::cpu

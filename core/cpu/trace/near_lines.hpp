@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which loads and stores of a thread are sure to hit the first-level cache of any machine that a trace is
+// played on: those to lines that the same stream touched lately. For each thread it keeps what a small cache
+// of two ways would hold. Lines leave it in the order in which they came, however often they are touched
+// meanwhile, so that what is played of a trace touches every line in use again and again. Other threads take
+// lines away when they write them, and the right to write them when they read them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "cpu/record.hpp"
+
+namespace manyscale::cpu {
+
+// What is known of a load or a store.
+struct NearAccess {
+  bool is_near = false;  // it is sure to hit the first-level cache
+  // How many instructions back in its stream is what it may have to wait for; 0: nothing.
+  std::uint16_t filler = 0;  // the access that asked for its line
+  std::uint16_t store = 0;   // of a load: the last store to its bytes
+};
+
+class NearLines {
+ public:
+  // A cache of about so many bytes; of none, nothing is near. Accesses more than `window` instructions back
+  // are over.
+  NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window);
+  NearLines() : NearLines(0, 64, 0) {}
+
+  std::uint64_t bytes() const { return sets_ << (line_bits_ + 1); }
+
+  // An access of a thread: the instruction at this position of a stream. Whether `others` may have its line.
+  NearAccess touch(const Record& record, std::uint32_t stream, std::uint64_t position, bool others);
+
+ private:
+  static constexpr std::uint64_t no_line = ~std::uint64_t{0};
+  static constexpr std::uint64_t stores_kept = 64;  // by address: one for each word of a page's part
+
+  struct Line {
+    std::uint64_t line = no_line;
+    std::uint64_t position = 0;  // of the access that asked for it
+    std::uint32_t stream = 0;
+    std::uint64_t first_store = 0;  // position, if it was written
+    bool readable = false;  // it was asked for by a load, or long ago
+    bool written = false;
+  };
+  struct Store {
+    std::uint64_t word = no_line;
+    std::uint64_t position = 0;
+    std::uint32_t stream = 0;
+  };
+  using Set = std::array<Line, 2>;  // the one that came last first
+  struct Thread {
+    std::vector<Set> sets;
+    std::array<Store, stores_kept> stores{};
+  };
+
+  Thread& thread_of(const Record& record);
+  std::uint16_t last_store(const Thread& thread, const Record& record, std::uint32_t stream,
+                           std::uint64_t position) const;
+  void take_from_others(std::uint16_t thread, std::uint64_t line, bool writes);
+
+  std::uint64_t sets_, line_mask_, window_;
+  int line_bits_;
+  std::vector<Thread> threads_;
+  // How often threads took lines from each other. Where they do it again and again, how they take turns
+  // follows from the machine, and nothing is sure.
+  std::unordered_map<std::uint64_t, std::uint32_t> conflicts_;
+};
+
+}  // namespace manyscale::cpu

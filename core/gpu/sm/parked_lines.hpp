@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of lines that wait for the translation of their page.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "gpu/uvm/managed_ranges.hpp"
+#include "memory/flat_map.hpp"
+
+namespace manyscale::gpu {
+
+// An access of one line, with all that is needed to go on with it later.
+struct ParkedLine {
+  enum class Operation : std::uint8_t { read, write, atomic, reduction };
+
+  std::uint64_t line = 0;   // address
+  std::uint32_t owner = 0;  // the load that waits for it; of writes and reductions the warp
+  std::uint8_t sectors = 0;
+  std::uint8_t rounds = 0;  // of an atomic operation
+  Operation operation = Operation::read;
+
+  bool writes() const { return operation != Operation::read; }
+  // Whether a load waits for it.
+  bool has_result() const { return operation == Operation::read || operation == Operation::atomic; }
+};
+
+// The lines that wait, by page: of each page one translation is under way.
+class ParkedLines {
+ public:
+  struct Page {
+    std::vector<ParkedLine> lines;  // in the order they came
+    std::uint64_t number = 0;
+    bool faulted = false;  // the page has to come from the host
+  };
+
+  // The page's place among those that wait, and whether it is new there.
+  std::pair<std::uint32_t, bool> place_of(std::uint64_t address) {
+    const std::uint64_t number = address / kPageBytes;
+    if (const std::uint32_t* found = by_page_.find(number)) return {*found, false};
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(pages_.size()));
+      pages_.emplace_back();
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    pages_[place].number = number;
+    by_page_.insert_new(number, place);
+    return {place, true};
+  }
+  Page& at(std::uint32_t place) { return pages_[place]; }
+  // Takes the lines that waited for a page; it waits no longer.
+  std::vector<ParkedLine> take(std::uint32_t place) {
+    Page& page = pages_[place];
+    by_page_.erase(page.number);
+    free_.push_back(place);
+    page.faulted = false;
+    return std::exchange(page.lines, {});
+  }
+  std::size_t pages() const { return by_page_.size(); }
+
+ private:
+  memory::FlatMap<std::uint32_t> by_page_;
+  std::vector<Page> pages_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace manyscale::gpu

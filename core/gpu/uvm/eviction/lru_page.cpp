@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/eviction/page_order.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// The page of 4 KiB that was used least recently leaves.
+class LruPage final : public PageOrder {
+ public:
+  using PageOrder::PageOrder;
+  void choose(const Residency& residency, bool spare_preferred, Random&,
+              std::vector<PageIndex>& victims) override {
+    const PageIndex page = oldest(residency, spare_preferred);
+    if (page != kNone) victims.push_back(page);
+  }
+};
+
+const RegisteredEviction<LruPage> registered{"lru_page"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/eviction/chunk_order.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// A chunk of 64 KiB leaves.
+class SequentialLocal final : public ChunkOrder {
+ public:
+  using ChunkOrder::ChunkOrder;
+  void choose(const Residency& residency, bool spare_preferred, Random&,
+              std::vector<PageIndex>& victims) override {
+    const ChunkIndex chunk = oldest(residency, spare_preferred);
+    if (chunk != kNone)
+      add_leaving(residency, chunk * kPagesPerChunk, kPagesPerChunk, spare_preferred, victims);
+  }
+};
+
+const RegisteredEviction<SequentialLocal> registered{"sequential_local"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

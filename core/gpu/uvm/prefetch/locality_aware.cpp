@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/prefetcher.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// The 512 KiB from each page on come, as far as the allocation goes.
+class LocalityAwarePrefetcher final : public Prefetcher {
+ public:
+  void choose(const Residency& residency, std::span<const PageIndex> faults, Random&,
+              std::vector<PageIndex>& pages) override {
+    for (const PageIndex fault : faults) {
+      PageIndex page = fault;
+      for (int i = 1; i < kPages; ++i) {
+        // Within a block the next page has the next number.
+        page = (page + 1) % kPagesPerBlock != 0 && residency.managed(page + 1) ? page + 1
+                                                                               : residency.following(page);
+        if (page == kNoPage) break;
+        pages.push_back(page);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kPages = 128;
+};
+
+const RegisteredPrefetcher<LocalityAwarePrefetcher> registered{"locality_aware"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/prefetcher.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// Pages come on demand only.
+class NoPrefetcher final : public Prefetcher {
+ public:
+  void choose(const Residency&, std::span<const PageIndex>, Random&, std::vector<PageIndex>&) override {}
+};
+
+const RegisteredPrefetcher<NoPrefetcher> registered{"none"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/prefetcher.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// With each page comes one drawn from the same block of 2 MiB; if that one is there already, none comes.
+class RandomPrefetcher final : public Prefetcher {
+ public:
+  void choose(const Residency& residency, std::span<const PageIndex> faults, Random& random,
+              std::vector<PageIndex>& pages) override {
+    for (const PageIndex fault : faults) {
+      const BlockIndex block = fault / kPagesPerBlock;
+      const std::uint32_t managed = residency.ranges().pages_of(block);
+      pages.push_back(block * kPagesPerBlock + static_cast<PageIndex>(random.below(managed)));
+    }
+  }
+};
+
+const RegisteredPrefetcher<RandomPrefetcher> registered{"random"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

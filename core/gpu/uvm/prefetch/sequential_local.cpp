@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/uvm/prefetcher.hpp"
+
+namespace manyscale::gpu {
+
+namespace {
+
+// The whole chunk of 64 KiB around each page comes.
+class SequentialLocalPrefetcher final : public Prefetcher {
+ public:
+  void choose(const Residency&, std::span<const PageIndex> faults, Random&,
+              std::vector<PageIndex>& pages) override {
+    ChunkIndex last = kNone;
+    for (const PageIndex fault : faults) {
+      const ChunkIndex chunk = fault / kPagesPerChunk;
+      if (chunk != last) add_chunk(chunk, pages);
+      last = chunk;
+    }
+  }
+};
+
+const RegisteredPrefetcher<SequentialLocalPrefetcher> registered{"sequential_local"};
+
+}  // namespace
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page table of managed memory: where each page is and what is happening to it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/time.hpp"
+#include "gpu/uvm/advice.hpp"
+#include "gpu/uvm/managed_ranges.hpp"
+
+namespace manyscale::gpu {
+
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+// A page of 4 KiB. It has a frame of the device's memory while it is on the device, arriving or leaving.
+struct Page {
+  enum Flag : std::uint16_t {
+    on_device = 1 << 0,
+    on_host = 1 << 1,   // with on_device: a copy on either side, for reading
+    arriving = 1 << 2,  // on its way to the device, or chosen to come
+    leaving = 1 << 3,   // taken from the device's page table, not yet gone
+    dirty = 1 << 4,     // the device wrote it since it came
+    backed = 1 << 5,    // the host still has what it was when it came
+    queued = 1 << 6,    // its fault waits for the driver
+    unused_prefetch = 1 << 7,
+    left_before = 1 << 8,  // was evicted earlier: coming again is thrashing
+    keeps_copy = 1 << 9,   // while leaving: the device keeps a copy for reading
+    read_mostly = 1 << 10,
+    prefer_device = 1 << 11,
+    prefer_host = 1 << 12,
+    accessed_by_device = 1 << 13,
+  };
+  static constexpr std::uint16_t advice = read_mostly | prefer_device | prefer_host | accessed_by_device;
+
+  std::uint16_t flags = 0;
+  std::uint16_t pins = 0;              // SMs that are about to get its translation: it must not leave
+  std::uint32_t first_waiter = kNone;  // among the far faults
+  Time walk_until = 0;                 // a walk for it ends then
+  std::uint64_t holders = 0;           // SMs whose TLBs may have it, a bit for each number modulo 64
+
+  bool is(std::uint16_t flag) const { return (flags & flag) != 0; }
+  void set(std::uint16_t flag) { flags = static_cast<std::uint16_t>(flags | flag); }
+  void clear(std::uint16_t flag) { flags = static_cast<std::uint16_t>(flags & ~flag); }
+};
+
+// Where a page is, in a word.
+enum class Place : std::uint8_t { nowhere, host, device, both, moving };
+
+class Residency {
+ public:
+  explicit Residency(std::shared_ptr<ManagedRanges> ranges) : ranges_(std::move(ranges)) {}
+
+  // Makes room for the pages of all allocations.
+  void grow();
+  const ManagedRanges& ranges() const { return *ranges_; }
+  PageIndex size() const { return static_cast<PageIndex>(pages_.size()); }
+  Page& at(PageIndex page) { return pages_[page]; }
+  const Page& at(PageIndex page) const { return pages_[page]; }
+  Place place(PageIndex page) const;
+
+  bool managed(PageIndex page) const {
+    return page % kPagesPerBlock < ranges_->pages_of(page / kPagesPerBlock);
+  }
+  // Whether it is neither on the device nor on its way there or from there.
+  bool can_come(PageIndex page) const {
+    return managed(page) && !pages_[page].is(Page::on_device | Page::arriving | Page::leaving);
+  }
+  // Whether it can be taken from the device: nobody is about to use it, though somebody may wait to write
+  // what is a copy for reading. Those that prefer to be there only if they are not spared.
+  bool can_leave(PageIndex page, bool spare_preferred) const {
+    const Page& at = pages_[page];
+    return at.is(Page::on_device) && at.pins == 0 && (at.first_waiter == kNone || at.is(Page::queued)) &&
+           !(spare_preferred && at.is(Page::prefer_device));
+  }
+  // Pages of a chunk that are on the device or on their way there.
+  std::uint32_t valid_in(ChunkIndex chunk) const { return valid_[chunk]; }
+  std::uint32_t chunks_of(BlockIndex block) const { return ranges_->pages_of(block) / kPagesPerChunk; }
+  // The page at the next address; kNoPage at the end of an allocation.
+  PageIndex following(PageIndex page) const;
+
+  // --- Changes of where a page is; the caller sees to frames ---
+  void begin_arriving(PageIndex page);
+  void give_up_arriving(PageIndex page);
+  void arrive(PageIndex page, bool keep_host_copy);
+  void begin_leaving(PageIndex page);
+  void leave(PageIndex page, bool host_has_it);
+  void forget(PageIndex page);
+
+ private:
+  std::shared_ptr<ManagedRanges> ranges_;
+  std::vector<Page> pages_;
+  std::vector<std::uint8_t> valid_;  // by chunk
+};
+
+}  // namespace manyscale::gpu

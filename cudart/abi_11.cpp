@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that only CUDA 11 has so.
+#include "versions.hpp"
+
+namespace manyscale::cudart {
+
+const int kRuntimeVersion = 11080;
+
+}  // namespace manyscale::cudart
+
+using namespace manyscale::cudart;
+
+extern "C" {
+
+Error cudaGraphInstantiate(GraphExecution** made, Graph* graph, GraphNode** wrong, char* text,
+                           std::size_t bytes) {
+  if (wrong != nullptr) *wrong = nullptr;
+  if (text != nullptr && bytes != 0) *text = '\0';
+  return finish(instantiate(made, graph, 0));
+}
+
+Error cudaGraphExecUpdate(GraphExecution* execution, Graph* graph, GraphNode** wrong, int* result) {
+  UpdateResult told{};
+  const Error error = update_execution(execution, graph, &told);
+  if (wrong != nullptr) *wrong = told.wrong;
+  if (result != nullptr) *result = told.result;
+  return finish(error);
+}
+
+}  // extern "C"

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device code that a program loads at run time (cudaLibrary*): a fat binary, or PTX as text.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory.hpp"
+#include "process.hpp"
+#include "registry.hpp"
+
+namespace manyscale::cudart {
+
+struct Library {
+  Module* module = nullptr;
+  std::vector<std::byte> bytes;  // what the module was made of
+  std::map<std::string, Function*> kernels;
+};
+
+namespace {
+
+struct Libraries {
+  std::mutex mutex;
+  std::map<Library*, std::unique_ptr<Library>> known;
+};
+
+Libraries& libraries() {
+  static Libraries& only = *new Libraries;
+  return only;
+}
+
+// A container with one entry of PTX, as the compiler makes them, not compressed.
+std::vector<std::byte> wrap_ptx(const char* text) {
+  struct [[gnu::packed]] {
+    std::uint32_t magic = 0xBA55ED50;
+    std::uint16_t version = 1;
+    std::uint16_t header_bytes = 16;
+    std::uint64_t bytes = 0;
+    std::uint16_t kind = 1;
+    std::uint16_t entry_version = 0x101;
+    std::uint32_t entry_header_bytes = 64;
+    std::uint64_t payload_bytes = 0;
+    std::uint32_t compressed_bytes = 0;
+    std::uint32_t options = 0;
+    std::uint16_t minor = 0, major = 0;
+    std::uint32_t architecture = 0;
+    std::uint32_t name = 0, name_bytes = 0;
+    std::uint64_t flags = 0x11;
+    std::uint64_t reserved = 0;
+    std::uint64_t uncompressed_bytes = 0;
+  } header;
+  static_assert(sizeof header == 80);
+  const std::size_t length = std::strlen(text) + 1;
+  const std::size_t padded = (length + 7) / 8 * 8;
+  header.bytes = 64 + padded;
+  header.payload_bytes = padded;
+  if (const char* target = std::strstr(text, ".target sm_"))
+    header.architecture =
+        static_cast<std::uint32_t>(std::strtoul(target + std::strlen(".target sm_"), nullptr, 10));
+  std::vector<std::byte> bytes(sizeof header + padded);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, text, length);
+  return bytes;
+}
+
+Error load(Library** handle, const void* code) {
+  if (handle == nullptr || code == nullptr) return Error::invalid_value;
+  constexpr std::uint32_t wrapper_magic = 0x466243b1;
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, code, sizeof magic);
+  if (magic == wrapper_magic) {
+    const void* data = nullptr;
+    std::memcpy(&data, static_cast<const std::byte*>(code) + 8, sizeof data);
+    return load(handle, data);
+  }
+  if (std::memcmp(code, "\177ELF", 4) == 0) {
+    say_once(
+        "a library of machine code (cubin) cannot be simulated: give cudaLibraryLoadData its PTX or a fat "
+        "binary with PTX");
+    return Error::no_kernel_image;
+  }
+  auto made = std::make_unique<Library>();
+  if (const auto container = container_at(code); !container.empty()) {
+    made->bytes.assign(container.begin(), container.end());
+  } else {
+    made->bytes = wrap_ptx(static_cast<const char*>(code));
+  }
+  made->module = &add_module(1, {made->bytes});
+  if (const Error error = load_module(*made->module); error != Error::success) {
+    remove_module(*made->module);
+    return error;
+  }
+  *handle = made.get();
+  const std::lock_guard lock(libraries().mutex);
+  libraries().known.emplace(*handle, std::move(made));
+  return Error::success;
+}
+
+Error load_file(Library** handle, const char* path) {
+  if (path == nullptr) return Error::invalid_value;
+  std::FILE* file = std::fopen(path, "rb");
+  if (file == nullptr) return Error::file_not_found;
+  std::vector<char> bytes;
+  char part[1 << 16];
+  for (std::size_t got = 0; (got = std::fread(part, 1, sizeof part, file)) != 0;)
+    bytes.insert(bytes.end(), part, part + got);
+  std::fclose(file);
+  bytes.resize(bytes.size() + 16);  // a text ends with a zero
+  return load(handle, bytes.data());
+}
+
+Library* find_library(Library* handle) {
+  const std::lock_guard lock(libraries().mutex);
+  const auto found = libraries().known.find(handle);
+  return found == libraries().known.end() ? nullptr : found->second.get();
+}
+
+Error find_kernel(Function** kernel, Library* handle, const char* name) {
+  Library* library = find_library(handle);
+  if (library == nullptr || kernel == nullptr || name == nullptr) return Error::invalid_value;
+  Function*& known = library->kernels[name];
+  if (known == nullptr) {
+    Function& added = add_function(*library->module, name, nullptr);
+    const FunctionLayout* layout = nullptr;
+    if (lay_out(added, layout) != Error::success) return Error::symbol_not_found;
+    known = &added;
+  }
+  *kernel = known;
+  return Error::success;
+}
+
+Error find_global(void** pointer, std::size_t* bytes, Library* handle, const char* name) {
+  Library* library = find_library(handle);
+  if (library == nullptr || name == nullptr) return Error::invalid_value;
+  wire::Symbol::Answer place{};
+  if (find_symbol(*library->module, name, place) != Error::success) return Error::symbol_not_found;
+  if (pointer != nullptr) *pointer = reinterpret_cast<void*>(place.address);
+  if (bytes != nullptr) *bytes = place.bytes;
+  return Error::success;
+}
+
+}  // namespace
+
+}  // namespace manyscale::cudart
+
+using namespace manyscale::cudart;
+
+extern "C" {
+
+Error cudaLibraryLoadData(Library** library, const void* code, const int*, void**, unsigned, const int*,
+                          void**, unsigned) {
+  return finish(load(library, code));
+}
+
+Error cudaLibraryLoadFromFile(Library** library, const char* path, const int*, void**, unsigned, const int*,
+                              void**, unsigned) {
+  return finish(load_file(library, path));
+}
+
+Error cudaLibraryUnload(Library* handle) {
+  std::unique_ptr<Library> gone;
+  {
+    const std::lock_guard lock(libraries().mutex);
+    auto node = libraries().known.extract(handle);
+    if (!node.empty()) gone = std::move(node.mapped());
+  }
+  if (gone == nullptr) return finish(Error::invalid_value);
+  remove_module(*gone->module);
+  return finish(Error::success);
+}
+
+Error cudaLibraryGetKernel(Function** kernel, Library* library, const char* name) {
+  return finish(find_kernel(kernel, library, name));
+}
+
+Error cudaLibraryGetGlobal(void** pointer, std::size_t* bytes, Library* library, const char* name) {
+  return finish(find_global(pointer, bytes, library, name));
+}
+
+Error cudaLibraryGetManaged(void** pointer, std::size_t* bytes, Library* library, const char* name) {
+  return finish(find_global(pointer, bytes, library, name));
+}
+
+}  // extern "C"

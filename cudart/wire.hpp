@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this library and the server of the simulated GPUs say to each other; src/manyscale/cuda/wire.py says
+// the same. Each call is a struct with the number of the call, the fields of its request and those of its
+// answer; numbers are little endian and not padded.
+#pragma once
+#include <cstdint>
+
+namespace manyscale::cudart::wire {
+
+inline constexpr std::uint32_t kVersion = 1;
+
+#pragma pack(push, 1)
+
+struct RequestHeader {
+  std::uint32_t bytes;  // after the header
+  std::uint16_t call;
+  std::uint16_t device;       // the thread's current one
+  std::uint64_t nanoseconds;  // of the host since the last reply
+  std::uint64_t staged;       // bytes at the beginning of the staging memory that belong to the request
+};
+
+struct ReplyHeader {
+  std::int32_t status;        // a cudaError_t, or kAgain
+  std::uint32_t bytes;        // of the fields and their tail
+  std::uint64_t nanoseconds;  // simulated time of the host
+  std::uint32_t printed;      // bytes of text after them that kernels printed
+  std::uint32_t flags;
+};
+
+// The status of a reply that names a function of the host: when we have called it, we ask again.
+inline constexpr std::int32_t kAgain = -1;
+// The flag of a reply whose error is the device's: all later calls give it again.
+inline constexpr std::uint32_t kSticky = 1;
+// Of the answer to Hello: the host's accesses to managed memory are to be reported.
+inline constexpr std::uint64_t kWatchManaged = 1;
+inline constexpr std::uint32_t kAsync = 1;        // of a copy or a fill: the host does not wait
+inline constexpr std::uint32_t kCooperative = 1;  // of a launch
+inline constexpr std::uint32_t kNonBlocking = 1;  // of a stream: it does not wait for the default stream
+inline constexpr std::uint32_t kPerThread = std::uint32_t{1}
+                                            << 31;  // of a stream: default stream of one thread
+
+enum class CopySide : std::uint32_t { staged, pinned, device, managed };
+
+struct Nothing {};
+
+struct Hello {
+  static constexpr std::uint16_t kCall = 1;
+  struct Request {
+    std::uint32_t version, process, thread, runtime;
+  };
+  struct Answer {
+    std::uint32_t devices;
+    std::uint64_t heap, heap_bytes, flags;
+  };
+};
+
+struct Staging {
+  static constexpr std::uint16_t kCall = 2;
+  struct Request {
+    std::uint64_t bytes;
+  };
+  using Answer = Nothing;
+};
+
+// The answer is followed by attributes x {i32 number of cudaDeviceGetAttribute, i32 value}.
+struct DeviceDescription {
+  static constexpr std::uint16_t kCall = 3;
+  struct Request {
+    std::uint32_t device;
+  };
+  struct Answer {
+    std::uint64_t memory;
+    char name[256];
+    char uuid[16];
+    std::uint32_t attributes;
+  };
+};
+
+// Request: then parts x u64 bytes.
+struct LoadModule {
+  static constexpr std::uint16_t kCall = 4;
+  struct Request {
+    std::uint32_t module, wrapper, parts;
+  };
+  using Answer = Nothing;
+};
+
+struct UnloadModule {
+  static constexpr std::uint16_t kCall = 5;
+  struct Request {
+    std::uint32_t module;
+  };
+  using Answer = Nothing;
+};
+
+// Request: then the name in the module; the answer is followed by parameters x {u32 offset, u32 bytes}.
+struct Function {
+  static constexpr std::uint16_t kCall = 6;
+  struct Request {
+    std::uint32_t function, module;
+  };
+  struct Answer {
+    std::uint32_t shared, constant, local, threads, registers, ptx_version;
+    std::int32_t dynamic_shared, carveout;
+    std::uint32_t binary_version, cache_mode, parameters;
+  };
+};
+
+// Request: then the name in the module.
+struct Symbol {
+  static constexpr std::uint16_t kCall = 7;
+  struct Request {
+    std::uint32_t module;
+  };
+  struct Answer {
+    std::uint64_t address, bytes;
+  };
+};
+
+struct Malloc {
+  static constexpr std::uint16_t kCall = 8;
+  struct Request {
+    std::uint32_t kind, flags;
+    std::uint64_t bytes, alignment;
+  };
+  struct Answer {
+    std::uint64_t address, bytes;
+  };
+};
+
+struct Free {
+  static constexpr std::uint16_t kCall = 9;
+  struct Request {
+    std::uint64_t address;
+    std::uint32_t stream;
+  };
+  using Answer = Nothing;
+};
+
+struct Copy {
+  static constexpr std::uint16_t kCall = 10;
+  struct Request {
+    std::uint32_t stream, flags, source_kind, target_kind;
+    std::uint64_t source, source_pitch, source_slice, target, target_pitch, target_slice, width, height,
+        depth;
+  };
+  using Answer = Nothing;
+};
+
+struct Set {
+  static constexpr std::uint16_t kCall = 11;
+  struct Request {
+    std::uint32_t stream, flags;
+    std::uint64_t address, pitch, slice, width, height, depth;
+    std::uint32_t value, element;
+  };
+  using Answer = Nothing;
+};
+
+// Request: then the parameters, as FUNCTION says they lie.
+struct Launch {
+  static constexpr std::uint16_t kCall = 12;
+  struct Request {
+    std::uint32_t function, stream, flags, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, bytes;
+  };
+  using Answer = Nothing;
+};
+
+struct StreamCreate {
+  static constexpr std::uint16_t kCall = 13;
+  struct Request {
+    std::uint32_t flags;
+    std::int32_t priority;
+  };
+  struct Answer {
+    std::uint32_t stream;
+  };
+};
+
+struct StreamDestroy {
+  static constexpr std::uint16_t kCall = 14;
+  struct Request {
+    std::uint32_t stream;
+  };
+  using Answer = Nothing;
+};
+
+struct StreamSynchronize {
+  static constexpr std::uint16_t kCall = 15;
+  struct Request {
+    std::uint32_t stream;
+  };
+  using Answer = Nothing;
+};
+
+struct StreamQuery {
+  static constexpr std::uint16_t kCall = 16;
+  struct Request {
+    std::uint32_t stream;
+  };
+  using Answer = Nothing;
+};
+
+struct StreamWaitEvent {
+  static constexpr std::uint16_t kCall = 17;
+  struct Request {
+    std::uint32_t stream, event;
+  };
+  using Answer = Nothing;
+};
+
+struct EventCreate {
+  static constexpr std::uint16_t kCall = 18;
+  struct Request {
+    std::uint32_t flags;
+  };
+  struct Answer {
+    std::uint32_t event;
+  };
+};
+
+struct EventDestroy {
+  static constexpr std::uint16_t kCall = 19;
+  struct Request {
+    std::uint32_t event;
+  };
+  using Answer = Nothing;
+};
+
+struct EventRecord {
+  static constexpr std::uint16_t kCall = 20;
+  struct Request {
+    std::uint32_t event, stream;
+  };
+  using Answer = Nothing;
+};
+
+struct EventSynchronize {
+  static constexpr std::uint16_t kCall = 21;
+  struct Request {
+    std::uint32_t event;
+  };
+  using Answer = Nothing;
+};
+
+struct EventQuery {
+  static constexpr std::uint16_t kCall = 22;
+  struct Request {
+    std::uint32_t event;
+  };
+  using Answer = Nothing;
+};
+
+struct EventElapsed {
+  static constexpr std::uint16_t kCall = 23;
+  struct Request {
+    std::uint32_t begin, end;
+  };
+  struct Answer {
+    double milliseconds;
+  };
+};
+
+struct DeviceSynchronize {
+  static constexpr std::uint16_t kCall = 24;
+  using Request = Nothing;
+  using Answer = Nothing;
+};
+
+struct DeviceReset {
+  static constexpr std::uint16_t kCall = 25;
+  using Request = Nothing;
+  using Answer = Nothing;
+};
+
+// The answer is followed by of AGAIN: u64 function.
+struct HostFunction {
+  static constexpr std::uint16_t kCall = 26;
+  struct Request {
+    std::uint32_t stream;
+    std::uint64_t function;
+  };
+  using Answer = Nothing;
+};
+
+struct HostFunctionDone {
+  static constexpr std::uint16_t kCall = 27;
+  struct Request {
+    std::uint64_t function;
+  };
+  using Answer = Nothing;
+};
+
+// The answer is followed by of AGAIN: u64 function.
+struct HostFunctionWait {
+  static constexpr std::uint16_t kCall = 28;
+  struct Request {
+    std::uint64_t function;
+  };
+  using Answer = Nothing;
+};
+
+struct MemoryInfo {
+  static constexpr std::uint16_t kCall = 29;
+  using Request = Nothing;
+  struct Answer {
+    std::uint64_t free, total;
+  };
+};
+
+struct Prefetch {
+  static constexpr std::uint16_t kCall = 30;
+  struct Request {
+    std::uint32_t stream;
+    std::int32_t device;
+    std::uint64_t address, bytes;
+  };
+  using Answer = Nothing;
+};
+
+struct Advise {
+  static constexpr std::uint16_t kCall = 31;
+  struct Request {
+    std::uint32_t advice;
+    std::int32_t device;
+    std::uint64_t address, bytes;
+  };
+  using Answer = Nothing;
+};
+
+struct HostAccess {
+  static constexpr std::uint16_t kCall = 32;
+  struct Request {
+    std::uint64_t address;
+    std::uint32_t write, reserved;
+  };
+  struct Answer {
+    std::uint64_t address, bytes;
+  };
+};
+
+struct Occupancy {
+  static constexpr std::uint16_t kCall = 33;
+  struct Request {
+    std::uint32_t function, threads;
+    std::uint64_t shared;
+  };
+  struct Answer {
+    std::uint32_t blocks;
+  };
+};
+
+struct FunctionAttribute {
+  static constexpr std::uint16_t kCall = 34;
+  struct Request {
+    std::uint32_t function;
+    std::int32_t attribute, value;
+  };
+  using Answer = Nothing;
+};
+
+struct TextureCreate {
+  static constexpr std::uint16_t kCall = 35;
+  struct Request {
+    std::uint32_t kind;
+    std::uint64_t address, pitch, width, height, depth;
+    std::uint32_t dimensions, layered, cube, surface, format, bits_x, bits_y, bits_z, bits_w, mode_x, mode_y,
+        mode_z, filter, read, srgb, normalized;
+    float mipmap_bias, border_x, border_y, border_z, border_w;
+  };
+  struct Answer {
+    std::uint64_t texture;
+  };
+};
+
+struct TextureDestroy {
+  static constexpr std::uint16_t kCall = 36;
+  struct Request {
+    std::uint64_t texture;
+  };
+  using Answer = Nothing;
+};
+
+struct Limit {
+  static constexpr std::uint16_t kCall = 37;
+  struct Request {
+    std::uint32_t limit;
+    std::uint64_t value;
+  };
+  using Answer = Nothing;
+};
+
+struct Profiler {
+  static constexpr std::uint16_t kCall = 38;
+  struct Request {
+    std::uint32_t on;
+  };
+  using Answer = Nothing;
+};
+
+struct Goodbye {
+  static constexpr std::uint16_t kCall = 39;
+  using Request = Nothing;
+  using Answer = Nothing;
+};
+
+struct PeerAccess {
+  static constexpr std::uint16_t kCall = 40;
+  struct Request {
+    std::uint32_t peer, enable;
+  };
+  using Answer = Nothing;
+};
+
+// Request: then text.
+struct Note {
+  static constexpr std::uint16_t kCall = 41;
+  using Request = Nothing;
+  using Answer = Nothing;
+};
+
+#pragma pack(pop)
+
+}  // namespace manyscale::cudart::wire

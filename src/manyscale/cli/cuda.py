@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`manyscale cuda`: an unmodified CUDA program on simulated GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_text
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from manyscale.cli.console import messages, say
+from manyscale.cli.options import Changes, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.run import output_directory
+from manyscale.errors import InputError, ManyscaleError
+
+if TYPE_CHECKING:
+    from manyscale.cuda import Program
+
+commands = typer.Typer()
+
+_STDERR = 2
+
+
+class LimitError(ManyscaleError):
+    """The simulated time that the user allows is over."""
+
+    exit_code = 124  # as that of timeout(1)
+
+
+@commands.command(context_settings={"allow_interspersed_args": False})
+def cuda(
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", help="The program and its arguments.")
+    ],
+    machine: Machine = "v100",
+    changes: Changes = None,
+    gpus: Annotated[
+        int, typer.Option("--gpus", "-n", min=1, max=64, metavar="N", help="GPUs that the program sees.")
+    ] = 1,
+    functional: Annotated[
+        bool, typer.Option("--functional", "-f", help="Only compute the results; nothing takes time.")
+    ] = False,
+    host_time: Annotated[
+        Literal["zero", "measured"],
+        typer.Option(
+            "--host-time",
+            help="Whether the program's own time between its CUDA calls counts, as measured here; results then vary.",
+        ),
+    ] = "zero",
+    call_time: Annotated[
+        str, typer.Option("--call-time", metavar="TIME", help="What a call of the runtime costs the host.")
+    ] = "1us",
+    pageable: Annotated[
+        str,
+        typer.Option(
+            "--pageable-bandwidth",
+            metavar="RATE",
+            help="At which the host copies pageable memory to and from the driver's pinned buffer.",
+        ),
+    ] = "6GB/s",
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--limit", "-l", metavar="TIME", help="End the program at this simulated time, such as 10ms."
+        ),
+    ] = None,
+    instructions: Annotated[
+        int,
+        typer.Option(
+            "--instructions", min=0, metavar="N", help="Warp instructions of a launch at most; 0: any."
+        ),
+    ] = 0,
+    threads: Threads = 1,
+    seed: Seed = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an unmodified CUDA program; no GPU is needed.
+
+    The program must be linked with the shared CUDA runtime (nvcc -cudart shared)
+    of CUDA 11, 12 or 13, and must have PTX in it. Its output and its exit code
+    are its own. A table of its kernels and copies follows on standard error;
+    the run directory keeps all of them, each call of the runtime, and the
+    statistics of the GPUs.
+
+    With --json, standard output holds one line of JSON and nothing else: what
+    the program writes there goes to standard error.
+
+    The exit code is 124 if --limit was reached.
+    """
+    from manyscale.cli.cuda_report import print_report, report_data, write_run
+    from manyscale.cuda import HostOptions, NodeOptions, Program
+    from manyscale.machine import load_machine, to_toml
+    from manyscale.results import RunWriter
+
+    resolved = load_machine(machine, changes or [])
+    node = NodeOptions(
+        gpus=gpus,
+        functional=functional,
+        threads=threads,
+        seed=seed or 0,
+        maximum_instructions=instructions,
+        until=None if limit is None else _number("--limit", limit, "TIME"),
+    )
+    host = HostOptions(
+        host_time == "measured",
+        _number("--call-time", call_time, "TIME"),
+        _number("--pageable-bandwidth", pageable, "BANDWIDTH"),
+    )
+    program = Program(command, resolved.machine, node, host, lambda text: say(f"manyscale: {text}"))
+    workload = program.workload(host)
+    with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:
+        with RunWriter(
+            directory, command=["manyscale", *sys.argv[1:]], workload=workload, seed=seed or 0
+        ) as writer:
+            writer.write_machine(to_toml(resolved.machine, resolved.sources))
+            try:
+                with _progress(program, quiet):
+                    run = program.run(stdout=_STDERR if json else None)
+            except BaseException:
+                with contextlib.suppress(Exception):  # the first error is the one to report
+                    write_run(writer, program.result(), partial=True)
+                raise
+            write_run(writer, run, partial=run.limit_reached)
+            if run.limit_reached:
+                raise LimitError(f"the program was ended at the limit of {limit} simulated time")
+        sys.stdout.flush()
+        if json:
+            typer.echo(json_text.dumps(report_data(run) | {"directory": str(directory)}))
+        elif not quiet:
+            print_report(messages(), run, directory)
+    raise typer.Exit(run.exit_code)
+
+
+@contextlib.contextmanager
+def _progress(program: Program, quiet: bool) -> Iterator[None]:
+    """A line of progress, where the program's own output goes elsewhere and is not disturbed."""
+    from manyscale.cli.progress import SimulationProgress
+
+    with SimulationProgress(program.path.name, None, quiet or sys.stdout.isatty()) as progress:
+        for gpu in program.node.gpus:
+            gpu.progress = progress.update
+        yield
+
+
+def _number(option: str, text: str, unit: str) -> int:
+    from manyscale import units
+
+    try:
+        value = int(units.parse(text, getattr(units, unit)))
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    if value < 0:
+        raise InputError(f"{option} {text}: it must not be negative")
+    return value

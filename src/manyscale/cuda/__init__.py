@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified CUDA programs on simulated GPUs: they are given a CUDA runtime whose calls a server answers.
+
+>>> from manyscale import cuda
+>>> run = cuda.run(["./vector_add"], machine="v100")                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from .executable import Executable
+from .node import Node, NodeOptions
+from .program import CudaRun, HostOptions, Program
+from .work import CopyRecord, LaunchRecord
+
+__all__ = [
+    "CopyRecord",
+    "CudaRun",
+    "Executable",
+    "HostOptions",
+    "LaunchRecord",
+    "Node",
+    "NodeOptions",
+    "Program",
+]

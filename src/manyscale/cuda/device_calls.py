@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on devices: what they are, waiting for them, resetting them."""
+
+from __future__ import annotations
+
+import struct
+
+from .session import Request, answers
+from .status import CudaError, Status
+from .wire import LAYOUTS, Call
+
+_DESCRIPTION = LAYOUTS[Call.DEVICE_DESCRIPTION].reply()
+
+
+@answers(Call.DEVICE_DESCRIPTION)
+def description(request: Request, device: int) -> bytes:
+    gpus = request.session.node.gpus
+    if device >= len(gpus):
+        raise CudaError(Status.INVALID_DEVICE)
+    described = gpus[device].description
+    attributes = b"".join(struct.pack("<ii", number, value) for number, value in described.attributes.items())
+    name = described.name.encode()[:255]
+    return _DESCRIPTION.pack(described.memory, name, described.uuid, len(described.attributes)) + attributes
+
+
+@answers(Call.DEVICE_SYNCHRONIZE)
+def synchronize(request: Request) -> bytes:
+    request.session.streams.synchronize_device(request.gpu)
+    request.session.free_what_is_due()
+    return b""
+
+
+@answers(Call.DEVICE_RESET)
+def reset(request: Request) -> bytes:
+    """Forgets all that the process has on the GPU; one on which a kernel has failed is replaced."""
+    session, gpu = request.session, request.gpu
+    if gpu._fault is None:
+        session.streams.synchronize_device(gpu)
+        heap = session.node.heap
+        session.freed_later = [row for row in session.freed_later if row[0] is not gpu]
+        for allocation in heap.of_process(session.process):
+            if allocation.gpu is gpu:
+                heap.free(allocation)
+    else:
+        session.node.replace(gpu)
+    session.failures.pop(gpu.number, None)
+    session.streams.forget_gpu(gpu)
+    for module in session.modules.values():
+        module.forget(gpu)
+    for function in session.functions.values():
+        function.on.pop(gpu, None)
+    return b""
+
+
+@answers(Call.LIMIT)
+def limit(request: Request, number: int, value: int) -> bytes:
+    """Limits such as that of the heap for malloc in kernels; here none of them is needed."""
+    return b""
+
+
+@answers(Call.PEER_ACCESS)
+def peer_access(request: Request, peer: int, enable: int) -> bytes:
+    """Whether kernels of the device may use memory of another; they can at any time."""
+    session = request.session
+    if peer >= len(session.node.gpus) or peer == request.gpu.number:
+        raise CudaError(Status.INVALID_DEVICE)
+    pair = (request.gpu.number, peer)
+    if enable and pair in session.peers:
+        raise CudaError(Status.PEER_ACCESS_ALREADY_ENABLED)
+    if not enable and pair not in session.peers:
+        raise CudaError(Status.PEER_ACCESS_NOT_ENABLED)
+    (session.peers.add if enable else session.peers.discard)(pair)
+    return b""
+
+
+@answers(Call.PROFILER)
+def profiler(request: Request, on: int) -> bytes:
+    """Where the part begins or ends that the program wants to be looked at; it is in the table of calls."""
+    return b""
+
+
+@answers(Call.GOODBYE)
+def goodbye(request: Request) -> bytes:
+    """The process ends: what it has queued is done first, so that nothing it launched is lost."""
+    for gpu in request.session.node.gpus:
+        if gpu._fault is None:
+            request.session.streams.synchronize_device(gpu)
+    return b""
+
+
+@answers(Call.NOTE)
+def note(request: Request) -> bytes:
+    """What the library could not do."""
+    request.session.records.notes.append(request.tail.decode(errors="replace"))
+    return b""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the file of a CUDA program says before it is run: its libraries, its device code, what it calls."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from manyscale.errors import InputError
+
+from .fatbin import Image, best_ptx, containers
+from .linking import link
+from .modules import without_ptx
+
+_MAGIC = b"\x7fELF"
+_SEPARATE, _LINKED = ".nv_fatbin", "__nv_relfatbin"  # sections with device code
+MOST_BYTES = 1 << 32
+_MOST_SYMBOLS = 1 << 20
+# What pyelftools raises for files that are not what they say depends on where they are broken.
+_BROKEN = Exception
+
+
+@dataclass
+class Executable:
+    """A program or library: what of CUDA is in it."""
+
+    path: Path
+    machine: str = ""
+    needed: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)  # functions of the CUDA runtime and driver
+    has_static_runtime: bool = False
+    separate: list[list[Image]] = field(default_factory=list)  # device code, by container
+    linked: list[list[Image]] = field(default_factory=list)  # relocatable device code
+
+    @classmethod
+    def read(cls, path: Path) -> Executable:
+        """Reads an ELF file; what is not one, such as a script, has no device code of its own."""
+        try:
+            with path.open("rb") as file:
+                if file.read(len(_MAGIC)) != _MAGIC:
+                    return cls(path)
+                if path.stat().st_size > MOST_BYTES:
+                    raise InputError(f"{path}: the program has more than {MOST_BYTES >> 30} GiB")
+                file.seek(0)
+                data = file.read()
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        try:
+            return _parsed(path, ELFFile(io.BytesIO(data)))
+        except InputError:
+            raise
+        except _BROKEN as error:
+            raise InputError(f"{path}: this ELF file is broken: {error or type(error).__name__}") from None
+
+    @property
+    def images(self) -> list[Image]:
+        """All device code."""
+        return [image for part in (*self.separate, *self.linked) for image in part]
+
+    def ptx(self, capability: int) -> list[bytes]:
+        """The PTX that a GPU of this compute capability would be given, a text for each module."""
+        chosen = [[best_ptx(part, capability) for part in parts] for parts in (self.separate, self.linked)]
+        separate, linked = ([image.ptx() for image in images if image is not None] for images in chosen)
+        return [*separate, link(linked)] if linked else separate
+
+    @property
+    def uses_cuda(self) -> bool:
+        """Whether it has device code or calls the CUDA runtime."""
+        return bool(self.images) or bool(self.imports) or self.has_static_runtime
+
+    @property
+    def runtime(self) -> str | None:
+        """The name of the CUDA runtime that it is linked with, such as libcudart.so.13."""
+        return next((name for name in self.needed if name.startswith("libcudart.so")), None)
+
+    def check_runnable(self) -> None:
+        """An error if the program cannot be run on simulated GPUs at all."""
+        if self.has_static_runtime:
+            raise InputError(
+                f"{self.path.name}: the CUDA runtime is linked into the program, so that its calls cannot be "
+                "simulated; build it again with: nvcc -cudart shared"
+            )
+        if self.images and not any(image.is_ptx for image in self.images):
+            raise InputError(f"{self.path.name}: {without_ptx(self.images)}")
+
+
+def _parsed(path: Path, elf: ELFFile) -> Executable:
+    program = Executable(path, machine=str(elf.header["e_machine"]))
+    own_symbols: set[str] = set()
+    for section in elf.iter_sections():
+        if isinstance(section, DynamicSection):
+            program.needed = [str(tag.needed) for tag in section.iter_tags("DT_NEEDED")]  # type: ignore[attr-defined]
+        elif isinstance(section, SymbolTableSection):
+            if section.num_symbols() > _MOST_SYMBOLS:
+                raise InputError(f"{path}: the program has more than {_MOST_SYMBOLS} symbols")
+            for symbol in section.iter_symbols():
+                if symbol["st_shndx"] == "SHN_UNDEF":
+                    if section.name == ".dynsym" and _is_cuda(symbol.name):
+                        program.imports.append(symbol.name)
+                else:
+                    own_symbols.add(symbol.name)
+    program.imports.sort()
+    for name, into in ((_SEPARATE, program.separate), (_LINKED, program.linked)):
+        found = elf.get_section_by_name(name)
+        if found is not None:
+            into += containers(found.data(), f"{path.name}, section {name}")
+    has_code = elf.get_section_by_name(".nvFatBinSegment") is not None
+    program.has_static_runtime = program.runtime is None and (
+        "cudaGetDeviceCount" in own_symbols or (has_code and not program.imports)
+    )
+    if program.has_static_runtime and program.machine == "EM_X86_64":
+        with contextlib.suppress(KeyError):
+            program.has_static_runtime = not any(name.startswith("libcuda") for name in program.needed)
+    return program
+
+
+def _is_cuda(name: str) -> bool:
+    return name.startswith(("cuda", "__cuda")) or (name.startswith("cu") and name[2:3].isupper())

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fat binaries: the containers in which nvcc keeps the PTX and the machine code of a program."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from manyscale.errors import InputError
+
+MAGIC = 0xBA55ED50
+_HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of the header, bytes of all entries
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_PTX, _MACHINE_CODE = 1, 2
+_LZ4, _ZSTD = 0x2000, 0x8000
+_SMALLEST_ENTRY = 64
+MOST_BYTES = 1 << 28
+"""Of one text or program, unpacked; what says that it is larger is refused."""
+_MOST_ENTRIES = 4096
+
+
+@dataclass(frozen=True)
+class Image:
+    """PTX or machine code for one architecture, as it lies in a container."""
+
+    is_ptx: bool
+    architecture: int  # 75 for sm_75 and compute_75
+    version: tuple[int, int]  # of the PTX language
+    flags: int
+    packed: bytes
+    unpacked_bytes: int
+
+    def unpacked(self) -> bytes:
+        """The text or the machine code itself."""
+        if self.flags & _ZSTD:
+            return _zstd(self.packed, self.unpacked_bytes)
+        if self.flags & _LZ4:
+            return lz4_block(self.packed, self.unpacked_bytes)
+        return self.packed
+
+    def ptx(self) -> bytes:
+        """The text of PTX, without the zeros behind it."""
+        return self.unpacked().rstrip(b"\0")
+
+
+def images(data: bytes, where: str = "the fat binary") -> list[Image]:
+    """What one container holds; an error if it is none."""
+    found, _ = _container(data, 0, where)
+    return found
+
+
+def containers(data: bytes, where: str) -> list[list[Image]]:
+    """What a section with several containers one after the other holds, by container."""
+    found: list[list[Image]] = []
+    at = 0
+    while at + _HEADER.size <= len(data):
+        if not any(data[at : at + 4]):  # alignment between containers
+            at += 4
+            continue
+        more, at = _container(data, at, where)
+        found.append(more)
+    return found
+
+
+def _container(data: bytes, at: int, where: str) -> tuple[list[Image], int]:
+    if len(data) - at < _HEADER.size:
+        raise InputError(f"{where}: this is no fat binary: it has {len(data) - at} bytes")
+    magic, version, header, size = _HEADER.unpack_from(data, at)
+    if magic != MAGIC:
+        raise InputError(
+            f"{where}: this is no fat binary: it begins with {magic:#010x} instead of {MAGIC:#010x}"
+        )
+    if version != 1 or header < _HEADER.size or at + header > len(data):
+        raise InputError(f"{where}: this fat binary is of version {version}, and only version 1 is known")
+    begin, end = at + header, at + header + size
+    if end > len(data):
+        raise InputError(f"{where}: the fat binary is cut off: it should have {size} bytes of entries")
+    return list(_entries(data, begin, end, where)), end
+
+
+def _entries(data: bytes, at: int, end: int, where: str) -> Iterator[Image]:
+    count = 0
+    while at < end:
+        count += 1
+        if end - at < _SMALLEST_ENTRY or count > _MOST_ENTRIES:
+            raise InputError(f"{where}: the entries of the fat binary do not fit into it")
+        kind, _, header, size, compressed, _, minor, major, architecture, _, _, flags, _, unpacked = (
+            _ENTRY.unpack_from(data, at)
+        )
+        if header < _SMALLEST_ENTRY or header + size > end - at or compressed > size:
+            raise InputError(f"{where}: entry {count} of the fat binary has impossible sizes")
+        if flags & (_LZ4 | _ZSTD):
+            packed = data[at + header : at + header + (compressed or size)]
+        else:
+            packed, unpacked = data[at + header : at + header + size], size
+        if unpacked > MOST_BYTES:
+            raise InputError(f"{where}: entry {count} of the fat binary claims {unpacked} bytes, too many")
+        if kind in (_PTX, _MACHINE_CODE):
+            yield Image(kind == _PTX, architecture, (major, minor), flags, packed, unpacked)
+        at += header + size
+
+
+def _zstd(data: bytes, size: int) -> bytes:
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+            text = reader.read(size + 1)  # a hostile frame could unpack to more than it says
+    except zstandard.ZstdError as error:
+        raise InputError(f"an image of the fat binary cannot be unpacked: {error}") from None
+    if len(text) != size:
+        raise InputError(f"an image of the fat binary has {len(text)} bytes instead of {size}")
+    return bytes(text)
+
+
+def lz4_block(data: bytes, size: int) -> bytes:
+    """Unpacks a block of LZ4: runs of literals, each followed by a copy of what came before."""
+    out = bytearray()
+    at, end = 0, len(data)
+
+    def length(base: int, at: int) -> tuple[int, int]:
+        if base != 15:
+            return base, at
+        while at < end:
+            byte = data[at]
+            at += 1
+            base += byte
+            if byte != 255:
+                return base, at
+        raise InputError("an image of the fat binary cannot be unpacked: its LZ4 block is cut off")
+
+    while at < end:
+        token = data[at]
+        literals, at = length(token >> 4, at + 1)
+        if at + literals > end or len(out) + literals > size:
+            raise InputError(
+                "an image of the fat binary cannot be unpacked: a run of its LZ4 block is too long"
+            )
+        out += data[at : at + literals]
+        at += literals
+        if at == end or len(out) == size:
+            break
+        if at + 2 > end:
+            raise InputError("an image of the fat binary cannot be unpacked: its LZ4 block is cut off")
+        distance = data[at] | data[at + 1] << 8
+        copied, at = length(token & 15, at + 2)
+        copied += 4
+        if not 0 < distance <= len(out) or len(out) + copied > size:
+            raise InputError(
+                "an image of the fat binary cannot be unpacked: its LZ4 block points outside itself"
+            )
+        begin = len(out) - distance
+        if distance >= copied:
+            out += out[begin : begin + copied]
+        else:  # it repeats what it writes
+            pattern = bytes(out[begin:])
+            out += (pattern * (copied // distance + 1))[:copied]
+    if len(out) != size:
+        raise InputError(f"an image of the fat binary has {len(out)} bytes instead of {size}")
+    return bytes(out)
+
+
+def best_ptx(found: Sequence[Image], capability: int) -> Image | None:
+    """The PTX that a GPU of this compute capability (70 for 7.0) runs best; None if there is none.
+
+    That is the newest it knows; where all is for later GPUs, the oldest, since PTX says what to compute, not how.
+    """
+    texts = [image for image in found if image.is_ptx]
+    fitting = [image for image in texts if image.architecture <= capability]
+    if fitting:
+        return max(fitting, key=lambda image: image.architecture)
+    return min(texts, key=lambda image: image.architecture, default=None)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU without time: what a program gives it is done at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale import _core
+from manyscale.gpu import Device
+
+from .modules import LoadedKernel
+from .properties import DeviceDescription
+from .status import CudaError
+from .timed_gpu import status_of_bad_launch
+from .work import CopyJob, CopyRecord, LaunchRecord
+
+_SHARED_OF_AN_SM = 96 * 1024
+_REGISTERS_OF_AN_SM = 65536
+_WARPS_OF_AN_SM = 64
+_CTAS_OF_AN_SM = 32
+
+
+class Done:
+    """Something that has ended as soon as it was given."""
+
+    done = True
+
+    def __init__(self, when: int, data: bytes = b"") -> None:
+        self.when = when
+        self.data = data
+
+
+class InstantStream:
+    """A stream of a GPU without time; nothing is ever in it."""
+
+    def __init__(self, number: int, priority: int) -> None:
+        self.number = number
+        self.priority = priority
+
+
+class FunctionalGpu(Device):
+    """A GPU that executes kernels exactly; its times are those of the host's calls."""
+
+    has_time = False
+    busy = False
+
+    def __init__(
+        self,
+        number: int,
+        description: DeviceDescription,
+        native: _core.GpuDevice,
+        heap: npt.NDArray[np.uint8],
+        *,
+        threads: int,
+        maximum_instructions: int,
+    ) -> None:
+        super().__init__(
+            native=native, threads=threads, maximum_instructions=maximum_instructions, echo=False
+        )
+        self.number = number
+        self.description = description
+        self.capability = description.capability  # 70 for 7.0
+        self.host_time = 0
+        self.last_end = 0
+        self.profiles: dict[str, Any] = {}
+        self.progress: Any = None
+        self.launches_ended: list[LaunchRecord] = []
+        self.copies_ended: list[CopyRecord] = []
+        self._heap = heap
+        self._streams = 0
+        self._fault: str | None = None
+
+    def stream(self, priority: int = 0) -> InstantStream:
+        self._streams += 1
+        return InstantStream(self._streams, priority)
+
+    def launch(
+        self,
+        stream: InstantStream,
+        kernel: LoadedKernel,
+        record: LaunchRecord,
+        packed: bytes,
+        workspace: int,
+        printed_to: bytearray,
+        ended: Callable[[], None],
+    ) -> Done:
+        """Runs a launch to its end."""
+        begin = time.perf_counter()
+        try:
+            result = self.native.launch(
+                kernel.native,
+                record.grid,
+                record.block,
+                record.shared,
+                packed,
+                self.threads,
+                False,
+                self.maximum_instructions,
+                workspace,
+            )
+        except _core.KernelFault as error:
+            self._fault = str(error)  # which the program hears of when it next waits
+            return Done(self.host_time)
+        except _core.BadLaunch as error:
+            raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
+        printed_to += result.printed
+        record.begin = record.end = self.host_time
+        record.warp_instructions = result.warp_instructions
+        record.thread_instructions = result.thread_instructions
+        record.wall_seconds = time.perf_counter() - begin
+        self.launches_ended.append(record)
+        ended()
+        return Done(self.host_time)
+
+    def give_copy(self, stream: InstantStream, job: CopyJob, record: CopyRecord) -> Done:
+        """Carries out a copy or a fill."""
+        rows = job.rows
+        here = self._view(job.address, rows.pitch, rows.slice_pitch, job)
+        data = b""
+        if job.kind == "fill":
+            here[...] = np.resize(np.frombuffer(job.data, np.uint8), rows.width)
+        elif job.kind == "to_host" and not job.other:
+            data = here.tobytes()
+        else:
+            if job.other:
+                there = self._view(job.other, rows.other_pitch, rows.other_slice_pitch, job)
+            else:
+                there = np.frombuffer(job.data, np.uint8).reshape(here.shape)
+            if job.kind == "to_host":
+                there[...] = here
+            else:
+                here[...] = there
+        record.begin = record.end = self.host_time
+        self.copies_ended.append(record)
+        return Done(self.host_time, data)
+
+    def _view(self, address: int, pitch: int, slice_pitch: int, job: CopyJob) -> npt.NDArray[np.uint8]:
+        rows = job.rows
+        at = address - _core.GpuDevice.heap
+        return np.lib.stride_tricks.as_strided(
+            self._heap[at:], (rows.depth, rows.height, rows.width), (slice_pitch, pitch, 1)
+        )
+
+    def record_event(self, stream: InstantStream) -> Done:
+        return Done(self.host_time)
+
+    def finish(self, queued: Any) -> None:
+        """Nothing is left to do."""
+
+    def finish_all(self) -> None:
+        """Nothing is left to do."""
+
+    def advance(self, when: int) -> None:
+        """Nothing is left to do."""
+
+    def note_memory(self, used: int) -> None:
+        """All memory is managed alike."""
+
+    def not_before(self, stream: InstantStream, when: int) -> None:
+        """Nothing takes time here."""
+
+    def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
+        """CTAs of a kernel that fit on an SM of a V100, and the registers of a thread."""
+        if not kernel.registers:
+            kernel.registers = int(_core.lower_kernel(kernel.native).registers)
+        warps = -(-threads // 32)
+        registers = -(-kernel.registers * 32 // 256) * 256 * warps
+        shared_bytes = -(-(kernel.static_shared + shared) // 256) * 256
+        return (
+            min(
+                _CTAS_OF_AN_SM,
+                _WARPS_OF_AN_SM // max(warps, 1),
+                _REGISTERS_OF_AN_SM // max(registers, 1),
+                _SHARED_OF_AN_SM // max(shared_bytes, 1),
+            ),
+            kernel.registers,
+        )

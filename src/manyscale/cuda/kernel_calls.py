@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on device code: modules, functions, variables, launches, occupancy."""
+
+from __future__ import annotations
+
+import struct
+
+from .modules import CudaModule, LoadedKernel
+from .node import Gpu
+from .properties import Attribute
+from .session import Function, Request, Session, answers
+from .status import CudaError, Status
+from .wire import COOPERATIVE, LAYOUTS, Call
+from .work import LaunchRecord
+
+_WORKSPACE_BYTES = 256
+_MAXIMUM_DYNAMIC_SHARED = 8  # of cudaFuncAttribute
+_PREFERRED_CARVEOUT = 9
+_WITHOUT_ASKING = 48 * 1024  # shared memory of a block
+_FUNCTION_ANSWER = LAYOUTS[Call.FUNCTION].reply()
+_SYMBOL_ANSWER = LAYOUTS[Call.SYMBOL].reply()
+_MOST_PARTS = 65536
+
+
+@answers(Call.LOAD_MODULE)
+def load_module(request: Request, number: int, wrapper: int, parts: int) -> bytes:
+    """Takes the containers of a module; they are looked at when something of it is used."""
+    if parts > _MOST_PARTS or len(request.tail) != 8 * parts:
+        raise CudaError(Status.INVALID_VALUE, f"module {number} says that it has {parts} parts")
+    sizes = struct.unpack(f"<{parts}Q", request.tail)
+    data = request.staged_bytes(sum(sizes)) if parts else b""
+    at, containers = 0, []
+    for size in sizes:
+        containers.append(data[at : at + size])
+        at += size
+    session = request.session
+    session.modules[number] = CudaModule(number, containers, session.records.ptx)
+    return b""
+
+
+@answers(Call.UNLOAD_MODULE)
+def unload_module(request: Request, number: int) -> bytes:
+    request.session.modules.pop(number, None)
+    return b""
+
+
+def _module(session: Session, number: int) -> CudaModule:
+    module = session.modules.get(number)
+    if module is None:
+        raise CudaError(Status.INVALID_VALUE, f"there is no module {number}")
+    return module
+
+
+@answers(Call.FUNCTION)
+def function(request: Request, number: int, module_number: int) -> bytes:
+    """What a program can ask about a kernel, and how its parameters lie."""
+    session, gpu = request.session, request.gpu
+    known = session.functions.get(number)
+    if known is None:
+        module = _module(session, module_number)
+        known = session.functions[number] = Function(module, request.tail.decode(errors="replace"))
+    try:
+        kernel = known.kernel(gpu)
+    except CudaError:
+        del session.functions[number]
+        raise
+    module = known.module
+    _, registers = gpu.occupancy(kernel, min(kernel.maximum_threads, 32), 0)
+    kernel.registers = registers
+    answer = _FUNCTION_ANSWER.pack(
+        kernel.static_shared,
+        0,
+        kernel.local_bytes,
+        kernel.maximum_threads,
+        registers,
+        module.architecture,
+        kernel.dynamic_shared,
+        kernel.carveout,
+        gpu.capability,
+        0,
+        len(kernel.parameters),
+    )
+    return answer + b"".join(struct.pack("<II", p.offset, p.size) for p in kernel.parameters)
+
+
+@answers(Call.SYMBOL)
+def symbol(request: Request, module_number: int) -> bytes:
+    """Where a variable is on the GPU."""
+    module = _module(request.session, module_number)
+    return _SYMBOL_ANSWER.pack(*module.variable(request.gpu, request.tail.decode(errors="replace")))
+
+
+@answers(Call.LAUNCH)
+def launch(
+    request: Request,
+    number: int,
+    stream_number: int,
+    flags: int,
+    grid_x: int,
+    grid_y: int,
+    grid_z: int,
+    block_x: int,
+    block_y: int,
+    block_z: int,
+    shared: int,
+    size: int,
+) -> bytes:
+    """Queues a kernel."""
+    session = request.session
+    stream = session.streams.find(stream_number, request.gpu)
+    gpu = stream.gpu
+    kernel = session.function(number).kernel(gpu)
+    if size != len(request.tail) or size < kernel.parameter_bytes:
+        raise CudaError(
+            Status.INVALID_VALUE,
+            f"kernel {kernel.name} takes {kernel.parameter_bytes} bytes of parameters, not {size}",
+        )
+    if shared > kernel.dynamic_shared:
+        raise CudaError(
+            Status.INVALID_VALUE,
+            f"kernel {kernel.name} is launched with {shared} bytes of dynamic shared memory, but may have "
+            f"{kernel.dynamic_shared}; cudaFuncSetAttribute allows more",
+        )
+    grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
+    workspace = _workspace(gpu, kernel, grid, block, shared) if flags & COOPERATIVE else 0
+    record = LaunchRecord(kernel.name, gpu.number, stream_number, grid, block, shared)
+    session.streams.enter(stream)
+    packed = request.tail if size == kernel.parameter_bytes else request.tail[: kernel.parameter_bytes]
+    try:
+        stream.last = gpu.launch(
+            stream.queue,
+            kernel,
+            record,
+            packed,
+            workspace,
+            session.printed,
+            (lambda: _free(gpu, workspace)) if workspace else _nothing,
+        )
+    except CudaError:
+        _free(gpu, workspace)
+        raise
+    return b""
+
+
+def _nothing() -> None:
+    """When a kernel has ended that needs no workspace."""
+
+
+def _free(gpu: Gpu, workspace: int) -> None:
+    if workspace:
+        gpu.native.free(workspace)
+
+
+def _workspace(
+    gpu: Gpu, kernel: LoadedKernel, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int
+) -> int:
+    """Memory for the barrier of a cooperative grid, of which all CTAs must run at the same time."""
+    threads = block[0] * block[1] * block[2]
+    ctas, _ = gpu.occupancy(kernel, max(threads, 1), shared)
+    sms = gpu.description.attributes[Attribute.MULTIPROCESSOR_COUNT]
+    if grid[0] * grid[1] * grid[2] > ctas * sms:
+        raise CudaError(
+            Status.COOPERATIVE_LAUNCH_TOO_LARGE,
+            f"kernel {kernel.name}: a cooperative grid of {grid[0] * grid[1] * grid[2]} blocks does not fit "
+            f"on the GPU, which holds {ctas} on each of {sms} SMs",
+        )
+    return int(gpu.native.allocate(_WORKSPACE_BYTES, "workspace of a cooperative grid"))
+
+
+@answers(Call.OCCUPANCY)
+def occupancy(request: Request, number: int, threads: int, shared: int) -> bytes:
+    """CTAs of a kernel that fit on an SM."""
+    kernel = request.session.function(number).kernel(request.gpu)
+    if not 0 < threads <= kernel.maximum_threads:
+        return struct.pack("<I", 0)
+    ctas, _ = request.gpu.occupancy(kernel, threads, shared)
+    return struct.pack("<I", ctas)
+
+
+@answers(Call.FUNCTION_ATTRIBUTE)
+def set_function_attribute(request: Request, number: int, attribute: int, value: int) -> bytes:
+    """Notes what the program wants of a kernel."""
+    gpu = request.gpu
+    kernel = request.session.function(number).kernel(gpu)
+    if attribute == _MAXIMUM_DYNAMIC_SHARED:
+        most = gpu.description.shared_optin - kernel.static_shared
+        if not 0 <= value <= most:
+            raise CudaError(
+                Status.INVALID_VALUE,
+                f"kernel {kernel.name} may have at most {most} bytes of dynamic shared memory on this GPU, not {value}",
+            )
+        kernel.dynamic_shared = max(value, _WITHOUT_ASKING - kernel.static_shared)
+    elif attribute == _PREFERRED_CARVEOUT:
+        kernel.carveout = value
+    return b""

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The heap that programs and GPUs share: which memory is whose."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from manyscale.errors import InputError
+
+from .status import CudaError, Status
+from .wire import MemoryKind
+
+if TYPE_CHECKING:
+    from .node import Gpu
+
+PAGE = 4096
+MANAGED_ALIGNMENT = 2 << 20
+_ALIGNMENT = 256
+_LABELS = {
+    MemoryKind.DEVICE: "memory from cudaMalloc",
+    MemoryKind.PINNED: "pinned memory of the host",
+    MemoryKind.MANAGED: "managed memory",
+}
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Memory of the heap that a program has asked for."""
+
+    address: int
+    bytes: int
+    kind: MemoryKind
+    gpu: Gpu
+    process: int
+
+
+class Heap:
+    """All allocations of all processes."""
+
+    def __init__(self) -> None:
+        self._by_address: dict[int, Allocation] = {}
+        self._addresses: list[int] = []
+        self._used: dict[int, int] = {}  # bytes of device memory, by GPU
+
+    def allocate(self, gpu: Gpu, kind: MemoryKind, size: int, alignment: int, process: int) -> Allocation:
+        """New memory; fails as CUDA does if there is not enough."""
+        size = max(size, 1)
+        if kind == MemoryKind.DEVICE and size > gpu.description.memory - self.used(gpu):
+            raise CudaError(
+                Status.MEMORY_ALLOCATION,
+                f"{size} bytes do not fit into the {gpu.description.memory} bytes of device {gpu.number}, of which "
+                f"{self.used(gpu)} are in use",
+            )
+        try:
+            if kind == MemoryKind.MANAGED:
+                address = gpu.managed_allocate(size)
+            else:
+                if kind == MemoryKind.PINNED:
+                    size = -(-size // PAGE) * PAGE
+                    alignment = max(alignment, PAGE)
+                address = gpu.native.allocate(size, _LABELS[kind], max(alignment, _ALIGNMENT))
+        except (MemoryError, InputError):
+            raise CudaError(Status.MEMORY_ALLOCATION, f"{size} bytes do not fit into the heap") from None
+        except ValueError as error:
+            raise CudaError(Status.INVALID_VALUE, str(error)) from None
+        allocation = Allocation(address, size, kind, gpu, process)
+        self._by_address[address] = allocation
+        bisect.insort(self._addresses, address)
+        if kind == MemoryKind.DEVICE:
+            self._count(gpu, size)
+        return allocation
+
+    def at(self, address: int) -> Allocation:
+        """The allocation that begins at an address."""
+        found = self._by_address.get(address)
+        if found is None:
+            raise CudaError(Status.INVALID_VALUE, f"no memory begins at {address:#x}")
+        return found
+
+    def around(self, address: int) -> Allocation | None:
+        """The allocation that an address lies in."""
+        index = bisect.bisect_right(self._addresses, address) - 1
+        if index < 0:
+            return None
+        found = self._by_address[self._addresses[index]]
+        return found if address < found.address + found.bytes else None
+
+    def free(self, allocation: Allocation) -> None:
+        """Gives memory back."""
+        del self._by_address[allocation.address]
+        del self._addresses[bisect.bisect_left(self._addresses, allocation.address)]
+        if allocation.kind == MemoryKind.DEVICE:
+            self._count(allocation.gpu, -allocation.bytes)
+        if allocation.kind == MemoryKind.MANAGED:
+            allocation.gpu.managed_free(allocation.address)
+        else:
+            allocation.gpu.native.free(allocation.address)
+
+    def of_process(self, process: int) -> list[Allocation]:
+        return [allocation for allocation in self._by_address.values() if allocation.process == process]
+
+    def of_gpu(self, gpu: Gpu) -> list[Allocation]:
+        return [allocation for allocation in self._by_address.values() if allocation.gpu is gpu]
+
+    def used(self, gpu: Gpu) -> int:
+        """Bytes of device memory in use."""
+        return self._used.get(gpu.number, 0)
+
+    def _count(self, gpu: Gpu, size: int) -> None:
+        self._used[gpu.number] = self.used(gpu) + size
+        gpu.note_memory(self.used(gpu))

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device code of a program: which PTX is taken, and its kernels and variables on each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from manyscale import _core
+from manyscale.errors import InputError
+from manyscale.gpu.arguments import KernelParameter
+from manyscale.gpu.checking import describe_problems, problems_of
+from manyscale.gpu.parsing import ParsedModule
+
+from .fatbin import Image, best_ptx, images
+from .linking import link
+from .status import CudaError, Status
+
+if TYPE_CHECKING:
+    from .node import Gpu
+
+_SHOWN = 8  # problems of a kernel
+
+
+class LoadedKernel:
+    """A kernel on one GPU, with what a launch needs at hand."""
+
+    def __init__(self, name: str, native: _core.GpuKernel) -> None:
+        self.name = name
+        self.native = native
+        self.parameters = [KernelParameter(*row) for row in native.parameters]
+        self.parameter_bytes: int = native.parameter_bytes
+        self.static_shared: int = native.static_shared_bytes
+        self.maximum_threads: int = native.maximum_threads
+        self.local_bytes: int = native.local_bytes
+        self.order_matters: bool = native.order_matters
+        self.dynamic_shared = 48 * 1024 - self.static_shared  # cudaFuncAttributeMaxDynamicSharedMemorySize
+        self.carveout = -1
+        self.registers = 0  # of a thread; 0: nobody has asked yet
+
+
+class CudaModule:
+    """The device code that a program registers together: one file's, or all that is linked (relocatable code)."""
+
+    def __init__(self, number: int, parts: Sequence[bytes], kept: dict[str, bytes]) -> None:
+        self.name = f"module-{number}.ptx"
+        self._kept = kept  # texts of PTX by name, for the run directory
+        self._parts = parts
+        self._parsed: dict[int, ParsedModule] = {}  # by compute capability
+        self._loaded: dict[Gpu, _core.GpuModule] = {}
+        self._kernels: dict[tuple[Gpu, str], LoadedKernel] = {}
+        self.ptx_version = 0
+        self.architecture = 0
+
+    def kernel(self, gpu: Gpu, name: str) -> LoadedKernel:
+        """A kernel on a GPU; loads what is needed."""
+        known = self._kernels.get((gpu, name))
+        if known is not None:
+            return known
+        native = self._on(gpu).kernel(name)
+        if native is None:
+            raise CudaError(Status.INVALID_DEVICE_FUNCTION, f"there is no kernel {name} in {self.name}")
+        problems = problems_of(native.problems)
+        if problems:
+            more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+            raise CudaError(
+                Status.NOT_SUPPORTED,
+                f"kernel {name} cannot be executed:\n{describe_problems(self.name, problems[:_SHOWN])}{more}",
+            )
+        kernel = LoadedKernel(name, native)
+        self._kernels[(gpu, name)] = kernel
+        return kernel
+
+    def variable(self, gpu: Gpu, name: str) -> tuple[int, int]:
+        """The address and the size of a variable on a GPU."""
+        placed = self._on(gpu).variable(name)
+        if placed is None:
+            raise CudaError(Status.INVALID_SYMBOL, f"there is no variable {name} in {self.name}")
+        return int(placed[0]), int(placed[1])
+
+    def forget(self, gpu: Gpu) -> None:
+        """The GPU was reset: what was loaded there is gone."""
+        self._loaded.pop(gpu, None)
+        self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[0] is not gpu}
+
+    def _on(self, gpu: Gpu) -> _core.GpuModule:
+        loaded = self._loaded.get(gpu)
+        if loaded is None:
+            parsed = self._parse(gpu.capability)
+            try:
+                loaded = gpu.native.load(parsed.native)
+            except MemoryError:
+                raise CudaError(
+                    Status.MEMORY_ALLOCATION,
+                    f"{self.name}: its variables do not fit into the device's memory",
+                ) from None
+            self._loaded[gpu] = loaded
+        return loaded
+
+    def _parse(self, capability: int) -> ParsedModule:
+        parsed = self._parsed.get(capability)
+        if parsed is None:
+            text = self._text(capability)
+            try:
+                native = _core.parse_ptx(text, self.name)
+            except _core.PtxSyntaxError as error:
+                raise CudaError(Status.INVALID_PTX, str(error)) from None
+            parsed = self._parsed[capability] = ParsedModule(self.name, native.kernels, native.target, native)
+            self._kept[self.name] = text
+        return parsed
+
+    def _text(self, capability: int) -> bytes:
+        """The PTX of all parts that have some, linked."""
+        texts = []
+        machine_code: list[Image] = []
+        for part in self._parts:
+            try:
+                found = images(part, self.name)
+                chosen = best_ptx(found, capability)
+                if chosen is None:
+                    machine_code += found
+                    continue
+                texts.append(chosen.ptx())
+            except InputError as error:
+                raise CudaError(Status.INVALID_PTX, str(error)) from None
+            self.ptx_version = chosen.version[0] * 10 + chosen.version[1]
+            self.architecture = max(self.architecture, chosen.architecture)
+        if not texts:
+            raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, without_ptx(machine_code))
+        return link(texts)
+
+
+def without_ptx(found: Sequence[Image]) -> str:
+    """What to tell somebody whose program has machine code only."""
+    architectures = sorted({image.architecture for image in found if not image.is_ptx})
+    if not architectures:
+        return "the program has no device code"
+    has = ", ".join(f"sm_{architecture}" for architecture in architectures)
+    return (
+        f"the program has machine code for {has} only, and no PTX; build it again with PTX, such as "
+        f"-gencode arch=compute_{architectures[0]},code=compute_{architectures[0]}"
+    )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine that a CUDA program runs on: its GPUs, and the heap they share."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from manyscale import _core
+from manyscale.errors import InputError
+from manyscale.machine import Machine
+
+from .functional_gpu import FunctionalGpu
+from .memory import Heap
+from .properties import describe
+from .timed_gpu import TimedGpu
+
+Gpu: TypeAlias = TimedGpu | FunctionalGpu
+
+MOST_GPUS = 64
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """How a program's GPUs are simulated; see `manyscale cuda --help`."""
+
+    gpus: int = 1
+    functional: bool = False
+    threads: int = 1
+    seed: int = 0
+    maximum_instructions: int = 0  # of a launch; 0: no limit
+    until: int | None = None  # femtoseconds of simulated time
+
+
+class Node:
+    """The GPUs of one machine, with one heap."""
+
+    def __init__(self, machine: Machine, options: NodeOptions) -> None:
+        if machine.gpu is None:
+            raise InputError(f"the machine {machine.name or ''} has no GPU".replace("  ", " "))
+        if not 1 <= options.gpus <= MOST_GPUS:
+            raise InputError(f"a program can have 1 to {MOST_GPUS} GPUs, not {options.gpus}")
+        self.machine = machine
+        self.options = options
+        self._first = _core.GpuDevice()
+        self.heap_file, self.heap_bytes = self._first.share_memory()
+        self.heap_address: int = _core.GpuDevice.heap
+        self.heap = Heap()
+        if options.functional:
+            self._bytes = np.frombuffer(mmap.mmap(self.heap_file, self.heap_bytes), np.uint8)
+        self.gpus: list[Gpu] = [self._gpu(number) for number in range(options.gpus)]
+        self.retired: list[Gpu] = []  # that were reset after a kernel had failed
+
+    def _gpu(self, number: int) -> Gpu:
+        options = self.options
+        native = (
+            self._first
+            if number == 0 and not hasattr(self, "gpus")
+            else _core.GpuDevice(sharing_memory_of=self._first)
+        )
+        description = describe(self.machine, number, options.gpus)
+        gpu: Gpu
+        if options.functional:
+            gpu = FunctionalGpu(
+                number,
+                description,
+                native,
+                self._bytes,
+                threads=options.threads,
+                maximum_instructions=options.maximum_instructions,
+            )
+        else:
+            gpu = TimedGpu(
+                number,
+                description,
+                self.machine,
+                native,
+                threads=options.threads,
+                seed=options.seed,
+                maximum_instructions=options.maximum_instructions,
+            )
+            gpu.uvm.explicit_bytes = 0
+            if options.until is not None:
+                gpu.until = options.until
+        return gpu
+
+    def replace(self, gpu: Gpu) -> Gpu:
+        """A GPU in the place of one on which a kernel has failed."""
+        new = self._gpu(gpu.number)
+        self.gpus[gpu.number] = new
+        self.retired.append(gpu)
+        return new

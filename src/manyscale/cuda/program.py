@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running an unmodified CUDA program on simulated GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from manyscale.errors import InputError
+from manyscale.machine import Machine
+
+from .clock import MICROSECOND
+from .executable import Executable
+from .node import Node, NodeOptions
+from .records import Records, copies_of, launches_of
+from .server import Server
+from .session import SessionOptions
+from .timed_gpu import TimeLimitError
+from .work import CopyRecord, LaunchRecord
+
+CALL_TIME = MICROSECOND  # assumed: what a call of the runtime costs the host
+PAGEABLE_BANDWIDTH = (
+    6_000_000_000  # assumed: the host copies to and from the driver's pinned buffer at half of PCIe 3
+)
+_PATIENCE = 5.0  # seconds for a program to end after it was told to
+_SIGNAL_EXIT = 128
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """How the host's side of a program is simulated."""
+
+    measured: bool = False  # the program's own time between its calls counts
+    call_time: int = CALL_TIME  # femtoseconds
+    pageable_bandwidth: int = PAGEABLE_BANDWIDTH
+
+
+@dataclass
+class CudaRun:
+    """What came of a program: how it ended, its kernels and copies, and the simulated GPUs."""
+
+    exit_code: int
+    wall_seconds: float
+    simulated: int  # femtoseconds of the host's clock
+    node: Node
+    records: Records
+    limit_reached: bool = False
+    kernels: list[LaunchRecord] = field(default_factory=list)
+    copies: list[CopyRecord] = field(default_factory=list)
+
+
+def library_folder() -> Path:
+    """Where the CUDA runtime is that programs are given."""
+    folder = Path(os.environ.get("MANYSCALE_CUDART") or str(files("manyscale") / "cudart"))
+    if not any(folder.glob("libcudart.so*")):
+        raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package anew")
+    return folder
+
+
+def resolve(command: Sequence[str]) -> Path:
+    """The file of a program; an error that says what is wrong if it cannot be run."""
+    found = shutil.which(command[0])
+    if found is None:
+        path = Path(command[0])
+        if path.is_dir():
+            raise InputError(f"{path}: this is a folder, not a program")
+        if path.exists() and os.sep in command[0]:
+            raise InputError(f"{path}: this file may not be executed")
+        if os.sep in command[0]:
+            raise InputError(f"{path}: there is no such program")
+        here = f"; is ./{path} meant?" if Path(command[0]).is_file() else ""
+        raise InputError(f"{path}: there is no such program in the folders of PATH{here}")
+    return Path(os.path.abspath(found))  # not by its name, which would be looked for in other folders
+
+
+class Program:
+    """A program and its server; `run` returns when both have ended."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        machine: Machine,
+        node_options: NodeOptions,
+        host: HostOptions,
+        say: Callable[[str], None],
+    ) -> None:
+        self.path = resolve(command)
+        Executable.read(self.path).check_runnable()
+        self._command = [str(self.path), *command[1:]]
+        self._folder = library_folder()
+        self.node = Node(machine, node_options)
+        self.records = Records()
+        self._host = host
+        self._say = say
+        self._limit_reached = False
+        self._simulated = 0
+        self._wall_seconds = 0.0
+
+    def run(self, *, stdout: int | None = None) -> CudaRun:
+        """Starts the program and serves it until it has ended. `stdout` replaces its standard output."""
+        begin = time.perf_counter()
+        options = SessionOptions(self._host.call_time, self._host.measured, self._host.pageable_bandwidth)
+        with tempfile.TemporaryDirectory(prefix="manyscale-cuda-") as folder:
+            path = Path(folder) / "gpu"
+            watch = not self.node.options.functional
+            server = Server(path, self.node, options, self.records, self._say, watch_managed=watch)
+            try:
+                code = self._serve(server, path, stdout)
+            finally:
+                self._simulated = server.host_time
+                server.close()
+                self._wall_seconds = time.perf_counter() - begin
+        return self.result(code)
+
+    def result(self, exit_code: int = 1) -> CudaRun:
+        """What has come of the program so far."""
+        return CudaRun(
+            exit_code,
+            self._wall_seconds,
+            self._simulated,
+            self.node,
+            self.records,
+            self._limit_reached,
+            launches_of(self.node),
+            copies_of(self.node),
+        )
+
+    def workload(self, host: HostOptions) -> dict[str, Any]:
+        """What the run directory keeps of the program."""
+        options = self.node.options
+        return {
+            "kind": "cuda",
+            "program": self.path.name,
+            "hash": f"sha256:{hashlib.sha256(self.path.read_bytes()).hexdigest()}",
+            "arguments": self._command[1:],
+            "gpus": options.gpus,
+            "functional": options.functional,
+            "host_time": "measured" if host.measured else "zero",
+            "call_time_fs": host.call_time,
+            "pageable_bandwidth": host.pageable_bandwidth,
+        }
+
+    def _serve(self, server: Server, path: Path, stdout: int | None) -> int:
+        environment = dict(os.environ)
+        old = environment.get("LD_LIBRARY_PATH")
+        environment["LD_LIBRARY_PATH"] = f"{self._folder}:{old}" if old else str(self._folder)
+        environment["MANYSCALE_CUDA_SOCKET"] = str(path)
+        try:
+            process = subprocess.Popen(self._command, env=environment, stdout=stdout)
+        except OSError as error:
+            raise InputError(f"cannot start {self.path}: {error.strerror or error}") from None
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            server.serve(descriptor)
+        except TimeLimitError:
+            self._limit_reached = True
+            _end(process)
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            os.close(descriptor)
+        code = process.wait()
+        return code if code >= 0 else _SIGNAL_EXIT - code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a program that is not wanted any more."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program is told of its GPU: the attributes of CUDA, as the machine's description has them."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from manyscale.machine import Machine
+from manyscale.system.catalogue import model
+
+_CAPABILITIES = {
+    # NVIDIA, "CUDA GPUs": the compute capabilities of the cards that the presets describe
+    "p100": 60,
+    "gtx1080ti": 61,
+    "v100": 70,
+    "gv100": 70,
+    "titanv": 70,
+    "a100": 80,
+}
+_DEFAULT_CAPABILITY = 70
+_DEFAULT_MEMORY = 16 << 30
+_KILOHERTZ = 1000
+_SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 80: 163}  # KiB: CUDA C++ programming guide, technical specifications
+_CONSTANT_MEMORY = 65536
+_BLOCK = (1024, 1024, 64)
+_GRID = (2**31 - 1, 65535, 65535)
+_LARGEST_PITCH = 2**31 - 1
+
+
+class Attribute(enum.IntEnum):
+    """Some of cudaDeviceAttr; those that are not here are 0 or in the table of limits."""
+
+    MAX_THREADS_PER_BLOCK = 1
+    MAX_BLOCK_DIM_X = 2  # y and z follow
+    MAX_GRID_DIM_X = 5  # y and z follow
+    MAX_SHARED_MEMORY_PER_BLOCK = 8
+    TOTAL_CONSTANT_MEMORY = 9
+    WARP_SIZE = 10
+    MAX_PITCH = 11
+    MAX_REGISTERS_PER_BLOCK = 12
+    CLOCK_RATE = 13
+    TEXTURE_ALIGNMENT = 14
+    GPU_OVERLAP = 15
+    MULTIPROCESSOR_COUNT = 16
+    CAN_MAP_HOST_MEMORY = 19
+    SURFACE_ALIGNMENT = 30
+    CONCURRENT_KERNELS = 31
+    PCI_BUS_ID = 33
+    MEMORY_CLOCK_RATE = 36
+    GLOBAL_MEMORY_BUS_WIDTH = 37
+    L2_CACHE_SIZE = 38
+    MAX_THREADS_PER_MULTIPROCESSOR = 39
+    ASYNC_ENGINE_COUNT = 40
+    UNIFIED_ADDRESSING = 41
+    TEXTURE_PITCH_ALIGNMENT = 51
+    COMPUTE_CAPABILITY_MAJOR = 75
+    COMPUTE_CAPABILITY_MINOR = 76
+    STREAM_PRIORITIES_SUPPORTED = 78
+    GLOBAL_L1_CACHE_SUPPORTED = 79
+    LOCAL_L1_CACHE_SUPPORTED = 80
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81
+    MAX_REGISTERS_PER_MULTIPROCESSOR = 82
+    MANAGED_MEMORY = 83
+    MULTI_GPU_BOARD_GROUP_ID = 85
+    SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = 87
+    CONCURRENT_MANAGED_ACCESS = 89
+    COMPUTE_PREEMPTION_SUPPORTED = 90
+    CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM = 91
+    COOPERATIVE_LAUNCH = 95
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+    HOST_REGISTER_SUPPORTED = 99
+    MAX_BLOCKS_PER_MULTIPROCESSOR = 106
+    MEMORY_POOLS_SUPPORTED = 115
+    IPC_EVENT_SUPPORT = 125
+
+
+# Limits of textures and surfaces: CUDA C++ programming guide, technical specifications of 6.x to 8.x. By the numbers of
+# cudaDeviceGetAttribute.
+_TEXTURE_LIMITS = {
+    21: 131072,
+    22: 131072,
+    23: 65536,
+    24: 16384,
+    25: 16384,
+    26: 16384,
+    27: 32768,
+    28: 32768,
+    29: 2048,
+    42: 32768,
+    43: 2048,
+    45: 32768,
+    46: 32768,
+    47: 8192,
+    48: 8192,
+    49: 32768,
+    52: 32768,
+    53: 32768,
+    54: 2046,
+    55: 32768,
+    56: 131072,
+    57: 65536,
+    58: 16384,
+    59: 16384,
+    60: 16384,
+    61: 32768,
+    62: 2048,
+    63: 32768,
+    64: 32768,
+    65: 2048,
+    66: 32768,
+    67: 32768,
+    68: 2046,
+    69: 1 << 28,
+    70: 131072,
+    71: 65000,
+    72: 2097120,
+    73: 32768,
+    74: 32768,
+    77: 32768,
+}
+
+
+def capability_of(machine: Machine) -> int:
+    """The compute capability of a machine's GPU, 70 for 7.0."""
+    return _CAPABILITIES.get(machine.name or "", _DEFAULT_CAPABILITY)
+
+
+@dataclass(frozen=True)
+class DeviceDescription:
+    """What a program can ask about a GPU."""
+
+    name: str
+    uuid: bytes
+    memory: int
+    capability: int
+    attributes: dict[int, int]
+
+    @property
+    def shared_optin(self) -> int:
+        """Shared memory of a block at most, if the program asks for that."""
+        return self.attributes[Attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN]
+
+
+def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
+    """The description of one of the GPUs of a machine."""
+    gpu = machine.gpu
+    assert gpu is not None
+    room = _room(gpu.scheduler)
+    capability = capability_of(machine)
+    memory = (gpu.memory.capacity if gpu.memory is not None else None) or _DEFAULT_MEMORY
+    clock = gpu.clock or 10**9
+    memory_clock = (gpu.memory.clock if gpu.memory is not None else None) or 877_000_000
+    optin = min(_SHARED_OPTIN.get(capability, 96) << 10, room["shared"])
+    attributes = {
+        Attribute.MAX_THREADS_PER_BLOCK: 1024,
+        **dict(zip(range(Attribute.MAX_BLOCK_DIM_X, Attribute.MAX_BLOCK_DIM_X + 3), _BLOCK, strict=True)),
+        **dict(zip(range(Attribute.MAX_GRID_DIM_X, Attribute.MAX_GRID_DIM_X + 3), _GRID, strict=True)),
+        Attribute.MAX_SHARED_MEMORY_PER_BLOCK: 48 << 10,
+        Attribute.TOTAL_CONSTANT_MEMORY: _CONSTANT_MEMORY,
+        Attribute.WARP_SIZE: 32,
+        Attribute.MAX_PITCH: _LARGEST_PITCH,
+        Attribute.MAX_REGISTERS_PER_BLOCK: 65536,
+        Attribute.CLOCK_RATE: clock // _KILOHERTZ,
+        Attribute.TEXTURE_ALIGNMENT: 512,
+        Attribute.GPU_OVERLAP: 1,
+        Attribute.MULTIPROCESSOR_COUNT: gpu.sm_count or 1,
+        Attribute.CAN_MAP_HOST_MEMORY: 1,
+        Attribute.SURFACE_ALIGNMENT: 512,
+        Attribute.CONCURRENT_KERNELS: 1,
+        Attribute.PCI_BUS_ID: number + 1,
+        Attribute.MEMORY_CLOCK_RATE: memory_clock // _KILOHERTZ,
+        Attribute.GLOBAL_MEMORY_BUS_WIDTH: 4096,
+        Attribute.L2_CACHE_SIZE: (gpu.l2_slices or 1) * (gpu.l2_slice_capacity or 0),
+        Attribute.MAX_THREADS_PER_MULTIPROCESSOR: room["threads"],
+        Attribute.ASYNC_ENGINE_COUNT: (machine.link.copy_engines if machine.link is not None else None) or 2,
+        Attribute.UNIFIED_ADDRESSING: 1,
+        Attribute.TEXTURE_PITCH_ALIGNMENT: 32,
+        Attribute.COMPUTE_CAPABILITY_MAJOR: capability // 10,
+        Attribute.COMPUTE_CAPABILITY_MINOR: capability % 10,
+        Attribute.STREAM_PRIORITIES_SUPPORTED: 1,
+        Attribute.GLOBAL_L1_CACHE_SUPPORTED: 1,
+        Attribute.LOCAL_L1_CACHE_SUPPORTED: 1,
+        Attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: room["shared"],
+        Attribute.MAX_REGISTERS_PER_MULTIPROCESSOR: room["registers"],
+        Attribute.MANAGED_MEMORY: 1,
+        Attribute.MULTI_GPU_BOARD_GROUP_ID: number,
+        Attribute.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: 2,
+        Attribute.CONCURRENT_MANAGED_ACCESS: 1,
+        Attribute.COMPUTE_PREEMPTION_SUPPORTED: 1,
+        Attribute.CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: 1,
+        Attribute.COOPERATIVE_LAUNCH: 1,
+        Attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: optin,
+        Attribute.HOST_REGISTER_SUPPORTED: 1,
+        Attribute.MAX_BLOCKS_PER_MULTIPROCESSOR: room["ctas"],
+        Attribute.MEMORY_POOLS_SUPPORTED: 1,
+        Attribute.IPC_EVENT_SUPPORT: 1,
+        **_TEXTURE_LIMITS,
+    }
+    name = f"Manyscale {machine.name or 'GPU'}"
+    uuid = hashlib.sha256(f"{name} {number} of {gpus}".encode()).digest()[:16]
+    return DeviceDescription(name, uuid, int(memory), capability, attributes)
+
+
+def _room(scheduler: Any) -> dict[str, int]:
+    """What an SM has room for: as the machine states it, else the defaults of the model."""
+    stated = scheduler.model_dump().get("room") if scheduler is not None else None
+    room = dict(model("gpu.scheduler").spec().model_dump()["room"])
+    if stated:
+        room |= {name: value for name, value in dict(stated).items() if value is not None}
+    return {name: int(value) for name, value in room.items()}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of a program's run: its calls, kernels and copies, and what there was to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .wire import Call
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from .node import Node
+    from .work import CopyRecord, LaunchRecord
+
+MOST_CALLS = 4_000_000
+"""Rows of the table of calls; of later calls only the number is kept."""
+
+_NANOSECOND = 10**6
+
+
+class CallLog(NamedTuple):
+    """A call of the program: who made it, when it began and ended in simulated femtoseconds, and its status."""
+
+    process: int
+    thread: int
+    call: Call
+    device: int
+    begin: int
+    end: int
+    status: int
+
+
+class Calls:
+    """The calls of all processes in the order they were answered."""
+
+    def __init__(self) -> None:
+        self.rows: list[CallLog] = []
+        self.count = 0
+
+    def add(self, row: CallLog) -> None:
+        self.count += 1
+        if len(self.rows) < MOST_CALLS:
+            self.rows.append(row)
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each call; times in nanoseconds."""
+        import polars as pl
+
+        columns: dict[str, Any] = {
+            name: [row[index] for row in self.rows] for index, name in enumerate(CallLog._fields)
+        }
+        columns["call"] = [Call(call).name.lower() for call in columns["call"]]
+        for name in ("begin", "end"):
+            columns[name] = [time / _NANOSECOND for time in columns[name]]
+        return pl.DataFrame(
+            columns,
+            schema={
+                "process": pl.Int64,
+                "thread": pl.Int64,
+                "call": pl.String,
+                "device": pl.Int32,
+                "begin": pl.Float64,
+                "end": pl.Float64,
+                "status": pl.Int32,
+            },
+        ).rename({"begin": "begin_ns", "end": "end_ns"})
+
+
+@dataclass
+class Records:
+    """What is kept of a run."""
+
+    calls: Calls = field(default_factory=Calls)
+    notes: list[str] = field(default_factory=list)
+    ptx: dict[str, bytes] = field(default_factory=dict)  # the modules that were loaded, by name
+
+
+def launches_of(node: Node) -> list[LaunchRecord]:
+    """The kernels that have ended on all GPUs, in the order of their ends."""
+    records = [record for gpu in (*node.retired, *node.gpus) for record in gpu.launches_ended]
+    return sorted(records, key=lambda record: record.end) if len(node.gpus) > 1 else records
+
+
+def copies_of(node: Node) -> list[CopyRecord]:
+    """The copies and fills that have ended on all GPUs, in the order of their ends."""
+    records = [record for gpu in (*node.retired, *node.gpus) for record in gpu.copies_ended]
+    return sorted(records, key=lambda record: record.end) if len(node.gpus) > 1 else records

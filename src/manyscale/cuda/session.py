@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that uses the simulated GPUs: its clock, its modules, its streams, and how its calls are answered."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyscale.errors import DeadlockError, KernelError, ManyscaleError
+
+from .clock import HostClock
+from .modules import CudaModule, LoadedKernel
+from .node import Gpu, Node
+from .records import CallLog, Records
+from .status import CudaError, Status, status_of_fault
+from .streams import Streams
+from .wire import AGAIN, LAYOUTS, STICKY, Call
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How the host of a program is simulated. Times in femtoseconds, rates in bytes per second."""
+
+    call_time: int
+    measured_host: bool
+    pageable_bandwidth: int
+
+
+class AgainError(Exception):
+    """The client shall call a function of the host, and ask again."""
+
+    def __init__(self, function: int) -> None:
+        super().__init__()
+        self.function = function
+
+
+@dataclass
+class Request:
+    """A call of a thread of the program."""
+
+    session: Session
+    gpu: Gpu
+    tail: bytes
+    staging: Any  # memory that the client shares, or None
+    staged: int  # bytes in it that belong to the request
+
+    def staged_bytes(self, size: int) -> bytes:
+        """What the client has put into the staging memory."""
+        if self.staging is None or size > self.staged or self.staged > len(self.staging):
+            raise CudaError(
+                Status.INVALID_VALUE, f"the request has {self.staged} bytes of data instead of {size}"
+            )
+        return bytes(self.staging[:size])
+
+    def stage(self, data: bytes) -> None:
+        """Puts what goes to the client into the staging memory."""
+        if self.staging is None or len(data) > len(self.staging):
+            raise CudaError(Status.INVALID_VALUE, f"the staging memory has no room for {len(data)} bytes")
+        self.staging[: len(data)] = data
+
+
+Handler = Callable[..., bytes]
+HANDLERS: dict[Call, Handler] = {}
+_REQUESTS = {call: layout.request() for call, layout in LAYOUTS.items()}
+_HAS_TAIL = {call: bool(layout.tail) for call, layout in LAYOUTS.items()}
+
+
+def answers(call: Call) -> Callable[[Handler], Handler]:
+    """Declares who answers a call: a function of the request and the call's fields."""
+
+    def note(handler: Handler) -> Handler:
+        HANDLERS[call] = handler
+        return handler
+
+    return note
+
+
+@dataclass
+class Function:
+    """A kernel of the program by the number that the client gave it."""
+
+    module: CudaModule
+    name: str
+    on: dict[Gpu, LoadedKernel] = field(default_factory=dict)
+    attributes: dict[int, int] = field(default_factory=dict)  # as the program has set them
+
+    def kernel(self, gpu: Gpu) -> LoadedKernel:
+        kernel = self.on.get(gpu)
+        if kernel is None:
+            kernel = self.on[gpu] = self.module.kernel(gpu, self.name)
+        return kernel
+
+
+class Session:
+    """One process of the program."""
+
+    def __init__(
+        self, process: int, node: Node, options: SessionOptions, records: Records, say: Callable[[str], None]
+    ):
+        self.process = process
+        self.node = node
+        self.options = options
+        self.records = records
+        self.say = say  # tells the user something
+        self.clock = HostClock(options.call_time, options.measured_host)
+        self.streams = Streams(self.clock)
+        self.modules: dict[int, CudaModule] = {}
+        self.functions: dict[int, Function] = {}
+        self.printed = bytearray()  # by kernels, on its way to the program
+        self.called: set[int] = set()  # functions of the host that the client has called
+        self.peers: set[tuple[int, int]] = set()
+        self.freed_later: list[tuple[Gpu, Any, int]] = []
+        self.failures: dict[int, Status] = {}  # of kernels, by device: every later call gives them
+        self._said: set[str] = set()
+
+    def answer(
+        self,
+        call: Call,
+        device: int,
+        nanoseconds: int,
+        payload: bytes,
+        staging: Any,
+        staged: int,
+        thread: int,
+    ) -> tuple[int, bytes, int]:
+        """The status of a call, its answer, and flags."""
+        clock = self.clock
+        clock.called(nanoseconds, call not in _OF_THE_LIBRARY)
+        begin = clock.now
+        status, answer, flags = int(Status.SUCCESS), b"", 0
+        gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
+        try:
+            if call not in _AFTER_FAILURE and (device in self.failures or gpu._fault is not None):
+                return int(self.failures.get(device) or self._failed(gpu, gpu._fault or "")), b"", STICKY
+            fields = _REQUESTS[call]
+            if len(payload) < fields.size or (len(payload) > fields.size and not _HAS_TAIL[call]):
+                raise CudaError(
+                    Status.INVALID_VALUE,
+                    f"a request of {call.name} has {len(payload)} bytes instead of {fields.size}",
+                )
+            request = Request(self, gpu, payload[fields.size :], staging, staged)
+            answer = HANDLERS[call](request, *fields.unpack_from(payload))
+        except AgainError as again:
+            status, answer = AGAIN, struct.pack("<Q", again.function)
+        except CudaError as failure:
+            status = int(failure.status)
+            if failure.message:
+                self.tell(failure.message)
+        except (KernelError, DeadlockError) as error:
+            status, flags = int(self._failed(gpu, str(error))), STICKY
+        except (ManyscaleError, OverflowError, TypeError, ValueError) as error:  # numbers that the core refuses
+            status = int(Status.INVALID_VALUE)
+            self.tell(f"{call.name.lower().replace('_', ' ')}: {error}")
+        except MemoryError:
+            status = int(Status.MEMORY_ALLOCATION)
+        self.records.calls.add(CallLog(self.process, thread, call, device, begin, clock.now, status))
+        return status, answer, flags
+
+    def tell(self, message: str) -> None:
+        """Tells the user something, once."""
+        if message not in self._said:
+            self._said.add(message)
+            self.say(message)
+            self.records.notes.append(message)
+
+    def _failed(self, gpu: Gpu, text: str) -> Status:
+        """A kernel has failed: the GPU is of no use until it is reset."""
+        failed = next(
+            (each for each in self.node.gpus if each._fault is not None and each.number not in self.failures),
+            gpu,
+        )
+        status = Status.LAUNCH_TIMEOUT if text.startswith("deadlock") else status_of_fault(text)
+        self.failures[failed.number] = status
+        self.tell(text)
+        return status
+
+    def take_printed(self) -> bytes:
+        """What kernels have printed since the last call."""
+        if not self.printed:
+            return b""
+        text = bytes(self.printed)
+        self.printed.clear()
+        return text
+
+    def function(self, number: int) -> Function:
+        function = self.functions.get(number)
+        if function is None:
+            raise CudaError(Status.INVALID_DEVICE_FUNCTION, f"there is no function {number}")
+        return function
+
+    def free_what_is_due(self) -> None:
+        """Gives memory back that was freed in the order of a stream, if that has come so far."""
+        if not self.freed_later:
+            return
+        waiting = []
+        for gpu, queued, address in self.freed_later:
+            if queued is None or queued.done:
+                self.node.heap.free(self.node.heap.at(address))
+            else:
+                waiting.append((gpu, queued, address))
+        self.freed_later = waiting
+
+    def end(self) -> None:
+        """The process has ended: simulates what it left behind, and gives its memory back."""
+        for gpu in self.node.gpus:
+            if gpu.number not in self.failures and gpu._fault is None:
+                try:
+                    self.streams.synchronize_device(gpu)
+                except (KernelError, DeadlockError) as error:
+                    self._failed(gpu, str(error))
+        for allocation in self.node.heap.of_process(self.process):
+            if allocation.gpu._fault is None:
+                self.node.heap.free(allocation)
+
+
+# What the library asks for itself, beside what the program calls: that costs the program no time.
+_OF_THE_LIBRARY = frozenset(
+    (Call.FUNCTION, Call.SYMBOL, Call.LOAD_MODULE, Call.UNLOAD_MODULE, Call.NOTE, Call.HOST_FUNCTION_DONE)
+)
+_AFTER_FAILURE = frozenset(
+    (
+        Call.HELLO,
+        Call.STAGING,
+        Call.DEVICE_DESCRIPTION,
+        Call.DEVICE_RESET,
+        Call.GOODBYE,
+        Call.NOTE,
+        Call.UNLOAD_MODULE,
+    )
+)

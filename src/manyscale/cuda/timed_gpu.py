@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated GPU as a CUDA program drives it: many small commands, given at the times of the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+from manyscale import _core
+from manyscale.errors import DeadlockError, KernelError
+from manyscale.gpu import KernelProfile, TimedDevice
+from manyscale.gpu.array import ArrayCopy
+from manyscale.gpu.stream import Event, Queued, QueuedCopy, QueuedLaunch, Stream
+from manyscale.machine import Machine
+from manyscale.system.running import core_errors, explain_deadlock
+
+from .modules import LoadedKernel
+from .properties import DeviceDescription
+from .status import CudaError, Status
+from .work import CopyJob, CopyRecord, LaunchRecord
+
+MOST_PROFILES = 1024
+"""Kernels of which the first launch is looked at closely."""
+
+
+class TimeLimitError(Exception):
+    """The simulated time that the user allows is over."""
+
+
+class GivenLaunch(QueuedLaunch):
+    """A launch of a program, with its record and what is to be done when it has ended."""
+
+    def __init__(
+        self, *arguments: Any, record: LaunchRecord, printed_to: bytearray, ended: Callable[[], None]
+    ) -> None:
+        super().__init__(*arguments)
+        self.record = record
+        self.printed_to = printed_to
+        self.ended = ended
+
+
+class GivenCopy(QueuedCopy):
+    """A copy of a program; `data` is what came to the host."""
+
+    def __init__(self, device: TimedGpu, stream: int, job: CopyJob, record: CopyRecord) -> None:
+        super().__init__(device, stream, cast(ArrayCopy, self))
+        self.gpu = device
+        self.record = record
+        self.what = job.kind
+        self.data = b""
+
+    def arrived(self, data: bytes) -> None:
+        """What came to the host; called by the device."""
+        self.data = data
+
+    def complete(self, begin: int, end: int) -> None:
+        super().complete(begin, end)
+        self.record.begin, self.record.end = begin, end
+        self.gpu.last_end = max(self.gpu.last_end, end)
+        self.gpu.copies_ended.append(self.record)
+
+    def __str__(self) -> str:
+        return "copy"
+
+
+def end_of(queued: Queued) -> int:
+    """When something that is done has ended, in femtoseconds."""
+    assert queued._times is not None
+    return queued._times[1]
+
+
+class TimedGpu(TimedDevice):
+    """A GPU with time. Commands reach it at the host's time (`host_time`) and the latency of the link later."""
+
+    has_time = True
+
+    def __init__(
+        self,
+        number: int,
+        description: DeviceDescription,
+        machine: Machine,
+        native: _core.GpuDevice,
+        **options: Any,
+    ) -> None:
+        super().__init__(machine, native=native, echo=False, **options)
+        self.number = number
+        self.description = description
+        self.capability = description.capability  # 70 for 7.0
+        self.host_time = 0  # femtoseconds
+        self.until: int = _core.never  # the run goes no further
+        self.last_end = 0  # of all that has ended
+        self.profiles: dict[str, KernelProfile] = {}
+        self.launches_ended: list[LaunchRecord] = []
+        self.copies_ended: list[CopyRecord] = []
+        self._simulation = self.parts.system.simulation
+        self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
+        self._unknown_kernels = 0  # among those that have not ended
+
+    # --- What the program gives ---
+
+    def launch(
+        self,
+        stream: Stream,
+        kernel: LoadedKernel,
+        record: LaunchRecord,
+        packed: bytes,
+        workspace: int,
+        printed_to: bytearray,
+        ended: Callable[[], None],
+    ) -> GivenLaunch:
+        """Queues a launch."""
+        self._check_usable()
+        try:
+            launch = self._launches.add(
+                self.native,
+                kernel.native,
+                record.grid,
+                record.block,
+                record.shared,
+                packed,
+                False,
+                self.maximum_instructions,
+                stream.number,
+                stream.priority,
+                workspace,
+            )
+        except _core.BadLaunch as error:
+            raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
+        queued = GivenLaunch(
+            self,
+            stream.number,
+            kernel.name,
+            launch,
+            kernel.order_matters,
+            (record.grid, record.block),
+            record=record,
+            printed_to=printed_to,
+            ended=ended,
+        )
+        if kernel.name not in self.profiles:
+            self._unknown_kernels += 1
+        command = self._commands.kernel(launch, self.native, kernel.native, packed, self._given(stream))
+        return stream.queued(self._note(queued, command))
+
+    def give_copy(self, stream: Stream, job: CopyJob, record: CopyRecord) -> GivenCopy:
+        """Queues a copy or a fill."""
+        self._check_usable()
+        within = job.kind == "within"
+        command = self._commands.copy(
+            self.native,
+            getattr(_core.GpuCopyKind, job.kind),
+            address=job.address,
+            source=job.other if within else 0,
+            bytes=job.rows.bytes,
+            host=job.data,
+            given=self._given(stream),
+            pinned=0 if within else job.other,
+            rows=job.rows,
+        )
+        return stream.queued(self._note(GivenCopy(self, stream.number, job, record), command))
+
+    def note_memory(self, used: int) -> None:
+        """So many bytes of the GPU's memory are not managed."""
+        self.uvm.explicit_bytes = used
+
+    def not_before(self, stream: Stream, when: int) -> None:
+        """What is queued in a stream from now on begins at this time at the earliest."""
+        self._arrivals[stream.number] = max(self._arrivals.get(stream.number, 0), when)
+
+    # --- Waiting ---
+
+    def finish(self, queued: Queued) -> None:
+        """Simulates on until something has ended."""
+        if not queued.done:
+            self._run(queued)
+
+    def finish_all(self) -> None:
+        """Simulates on until all that was queued has ended."""
+        if self._unfinished:
+            self._run(None)
+
+    def advance(self, when: int) -> None:
+        """Simulates on until a time, or until all has ended."""
+        if self._unfinished and when > self._simulation.now:
+            self._run(None, when)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something has not ended."""
+        return bool(self._unfinished)
+
+    # --- How the device with time is told otherwise ---
+
+    def _given(self, stream: Stream, delay: int | None = None) -> _core.GpuGiven:
+        now = self._simulation.now
+        latency = self.host_side.command_latency if delay is None else delay
+        arrival = max(self.host_time + latency, self._arrivals.get(stream.number, 0), now)
+        self._arrivals[stream.number] = arrival
+        return _core.GpuGiven(stream=stream.number, priority=stream.priority, delay=arrival - now)
+
+    def _run(self, last: Queued | None, until: int | None = None) -> None:
+        self._check_usable()
+        begin = time.perf_counter()
+        if self._unknown_kernels:
+            self._profiler.begin(self._simulation.now)
+        if self._managed:
+            self.uvm.before_run()
+        self._commands.stop_after(0 if last is None else last.command)
+        stop = self.until if until is None else min(until, self.until)
+        try:
+            with core_errors():
+                report = self._simulation.run(until=stop, threads=self._threads(), progress=self.progress)
+        except _core.KernelFault as error:
+            self._fault = str(error)
+            self._say_all()
+            raise KernelError(self._fault) from None
+        self._report, self._result = report, None
+        self._collect(time.perf_counter() - begin)
+        outcome = report["outcome"]
+        if outcome == "deadlock":
+            self._fault = explain_deadlock(report)
+            raise DeadlockError(self._fault)
+        if outcome == "interrupted":
+            raise KeyboardInterrupt
+        if outcome == "limit" and stop == self.until:
+            raise TimeLimitError
+
+    def _threads(self) -> int:
+        return 1 if self.threads == 1 else super()._threads()
+
+    def _say_all(self) -> None:
+        """Passes on what kernels had printed before one of them failed."""
+        for launch, (printed, _) in self._launches.take_said().items():
+            before = self._said.get(launch, (b"", []))[0]
+            for queued in self._unfinished.values():
+                if isinstance(queued, GivenLaunch) and queued.launch == launch:
+                    queued.printed_to += before + printed
+
+    def _end_launch(self, queued: QueuedLaunch, duration: int, wall_seconds: float) -> None:
+        assert isinstance(queued, GivenLaunch)
+        index, record = queued.launch, queued.record
+        outcome = self._launches.result(index)
+        printed, _ = self._said.pop(index, (b"", []))
+        queued.printed_to += printed
+        if queued.what not in self.profiles and len(self.profiles) < MOST_PROFILES:
+            profile = self._profiler.take(index, queued.what, *queued.shape)
+            self.profiles[queued.what] = profile
+            counts: Any = profile.counts.sm
+            self._unknown_kernels = sum(
+                isinstance(other, GivenLaunch) and other.what not in self.profiles
+                for other in self._unfinished.values()
+            )
+        else:
+            counts = self._launches.take_profile(index, False)["statistics"]
+        begin, end = queued._times or (0, 0)
+        record.begin, record.end = begin, end
+        record.cycles = round(duration * self.parts.clock / 10**15)
+        record.warp_instructions = counts["warp_instructions"]
+        record.thread_instructions = counts["thread_instructions"]
+        record.machine_instructions = counts["machine_instructions"]
+        record.registers = outcome["registers"]
+        record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
+        record.wall_seconds = wall_seconds
+        self._launches.release(index)
+        self.launches_ended.append(record)
+        self.last_end = max(self.last_end, end)
+        queued.ended()
+
+    # --- What kernels need ---
+
+    def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
+        """CTAs of a kernel that fit on an SM, and the registers of a thread."""
+        ctas, registers = self._launches.occupancy(kernel.native, threads, shared)
+        return int(ctas), int(registers)
+
+    @property
+    def sms(self) -> int:
+        return len(self.parts.sms)
+
+    def record_event(self, stream: Stream) -> Event:
+        """The moment when all that is in a stream now has ended."""
+        return stream.record()
+
+
+def status_of_bad_launch(why: str) -> Status:
+    """What CUDA says of a launch that a GPU cannot take."""
+    if "shared memory" in why and "registers" not in why:
+        return Status.INVALID_VALUE
+    if "registers" in why or ".maxntid" in why:
+        return Status.LAUNCH_OUT_OF_RESOURCES
+    return Status.INVALID_CONFIGURATION

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a CUDA program and the server of its simulated GPUs say to each other; cudart/wire.hpp says the same.
+
+Each thread of the program has a connection of its own and waits for the reply to each request. All numbers are little
+endian, and nothing is padded. A request is a header, the fields of its call and, for some calls, a tail of bytes; a
+reply is a header, the fields of the call's answer, for some a tail, and last the text that kernels printed.
+
+Memory is one heap that both sides map at the same addresses. Bytes of the program that are not in the heap pass
+through the connection's staging memory, a file without a name (memfd) that the client makes.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+
+VERSION = 1
+
+REQUEST = struct.Struct("<IHHQQ")
+"""Bytes after the header; the call; the thread's current device; nanoseconds of the host since the last reply (or
+since the connection was made); bytes at the beginning of the staging memory that belong to the request."""
+
+REPLY = struct.Struct("<iIQII")
+"""A cudaError_t, or AGAIN; bytes of the fields and their tail; the simulated time of the host in nanoseconds; bytes of
+printed text after them; flags."""
+
+AGAIN = -1
+"""The status of a reply that names a function of the host: when the client has called it, it asks again."""
+
+WATCH_MANAGED = 1
+"""The flag of the answer to HELLO that the client shall tell when the host touches managed memory."""
+
+STICKY = 1
+"""The flag of a reply whose error is the device's: all later calls give it again."""
+
+
+class MemoryKind(enum.IntEnum):
+    """Kinds of memory in `MALLOC`."""
+
+    DEVICE = 0
+    PINNED = 1
+    MANAGED = 2
+
+
+class CopySide(enum.IntEnum):
+    """Where one side of a copy is."""
+
+    STAGED = 0  # pageable memory of the host: in the staging memory, row after row without gaps
+    PINNED = 1
+    DEVICE = 2
+    MANAGED = 3
+
+
+ASYNC = 1  # of a copy or a fill: the host does not wait
+COOPERATIVE = 1  # of a launch
+NON_BLOCKING = 1  # of a stream: it does not wait for the default stream
+PER_THREAD = 1 << 31  # of a stream: the default stream of one thread
+
+
+class Call(enum.IntEnum):
+    """The calls by number."""
+
+    HELLO = 1
+    STAGING = 2
+    DEVICE_DESCRIPTION = 3
+    LOAD_MODULE = 4
+    UNLOAD_MODULE = 5
+    FUNCTION = 6
+    SYMBOL = 7
+    MALLOC = 8
+    FREE = 9
+    COPY = 10
+    SET = 11
+    LAUNCH = 12
+    STREAM_CREATE = 13
+    STREAM_DESTROY = 14
+    STREAM_SYNCHRONIZE = 15
+    STREAM_QUERY = 16
+    STREAM_WAIT_EVENT = 17
+    EVENT_CREATE = 18
+    EVENT_DESTROY = 19
+    EVENT_RECORD = 20
+    EVENT_SYNCHRONIZE = 21
+    EVENT_QUERY = 22
+    EVENT_ELAPSED = 23
+    DEVICE_SYNCHRONIZE = 24
+    DEVICE_RESET = 25
+    HOST_FUNCTION = 26
+    HOST_FUNCTION_DONE = 27
+    HOST_FUNCTION_WAIT = 28
+    MEMORY_INFO = 29
+    PREFETCH = 30
+    ADVISE = 31
+    HOST_ACCESS = 32
+    OCCUPANCY = 33
+    FUNCTION_ATTRIBUTE = 34
+    TEXTURE_CREATE = 35
+    TEXTURE_DESTROY = 36
+    LIMIT = 37
+    PROFILER = 38
+    GOODBYE = 39
+    PEER_ACCESS = 40
+    NOTE = 41
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of a request and of its answer, each as (name, format of `struct` without the byte order).
+
+    `tail` says what follows the fields of the request, `answer_tail` what follows those of the answer; "" for nothing.
+    """
+
+    fields: tuple[tuple[str, str], ...] = ()
+    answer: tuple[tuple[str, str], ...] = ()
+    tail: str = ""
+    answer_tail: str = ""
+
+    def request(self) -> struct.Struct:
+        return struct.Struct("<" + "".join(form for _, form in self.fields))
+
+    def reply(self) -> struct.Struct:
+        return struct.Struct("<" + "".join(form for _, form in self.answer))
+
+
+def _fields(text: str) -> tuple[tuple[str, str], ...]:
+    """Fields from words such as "stream:I flags:I"."""
+    return tuple((name, form) for name, _, form in (word.partition(":") for word in text.split()))
+
+
+LAYOUTS: dict[Call, Layout] = {
+    # `runtime` is 11000, 12000 or 13000. The reply carries the heap as a file descriptor.
+    Call.HELLO: Layout(
+        _fields("version:I process:I thread:I runtime:I"), _fields("devices:I heap:Q heap_bytes:Q flags:Q")
+    ),
+    # The request carries the staging memory as a file descriptor.
+    Call.STAGING: Layout(_fields("bytes:Q")),
+    Call.DEVICE_DESCRIPTION: Layout(
+        _fields("device:I"),
+        _fields("memory:Q name:256s uuid:16s attributes:I"),
+        answer_tail="attributes x {i32 number of cudaDeviceGetAttribute, i32 value}",
+    ),
+    # `wrapper`: 2 if the parts are linked together (relocatable device code). The parts lie in the staging memory.
+    Call.LOAD_MODULE: Layout(_fields("module:I wrapper:I parts:I"), tail="parts x u64 bytes"),
+    Call.UNLOAD_MODULE: Layout(_fields("module:I")),
+    Call.FUNCTION: Layout(
+        _fields("function:I module:I"),
+        _fields(
+            "shared:I constant:I local:I threads:I registers:I ptx_version:I dynamic_shared:i carveout:i"
+            " binary_version:I cache_mode:I parameters:I"
+        ),
+        tail="the name in the module",
+        answer_tail="parameters x {u32 offset, u32 bytes}",
+    ),
+    Call.SYMBOL: Layout(_fields("module:I"), _fields("address:Q bytes:Q"), tail="the name in the module"),
+    Call.MALLOC: Layout(_fields("kind:I flags:I bytes:Q alignment:Q"), _fields("address:Q bytes:Q")),
+    # `stream` counts from 1; 0: at once.
+    Call.FREE: Layout(_fields("address:Q stream:I")),
+    Call.COPY: Layout(
+        _fields(
+            "stream:I flags:I source_kind:I target_kind:I source:Q source_pitch:Q source_slice:Q"
+            " target:Q target_pitch:Q target_slice:Q width:Q height:Q depth:Q"
+        )
+    ),
+    # `width` in elements of 1, 2 or 4 bytes.
+    Call.SET: Layout(
+        _fields("stream:I flags:I address:Q pitch:Q slice:Q width:Q height:Q depth:Q value:I element:I")
+    ),
+    Call.LAUNCH: Layout(
+        _fields(
+            "function:I stream:I flags:I grid_x:I grid_y:I grid_z:I block_x:I block_y:I block_z:I shared:I bytes:I"
+        ),
+        tail="the parameters, as FUNCTION says they lie",
+    ),
+    Call.STREAM_CREATE: Layout(_fields("flags:I priority:i"), _fields("stream:I")),
+    Call.STREAM_DESTROY: Layout(_fields("stream:I")),
+    Call.STREAM_SYNCHRONIZE: Layout(_fields("stream:I")),
+    Call.STREAM_QUERY: Layout(_fields("stream:I")),
+    Call.STREAM_WAIT_EVENT: Layout(_fields("stream:I event:I")),
+    Call.EVENT_CREATE: Layout(_fields("flags:I"), _fields("event:I")),
+    Call.EVENT_DESTROY: Layout(_fields("event:I")),
+    Call.EVENT_RECORD: Layout(_fields("event:I stream:I")),
+    Call.EVENT_SYNCHRONIZE: Layout(_fields("event:I")),
+    Call.EVENT_QUERY: Layout(_fields("event:I")),
+    Call.EVENT_ELAPSED: Layout(_fields("begin:I end:I"), _fields("milliseconds:d")),
+    Call.DEVICE_SYNCHRONIZE: Layout(),
+    Call.DEVICE_RESET: Layout(),
+    # A function of the host in a stream, by a number that the client chooses.
+    Call.HOST_FUNCTION: Layout(_fields("stream:I function:Q"), answer_tail="of AGAIN: u64 function"),
+    Call.HOST_FUNCTION_DONE: Layout(_fields("function:Q")),
+    Call.HOST_FUNCTION_WAIT: Layout(_fields("function:Q"), answer_tail="of AGAIN: u64 function"),
+    Call.MEMORY_INFO: Layout((), _fields("free:Q total:Q")),
+    # `device` -1 is the host.
+    Call.PREFETCH: Layout(_fields("stream:I device:i address:Q bytes:Q")),
+    # `advice` by the numbers of cudaMemoryAdvise.
+    Call.ADVISE: Layout(_fields("advice:I device:i address:Q bytes:Q")),
+    # The program has touched managed memory that it may not touch yet; the answer says what it may from now on.
+    Call.HOST_ACCESS: Layout(_fields("address:Q write:I reserved:I"), _fields("address:Q bytes:Q")),
+    Call.OCCUPANCY: Layout(_fields("function:I threads:I shared:Q"), _fields("blocks:I")),
+    # `attribute` by the numbers of cudaFuncAttribute.
+    Call.FUNCTION_ATTRIBUTE: Layout(_fields("function:I attribute:i value:i")),
+    # `kind`: 0 linear, 1 with a pitch, 2 array; `surface` 1 for a surface; modes by CUDA's numbers.
+    Call.TEXTURE_CREATE: Layout(
+        _fields(
+            "kind:I address:Q pitch:Q width:Q height:Q depth:Q dimensions:I layered:I cube:I surface:I format:I"
+            " bits_x:I bits_y:I bits_z:I bits_w:I mode_x:I mode_y:I mode_z:I filter:I read:I srgb:I normalized:I"
+            " mipmap_bias:f border_x:f border_y:f border_z:f border_w:f"
+        ),
+        _fields("texture:Q"),
+    ),
+    Call.TEXTURE_DESTROY: Layout(_fields("texture:Q")),
+    # `limit` by the numbers of cudaLimit.
+    Call.LIMIT: Layout(_fields("limit:I value:Q")),
+    Call.PROFILER: Layout(_fields("on:I")),
+    Call.GOODBYE: Layout(),
+    Call.PEER_ACCESS: Layout(_fields("peer:I enable:I")),
+    # What the library could not do; kept with the run.
+    Call.NOTE: Layout(tail="text"),
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program gives to a GPU: copies in rows, and what becomes of launches and copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+CopyKind = Literal["to_device", "to_host", "within", "fill"]
+
+
+class Rows(NamedTuple):
+    """How the bytes of a copy lie: rows of a slice, and slices, with pitches on both sides.
+
+    `pitch` and `slice_pitch` are those at the address on the device, `other_…` those at the other side.
+    """
+
+    width: int
+    height: int
+    depth: int
+    pitch: int
+    slice_pitch: int
+    other_pitch: int
+    other_slice_pitch: int
+
+    @property
+    def bytes(self) -> int:
+        return self.width * self.height * self.depth
+
+    def extent(self) -> int:
+        """From the first byte at the address to behind the last."""
+        return (self.depth - 1) * self.slice_pitch + (self.height - 1) * self.pitch + self.width
+
+    def other_extent(self) -> int:
+        """The same at the other side."""
+        return (self.depth - 1) * self.other_slice_pitch + (self.height - 1) * self.other_pitch + self.width
+
+
+@dataclass(frozen=True)
+class CopyJob:
+    """A copy or a fill. `address` is on the device; `other` the source within it, or pinned memory of the host.
+
+    Without `other`, what comes from the host is `data`, row after row; of a fill, `data` is the pattern.
+    """
+
+    kind: CopyKind
+    address: int
+    rows: Rows
+    other: int = 0
+    data: bytes = b""
+
+
+@dataclass
+class LaunchRecord:
+    """A kernel that has ended, as the run directory keeps it. Times are femtoseconds."""
+
+    name: str
+    device: int
+    stream: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    begin: int = 0
+    end: int = 0
+    cycles: int = 0
+    warp_instructions: int = 0
+    thread_instructions: int = 0
+    machine_instructions: int = 0
+    registers: int = 0
+    occupancy: float = 0.0
+    wall_seconds: float = 0.0
+
+
+@dataclass
+class CopyRecord:
+    """A copy or fill that has ended."""
+
+    kind: CopyKind | Literal["peer"]
+    device: int
+    stream: int
+    bytes: int
+    pageable: bool
+    begin: int = 0
+    end: int = 0

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Managed memory: arrays that host and device share, whose pages move to whoever uses them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from manyscale import _core
+from manyscale.errors import InputError
+
+from .array import FREED, DeviceArray, host_array
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from manyscale.machine.gpu_system import GpuSystem
+    from manyscale.system.component import NativeComponent
+
+    from .device import Device
+    from .stream import QueuedRange, Stream
+
+Side = Literal["device", "host"]
+AdviceName = Literal["read_mostly", "preferred_location", "accessed_by"]
+
+PAGE = 4096
+_SECOND = 10**15  # femtoseconds
+# By advice, whether it is given or taken back, and the side it is about.
+_ADVICE: dict[str, dict[bool, dict[str, str]]] = {
+    "read_mostly": {
+        True: {"device": "read_mostly", "host": "read_mostly"},
+        False: {"device": "not_read_mostly", "host": "not_read_mostly"},
+    },
+    "preferred_location": {
+        True: {"device": "prefer_device", "host": "prefer_host"},
+        False: {"device": "prefer_none", "host": "prefer_none"},
+    },
+    "accessed_by": {
+        True: {"device": "accessed_by_device", "host": "accessed_by_host"},
+        False: {"device": "not_accessed_by_device", "host": "not_accessed_by_host"},
+    },
+}
+
+
+def side_of(word: Any, what: str) -> Side:
+    """`device` or `host`; an error for anything else."""
+    if word == "device":
+        return "device"
+    if word == "host":
+        return "host"
+    raise InputError(f"{what} is 'device' or 'host', not {word!r}")
+
+
+def advice_of(advice: Any, on: bool, at: Any) -> _core.GpuAdvice:
+    """The core's word for advice."""
+    if advice not in _ADVICE:
+        raise InputError(f"advice is one of {', '.join(_ADVICE)}, not {advice!r}")
+    kind: _core.GpuAdvice = getattr(_core.GpuAdvice, _ADVICE[advice][bool(on)][side_of(at, "at")])
+    return kind
+
+
+class ManagedArray(DeviceArray):
+    """An array in managed memory: kernels and Python use it alike, and its pages move to whoever does.
+
+    Made by `device.managed(shape, dtype)`. Reading it by `numpy()` or `array[…]` and writing it by `set()` or
+    `array[…] = …` are accesses of the host: on a device with time they wait for all that was queued, and pages that
+    the device has come back first.
+    """
+
+    device: Device
+
+    @property
+    def _row(self) -> int:
+        """Bytes of what one index of the first axis stands for."""
+        return self.nbytes // self.shape[0] if self.shape and self.shape[0] else 0
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A copy on the host: the host reads all of it."""
+        self._synchronize()
+        self._access(0, self.nbytes, write=False)
+        return super().numpy()
+
+    def set(self, values: npt.ArrayLike) -> None:
+        """Gives it values of the same shape: the host writes all of it."""
+        host = host_array(values, self.dtype)
+        self._check_shape(host.shape)
+        self._synchronize()
+        self._access(0, self.nbytes, write=True)
+        self.write(host)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """What is at an index or a range of the first axis: the host reads only that."""
+        first, count, scalar = self._part(index)
+        self._synchronize()
+        self._access(first * self._row, count * self._row, write=False)
+        part = self._view(first, count)
+        values = DeviceArray.numpy(part)
+        return values[0] if scalar else values
+
+    def __setitem__(self, index: int | slice, values: npt.ArrayLike) -> None:
+        """Gives an index or a range of the first axis new values: the host writes only that."""
+        first, count, _ = self._part(index)
+        part = self._view(first, count)
+        try:
+            host = np.broadcast_to(host_array(values, self.dtype), part.shape)
+        except ValueError:
+            shape = np.shape(values)
+            raise InputError(
+                f"an array of shape {shape} does not fit into one of shape {part.shape}"
+            ) from None
+        self._synchronize()
+        self._access(first * self._row, count * self._row, write=True)
+        part.write(np.ascontiguousarray(host))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numpy())
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError("managed memory cannot be seen by numpy without a copy")
+        return self.numpy().astype(self.dtype if dtype is None else dtype, copy=False)
+
+    def prefetch(self, to: Side = "device", *, stream: Stream | None = None) -> QueuedRange | None:
+        """Moves all of its pages to the device or to the host; with a stream of the device that is queued there."""
+        queued: QueuedRange | None = self.device.prefetch_range(self.address, self.nbytes, to, stream)
+        return queued
+
+    def advise(self, advice: AdviceName, *, on: bool = True, at: Side = "device") -> None:
+        """Says how it will be used, as `cudaMemAdvise` does; `on=False` takes that back.
+
+        `read_mostly`: reading makes copies, and a write leaves one of them. `preferred_location`: pages stay on the
+        side `at`. `accessed_by`: the side `at` reaches the pages without a fault, wherever they are.
+        """
+        self.device.advise_range(self.address, self.nbytes, advice, on, at)
+
+    def places(self) -> npt.NDArray[np.str_]:
+        """Where each of its pages is: `device`, `host`, `both`, `nowhere` (nobody has touched it) or `moving`."""
+        return self.device.page_places(self.address, self.nbytes)
+
+    def free(self) -> None:
+        """Gives the memory back, when all that was queued has ended."""
+        if self._owns:
+            self._owns = False
+            self.device.managed_free(self.address)
+
+    def __del__(self) -> None:
+        if getattr(self, "_owns", False):
+            self._owns = False
+            self.device.release_managed(self.address)
+
+    def __repr__(self) -> str:
+        return f"<ManagedArray {self.dtype} {self.shape} at {self.address:#x}>"
+
+    def _access(self, offset: int, size: int, *, write: bool) -> None:
+        if not self._owns:
+            raise InputError(FREED)
+        if size:
+            self.device.host_access(self.address + offset, size, write)
+
+    def _part(self, index: int | slice) -> tuple[int, int, bool]:
+        """First and number of what an index stands for, and whether it is a single one."""
+        if not self.shape:
+            raise InputError("an array without axes has no index; use numpy() and set()")
+        if isinstance(index, slice):
+            first, last, step = index.indices(self.shape[0])
+            if step != 1:
+                raise InputError("managed memory is read and written in ranges without a step")
+            return first, max(last - first, 0), False
+        try:
+            at = index.__index__()
+        except AttributeError:
+            raise InputError(
+                f"an index is a whole number or a range of the first axis, not {index!r}"
+            ) from None
+        if not -self.shape[0] <= at < self.shape[0]:
+            raise InputError(f"index {at} is outside of an axis of {self.shape[0]}")
+        return at % self.shape[0], 1, True
+
+    def _view(self, first: int, count: int) -> DeviceArray:
+        shape = (count, *self.shape[1:])
+        return DeviceArray(self.native, self.address + first * self._row, shape, self.dtype, owns=False)
+
+
+class UnifiedMemory:
+    """The unified memory of a device with time: what it counted, where pages are, and how much of them fits."""
+
+    def __init__(self, parts: GpuSystem, component: NativeComponent, device: _core.GpuDevice) -> None:
+        self.component = component
+        self._device = device
+        self._native = _core.GpuManaged(component.native, [sm.native for sm in parts.sms])
+        self._whole = int(component.spec.model_dump()["capacity"])
+        self._capacity: int | None = None
+        self.explicit_bytes: int | None = None
+        """Bytes of the device's memory that other allocations take; None: all that is allocated and not managed."""
+
+    # --- What people look at ---
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the device's memory that managed pages may use; set it to see what too little of it does."""
+        left = max(self._whole - self._explicit(), 0)
+        return left if self._capacity is None else min(left, self._capacity)
+
+    @capacity.setter
+    def capacity(self, size: int | None) -> None:
+        if size is not None and not (isinstance(size, numbers.Integral) and 0 < size < 2**63):
+            raise InputError(f"the capacity is a number of bytes or None, not {size!r}")
+        self._capacity = size if size is None else int(size)
+
+    def statistics(self) -> dict[str, int]:
+        """What was counted so far by name, of the SMs' TLBs too."""
+        return _core.counter_totals([self.component.native]) | self._native.sm_counts()
+
+    @property
+    def tlb_hit_rate(self) -> float | None:
+        """Of the lines of managed memory that SMs accessed, those whose page their TLB knew."""
+        counts = self.statistics()
+        return _ratio(counts["tlb_hits"], counts["tlb_hits"] + counts["tlb_misses"])
+
+    @property
+    def prefetch_accuracy(self) -> float | None:
+        """Of the pages that came along with others, those that were used; None if none came."""
+        counts = self.statistics()
+        return _ratio(counts["prefetched_used"], counts["pages_prefetched"])
+
+    @property
+    def prefetch_coverage(self) -> float | None:
+        """Of the pages that were used, those that had come along with others, and so did not fault."""
+        counts = self.statistics()
+        return _ratio(counts["prefetched_used"], counts["prefetched_used"] + counts["pages_faulted_in"])
+
+    def allocations(self) -> pl.DataFrame:
+        """A row for each managed allocation: its address, bytes and label, faults, pages moved, pages that thrashed."""
+        import polars as pl
+
+        rows = self._native.allocations()
+        columns = ("address", "bytes", "label", "faults", "pages_to_device", "pages_to_host")
+        schema = dict.fromkeys((*columns, "thrashed_pages", "resident_pages"), pl.Int64)
+        return pl.DataFrame(rows, schema=schema | {"label": pl.String}, orient="row")
+
+    def log(self) -> pl.DataFrame:
+        """What happened to pages, in the order of its ends; empty unless the device was made with `page_log=`.
+
+        `begin` and `end` in seconds, `address` of the first page, `pages`, `kind` and `cause` as words.
+        """
+        import polars as pl
+
+        raw = self._native.log()
+
+        def numbers(name: str, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+            return np.frombuffer(raw[name], kind)
+
+        return pl.DataFrame(
+            {
+                "begin": numbers("begin", np.int64) / _SECOND,
+                "end": numbers("end", np.int64) / _SECOND,
+                "address": numbers("address", np.uint64).astype(np.int64),
+                "pages": numbers("pages", np.uint32).astype(np.int64),
+                "kind": np.array(_core.gpu_page_events)[numbers("kind", np.uint8)],
+                "cause": np.array(_core.gpu_page_causes)[numbers("cause", np.uint8)],
+            }
+        )
+
+    def __repr__(self) -> str:
+        counts = self.statistics()
+        return (
+            f"<UnifiedMemory: {counts['faults']} far faults in {counts['fault_groups']} groups, "
+            f"{counts['bytes_to_device']} B to the device, {counts['bytes_to_host']} B to the host>"
+        )
+
+    # --- What the device calls ---
+
+    def allocate(self, size: int, label: str) -> int:
+        """Makes memory that is managed."""
+        return int(self._native.allocate(self._device, size, label))
+
+    def free(self, address: int) -> None:
+        """Gives managed memory back."""
+        self._native.free(self._device, address)
+
+    def advise(self, address: int, size: int, advice: _core.GpuAdvice) -> None:
+        """Notes how a range will be used."""
+        self._native.advise(address, size, advice)
+
+    def places(self, address: int, size: int) -> npt.NDArray[np.str_]:
+        """Where each page of a range is."""
+        codes = np.frombuffer(self._native.places(address, size), np.uint8)
+        return np.array(_core.gpu_page_places)[codes]
+
+    def before_run(self) -> None:
+        """Tells the model how much room there is for pages now."""
+        self._native.reserve(self._whole - self.capacity)
+
+    def _explicit(self) -> int:
+        if self.explicit_bytes is not None:
+            return self.explicit_bytes
+        managed = sum(row["bytes"] for row in self._native.allocations())
+        return int(self._device.allocated_bytes - managed)
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unified memory beside measurements on a GTX 1080 Ti: single faults, transfers and programs; and beside UVMSmart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from manyscale.errors import ManyscaleError
+from manyscale.gpu import TimedDevice
+from manyscale.machine import load_machine
+from manyscale.validation.managed_programs import PROGRAMS
+from manyscale.validation.managed_programs.outcome import measure
+from manyscale.validation.rows import Row
+from manyscale.validation.uvm_measurements import (
+    COPIES_SOURCE,
+    COPIES_US,
+    FAULTS,
+    FAULTS_SOURCE,
+    MEASURED,
+    PROGRAMS_SOURCE,
+    SIMULATED_FAULTS,
+    SIMULATOR_SOURCE,
+    FaultSequence,
+)
+
+MACHINE = "gtx1080ti"  # on which everything was measured
+_KERNELS = Path(__file__).parent / "kernels"
+_ROWS_OF_LOG = 1000
+# What can be simulated at the measured size within a minute each; the others are in examples/uvm.
+_PROGRAMS = ("backprop", "random_access", "needleman_wunsch")
+_COUNTED = "backprop"
+# UVMSmart keeps pages one by one and handles each fault in 45 us.
+_AS_UVMSMART = ("gpu.uvm.handling=fixed", "gpu.uvm.curve=arctangent")
+
+
+def rows(machine: str = MACHINE) -> list[Row]:
+    """All comparisons; they have a machine of their own."""
+    del machine
+    return [*fault_rows(), *copy_rows(), *program_rows(), *simulator_rows()]
+
+
+def fault_rows() -> list[Row]:
+    """Single faults, one after the other: of the shorter sequences each, of the others their sum."""
+    found = []
+    for sequence in FAULTS:
+        times = fault_microseconds(sequence)
+        faults = list(zip(sequence.offsets_kib, times, sequence.microseconds, strict=True))
+        if len(faults) <= 7:
+            found += [
+                Row(f"faults {sequence.name}, at {place} KiB", simulated, measured, "us", FAULTS_SOURCE)
+                for place, simulated, measured in faults
+            ]
+        else:
+            name = f"faults in {sequence.name}, all {len(faults)}"
+            found.append(Row(name, sum(times), sum(sequence.microseconds), "us", FAULTS_SOURCE))
+    return found
+
+
+def fault_microseconds(sequence: FaultSequence) -> list[float]:
+    """How long the driver took for each fault of a thread that touches one place after the other."""
+    device = TimedDevice(MACHINE, page_log=_ROWS_OF_LOG)
+    memory = device.managed(sequence.allocated_kib << 10, np.int8)
+    memory.set(np.zeros(sequence.allocated_kib << 10, np.int8))
+    offsets = device.array(np.array(sequence.offsets_kib, np.int32) << 10)
+    touch = device.load(_KERNELS / "touch.ptx")["touch"]
+    touch[1, 1](memory, offsets, len(sequence.offsets_kib))
+    batches = device.uvm.log().filter(kind="batch")
+    if len(batches) != len(sequence.offsets_kib):
+        raise ManyscaleError(
+            f"faults {sequence.name}: {len(batches)} groups for {len(sequence.offsets_kib)} places"
+        )
+    return [float(time) * 1e6 for time in batches["end"] - batches["begin"]]
+
+
+def copy_rows() -> list[Row]:
+    """Copies of ordinary memory to the device, by size."""
+    device = TimedDevice(load_machine(MACHINE).machine)
+    found = []
+    for kib, measured in COPIES_US.items():
+        stream = device.stream()
+        copy = device.empty(kib << 10, np.int8).copy_from(np.zeros(kib << 10, np.int8), stream=stream)
+        device.synchronize()
+        assert copy is not None
+        found.append(Row(f"copy of {kib} KiB", (copy.end - copy.begin) * 1e6, measured, "us", COPIES_SOURCE))
+    return found
+
+
+def program_rows() -> list[Row]:
+    """Whole programs that need all of the memory there is."""
+    found = []
+    for name in _PROGRAMS:
+        size, measured = PROGRAMS[name].full, MEASURED[name][100]
+        outcome = measure(name, size, oversubscribed=1.0)
+        title = f"{name} {size}, 100% of memory"
+        pairs = [
+            ("kernels", outcome.kernels_us, measured.kernels_us, "us"),
+            ("groups of faults", outcome.groups, measured.groups, "1"),
+            ("to the device", outcome.to_device_mib, measured.to_device_mib, "MiB"),
+        ]
+        found += [
+            Row(f"{title}: {what}", simulated, reference, unit, PROGRAMS_SOURCE)
+            for what, simulated, reference, unit in pairs
+            if reference is not None
+        ]
+    return found
+
+
+def simulator_rows() -> list[Row]:
+    """Far faults with each prefetcher and enough memory, beside those of UVMSmart."""
+    found = []
+    for prefetcher, reference in SIMULATED_FAULTS[_COUNTED].items():
+        settings = [*_AS_UVMSMART, f"gpu.uvm.prefetcher={prefetcher}"]
+        outcome = measure(_COUNTED, PROGRAMS[_COUNTED].full, settings=settings)
+        name = f"{_COUNTED}, prefetcher {prefetcher}: far faults"
+        found.append(Row(name, outcome.faults, reference, "1", SIMULATOR_SOURCE))
+    return found

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of last uses and the access counters, against what they stand for, done the slow way; and dense
+// numbers of managed pages.
+#include <algorithm>
+#include <vector>
+
+#include "engine/random.hpp"
+#include "test_uvm.hpp"
+
+using namespace manyscale;
+using namespace manyscale::gpu;
+using namespace manyscale::gpu::test;
+
+namespace {
+
+void order_is_that_of_last_uses(double share) {
+  constexpr std::uint32_t kItems = 60;
+  Random random(9, 1);
+  RecencyOrder order(share);
+  order.grow(kItems);
+  std::vector<std::uint32_t> reference;
+  for (int step = 0; step < 5000; ++step) {
+    const auto item = static_cast<std::uint32_t>(random.below(kItems));
+    std::erase(reference, item);
+    if (random.below(3) == 0) {
+      order.remove(item);
+    } else {
+      order.use(item);
+      reference.push_back(item);
+    }
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = order.oldest(); i != kNone; i = order.newer(i)) found.push_back(i);
+    check(found == reference && order.size() == reference.size(), "the order of last uses");
+    const auto reserved = static_cast<std::size_t>(static_cast<double>(reference.size()) * share);
+    const std::uint32_t expected = reserved < reference.size() ? reference[reserved] : kNone;
+    check_equal(order.oldest_unreserved(), expected, "the oldest that is not reserved");
+    for (std::size_t i = 0; i < reference.size(); ++i)
+      check(order.reserved(reference[i]) == (i < reserved), "which are reserved");
+  }
+}
+
+void counters_keep_proportions_when_full() {
+  AccessCounters counters;
+  counters.grow(2);
+  counters.count(0, 100);
+  counters.count(1, (1u << 27) - 1);
+  check_equal(counters.accesses(1), (1 << 27) - 1, "as many as fit");
+  counters.count(1, 1);
+  check_equal(counters.accesses(0), 50, "all are halved");
+  check_equal(counters.accesses(1), (1 << 26), "half, and one more");
+  counters.count(1, ~std::uint32_t{0});
+  check_equal(counters.accesses(1), (1 << 27) - 1, "no more than fit");
+  for (int i = 0; i < 31; ++i) counters.count_round_trip(0);
+  check_equal(counters.round_trips(0), 31, "round trips");
+  counters.count_round_trip(0);
+  check_equal(counters.round_trips(0), 16, "halved, and one more");
+  check_equal(counters.accesses(0), 25, "accesses do not suffer");
+}
+
+// Allocations come and go in any order and anywhere; numbers stay dense and lead back to addresses.
+void numbers_of_pages_are_dense() {
+  Random random(4, 2);
+  ManagedRanges ranges;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> live;  // address and rounded bytes
+  for (int step = 0; step < 400; ++step) {
+    if (random.below(3) == 0 && !live.empty()) {
+      const std::size_t chosen = random.below(live.size());
+      check(ranges.remove(live[chosen].first), "an allocation is removed");
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(chosen));
+    } else {
+      const std::uint64_t address = kBase + random.below(300) * kBlockBytes;
+      const std::uint64_t bytes = 1 + random.below(5 * kMib);
+      const std::uint64_t rounded = managed_bytes(bytes);
+      const bool taken = std::ranges::any_of(live, [&](const auto& other) {
+        return address < other.first + other.second && other.first < address + rounded;
+      });
+      if (taken) continue;
+      ranges.add(address, bytes, "");
+      live.emplace_back(address, rounded);
+    }
+    std::vector<PageIndex> numbers;
+    for (const auto& [address, rounded] : live) {
+      check(ranges.contains(address) && ranges.contains(address + rounded - 1), "all of it is managed");
+      check(ranges.find(address + rounded - 1)->address == address, "the allocation around an address");
+      for (std::uint64_t at = address; at < address + rounded; at += kChunkBytes) {
+        const PageIndex page = ranges.page_of(at + 5);
+        check(ranges.address_of(page) == at, "a number leads back to its address");
+        numbers.push_back(page);
+      }
+    }
+    std::ranges::sort(numbers);
+    check(std::ranges::adjacent_find(numbers) == numbers.end(), "no number is given twice");
+    check(ranges.blocks() <= 300, "numbers are used again");
+    check(!ranges.contains(kBase - 1) && !ranges.contains(0) && !ranges.contains(~std::uint64_t{0}),
+          "other addresses are not managed");
+  }
+  // The end of a block that is smaller than 2 MiB is not managed.
+  ManagedRanges one;
+  one.add(kBase, 2 * kMib + 100, "");
+  check(one.contains(kBase + 2 * kMib + 64 * kKib - 1) && !one.contains(kBase + 2 * kMib + 64 * kKib),
+        "64 KiB of the second block");
+  check(one.page_of(kBase + 3 * kMib) == kNoPage, "no number for what is not managed");
+}
+
+void frames_are_counted_by_block() {
+  Frames frames(1024, true);
+  frames.grow(3);
+  frames.set_size(2, 64);
+  check_equal(frames.wanted(0, 1), 512, "the first page takes the block");
+  frames.take(0, 1);
+  check_equal(frames.free(), 512, "a block is left");
+  check_equal(frames.wanted(0, 100), 0, "more pages of it take nothing");
+  frames.take(0, 1);
+  frames.take(2, 16);
+  check_equal(frames.free(), 512 - 64, "a small block takes its size");
+  check_equal(frames.fitting(1, 4), 0, "a whole block does not fit");
+  frames.will_leave(0);
+  check_equal(frames.leaving(), 0, "one page stays");
+  frames.will_leave(0);
+  check_equal(frames.leaving(), 512, "both leave");
+  frames.leave(0);
+  check_equal(frames.free(), 512 - 64, "one has left");
+  frames.leave(0);
+  check_equal(frames.free(), 1024 - 64, "both have left");
+  check_equal(frames.fitting(1, 4), 4, "a block fits");
+}
+
+}  // namespace
+
+int main() {
+  order_is_that_of_last_uses(0);
+  order_is_that_of_last_uses(0.2);
+  order_is_that_of_last_uses(0.9);
+  counters_keep_proportions_when_full();
+  numbers_of_pages_are_dense();
+  frames_are_counted_by_block();
+  return manyscale::test::finish();
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the programs share: calls that must succeed, conditions that must hold, and the verdict at the end.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+// Each program counts what did not hold, and ends with 1 if anything did not.
+inline int failures = 0;
+
+// Ends the program if a call of the runtime failed.
+inline void must(cudaError_t error, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (error == cudaSuccess) return;
+  std::printf("%s:%d: %s: %s\n", file, line, cudaGetErrorName(error), cudaGetErrorString(error));
+  std::exit(1);
+}
+
+// Notes a condition that does not hold.
+inline void expect(bool holds, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (holds) return;
+  if (++failures <= 10) std::printf("%s:%d: does not hold\n", file, line);
+}
+
+// Notes a call that did not return what it must.
+inline void expect_error(cudaError_t got, cudaError_t wanted, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+  if (got == wanted) return;
+  ++failures;
+  std::printf("%s:%d: %s instead of %s\n", file, line, cudaGetErrorName(got), cudaGetErrorName(wanted));
+}
+
+// Notes a number that is further from the wanted one than `tolerance`, relative to the wanted one if that is
+// above 1.
+inline void expect_near(double got, double wanted, double tolerance, const char* file = __builtin_FILE(),
+                        int line = __builtin_LINE()) {
+  if (std::fabs(got - wanted) <= tolerance * std::fmax(1.0, std::fabs(wanted))) return;
+  if (++failures <= 10) std::printf("%s:%d: %.9g instead of %.9g\n", file, line, got, wanted);
+}
+
+// Notes the first difference of two arrays.
+template <typename T>
+void expect_same(const std::vector<T>& got, const std::vector<T>& wanted, const char* file = __builtin_FILE(),
+                 int line = __builtin_LINE()) {
+  expect(got.size() == wanted.size(), file, line);
+  for (size_t i = 0; i < got.size() && i < wanted.size(); ++i) {
+    if (got[i] == wanted[i]) continue;
+    ++failures;
+    std::printf("%s:%d: [%zu] is %.9g instead of %.9g\n", file, line, i, double(got[i]), double(wanted[i]));
+    return;
+  }
+}
+
+// What `main` returns.
+inline int verdict() {
+  if (failures)
+    std::printf("%d checks failed\n", failures);
+  else
+    std::puts("ok");
+  return failures ? 1 : 0;
+}
+
+// A copy of an array in device memory.
+template <typename T>
+T* to_device(const std::vector<T>& values) {
+  T* device = nullptr;
+  must(cudaMalloc(&device, values.size() * sizeof(T)));
+  must(cudaMemcpy(device, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return device;
+}
+
+// Device memory filled with zeros.
+template <typename T>
+T* device_zeros(size_t count) {
+  T* device = nullptr;
+  must(cudaMalloc(&device, count * sizeof(T)));
+  must(cudaMemset(device, 0, count * sizeof(T)));
+  return device;
+}
+
+// A copy of an array in host memory.
+template <typename T>
+std::vector<T> from_device(const T* device, size_t count) {
+  std::vector<T> values(count);
+  must(cudaMemcpy(values.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
+  return values;
+}
+
+// The same numbers in every run (a linear congruential generator).
+class Random {
+ public:
+  unsigned next() {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return unsigned(state_ >> 32);
+  }
+  unsigned below(unsigned limit) { return next() % limit; }
+  float unit() { return float(next() >> 8) / float(1 << 24); }
+
+ private:
+  unsigned long long state_ = 42;
+};

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that use the CUDA runtime in all the ways they may: each checks its own results and says "ok"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cudart_support import PROGRAMS, build, needs_compiler, run
+
+pytestmark = [pytest.mark.core, needs_compiler]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "options"),
+    [
+        ("launches", (), {}),
+        ("copies", (), {}),
+        ("memory", (), {}),
+        ("memory", (), {"functional": False}),
+        ("graphs", (), {"functional": False}),
+        ("threads", (), {"functional": False}),
+        ("host_functions", (), {"functional": False}),
+        ("fork", (), {}),
+        ("faults", (), {}),
+        ("faults", ("late",), {"functional": False}),
+        ("peers", (), {"gpus": 3}),
+    ],
+)
+def test_a_program(
+    name: str, arguments: tuple[str, ...], options: dict[str, Any], binaries: dict[str, Path]
+) -> None:
+    if name not in binaries:
+        binaries[name] = build(PROGRAMS / f"{name}.cpp", binaries["folder"])
+    assert run(binaries[name], *arguments, **options) == (0, "ok\n")
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Programs by name, as far as they are built, and the folder they are built in."""
+    return {"folder": tmp_path_factory.mktemp("programs")}
