@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo test test-core lint bench test-asan test-tsan format clean
+.PHONY: install demo test test-core test-cuda lint bench test-asan test-tsan format clean
 
 install: $(VENV)/.installed
 
@@ -28,6 +28,10 @@ demo: install
 
 test: install lint test-core
 	$(BIN)/python -m pytest
+
+# All CUDA programs of the tests, where nvcc is installed; `make test` takes a few of them.
+test-cuda: install
+	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py
 
 # The core alone, without Python.
 test-core: $(VENV)/.dependencies

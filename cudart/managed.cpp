@@ -18,6 +18,8 @@ namespace manyscale::cudart {
 
 namespace {
 
+constexpr std::uint64_t kPage = 4096;
+
 // The part of a range that the host may touch now; empty if begin == end.
 struct Open {
   std::uint64_t bytes = 0;  // of the range
@@ -70,7 +72,7 @@ bool host_touches(std::uint64_t address, bool writes) {
   const Error error = call<wire::HostAccess>({address, writes ? 1u : 0u, 0}, &answer);
   if (error != Error::success || address - answer.address >= answer.bytes) {
     // Without a server nothing will come back: let the program go on with what is there.
-    answer = {address / 4096 * 4096, 4096};
+    answer = {address / kPage * kPage, kPage};
     writes = true;
   }
   open_to_host(answer.address, answer.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
@@ -129,6 +131,22 @@ void forget_managed(std::uint64_t address) {
   Ranges& known = ranges();
   const std::lock_guard lock(known.mutex);
   known.by_address.erase(address);
+}
+
+void touch_managed(const void* pointer, std::size_t bytes, bool writes) {
+  if (!ranges().any.load(std::memory_order_relaxed) || !heap().contains(pointer) || bytes == 0) return;
+  const auto first = reinterpret_cast<std::uint64_t>(pointer);
+  for (std::uint64_t address = first; address < first + bytes; address = (address / kPage + 1) * kPage) {
+    if (!managed_range_around(address)) return;
+    auto* byte = reinterpret_cast<char*>(address);
+    // An access as any other: the handler does the rest. A write that changes nothing, also for other
+    // threads.
+    if (writes) {
+      __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
+    } else {
+      static_cast<void>(*const_cast<volatile char*>(byte));
+    }
+  }
 }
 
 void close_managed() {

@@ -22,10 +22,11 @@ Error refuse(const char* name, const char* what) {
 
 using namespace manyscale::cudart;
 
-// A function of any arguments: who calls takes them away again.
-#define UNSUPPORTED(name)         \
-  Error name() {                  \
-    return refuse(#name, ADVICE); \
+// A function of any arguments: who calls takes them away again. All are in a section of their own, by which
+// `manyscale check` tells them from the others.
+#define UNSUPPORTED(name)                        \
+  [[gnu::section("unsupported")]] Error name() { \
+    return refuse(#name, ADVICE);                \
   }
 
 extern "C" {

@@ -27,6 +27,7 @@ struct alignas(128) Partition {
   struct Outgoing {
     std::vector<std::vector<Event>> to;
     Time earliest = never;
+    std::uint64_t receivers = 0;  // a bit for each, those 64 apart sharing one
   };
   std::array<Outgoing, 2> outgoing;
   std::uint32_t turn = 0;
@@ -36,6 +37,7 @@ struct alignas(128) Partition {
   Time error_time = 0;
   std::uint64_t error_order = 0;
 
+  static std::uint64_t receiver_bit(std::uint32_t partition) { return std::uint64_t{1} << partition % 64; }
   void deliver(std::uint32_t partition, const Event& event) {
     if (partition == index) {
       queue->push(event);
@@ -43,6 +45,7 @@ struct alignas(128) Partition {
       Outgoing& out = outgoing[turn];
       out.to[partition].push_back(event);
       out.earliest = std::min(out.earliest, event.time);
+      out.receivers |= receiver_bit(partition);
     }
   }
 };

@@ -143,6 +143,7 @@ void Simulation::collect_outgoing(Partition& partition, std::vector<Event>& even
       box.clear();
     }
     outgoing.earliest = never;
+    outgoing.receivers = 0;
   }
 }
 

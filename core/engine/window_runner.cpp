@@ -16,8 +16,8 @@ WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
       endpoints_(endpoints),
       lookahead_(lookahead),
       options_(options),
-      barrier_(static_cast<std::uint32_t>(partitions.size())) {
-  for (auto& reports : reports_) reports.resize(partitions.size());
+      waiting_(partitions.size()) {
+  for (auto& reports : reports_) reports = std::vector<Report>(partitions.size());
 }
 
 void WindowRunner::run() {
@@ -25,9 +25,10 @@ void WindowRunner::run() {
     run_alone(*partitions_[0]);
     return;
   }
-  // Turn 1 holds what the partitions know before the first window.
+  // Turn 0 holds what the partitions know before the first window.
   for (const auto& partition : partitions_) {
-    reports_[1][partition->index] = {partition->queue->next_time(), partition->stop_requested};
+    reports_[0][partition->index].next = partition->queue->next_time();
+    reports_[0][partition->index].stop = partition->stop_requested;
   }
   std::vector<std::jthread> others;
   for (std::uint32_t index = 1; index < partitions_.size(); ++index) {
@@ -70,7 +71,8 @@ void WindowRunner::run_alone(Partition& partition) {
 
 void WindowRunner::run_partition(std::uint32_t index) {
   Partition& partition = *partitions_[index];
-  for (std::uint32_t turn = 0;; turn ^= 1) {
+  for (std::uint32_t window = 1;; ++window) {
+    const std::uint32_t turn = window & 1;
     // Every thread reads the same reports of the last window and so comes to the same decision.
     Time start = never;
     bool stop = false;
@@ -82,16 +84,28 @@ void WindowRunner::run_partition(std::uint32_t index) {
     if (index == 0) ++windows_;
 
     partition.turn = turn;
-    partition.outgoing[turn].earliest = never;
+    Partition::Outgoing& outgoing = partition.outgoing[turn];
+    outgoing.earliest = never;
+    outgoing.receivers = 0;
     run_window(partition, std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1)));
 
     Report& report = reports_[turn][index];
-    report.next = std::min(partition.queue->next_time(), partition.outgoing[turn].earliest);
+    report.next = std::min(partition.queue->next_time(), outgoing.earliest);
+    report.receivers = outgoing.receivers;
     report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
-    barrier_.arrive_and_wait([this, index] {
-      if (index == 0) poll();
-    });
-    exchange(partition, turn);
+    report.window.store(window, std::memory_order_release);
+    meet_others(index, window);
+    take_sent(partition, turn);
+  }
+}
+
+// Waits until all have ended a window.
+void WindowRunner::meet_others(std::uint32_t index, std::uint32_t window) {
+  for (const Report& report : reports_[window & 1]) {
+    waiting_.until([&] { return report.window.load(std::memory_order_acquire) == window; },
+                   [this, index] {
+                     if (index == 0) poll();
+                   });
   }
 }
 
@@ -127,9 +141,10 @@ void WindowRunner::fail(Partition& partition, const Event& event) {
   partition.error_order = event.order;
 }
 
-void WindowRunner::exchange(Partition& partition, std::uint32_t turn) {
+// Takes what the others sent to a partition in the window of this turn.
+void WindowRunner::take_sent(Partition& partition, std::uint32_t turn) {
   for (const auto& other : partitions_) {
-    if (other->index == partition.index) continue;
+    if ((reports_[turn][other->index].receivers & Partition::receiver_bit(partition.index)) == 0) continue;
     auto& arrived = other->outgoing[turn].to[partition.index];
     for (const Event& event : arrived) partition.queue->push(event);
     arrived.clear();

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/barrier.hpp"
 #include "engine/simulation.hpp"
+#include "engine/waiting.hpp"
 
 namespace manyscale {
 
@@ -24,16 +24,20 @@ class WindowRunner {
   std::uint64_t windows() const { return windows_; }
 
  private:
-  // What a partition tells the others at the end of a window.
+  // What a partition tells the others at the end of a window, all in one cache line: that is how they meet.
+  // There are two, used in turn: who is done with a window can be one ahead of who still reads the last.
   struct alignas(128) Report {
-    Time next = never;  // its first pending event, or the first it sent away
-    bool stop = false;  // a model asked for the end, a handler threw, or the caller interrupted
+    Time next = never;            // its first pending event, or the first it sent away
+    std::uint64_t receivers = 0;  // of what it sent
+    bool stop = false;            // a model asked for the end, a handler threw, or the caller interrupted
+    std::atomic<std::uint32_t> window{0};  // whose end this is; written last
   };
 
   void run_alone(Partition& partition);
   void run_partition(std::uint32_t index);
   void run_window(Partition& partition, Time end);
-  void exchange(Partition& partition, std::uint32_t turn);
+  void meet_others(std::uint32_t index, std::uint32_t window);
+  void take_sent(Partition& partition, std::uint32_t turn);
   void handle(Partition& partition, const Event& event);
   static void fail(Partition& partition, const Event& event);
   void poll();
@@ -42,7 +46,7 @@ class WindowRunner {
   const std::vector<Endpoint>& endpoints_;
   const Time lookahead_;
   const RunOptions& options_;
-  Barrier barrier_;
+  const Waiting waiting_;
   std::array<std::vector<Report>, 2> reports_;
   std::atomic<bool> interrupted_{false};
   std::uint64_t windows_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "cpu/trace/folder.hpp"
@@ -236,11 +237,12 @@ void rows_of_calculations_fold() {
   check_equal(node_times(nodes, stream, dispatch).back(), full_times(stream, dispatch).back(),
               "end of the row");
   check_equal(full_times(stream, dispatch).back(), 1 + 50 + 5000, "one load and 5000 cycles");
-  check_between(static_cast<double>(nodes.size()), 5000 / 255, 5000 / 12, "nodes of the row");
+  check_between(static_cast<double>(nodes.size()), 5000 / 255, 5000 / 6, "nodes of the row");
 }
 
-// A kind that has more to do than its ports can take is not folded; one that has not is.
-void scarce_ports_keep_their_instructions() {
+// Of a kind that has more to do than its ports can take, a node stays for every twelve, and they follow each
+// other no faster than the ports allow; one that has not is folded.
+void scarce_ports_keep_their_pace() {
   CoreSpec spec;
   spec.dispatch_width = 4;
   const Latencies latencies(spec);  // one port for fused multiply-adds
@@ -252,13 +254,56 @@ void scarce_ports_keep_their_instructions() {
     Folder folder(latencies, {.width = 4});
     for (const Record& record : stream.records) folder.take(record);
     folder.flush();
-    std::int64_t kept = 0;
-    for (const Record& node : folder.nodes()) kept += node.kind == Kind::float_fused;
+    std::vector<Record> kept;
+    for (const Record& node : folder.nodes()) {
+      if (node.kind == Kind::float_fused) kept.push_back(node);
+    }
     return kept;
   };
-  check_equal(nodes_of(4), 4 * (640 - 64) / 8,
-              "half of all on a quarter of the ports stay, but the first few");
-  check_between(static_cast<double>(nodes_of(2)), 0, 4, "a quarter of all on a quarter of the ports fold");
+  const std::vector<Record> kept = nodes_of(4);
+  check_equal(static_cast<std::int64_t>(kept.size()), 4 * (640 - 64) / 8 / 12,
+              "half of all on a quarter of the ports: one of twelve stays, but of the first few");
+  Record fused;
+  fused.kind = Kind::float_fused;
+  const std::int64_t wait = 12 - static_cast<std::int64_t>(latencies.latency(fused));
+  std::int64_t waiting = 0;
+  for (const Record& node : kept) {
+    for (std::size_t i = 0; i < 3; ++i) waiting += node.producers[i] > 0 && node.delays[i] == wait;
+  }
+  check_equal(waiting, static_cast<std::int64_t>(kept.size()) - 1,
+              "twelve cycles of the one port from one node to the next");
+  check_between(static_cast<double>(nodes_of(2).size()), 0, 4,
+                "a quarter of all on a quarter of the ports fold");
+}
+
+// A load that is sure to hit has its result as a node would: after its address, its line, or the store that
+// wrote it, whichever is last.
+void near_loads_fold() {
+  CoreSpec spec;
+  const Latencies latencies(spec);
+  const std::int64_t hit = static_cast<std::int64_t>(latencies.hit());
+  const auto load_latency = static_cast<std::int64_t>(latencies.latency(instruction(Kind::load)));
+  const auto last_node = [&](const NearAccess& near, Kind first) {
+    Folder folder(latencies, {.width = 4, .keep_scarce = false});
+    folder.take(instruction(first));
+    folder.take(instruction(Kind::load, near.filler == 0 && near.store == 0 ? 1 : 0), near);
+    folder.take(instruction(Kind::store, 1));
+    folder.flush();
+    check_equal(static_cast<std::int64_t>(folder.nodes().size()), 2, "the load is folded");
+    return std::pair(folder.nodes().back(), folder.hits().back());
+  };
+  const auto [by_address, hits] = last_node({.is_near = true}, Kind::load);
+  check_equal(by_address.producers[0], 1, "the data waits for the load that gives the address");
+  check_equal(by_address.delays[0], load_latency + hit, "and for a hit after it");
+  check_equal(hits[0], 1, "which is counted");
+  const auto [by_line, no_hits] = last_node({.is_near = true, .filler = 1}, Kind::load);
+  check(by_line.producers[0] == 1 && by_line.delays[0] == 0,
+        "the line comes with the load that asked for it");
+  check_equal(no_hits[0], 0, "no hit after that");
+  const auto [by_store, still_none] = last_node({.is_near = true, .store = 1}, Kind::store);
+  check(by_store.producers[0] == 1 && by_store.delays[0] == latencies.forward(),
+        "a store hands its data over");
+  check_equal(still_none[0], 0, "which is no hit");
 }
 
 void markers_keep_their_place() {
@@ -297,7 +342,8 @@ int main() {
   bounded_cores_differ_little();
   chains_keep_their_length();
   rows_of_calculations_fold();
-  scarce_ports_keep_their_instructions();
+  scarce_ports_keep_their_pace();
+  near_loads_fold();
   markers_keep_their_place();
   return finish();
 }

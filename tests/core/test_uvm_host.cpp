@@ -271,6 +271,20 @@ void freed_memory_leaves_nothing() {
   check_equal(machine.uvm->allocations()[0].statistics.faults, 1, "faults of the new allocation");
 }
 
+void memory_in_use_is_not_freed() {
+  for (const Time until : {50 * nanosecond, 20 * microsecond}) {  // in its walk, in the driver's hands
+    Machine machine(logged_spec());
+    machine.add_sm({reads({0})});
+    RunOptions options;
+    options.until = until;
+    machine.simulation.run(options);
+    manyscale::test::check_refused<SimulationError>([&] { machine.uvm->free(kBase); }, "wait for the device");
+    machine.run();
+    machine.uvm->free(kBase);
+    check(!machine.uvm->ranges()->contains(kBase), "afterwards it is");
+  }
+}
+
 void the_log_is_bounded() {
   UnifiedMemorySpec spec = logged_spec();
   spec.log_rows = 3;
@@ -302,6 +316,7 @@ int main() {
   a_remote_access_follows_the_page();
   the_same_on_several_threads();
   freed_memory_leaves_nothing();
+  memory_in_use_is_not_freed();
   the_log_is_bounded();
   return manyscale::test::finish();
 }

@@ -175,6 +175,17 @@ def test_pageable_memory_is_copied_by_the_host_first(program: Program, server: S
     )
 
 
+def test_the_host_copies_to_pageable_memory_while_it_arrives(program: Program, server: ServerThread) -> None:
+    device = program.allocate(MEGABYTE)
+    program.spin(50_000)
+    program.to_host(device, MEGABYTE)
+    (copy,) = copies_of(server.node)
+    (kernel,) = kernels(server)
+    assert copy.begin >= kernel.end
+    took = MEGABYTE / OPTIONS.pageable_bandwidth * 1e9
+    assert program.nanoseconds == pytest.approx(copy.begin / 1e6 + took, abs=2)
+
+
 def test_gpus_compute_at_the_same_time(program: Program, server: ServerThread) -> None:
     for device in range(2):
         program.device = device

@@ -29,8 +29,17 @@ def library(version: str = "13") -> Path:
 def build(source: Path, folder: Path, *options: str, version: str = "13") -> Path:
     """An executable that needs the runtime."""
     target = folder / f"{source.stem}-{version}"
-    command = [str(COMPILER), "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", *options, str(source)]
-    subprocess.run([*command, "-o", str(target), str(library(version)), "-pthread"], check=True)
+    command = [
+        str(COMPILER),
+        "-std=c++20",
+        "-O0",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wl,--no-as-needed",
+        str(source),
+    ]
+    subprocess.run([*command, *options, "-o", str(target), str(library(version)), "-pthread"], check=True)
     return target
 
 

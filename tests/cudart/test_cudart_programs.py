@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cudart_support import PROGRAMS, build, needs_compiler, run
+from cudart_support import PROGRAMS, build, library, needs_compiler, run
 
 pytestmark = [pytest.mark.core, needs_compiler]
 
@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.core, needs_compiler]
         ("fork", (), {}),
         ("faults", (), {}),
         ("faults", ("late",), {"functional": False}),
+        ("files", (), {"functional": False}),
+        ("driver", (), {"gpus": 2}),
         ("peers", (), {"gpus": 3}),
     ],
 )
@@ -32,7 +34,8 @@ def test_a_program(
     name: str, arguments: tuple[str, ...], options: dict[str, Any], binaries: dict[str, Path]
 ) -> None:
     if name not in binaries:
-        binaries[name] = build(PROGRAMS / f"{name}.cpp", binaries["folder"])
+        driver = [str(library().with_name("libcuda.so.1"))] if name == "driver" else []
+        binaries[name] = build(PROGRAMS / f"{name}.cpp", binaries["folder"], *driver)
     assert run(binaries[name], *arguments, **options) == (0, "ok\n")
 
 

@@ -12,7 +12,8 @@ TraceBlocks::Block TraceBlocks::get(std::uint32_t stream, std::uint32_t number) 
   auto& known = blocks_[std::uint64_t{stream} << 32 | number];
   if (Block block = known.lock()) return block;
   try {
-    auto block = std::make_shared<const std::vector<Record>>(decode_block(trace_.block(stream, number), trace_.slower_hits));
+    auto block = std::make_shared<const std::vector<Record>>(
+        decode_block(trace_.block(stream, number), trace_.slower_hits));
     ++decoded_;
     known = block;
     kept_.push_back(block);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <utility>
 
 namespace manyscale::cpu {
@@ -13,13 +12,12 @@ namespace {
 constexpr std::uint32_t longest_delay = 255;
 // A delay from dispatch supposes that all before it was dispatched at full speed. Longer calculations have
 // nodes in between, which wait for what they really wait for.
-const std::uint32_t longest_from_dispatch = std::getenv("EL_D") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_D"))) : 12;
-const std::uint64_t slow = std::getenv("EL_W") ? static_cast<std::uint64_t>(std::atoi(std::getenv("EL_W"))) : 100;
+constexpr std::uint32_t longest_from_dispatch = 6;
 constexpr std::uint32_t most_folded = 255;
 // How many instructions are looked at to see which ports are scarce; loops are shorter, or repeat themselves.
 constexpr std::uint64_t scarcity_period = 64;
 // How many instructions of scarce ports one node stands for.
-const std::uint32_t port_node_period = std::getenv("EL_P") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_P"))) : 12;
+constexpr std::uint32_t port_node_period = 12;
 
 bool is_taken(const Record& record) {
   return record.is_control() && (record.kind != Kind::branch || record.has(Trait::taken));
@@ -99,7 +97,8 @@ bool Folder::must_stay(const Record& record, const NearAccess& near) {
 bool Folder::is_in_scarce_group(const Record& record) const {
   const std::size_t row = Latencies::row(record);
   for (std::uint64_t left = scarce_groups_; left != 0; left &= left - 1) {
-    if ((latencies_.groups()[static_cast<std::size_t>(std::countr_zero(left))].rows >> row & 1) != 0) return true;
+    if ((latencies_.groups()[static_cast<std::size_t>(std::countr_zero(left))].rows >> row & 1) != 0)
+      return true;
   }
   return false;
 }
@@ -206,7 +205,7 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
     std::uint32_t longest = 0;
     // Cycles from the dispatch of an instruction to that of this one, at least.
     const auto passed_since = [&](const Entry& other) {
-      return limits_.width > 0 ? slow * (entry.dispatch_slot - other.dispatch_slot) / (100 * limits_.width) : 0;
+      return limits_.width > 0 ? (entry.dispatch_slot - other.dispatch_slot) / limits_.width : 0;
     };
     Entry* largest = nullptr;  // of the folded producers, the one to be made a node if that must be
     std::uint32_t largest_size = 0;
@@ -227,7 +226,8 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       const std::uint64_t distance = need.distance;
       if (distance == 0 || distance > position || distance >= lag_) continue;
       Entry& producer = at(position - distance);
-      entry.waits_for_memory |= producer.waits_for_memory || (producer.kept && producer.record.touches_memory());
+      entry.waits_for_memory |=
+          producer.waits_for_memory || (producer.kept && producer.record.touches_memory());
       if (producer.kept) {
         add(position - distance, need.lead, need.hits);
         continue;
@@ -275,7 +275,9 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       // Nodes are dispatched before this one, and take their time from there.
       for (std::size_t i = 0; i < count && dispatch.delay <= longest_from_dispatch; ++i) {
         const Entry& node = at(found[i].position);
-        const std::uint64_t since = found[i].delay + latencies_.latency(node.record);
+        const std::uint64_t since =
+            found[i].delay + latencies_.latency(node.record) +
+            (limits_.width > 0 && node.record.kind == Kind::load ? latencies_.hit() : 0);
         if (dispatch.delay + passed_since(node) <= since) dispatch = {};
       }
       if (!fits()) {

@@ -39,8 +39,8 @@ class Latencies {
   std::uint32_t forward() const { return forward_; }
 
   std::span<const PortGroup> groups() const { return groups_; }
-  // The groups, as bits, whose ports set the pace where so many of each row are executed, and so many branches
-  // predicted wrong.
+  // The groups, as bits, whose ports set the pace where so many of each row are executed, and so many
+  // branches predicted wrong.
   std::uint64_t scarce_groups(const Counts& executed, std::uint64_t mispredicted) const;
   // The rows, as bits, that wait for units which are busy for longer than their ports.
   std::uint64_t scarce_rows(const Counts& executed, std::uint64_t mispredicted) const;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <utility>
 
 namespace manyscale::cpu {
@@ -12,7 +11,7 @@ namespace {
 
 constexpr int word_bits = 3;
 // How often threads took a line from each other when they are said to be at odds about it.
-const std::uint32_t contested = std::getenv("EL_C") ? static_cast<std::uint32_t>(std::atoi(std::getenv("EL_C"))) : 3;
+constexpr std::uint32_t contested = 3;
 
 }  // namespace
 

@@ -43,7 +43,7 @@ class NearLines {
     std::uint64_t position = 0;  // of the access that asked for it
     std::uint32_t stream = 0;
     std::uint64_t first_store = 0;  // position, if it was written
-    bool readable = false;  // it was asked for by a load, or long ago
+    bool readable = false;          // it was asked for by a load, or long ago
     bool written = false;
   };
   struct Store {

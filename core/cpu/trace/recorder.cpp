@@ -66,7 +66,6 @@ struct Recorder::Implementation {
     statistics.near_bytes = near_lines.bytes();
   }
 
-
   // Streams.
 
   std::uint32_t open_stream(StreamInfo info) {
@@ -112,7 +111,8 @@ struct Recorder::Implementation {
     statistics.instructions += block.instructions;
     statistics.bytes += block.bytes.size();
     nodes.erase(nodes.begin(), nodes.begin() + static_cast<long>(count));
-    folders[stream]->hits().erase(folders[stream]->hits().begin(), folders[stream]->hits().begin() + static_cast<long>(count));
+    folders[stream]->hits().erase(folders[stream]->hits().begin(),
+                                  folders[stream]->hits().begin() + static_cast<long>(count));
     sink(std::move(block));
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu/uvm/pool.hpp"
 #include "gpu/uvm/residency.hpp"
 
 namespace manyscale::gpu {
@@ -23,19 +24,11 @@ struct Lookup {
 class FarFaults {
  public:
   std::uint32_t open_pages() const { return open_pages_; }
-  std::uint32_t waiting() const { return waiting_; }
+  std::size_t waiting() const { return waiters_.size(); }
 
   void wait(Page& page, const Lookup& lookup) {
-    if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(waiters_.size()));
-      waiters_.push_back({});
-    }
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
     if (page.first_waiter == kNone) ++open_pages_;
-    waiters_[index] = {lookup, page.first_waiter};
-    page.first_waiter = index;
-    ++waiting_;
+    page.first_waiter = waiters_.add({lookup, page.first_waiter});
   }
   bool has_writer(const Page& page) const {
     for (std::uint32_t i = page.first_waiter; i != kNone; i = waiters_[i].next)
@@ -56,11 +49,7 @@ class FarFaults {
     for (std::uint32_t i = page.first_waiter; i != kNone; i = waiters_[i].next) order_.push_back(i);
     page.first_waiter = kNone;
     --open_pages_;
-    for (auto i = order_.rbegin(); i != order_.rend(); ++i) {
-      --waiting_;
-      free_.push_back(*i);
-      take(waiters_[*i].lookup);
-    }
+    for (auto i = order_.rbegin(); i != order_.rend(); ++i) take(waiters_.take(*i).lookup);
   }
 
  private:
@@ -68,11 +57,9 @@ class FarFaults {
     Lookup lookup;
     std::uint32_t next = kNone;
   };
-  std::vector<Waiter> waiters_;
-  std::vector<std::uint32_t> free_;
+  Pool<Waiter> waiters_;
   std::vector<std::uint32_t> order_;
   std::uint32_t open_pages_ = 0;
-  std::uint32_t waiting_ = 0;
 };
 
 }  // namespace manyscale::gpu

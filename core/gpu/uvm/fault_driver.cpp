@@ -193,7 +193,7 @@ bool UnifiedMemory::wait_for_room(Run& run) {
   std::vector<PageIndex> served;
   served.swap(batch_served_);
   for (const PageIndex page : served) release(page);
-  if (pinned_ == 0 && leavings_under_way_ == 0 && !to_host_busy_ && !to_device_busy_)
+  if (pinned_ == 0 && leavings_.size() == 0 && !to_host_busy_ && !to_device_busy_)
     throw SimulationError("the device's memory of " + std::to_string(spec_.capacity) +
                           " bytes has no room for a page of managed memory: other allocations take " +
                           std::to_string(frames_.reserved() * static_cast<std::int64_t>(kPageBytes)) +

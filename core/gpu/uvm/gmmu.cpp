@@ -11,12 +11,16 @@ using Answer = TranslationAnswer::Kind;
 
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 32;
+constexpr std::uint32_t kSectorBytes = 32;
 // Marks, among the numbers of what crosses the link, remote accesses.
 constexpr std::uint64_t kRemote = std::uint64_t{1} << 63;
 
 std::uint64_t holder(std::uint32_t lane) {
   return std::uint64_t{1} << lane % 64;
+}
+
+std::uint32_t remote_bytes(const Lookup& lookup) {
+  return static_cast<std::uint32_t>(std::popcount(lookup.sectors)) * kSectorBytes;
 }
 
 }  // namespace
@@ -42,16 +46,17 @@ void UnifiedMemory::receive(const TranslationRequest& request, std::uint32_t lan
 }
 
 void UnifiedMemory::look_up(const Lookup& lookup) {
+  Page& page = residency_.at(lookup.page);
   Time from = now();
   if (spec_.l2_tlb_entries != 0) {
     from += spec_.l2_tlb_latency * period_;
     if (l2_tlb_.look_up(lookup.page)) {
       ++statistics_.l2_tlb_hits;
+      page.walk_until = std::max(page.walk_until, from);
       walks_.after(from - now(), lookup);
       return;
     }
   }
-  Page& page = residency_.at(lookup.page);
   if (page.walk_until > from) {
     ++statistics_.merged_walks;
   } else {
@@ -201,33 +206,24 @@ bool UnifiedMemory::host_serves(const Page& page, bool write) {
 }
 
 void UnifiedMemory::cross_link(const Lookup& lookup, bool atomic) {
-  const auto bytes = static_cast<std::uint32_t>(std::popcount(lookup.sectors) * kSectorBytes);
-  statistics_.remote_bytes += bytes;
+  statistics_.remote_bytes += remote_bytes(lookup);
   note_used(lookup.page, 1);
   log(lookup.write ? PageEvent::Kind::remote_write : PageEvent::Kind::remote_read, Cause::host, lookup.page,
       1, now(), now());
-  if (free_remote_accesses_.empty()) {
-    free_remote_accesses_.push_back(static_cast<std::uint32_t>(remote_accesses_.size()));
-    remote_accesses_.push_back({});
-  }
-  const std::uint32_t index = free_remote_accesses_.back();
-  free_remote_accesses_.pop_back();
-  remote_accesses_[index] = {lookup, atomic};
-  link_.send({.page = index | kRemote, .bytes = bytes, .to_host = lookup.write, .between = true});
+  send_over_link({lookup, atomic}, lookup.write);
+}
+
+void UnifiedMemory::send_over_link(const RemoteAccess& access, bool to_host) {
+  link_.send({.page = remote_accesses_.add(access) | kRemote,
+              .bytes = remote_bytes(access.lookup),
+              .to_host = to_host,
+              .between = true});
 }
 
 void UnifiedMemory::remote_moved(std::uint32_t index) {
-  RemoteAccess& access = remote_accesses_[index];
+  const RemoteAccess access = remote_accesses_.take(index);
   const Lookup& lookup = access.lookup;
-  if (access.comes_back) {
-    access.comes_back = false;
-    link_.send({.page = index | kRemote,
-                .bytes = static_cast<std::uint32_t>(std::popcount(lookup.sectors) * kSectorBytes),
-                .to_host = false,
-                .between = true});
-    return;
-  }
-  free_remote_accesses_.push_back(index);
+  if (access.comes_back) return send_over_link({lookup, false}, false);
   sms_.send({ranges_->address_of(lookup.page), lookup.tag, Answer::remote_done},
             spec_.remote_latency * period_, lookup.lane);
 }

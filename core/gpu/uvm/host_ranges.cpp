@@ -52,7 +52,7 @@ void UnifiedMemory::advance_prefetches() {
     if (fitting(run) < run.count && enough) return;
     run.count = fitting(run);
     if (run.count == 0) {
-      if (pinned_ != 0 || leavings_under_way_ != 0 || to_host_busy_ || driver_busy_) return;
+      if (pinned_ != 0 || leavings_.size() != 0 || to_host_busy_ || driver_busy_) return;
       end_range(prefetches_);  // nothing can leave: as many pages as fit are there
       continue;
     }

@@ -117,22 +117,12 @@ void UnifiedMemory::begin_leaving(Leaving leaving) {
     if (last && residency_.valid_in(chunk) == 0) counters_.count_round_trip(chunk);
   }
   shoot_down(leaving.pages);
-  if (free_leavings_.empty()) {
-    free_leavings_.push_back(static_cast<std::uint32_t>(leavings_.size()));
-    leavings_.push_back({});
-  }
-  const std::uint32_t index = free_leavings_.back();
-  free_leavings_.pop_back();
-  leavings_[index] = std::move(leaving);
-  ++leavings_under_way_;
-  shootdown_timer_.after(shootdown_time_, index);
+  shootdown_timer_.after(shootdown_time_, leavings_.add(std::move(leaving)));
 }
 
 // No TLB has the pages any more: what the device wrote is known.
 void UnifiedMemory::forgotten_by_tlbs(const std::uint32_t& index) {
-  const Leaving leaving = std::move(leavings_[index]);
-  free_leavings_.push_back(index);
-  --leavings_under_way_;
+  const Leaving leaving = leavings_.take(index);
   std::size_t cut = 0;
   for (const std::uint32_t count : leaving.cuts) {
     bool in_run = false;

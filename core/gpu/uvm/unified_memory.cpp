@@ -126,12 +126,17 @@ void UnifiedMemory::free(std::uint64_t address) {
   if (allocation == nullptr || allocation->address != address)
     throw std::invalid_argument("no managed allocation begins there");
   const std::uint64_t end = address + allocation->rounded;
+  bool in_use = std::ranges::any_of(unheard_, [&](const Lookup& lookup) {
+    return ranges_->address_of(lookup.page) - address < allocation->rounded;
+  });
   for (std::uint64_t at = address; at < end; at += kPageBytes) {
     const Page& page = residency_.at(ranges_->page_of(at));
-    if (page.is(Page::arriving | Page::leaving) || page.pins != 0 || page.first_waiter != kNone)
-      throw SimulationError("managed memory of " + in_words(address, allocation->bytes) +
-                            " is freed while its pages move; wait for the device first");
+    in_use = in_use || page.is(Page::arriving | Page::leaving) || page.pins != 0 ||
+             page.first_waiter != kNone || (page.walk_until != 0 && page.walk_until >= now());
   }
+  if (in_use)
+    throw SimulationError("managed memory of " + in_words(address, allocation->bytes) +
+                          " is freed while its pages move or are used; wait for the device first");
   for (std::uint64_t at = address; at < end; at += kPageBytes) {
     const PageIndex page = ranges_->page_of(at);
     if (residency_.at(page).is(Page::on_device)) {

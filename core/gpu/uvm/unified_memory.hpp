@@ -96,6 +96,7 @@ class UnifiedMemory final : public Component {
   void look_up_remote(const TranslationRequest& request, std::uint32_t lane);
   static bool host_serves(const Page& page, bool write);
   void cross_link(const Lookup& lookup, bool atomic);
+  void send_over_link(const RemoteAccess& access, bool to_host);
   void remote_moved(std::uint32_t index);
   void shoot_down(const std::vector<PageIndex>& pages);
   void shoot_down_all();
@@ -180,8 +181,7 @@ class UnifiedMemory final : public Component {
   bool flush_at_resume_ = false;
   Time stalled_since_ = -1;
   std::uint64_t pinned_ = 0;  // replays under way
-  std::vector<RemoteAccess> remote_accesses_;
-  std::vector<std::uint32_t> free_remote_accesses_;
+  Pool<RemoteAccess> remote_accesses_;
 
   // --- Driver ---
   std::deque<PageIndex> fault_queue_;
@@ -205,9 +205,7 @@ class UnifiedMemory final : public Component {
   Run to_device_;
   bool to_host_busy_ = false;
   std::deque<Run> write_backs_;  // the first is on the link if that is busy
-  std::vector<Leaving> leavings_;
-  std::vector<std::uint32_t> free_leavings_;
-  std::uint32_t leavings_under_way_ = 0;
+  Pool<Leaving> leavings_;       // that TLBs are still told of
   std::vector<PageIndex> victims_;
 
   // --- What the host tells ---

@@ -7,6 +7,7 @@ import contextlib
 import json as json_text
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -51,16 +52,19 @@ def cuda(
         ),
     ] = "zero",
     call_time: Annotated[
-        str, typer.Option("--call-time", metavar="TIME", help="What a call of the runtime costs the host.")
-    ] = "1us",
+        str | None,
+        typer.Option(
+            "--call-time", metavar="TIME", help="What a call of the runtime costs the host; else 1us."
+        ),
+    ] = None,
     pageable: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--pageable-bandwidth",
             metavar="RATE",
-            help="At which the host copies pageable memory to and from the driver's pinned buffer.",
+            help="At which the host copies pageable memory to and from the driver's pinned buffer; else 6GB/s.",
         ),
-    ] = "6GB/s",
+    ] = None,
     limit: Annotated[
         str | None,
         typer.Option(
@@ -106,11 +110,11 @@ def cuda(
         maximum_instructions=instructions,
         until=None if limit is None else _number("--limit", limit, "TIME"),
     )
-    host = HostOptions(
-        host_time == "measured",
-        _number("--call-time", call_time, "TIME"),
-        _number("--pageable-bandwidth", pageable, "BANDWIDTH"),
-    )
+    host = HostOptions(measured=host_time == "measured")
+    if call_time is not None:
+        host = replace(host, call_time=_number("--call-time", call_time, "TIME"))
+    if pageable is not None:
+        host = replace(host, pageable_bandwidth=_number("--pageable-bandwidth", pageable, "BANDWIDTH"))
     program = Program(command, resolved.machine, node, host, lambda text: say(f"manyscale: {text}"))
     workload = program.workload(host)
     with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:

@@ -34,7 +34,6 @@ _DIRECTIONS = {
     "to_host": "device to host",
     "within": "within a device",
     "fill": "fill",
-    "peer": "device to device",
 }
 
 

@@ -73,9 +73,7 @@ def replay(
         source = _BlockSource(played)
         titles = [region.title for region in played.regions]
         try:
-            _core.cpu_play(
-                parts.program.native, columns, titles, source, places, _slower_hits(played, parts)
-            )
+            _core.cpu_play(parts.program.native, columns, titles, source, places, _slower_hits(played, parts))
         except _core.SimulationError as error:
             raise InputError(f"{played.path}: {error}") from None
         if out is None:

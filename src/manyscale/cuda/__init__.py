@@ -5,11 +5,9 @@
 >>> run = cuda.run(["./vector_add"], machine="v100")                      # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from .executable import Executable
 from .node import Node, NodeOptions
-from .program import CudaRun, HostOptions, Program
+from .program import CudaRun, HostOptions, Program, run
 from .work import CopyRecord, LaunchRecord
 
 __all__ = [
@@ -21,4 +19,5 @@ __all__ = [
     "Node",
     "NodeOptions",
     "Program",
+    "run",
 ]

@@ -17,8 +17,8 @@ from .executable import Executable
 from .modules import without_ptx
 from .program import library_folder
 
-UNSUPPORTED_FILE = "unsupported.txt"
-"""Beside the runtime: functions that are there and only say that they are not supported, one in a line."""
+UNSUPPORTED_SECTION = "unsupported"
+"""The section of the runtime with the functions that only say that they are not supported."""
 
 _ONLY_ON_HARDWARE = (
     "libcublas",
@@ -81,17 +81,21 @@ def check_kernels(program: Executable) -> Sequence[KernelCheck]:
 def _functions_of(folder: Path, runtime: str) -> tuple[set[str], set[str]]:
     """The functions of the simulator's runtime, and those of them that are not supported."""
     exported: set[str] = set()
-    for name in (runtime, *(["libcuda.so.1"] if (folder / "libcuda.so.1").exists() else [])):
-        path = folder / name
+    unsupported: set[str] = set()
+    if not (folder / runtime).exists():
+        return exported, unsupported
+    for path in (folder / runtime, folder / "libcuda.so.1"):
         if not path.exists():
-            return set(), set()
+            continue
         with path.open("rb") as file:
-            section = ELFFile(file).get_section_by_name(".dynsym")
-            if not isinstance(section, SymbolTableSection):
+            elf = ELFFile(file)
+            symbols = elf.get_section_by_name(".dynsym")
+            if not isinstance(symbols, SymbolTableSection):
                 raise InputError(f"{path}: the simulator's CUDA runtime is broken; install the package anew")
-            exported |= {
-                symbol.name for symbol in section.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"
-            }
-    listed = folder / UNSUPPORTED_FILE
-    unsupported = set(listed.read_text().split()) if listed.exists() else set()
+            for symbol in symbols.iter_symbols():
+                place = symbol["st_shndx"]
+                if place != "SHN_UNDEF":
+                    exported.add(symbol.name)
+                    if isinstance(place, int) and elf.get_section(place).name == UNSUPPORTED_SECTION:
+                        unsupported.add(symbol.name)
     return exported, unsupported

@@ -34,7 +34,7 @@ def synchronize(request: Request) -> bytes:
 def reset(request: Request) -> bytes:
     """Forgets all that the process has on the GPU; one on which a kernel has failed is replaced."""
     session, gpu = request.session, request.gpu
-    if gpu._fault is None:
+    if gpu.fault is None:
         session.streams.synchronize_device(gpu)
         heap = session.node.heap
         session.freed_later = [row for row in session.freed_later if row[0] is not gpu]
@@ -83,7 +83,7 @@ def profiler(request: Request, on: int) -> bytes:
 def goodbye(request: Request) -> bytes:
     """The process ends: what it has queued is done first, so that nothing it launched is lost."""
     for gpu in request.session.node.gpus:
-        if gpu._fault is None:
+        if gpu.fault is None:
             request.session.streams.synchronize_device(gpu)
     return b""
 

@@ -73,7 +73,7 @@ class FunctionalGpu(Device):
         self.copies_ended: list[CopyRecord] = []
         self._heap = heap
         self._streams = 0
-        self._fault: str | None = None
+        self.fault: str | None = None
 
     def stream(self, priority: int = 0) -> InstantStream:
         self._streams += 1
@@ -104,7 +104,7 @@ class FunctionalGpu(Device):
                 workspace,
             )
         except _core.KernelFault as error:
-            self._fault = str(error)  # which the program hears of when it next waits
+            self.fault = str(error)  # which the program hears of when it next waits
             return Done(self.host_time)
         except _core.BadLaunch as error:
             raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None

@@ -101,9 +101,6 @@ class Heap:
     def of_process(self, process: int) -> list[Allocation]:
         return [allocation for allocation in self._by_address.values() if allocation.process == process]
 
-    def of_gpu(self, gpu: Gpu) -> list[Allocation]:
-        return [allocation for allocation in self._by_address.values() if allocation.gpu is gpu]
-
     def used(self, gpu: Gpu) -> int:
         """Bytes of device memory in use."""
         return self._used.get(gpu.number, 0)

@@ -49,7 +49,7 @@ def free(request: Request, address: int, stream_number: int) -> bytes:
     session = request.session
     allocation = session.node.heap.at(address)
     if stream_number == 0:
-        if allocation.gpu._fault is None:
+        if allocation.gpu.fault is None:
             for gpu in session.node.gpus if allocation.kind != MemoryKind.DEVICE else (allocation.gpu,):
                 session.streams.synchronize_device(gpu)
         session.free_what_is_due()
@@ -167,7 +167,7 @@ def _give(request: Request, stream: CudaStream, job: CopyJob, asynchronous: bool
     elif job.kind == "to_host":
         if pageable or not asynchronous:
             streams.wait_for(gpu, queued)
-            clock.wait_until(begin + staging_time)
+            clock.wait_until(record.begin + staging_time)
         if pageable:
             request.stage(queued.data)
 

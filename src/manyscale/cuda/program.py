@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from manyscale.errors import InputError
-from manyscale.machine import Machine
+from manyscale.machine import Machine, load_machine
 
 from .clock import MICROSECOND
 from .executable import Executable
@@ -173,6 +174,23 @@ class Program:
             os.close(descriptor)
         code = process.wait()
         return code if code >= 0 else _SIGNAL_EXIT - code
+
+
+def run(
+    command: Sequence[str],
+    machine: str | Machine = "v100",
+    *,
+    node: NodeOptions | None = None,
+    host: HostOptions | None = None,
+) -> CudaRun:
+    """Runs a CUDA program to its end; what there is to say goes to standard error."""
+    described = machine if isinstance(machine, Machine) else load_machine(machine).machine
+    program = Program(command, described, node or NodeOptions(), host or HostOptions(), _to_standard_error)
+    return program.run()
+
+
+def _to_standard_error(text: str) -> None:
+    print(f"manyscale: {text}", file=sys.stderr)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

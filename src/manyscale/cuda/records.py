@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from .wire import Call
 
@@ -36,36 +39,30 @@ class Calls:
     """The calls of all processes in the order they were answered."""
 
     def __init__(self) -> None:
-        self.rows: list[CallLog] = []
+        self._numbers = array.array("q")  # row after row
         self.count = 0
 
     def add(self, row: CallLog) -> None:
         self.count += 1
-        if len(self.rows) < MOST_CALLS:
-            self.rows.append(row)
+        if self.count <= MOST_CALLS:
+            self._numbers.extend(row)
 
     def frame(self) -> pl.DataFrame:
         """A row for each call; times in nanoseconds."""
         import polars as pl
 
-        columns: dict[str, Any] = {
-            name: [row[index] for row in self.rows] for index, name in enumerate(CallLog._fields)
-        }
-        columns["call"] = [Call(call).name.lower() for call in columns["call"]]
-        for name in ("begin", "end"):
-            columns[name] = [time / _NANOSECOND for time in columns[name]]
-        return pl.DataFrame(
-            columns,
-            schema={
-                "process": pl.Int64,
-                "thread": pl.Int64,
-                "call": pl.String,
-                "device": pl.Int32,
-                "begin": pl.Float64,
-                "end": pl.Float64,
-                "status": pl.Int32,
-            },
-        ).rename({"begin": "begin_ns", "end": "end_ns"})
+        rows = np.frombuffer(self._numbers, np.int64).reshape(-1, len(CallLog._fields))
+        table = pl.DataFrame({name: rows[:, index] for index, name in enumerate(CallLog._fields)})
+        names = {int(call): call.name.lower() for call in Call}
+        return table.select(
+            "process",
+            "thread",
+            pl.col("call").replace_strict(names, return_dtype=pl.String),
+            pl.col("device").cast(pl.Int32),
+            (pl.col("begin") / _NANOSECOND).alias("begin_ns"),
+            (pl.col("end") / _NANOSECOND).alias("end_ns"),
+            pl.col("status").cast(pl.Int32),
+        )
 
 
 @dataclass

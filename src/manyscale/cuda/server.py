@@ -226,7 +226,7 @@ class Server:
         session = self.sessions.get(process)
         if session is None:
             for gpu in self._node.gpus:
-                if gpu._fault is not None:  # in another process
+                if gpu.fault is not None:  # in another process
                     self._node.replace(gpu)
             session = Session(process, self._node, self._options, self._records, self._say)
             session.clock.now = self.host_time

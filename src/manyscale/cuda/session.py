@@ -84,7 +84,6 @@ class Function:
     module: CudaModule
     name: str
     on: dict[Gpu, LoadedKernel] = field(default_factory=dict)
-    attributes: dict[int, int] = field(default_factory=dict)  # as the program has set them
 
     def kernel(self, gpu: Gpu) -> LoadedKernel:
         kernel = self.on.get(gpu)
@@ -132,8 +131,8 @@ class Session:
         status, answer, flags = int(Status.SUCCESS), b"", 0
         gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
         try:
-            if call not in _AFTER_FAILURE and (device in self.failures or gpu._fault is not None):
-                return int(self.failures.get(device) or self._failed(gpu, gpu._fault or "")), b"", STICKY
+            if call not in _AFTER_FAILURE and (device in self.failures or gpu.fault is not None):
+                return int(self.failures.get(device) or self._failed(gpu, gpu.fault or "")), b"", STICKY
             fields = _REQUESTS[call]
             if len(payload) < fields.size or (len(payload) > fields.size and not _HAS_TAIL[call]):
                 raise CudaError(
@@ -150,7 +149,12 @@ class Session:
                 self.tell(failure.message)
         except (KernelError, DeadlockError) as error:
             status, flags = int(self._failed(gpu, str(error))), STICKY
-        except (ManyscaleError, OverflowError, TypeError, ValueError) as error:  # numbers that the core refuses
+        except (
+            ManyscaleError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:  # numbers that the core refuses
             status = int(Status.INVALID_VALUE)
             self.tell(f"{call.name.lower().replace('_', ' ')}: {error}")
         except MemoryError:
@@ -168,7 +172,7 @@ class Session:
     def _failed(self, gpu: Gpu, text: str) -> Status:
         """A kernel has failed: the GPU is of no use until it is reset."""
         failed = next(
-            (each for each in self.node.gpus if each._fault is not None and each.number not in self.failures),
+            (each for each in self.node.gpus if each.fault is not None and each.number not in self.failures),
             gpu,
         )
         status = Status.LAUNCH_TIMEOUT if text.startswith("deadlock") else status_of_fault(text)
@@ -205,13 +209,13 @@ class Session:
     def end(self) -> None:
         """The process has ended: simulates what it left behind, and gives its memory back."""
         for gpu in self.node.gpus:
-            if gpu.number not in self.failures and gpu._fault is None:
+            if gpu.number not in self.failures and gpu.fault is None:
                 try:
                     self.streams.synchronize_device(gpu)
                 except (KernelError, DeadlockError) as error:
                     self._failed(gpu, str(error))
         for allocation in self.node.heap.of_process(self.process):
-            if allocation.gpu._fault is None:
+            if allocation.gpu.fault is None:
                 self.node.heap.free(allocation)
 
 

@@ -186,6 +186,11 @@ class TimedGpu(TimedDevice):
             self._run(None, when)
 
     @property
+    def fault(self) -> str | None:
+        """What a kernel did wrong that has stopped the GPU."""
+        return self._fault
+
+    @property
     def busy(self) -> bool:
         """Whether something has not ended."""
         return bool(self._unfinished)
@@ -273,10 +278,6 @@ class TimedGpu(TimedDevice):
         """CTAs of a kernel that fit on an SM, and the registers of a thread."""
         ctas, registers = self._launches.occupancy(kernel.native, threads, shared)
         return int(ctas), int(registers)
-
-    @property
-    def sms(self) -> int:
-        return len(self.parts.sms)
 
     def record_event(self, stream: Stream) -> Event:
         """The moment when all that is in a stream now has ended."""

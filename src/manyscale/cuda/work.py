@@ -50,7 +50,7 @@ class CopyJob:
     data: bytes = b""
 
 
-@dataclass
+@dataclass(slots=True)
 class LaunchRecord:
     """A kernel that has ended, as the run directory keeps it. Times are femtoseconds."""
 
@@ -71,11 +71,11 @@ class LaunchRecord:
     wall_seconds: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class CopyRecord:
     """A copy or fill that has ended."""
 
-    kind: CopyKind | Literal["peer"]
+    kind: CopyKind
     device: int
     stream: int
     bytes: int

@@ -29,7 +29,7 @@ MACHINE = "gtx1080ti"  # on which everything was measured
 _KERNELS = Path(__file__).parent / "kernels"
 _ROWS_OF_LOG = 1000
 # What can be simulated at the measured size within a minute each; the others are in examples/uvm.
-_PROGRAMS = ("backprop", "random_access", "needleman_wunsch")
+_PROGRAMS = ("backprop", "hotspot", "random_access", "needleman_wunsch")
 _COUNTED = "backprop"
 # UVMSmart keeps pages one by one and handles each fault in 45 us.
 _AS_UVMSMART = ("gpu.uvm.handling=fixed", "gpu.uvm.curve=arctangent")

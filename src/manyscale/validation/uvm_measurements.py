@@ -18,8 +18,8 @@ SIMULATOR_SOURCE = "UVMSmart, ISCA 2019 logs: another simulator"
 class Measured:
     """One run of a program with unified memory, as nvprof saw it.
 
-    Where nvprof gives more bytes to the host than ever came, or far more the other way, it lost records: such a
-    number is None.
+    Where nvprof gives more bytes to the host than ever came, or far more the other way, it presumably lost records:
+    such numbers are None.
     """
 
     kernels_us: float

@@ -63,11 +63,11 @@ void registered() {
 
 void managed() {
   int* values = nullptr;
-  MUST(cudaMallocManaged(&values, 5'000'000, 1));
-  for (int i = 0; i < 1'250'000; ++i) values[i] = i;
-  add_to(values, 1'250'000, 9);
+  MUST(cudaMallocManaged(&values, 3'000'000, 1));
+  for (int i = 0; i < 750'000; ++i) values[i] = i;
+  add_to(values, 750'000, 9);
   MUST(cudaDeviceSynchronize());
-  for (int i = 0; i < 1'250'000; ++i) EXPECT(values[i] == i + 9);
+  for (int i = 0; i < 750'000; ++i) EXPECT(values[i] == i + 9);
   add_to(values, 10, 1);
   MUST(cudaDeviceSynchronize());
   EXPECT(values[0] == 10 && values[10] == 19);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses of a recorded program are sure to hit a first-level cache.
+#include "cpu/trace/near_lines.hpp"
+#include "test_checks.hpp"
+
+using namespace manyscale::cpu;
+using namespace manyscale::test;
+
+namespace {
+
+constexpr std::uint64_t line = 64, window = 128;
+
+Record access(Kind kind, std::uint64_t address, std::uint16_t thread = 0, std::uint8_t size = 8) {
+  Record record;
+  record.kind = kind;
+  record.address = address;
+  record.thread = thread;
+  record.size = size;
+  return record;
+}
+
+void lines_are_near_until_two_others_came_to_their_set() {
+  NearLines lines(4096, line, window);  // 32 sets
+  check_equal(static_cast<std::int64_t>(lines.bytes()), 4096, "bytes");
+  check(!lines.touch(access(Kind::load, 0), 0, 0, false).is_near, "the first access is not near");
+  const NearAccess second = lines.touch(access(Kind::load, 8), 0, 10, false);
+  check(second.is_near, "the second to the line is");
+  check_equal(second.filler, 10, "and may wait for the first");
+  check_equal(lines.touch(access(Kind::load, 8), 0, window, false).filler, 0, "but not for long");
+  lines.touch(access(Kind::load, 32 * line), 0, 200, false);
+  check(lines.touch(access(Kind::load, 0), 0, 201, false).is_near, "two lines have place in a set");
+  lines.touch(access(Kind::load, 64 * line), 0, 202, false);
+  check(!lines.touch(access(Kind::load, 0), 0, 203, false).is_near,
+        "three have not, however often the first was touched");
+  check(!lines.touch(access(Kind::load, 64 * line + 60), 0, 204, false).is_near,
+        "what crosses lines is not near");
+  check(!lines.touch(access(Kind::load, 64 * line), 1, 205, false).is_near,
+        "nor what another stream touched");
+}
+
+void stores_wait_in_their_queue() {
+  NearLines lines(4096, line, window);
+  check(!lines.touch(access(Kind::store, 0), 0, 0, false).is_near, "the first store is not near");
+  check(!lines.touch(access(Kind::store, 8), 0, 1, false).is_near,
+        "nor the next: the line may be on its way");
+  check(!lines.touch(access(Kind::load, 16), 0, 2, false).is_near, "nor the first load");
+  const NearAccess load = lines.touch(access(Kind::load, 8), 0, 5, false);
+  check(load.is_near, "the second load is");
+  check_equal(load.store, 4, "and takes its data from a store");
+  check_equal(load.filler, 3, "and its line from the first load");
+  check(lines.touch(access(Kind::store, 8), 0, window, false).is_near, "a store long after the first is");
+}
+
+void other_threads_take_lines() {
+  NearLines lines(4096, line, window);
+  lines.touch(access(Kind::load, 0), 0, 0, true);
+  lines.touch(access(Kind::load, 0, 1), 1, 0, true);
+  check(lines.touch(access(Kind::load, 0), 0, 1, true).is_near, "readers do not disturb each other");
+  lines.touch(access(Kind::store, 0, 1), 1, 1, true);
+  check(!lines.touch(access(Kind::load, 0), 0, 2, true).is_near, "a writer takes the line");
+  for (std::uint64_t i = 3; i < 6; ++i) {
+    lines.touch(access(Kind::store, 0, static_cast<std::uint16_t>(i % 2)), i % 2 == 0 ? 0 : 1, i, true);
+  }
+  check(!lines.touch(access(Kind::store, 0, 1), 1, 500, true).is_near,
+        "of what is fought over, nothing is near");
+}
+
+void none_of_no_cache() {
+  NearLines lines(0, line, window);
+  lines.touch(access(Kind::load, 0), 0, 0, false);
+  check(!lines.touch(access(Kind::load, 0), 0, 1, false).is_near, "nothing is near");
+}
+
+}  // namespace
+
+int main() {
+  lines_are_near_until_two_others_came_to_their_set();
+  stores_wait_in_their_queue();
+  other_threads_take_lines();
+  none_of_no_cache();
+  return finish();
+}
