@@ -50,18 +50,23 @@ bool managed_range_around(std::uint64_t address) {
   return address - after->first < after->second.bytes;
 }
 
-void open_to_host(std::uint64_t begin, std::uint64_t bytes, int protection) {
+// Opens whole pages of the range around an address; false if there is no such range any more.
+bool open_to_host(std::uint64_t address, std::uint64_t begin, std::uint64_t bytes, int protection) {
   Ranges& known = ranges();
   const std::lock_guard lock(known.mutex);
-  auto after = known.by_address.upper_bound(begin);
-  if (after == known.by_address.begin()) return;
-  auto& [address, range] = *--after;
-  const std::uint64_t end = std::min(begin + bytes, address + range.bytes);
-  if (end <= begin) return;
+  auto after = known.by_address.upper_bound(address);
+  if (after == known.by_address.begin()) return false;
+  auto& [first, range] = *--after;
+  // A range may begin within a page: a variable does.
+  const std::uint64_t last_page = (first + range.bytes + kPage - 1) / kPage * kPage;
+  const std::uint64_t end = std::min((begin + bytes + kPage - 1) / kPage * kPage, last_page);
+  begin = std::max(begin, first) / kPage * kPage;
+  if (address < begin || address >= end) return false;
   range.begin = range.begin == range.end ? begin : std::min(range.begin, begin);
   range.end = std::max(range.end, end);
   known.any_open = true;
   protect(begin, end - begin, protection);
+  return true;
 }
 
 // Asks for the pages around an address; false if the fault has nothing to do with managed memory.
@@ -75,8 +80,7 @@ bool host_touches(std::uint64_t address, bool writes) {
     answer = {address / kPage * kPage, kPage};
     writes = true;
   }
-  open_to_host(answer.address, answer.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
-  return true;
+  return open_to_host(address, answer.address, answer.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 void pass_on(int signal, siginfo_t* information, void* context) {

@@ -314,3 +314,22 @@ def test_commands(binaries, tmp_path):
         app, ["cpu", "record", str(binaries["c"]), "-o", str(tmp_path / "no" / "a.trace")]
     )
     assert refused.exit_code != 0
+
+
+def test_accesses_that_hit_any_first_level_are_folded(tmp_path):
+    program = cpu.Program(cpu.sample("elastic"), ["matrix", "1", "16"])
+    every, folded = tmp_path / "every.trace", tmp_path / "folded.trace"
+    all_kept = cpu.record(program, every, machine=MACHINE, cores=1, near=0)
+    few_kept = cpu.record(program, folded, machine=MACHINE, cores=1)
+    assert few_kept.instructions == all_kept.instructions
+    assert few_kept.nodes < 0.8 * all_kept.nodes
+    times = [cpu.replay(trace).cycles for trace in (every, folded)]
+    assert times[1] == pytest.approx(times[0], rel=0.08)
+    # A hit that takes longer shows in both.
+    slower = [cpu.replay(trace, changes=["memory.l1.data_latency=8"]).cycles for trace in (every, folded)]
+    assert slower[0] > 1.02 * times[0]
+    assert slower[1] / times[1] == pytest.approx(slower[0] / times[0], rel=0.1)
+    with pytest.raises(InputError, match="record it with near=4096"):
+        cpu.replay(folded, changes=["memory.l1.size=4KiB"])
+    with pytest.raises(InputError, match="near"):
+        cpu.record(program, folded, machine=MACHINE, cores=1, near=-1)
