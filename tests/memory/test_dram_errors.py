@@ -83,6 +83,7 @@ def test_the_standards_have_their_well_known_bandwidths() -> None:
     assert found == {
         "ddr4-2400": 19.2,
         "ddr4-2666": 21.3,
+        "gddr5x-1080ti": 44.0,
         "gddr6": 28.0,
         "hbm2-a100": 19.4,
         "hbm2-p100": 22.9,
