@@ -33,16 +33,28 @@ bool for_host(MemoryKind kind) {
   return kind == MemoryKind::pinned || kind == MemoryKind::managed;
 }
 
+// The host may touch what it just got.
+void open_for_host(const Allocation& made) {
+  if (made.kind == MemoryKind::pinned) protect(made.address, made.reserved, PROT_READ | PROT_WRITE);
+  if (made.kind == MemoryKind::managed) add_managed(made.address, made.reserved);
+}
+
 // The host may no longer touch what it gave back.
 void forget_for_host(const Allocation& gone) {
   if (gone.kind == MemoryKind::managed) forget_managed(gone.address);
   if (for_host(gone.kind)) protect(gone.address, gone.reserved, PROT_NONE);
 }
 
+// Forgotten before it is given back: from then on another thread may be handed the same address.
 Error release_with(std::uint64_t address, const wire::Free::Request& request) {
-  if (const Error error = call<wire::Free>(request); error != Error::success) return error;
-  if (const auto gone = take_allocation(address)) forget_for_host(*gone);
-  return Error::success;
+  const auto gone = take_allocation(address);
+  if (gone) forget_for_host(*gone);
+  const Error error = call<wire::Free>(request);
+  if (error != Error::success && gone) {
+    enter_allocation(*gone);
+    open_for_host(*gone);
+  }
+  return error;
 }
 
 }  // namespace
@@ -61,8 +73,7 @@ Error allocate(MemoryKind kind, std::uint64_t bytes, unsigned flags, Allocation&
   made = {answer.address, bytes,  std::max(answer.bytes, bytes), kind, current_device(), flags,
           nullptr,        nullptr};
   enter_allocation(made);
-  if (kind == MemoryKind::pinned) protect(made.address, made.reserved, PROT_READ | PROT_WRITE);
-  if (kind == MemoryKind::managed) add_managed(made.address, made.reserved);
+  open_for_host(made);
   return Error::success;
 }
 

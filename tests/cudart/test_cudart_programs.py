@@ -20,12 +20,7 @@ pytestmark = [pytest.mark.core, needs_compiler]
         ("memory", (), {}),
         ("memory", (), {"functional": False}),
         ("graphs", (), {"functional": False}),
-        pytest.param(
-            "threads",
-            (),
-            {"functional": False},
-            marks=pytest.mark.xfail(strict=False, reason="1 run in about 20 gives a wrong value"),
-        ),
+        ("threads", (), {"functional": False}),
         ("host_functions", (), {"functional": False}),
         ("fork", (), {}),
         ("faults", (), {}),
