@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BUILD := build/editable
 NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: install demo test test-core test-cuda lint bench test-asan test-tsan format clean
@@ -19,7 +20,7 @@ $(VENV)/.dependencies: pyproject.toml
 # Editable: Python sources are live; the native part is rebuilt, incrementally, when a file of it changes.
 $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 	touch $@.new  # before the build, so that a file changed during it is built next time
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=$(BUILD)
 	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --output-file src/manyscale/_core.pyi
 	mv $@.new $@
 
@@ -33,12 +34,10 @@ test: install lint test-core
 test-cuda: install
 	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py
 
-# The core alone, without Python.
-test-core: $(VENV)/.dependencies
-	mkdir -p build
-	$(BIN)/cmake -S . -B build/core -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=Release > build/core.log
-	$(BIN)/cmake --build build/core >> build/core.log || { cat build/core.log; exit 1; }
-	$(BIN)/ctest --test-dir build/core --output-on-failure
+# The core alone, without Python, of the objects that were compiled for the package.
+test-core: install
+	$(BIN)/cmake --build $(BUILD) --target core_tests > build/core.log || { cat build/core.log; exit 1; }
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
 
 # The tests that touch the core, with the core instrumented. The interpreter is not, so the sanitizer's library is
 # loaded first; Python's own leaks at exit are not ours to report.
