@@ -83,11 +83,41 @@ std::shared_ptr<ParsedModule> parse_module(nb::bytes text, const std::string& na
   return std::make_shared<ParsedModule>(ParsedModule{ptx::parse(std::move(copy), name)});
 }
 
+// A file of machine code that nobody has loaded yet.
+struct MachineFile {
+  sass::Cubin cubin;
+
+  std::vector<std::string> kernels() const {
+    std::vector<std::string> names;
+    for (const sass::CubinFunction& function : cubin.functions)
+      if (function.is_kernel) names.push_back(function.name);
+    return names;
+  }
+
+  std::vector<ParsedModule::Row> problems() const {
+    DeviceMemory memory;
+    const MachineModule loaded(cubin, memory);
+    std::vector<ParsedModule::Row> rows;
+    for (const sass::CubinFunction& function : cubin.functions) {
+      if (!function.is_kernel) continue;
+      for (const Problem& problem : loaded.program(function).problems)
+        rows.emplace_back(function.name, problem.function, problem.text, problem.why, problem.where.line,
+                          problem.where.column);
+    }
+    return rows;
+  }
+};
+
+std::shared_ptr<MachineFile> read_machine_file(nb::bytes data, const std::string& name) {
+  const std::span bytes(static_cast<const std::byte*>(data.data()), data.size());
+  return std::make_shared<MachineFile>(MachineFile{sass::read_cubin(bytes, name)});
+}
+
 using ParameterRow = std::tuple<std::string, std::string, std::uint64_t, std::uint64_t, bool>;
 
 std::vector<ParameterRow> parameter_rows(const KernelHandle& handle) {
   std::vector<ParameterRow> rows;
-  for (const KernelParameter& parameter : kernel_parameters(handle.module->module(), handle.kernel))
+  for (const KernelParameter& parameter : handle.module->signature(handle.kernel).parameters)
     rows.emplace_back(parameter.name, std::string(ptx::name_of(parameter.type)), parameter.offset,
                       parameter.size, parameter.is_array);
   return rows;
@@ -143,6 +173,13 @@ void bind_gpu(nb::module_& module) {
       .def("problems", &ParsedModule::problems, nb::call_guard<nb::gil_scoped_release>());
   module.def("parse_ptx", &parse_module, nb::arg("text"), nb::arg("name"));
 
+  nb::exception<sass::CubinError>(module, "CubinError");
+  nb::class_<MachineFile>(module, "MachineFile")
+      .def_prop_ro("kernels", &MachineFile::kernels)
+      .def_prop_ro("architecture", [](const MachineFile& self) { return self.cubin.architecture.number; })
+      .def("problems", &MachineFile::problems, nb::call_guard<nb::gil_scoped_release>());
+  module.def("read_cubin", &read_machine_file, nb::arg("data"), nb::arg("name"));
+
   nb::class_<LaunchResult>(module, "LaunchResult")
       .def_prop_ro("warp_instructions",
                    [](const LaunchResult& self) { return self.counts.warp_instructions; })
@@ -169,7 +206,7 @@ void bind_gpu(nb::module_& module) {
       .def_prop_ro(
           "maximum_threads",
           [](const KernelHandle& self) {
-            const ptx::Function& function = self.module->module().functions[self.kernel];
+            const KernelSignature& function = self.module->signature(self.kernel);
             std::uint64_t most = 1;
             const bool required = function.required_threads[0] != 0;
             for (std::uint32_t extent : required ? function.required_threads : function.maximum_threads)
@@ -191,13 +228,8 @@ void bind_gpu(nb::module_& module) {
             return id ? std::optional(KernelHandle{&self, *id}) : std::nullopt;
           },
           nb::keep_alive<0, 1>())
-      .def_prop_ro("variables",
-                   [](const LoadedModule& self) {
-                     std::vector<std::string> names;
-                     for (const ptx::Variable& variable : self.module().variables)
-                       if (self.variable(variable.name)) names.emplace_back(variable.name);
-                     return names;
-                   })
+      .def_prop_ro("variables", &LoadedModule::variables)
+      .def_prop_ro("is_machine_code", &LoadedModule::is_machine_code)
       .def("variable", [](const LoadedModule& self, const std::string& name) {
         const auto placed = self.variable(name);
         return placed ? std::optional(std::tuple(placed->address, placed->bytes)) : std::nullopt;
@@ -252,6 +284,17 @@ void bind_gpu(nb::module_& module) {
             ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
             return self.load(std::move(copy));
           },
+          nb::rv_policy::reference_internal)
+      // Machine code that was made of PTX, with names and types from there.
+      .def(
+          "load",
+          [](Device& self, const ParsedModule& parsed, const MachineFile& machine) -> LoadedModule& {
+            ptx::Module copy = ptx::parse(*parsed.module.text, parsed.module.name);
+            return self.load(std::move(copy), machine.cubin);
+          },
+          nb::rv_policy::reference_internal)
+      .def(
+          "load", [](Device& self, const MachineFile& machine) -> LoadedModule& { return self.load(machine.cubin); },
           nb::rv_policy::reference_internal)
       // From now on, memory knows which of its bytes somebody has written.
       .def("track_writes", [](Device& self) { self.memory.track_writes(); })

@@ -42,9 +42,27 @@ unsigned stored_register_bytes(const ptx::Module& module, const ptx::Function& f
   return std::max(type_bytes, 2U);
 }
 
+AccessTraits machine_traits(const Code& code, const OpInfo& info) {
+  AccessTraits traits;
+  const sass::Instruction* instruction = machine_instruction_of(code, info);
+  if (instruction == nullptr) return traits;
+  const std::string_view opcode = sass::name_of(instruction->opcode);
+  const auto has = [&](std::string_view wanted) {
+    return std::ranges::any_of(instruction->modifiers,
+                               [&](sass::Modifier modifier) { return sass::name_of(modifier) == wanted; });
+  };
+  traits.strong = has("STRONG") || has("MMIO");
+  traits.reads = !(opcode.starts_with("ATOM") && has("EXCH"));
+  traits.stores_registers =
+      opcode == "ST" || opcode == "STG" || opcode == "STS" || opcode == "STL";
+  traits.value_bytes = 4;
+  return traits;
+}
+
 AccessTraits make_traits(const Warp& warp, const Op& op, const OpInfo& info) {
   AccessTraits traits;
   const Program& program = *warp.launch().program;
+  if (program.module == nullptr) return machine_traits(warp.code(), info);
   const ptx::Module& module = *program.module;
   const ptx::Instruction* instruction = instruction_of(program, warp.code(), info);
   if (instruction == nullptr) return traits;
@@ -176,7 +194,7 @@ class AccessCheck {
 
   std::string instruction_at(const OpInfo& info) const {
     const Program& program = *warp_.launch().program;
-    return place_of(*program.module, info) + ": " + instruction_text(program, code_of(program, info), info);
+    return place_of(program, info) + ": " + instruction_text(program, code_of(program, info), info);
   }
 
   std::string thread_text(unsigned thread) const {
@@ -185,7 +203,7 @@ class AccessCheck {
 
   std::string whose() const {
     const Program& program = *warp_.launch().program;
-    return "kernel " + std::string(program.module->functions[program.kernel].name) + ", CTA " +
+    return "kernel " + program.kernel_name + ", CTA " +
            in_words(warp_.cta().position());
   }
 
@@ -256,7 +274,12 @@ void check_barrier(Cta& cta, Worker& worker, unsigned barrier) {
     return &code.infos[code.ops[split.pc - 1].info];
   };
   const auto is_aligned = [&](const OpInfo& info) {
-    const ptx::Instruction* instruction = instruction_of(program, code_of(program, info), info);
+    const Code& code = code_of(program, info);
+    if (const sass::Instruction* machine = machine_instruction_of(code, info))
+      return std::ranges::none_of(machine->modifiers, [](sass::Modifier modifier) {
+        return sass::name_of(modifier) == "DEFER_BLOCKING";
+      });
+    const ptx::Instruction* instruction = instruction_of(program, code, info);
     return instruction != nullptr &&
            (instruction->opcode == "bar" || has_modifier(*program.module, *instruction, {"aligned"}));
   };
@@ -271,7 +294,7 @@ void check_barrier(Cta& cta, Worker& worker, unsigned barrier) {
       const auto [one, other] = std::minmax(first->where.line, here->where.line);
       worker.warn("divergent barrier: lanes of one warp wait at different instructions for barrier " +
                   std::to_string(barrier) + "\n  at lines " + std::to_string(one) + " and " +
-                  std::to_string(other) + " of " + program.module->name);
+                  std::to_string(other) + " of " + program.module_name);
     }
   }
 }

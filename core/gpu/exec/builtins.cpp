@@ -13,9 +13,43 @@
 #include "gpu/exec/print.hpp"
 
 namespace manyscale::gpu {
-namespace {
+namespace builtins {
 
 constexpr std::size_t kLongestString = 1 << 16;
+
+int print(Warp& warp, unsigned lane, std::uint64_t format_address, std::uint64_t values) {
+  const std::string format = read_string(warp, lane, format_address, kLongestString);
+  return format_print(warp, lane, format, values, warp.worker().printed);
+}
+
+std::uint64_t allocate(Warp& warp, std::uint64_t bytes) {
+  DeviceMemory& memory = *warp.launch().memory;
+  if (bytes > memory.capacity() / 64) return 0;
+  try {
+    return memory.allocate(bytes, "memory from malloc in the kernel");
+  } catch (const std::bad_alloc&) {
+    return 0;  // as malloc does
+  }
+}
+
+void free_memory(Warp& warp, unsigned lane, std::uint64_t address) {
+  if (address == 0) return;
+  if (!warp.launch().memory->free(address))
+    throw Fault("free of an address that malloc did not give: " + warp.launch().memory->describe(address, 1),
+                lane);
+  for (auto& range : warp.worker().ranges) range = {};
+}
+
+void assertion_failed(Warp& warp, unsigned lane, const Assertion& assertion) {
+  const auto text = [&](std::uint64_t address) { return read_string(warp, lane, address, kLongestString); };
+  throw Fault("assertion failed: " + text(assertion.message) + "\n  in " + text(assertion.function) + " (" +
+                  text(assertion.file) + ":" + std::to_string(assertion.line) + ")",
+              lane);
+}
+
+}  // namespace builtins
+
+namespace {
 
 const CallSite& site_of(Warp& warp, const Op& op) {
   return warp.code().calls[op.aux];
@@ -41,48 +75,29 @@ void set_result(Warp& warp, const Op& op, unsigned lane, T value) {
 
 void print(Warp& warp, const Op& op) {
   for_each_active(warp.mask, [&](unsigned lane) {
-    const auto format_address = argument<std::uint64_t>(warp, op, 0, lane);
-    const auto values = argument<std::uint64_t>(warp, op, 1, lane);
-    const std::string format = read_string(warp, lane, format_address, kLongestString);
-    const int written = format_print(warp, lane, format, values, warp.worker().printed);
-    set_result(warp, op, lane, written);
+    set_result(warp, op, lane,
+               builtins::print(warp, lane, argument<std::uint64_t>(warp, op, 0, lane),
+                               argument<std::uint64_t>(warp, op, 1, lane)));
   });
 }
 
 void allocate(Warp& warp, const Op& op) {
   for_each_active(warp.mask, [&](unsigned lane) {
-    const auto bytes = argument<std::uint64_t>(warp, op, 0, lane);
-    std::uint64_t address = 0;
-    if (bytes <= warp.launch().memory->capacity() / 64) {
-      try {
-        address = warp.launch().memory->allocate(bytes, "memory from malloc in the kernel");
-      } catch (const std::bad_alloc&) {
-        address = 0;  // as malloc does
-      }
-    }
-    set_result(warp, op, lane, address);
+    set_result(warp, op, lane, builtins::allocate(warp, argument<std::uint64_t>(warp, op, 0, lane)));
   });
 }
 
 void free_memory(Warp& warp, const Op& op) {
   for_each_active(warp.mask, [&](unsigned lane) {
-    const auto address = argument<std::uint64_t>(warp, op, 0, lane);
-    if (address == 0) return;
-    if (!warp.launch().memory->free(address))
-      throw Fault(
-          "free of an address that malloc did not give: " + warp.launch().memory->describe(address, 1), lane);
-    for (auto& range : warp.worker().ranges) range = {};
+    builtins::free_memory(warp, lane, argument<std::uint64_t>(warp, op, 0, lane));
   });
 }
 
 void assertion_failed(Warp& warp, const Op& op) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
-  auto text = [&](unsigned index) {
-    return read_string(warp, lane, argument<std::uint64_t>(warp, op, index, lane), kLongestString);
-  };
-  throw Fault("assertion failed: " + text(0) + "\n  in " + text(3) + " (" + text(1) + ":" +
-                  std::to_string(argument<std::uint32_t>(warp, op, 2, lane)) + ")",
-              lane);
+  builtins::assertion_failed(warp, lane,
+                             {argument<std::uint64_t>(warp, op, 0, lane), argument<std::uint64_t>(warp, op, 1, lane),
+                              argument<std::uint32_t>(warp, op, 2, lane), argument<std::uint64_t>(warp, op, 3, lane)});
 }
 
 struct Builtin {
@@ -91,7 +106,7 @@ struct Builtin {
   std::vector<unsigned> argument_bytes;
 };
 
-const std::vector<Builtin>& builtins() {
+const std::vector<Builtin>& all_builtins() {
   static const std::vector<Builtin> table{
       {"vprintf", print, {8, 8}},
       {"malloc", allocate, {8}},
@@ -105,7 +120,7 @@ const std::vector<Builtin>& builtins() {
 }  // namespace
 
 void decode_builtin(Builder& builder, std::string_view name, CallSite site) {
-  for (const Builtin& builtin : builtins()) {
+  for (const Builtin& builtin : all_builtins()) {
     if (builtin.name != name) continue;
     if (site.arguments.size() != builtin.argument_bytes.size())
       builder.unsupported("it passes another number of values than " + std::string(name) + " takes");

@@ -15,7 +15,7 @@ void Cta::start(const Launch& launch, Worker& worker, std::uint64_t index) {
   position_ = {static_cast<std::uint32_t>(index % launch.grid[0]),
                static_cast<std::uint32_t>(index / launch.grid[0] % launch.grid[1]),
                static_cast<std::uint32_t>(index / launch.grid[0] / launch.grid[1])};
-  shared_bytes_ = launch.shared_bytes();
+  shared_bytes_ = launch.program->reserved_shared_bytes + launch.shared_bytes();
   shared_.assign(shared_bytes_, std::byte{0});
   const unsigned warps = launch.warps_per_cta();
   while (warps_.size() < warps) warps_.push_back(std::make_unique<Warp>());

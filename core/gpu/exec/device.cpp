@@ -31,11 +31,55 @@ LoadedModule::LoadedModule(ptx::Module module, DeviceMemory& memory)
     auto& addresses = placement_.function_variables.emplace_back();
     for (const ptx::Variable& variable : function.variables) addresses.push_back(place(variable));
   }
-  for (std::size_t i = 0; i < module_.variables.size(); ++i)
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
     fill(module_.variables[i], placement_.variables[i]);
+    if (placement_.variables[i] != 0)
+      variables_.try_emplace(std::string(module_.variables[i].name),
+                             Placed{placement_.variables[i], module_.variables[i].size});
+  }
   for (std::size_t f = 0; f < module_.functions.size(); ++f)
     for (std::size_t i = 0; i < module_.functions[f].variables.size(); ++i)
       fill(module_.functions[f].variables[i], placement_.function_variables[f][i]);
+  read_signatures();
+}
+
+LoadedModule::LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& memory)
+    : module_(std::move(module)),
+      memory_(memory),
+      machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
+  for (const MachineModule::Variable& variable : machine_->variables())
+    variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
+  // Variables that no kernel uses are not in the machine code; the host may yet.
+  placement_.variables.assign(module_.variables.size(), 0);
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+    const ptx::Variable& variable = module_.variables[i];
+    if (variables_.contains(variable.name)) continue;
+    placement_.variables[i] = place(variable);
+    if (placement_.variables[i] == 0) continue;
+    fill(variable, placement_.variables[i]);
+    variables_.emplace(std::string(variable.name), Placed{placement_.variables[i], variable.size});
+  }
+  read_signatures();
+}
+
+LoadedModule::LoadedModule(sass::Cubin cubin, DeviceMemory& memory)
+    : memory_(memory), machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
+  for (const MachineModule::Variable& variable : machine_->variables())
+    variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
+  const auto& functions = machine_->cubin().functions;
+  for (std::uint32_t i = 0; i < functions.size(); ++i)
+    if (functions[i].is_kernel)
+      signatures_[i] = {functions[i].name, machine_parameters(functions[i]), functions[i].required_threads,
+                        functions[i].maximum_threads};
+}
+
+void LoadedModule::read_signatures() {
+  for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
+    const ptx::Function& function = module_.functions[i];
+    if (!function.is_entry || !function.has_body) continue;
+    signatures_[i] = {std::string(function.name), kernel_parameters(module_, i),
+                      std::to_array(function.required_threads), std::to_array(function.maximum_threads)};
+  }
 }
 
 LoadedModule::~LoadedModule() {
@@ -64,28 +108,49 @@ void LoadedModule::fill(const ptx::Variable& variable, std::uint64_t address) {
 }
 
 std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
-  for (std::uint32_t i = 0; i < module_.functions.size(); ++i)
-    if (module_.functions[i].is_entry && module_.functions[i].has_body && module_.functions[i].name == name)
-      return i;
+  for (const auto& [id, signature] : signatures_)
+    if (signature.name == name) return id;
   return std::nullopt;
 }
 
 const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
-  const auto found = programs_.find({kernel, reordered});
+  const auto key = std::pair(kernel, reordered && machine_ == nullptr);
+  const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
-  return programs_.emplace(std::pair(kernel, reordered), decode(module_, kernel, placement_, reordered))
-      .first->second;
+  if (machine_ == nullptr) return programs_.emplace(key, decode(module_, kernel, placement_, reordered)).first->second;
+  const KernelSignature& signature = signatures_.at(kernel);
+  Program program;
+  if (const sass::CubinFunction* function = machine_->kernel(signature.name))
+    program = machine_->program(*function);
+  else
+    program.problems.push_back({signature.name, "", "the machine code has no such kernel", {}});
+  if (program.codes.empty()) program.codes.emplace_back();
+  return programs_.emplace(key, std::move(program)).first->second;
 }
 
 std::optional<LoadedModule::Placed> LoadedModule::variable(std::string_view name) const {
-  for (std::size_t i = 0; i < module_.variables.size(); ++i)
-    if (module_.variables[i].name == name && placement_.variables[i] != 0)
-      return Placed{placement_.variables[i], module_.variables[i].size};
-  return std::nullopt;
+  const auto found = variables_.find(name);
+  return found == variables_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> LoadedModule::variables() const {
+  std::vector<std::string> names;
+  for (const auto& [name, placed] : variables_) names.push_back(name);
+  return names;
 }
 
 LoadedModule& Device::load(ptx::Module module) {
   modules_.push_back(std::make_unique<LoadedModule>(std::move(module), memory));
+  return *modules_.back();
+}
+
+LoadedModule& Device::load(ptx::Module module, sass::Cubin cubin) {
+  modules_.push_back(std::make_unique<LoadedModule>(std::move(module), std::move(cubin), memory));
+  return *modules_.back();
+}
+
+LoadedModule& Device::load(sass::Cubin cubin) {
+  modules_.push_back(std::make_unique<LoadedModule>(std::move(cubin), memory));
   return *modules_.back();
 }
 
@@ -95,9 +160,9 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
 
 Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
   const Program& program = module.program(kernel, request.reordered);
-  const ptx::Function& function = module.module().functions[kernel];
+  const KernelSignature& function = module.signature(kernel);
   if (!program.problems.empty())
-    throw BadLaunch("kernel " + std::string(function.name) + " cannot be executed");
+    throw BadLaunch("kernel " + function.name + " cannot be executed");
   std::uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
     threads *= request.block[axis];
@@ -121,8 +186,11 @@ Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchR
     throw BadLaunch("the block needs " +
                     std::to_string(program.static_shared_bytes + request.dynamic_shared_bytes) +
                     " bytes of shared memory; at most 227 KiB are possible");
-  if (request.parameters.size() != program.parameter_bytes)
-    throw BadLaunch("the kernel takes " + std::to_string(program.parameter_bytes) + " bytes of parameters");
+  std::uint64_t parameter_bytes = program.parameter_bytes;
+  if (!function.parameters.empty())
+    parameter_bytes = function.parameters.back().offset + function.parameters.back().size;
+  if (request.parameters.size() != parameter_bytes)
+    throw BadLaunch("the kernel takes " + std::to_string(parameter_bytes) + " bytes of parameters");
 
   Launch launch;
   launch.program = &program;
@@ -137,6 +205,7 @@ Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchR
   launch.maximum_instructions = request.maximum_instructions;
   launch.sequence = ++launches_;
   launch.workspace = request.workspace;
+  if (module.is_machine_code()) prepare_banks(launch);
   stop_.store(false, std::memory_order_relaxed);
   launch.stop = &stop_;
   return launch;

@@ -16,6 +16,7 @@
 #include "gpu/exec/device_memory.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/program.hpp"
+#include "gpu/exec/sass/machine_module.hpp"
 #include "gpu/exec/texture.hpp"
 #include "gpu/ptx/module.hpp"
 
@@ -24,15 +25,28 @@ namespace manyscale::gpu {
 // Threads of a block, on every GPU of the supported generations.
 inline constexpr std::uint64_t kMaximumThreads = 1024;
 
-// A module whose variables have a place in a device's memory.
+// What a kernel says of itself to those who launch it.
+struct KernelSignature {
+  std::string name;
+  std::vector<KernelParameter> parameters;
+  std::array<std::uint32_t, 3> required_threads{};  // zeros: it does not say
+  std::array<std::uint32_t, 3> maximum_threads{};
+};
+
+// A module whose variables have a place in a device's memory: PTX, machine code, or machine code that was made
+// of PTX and has names and types from there.
 class LoadedModule {
  public:
   LoadedModule(ptx::Module module, DeviceMemory& memory);
+  LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& memory);
+  LoadedModule(sass::Cubin cubin, DeviceMemory& memory);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
 
-  const ptx::Module& module() const { return module_; }
+  bool is_machine_code() const { return machine_ != nullptr; }
+  // By number: kernels of PTX have that of their function.
+  const KernelSignature& signature(std::uint32_t kernel) const { return signatures_.at(kernel); }
   std::optional<std::uint32_t> kernel(std::string_view name) const;
   // A kernel ready to run; decoded when it is first asked for.
   const Program& program(std::uint32_t kernel, bool reordered = false);
@@ -42,13 +56,18 @@ class LoadedModule {
     std::uint64_t bytes = 0;
   };
   std::optional<Placed> variable(std::string_view name) const;
+  std::vector<std::string> variables() const;
 
  private:
+  void read_signatures();
   std::uint64_t place(const ptx::Variable& variable);
   void fill(const ptx::Variable& variable, std::uint64_t address);
 
   ptx::Module module_;
   DeviceMemory& memory_;
+  std::unique_ptr<MachineModule> machine_;
+  std::map<std::uint32_t, KernelSignature> signatures_;
+  std::map<std::string, Placed, std::less<>> variables_;
   Placement placement_;
   std::vector<std::uint64_t> allocations_;
   std::map<std::pair<std::uint32_t, bool>, Program> programs_;
@@ -82,6 +101,8 @@ class Device {
   TextureTable textures;
 
   LoadedModule& load(ptx::Module module);
+  LoadedModule& load(ptx::Module module, sass::Cubin cubin);
+  LoadedModule& load(sass::Cubin cubin);
   // Runs a kernel to its end. Throws KernelFault, BadLaunch or Stopped.
   LaunchResult launch(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request);
   // Checks a request and makes everything ready to run it. Throws BadLaunch.

@@ -10,21 +10,19 @@ namespace manyscale::gpu {
 std::string explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   const Launch& launch = cta.launch();
   const Program& program = *launch.program;
-  const ptx::Module& module = *program.module;
   const OpInfo& info = warp.fault_place();
-  const std::string_view kernel = module.functions[program.kernel].name;
+  const std::string_view kernel = program.kernel_name;
   std::string text = std::string(fault.what()) + "\n  kernel " + std::string(kernel);
   if (warp.code().name != kernel) text += ", in function " + warp.code().name;
   return text + ", CTA " + in_words(cta.position()) + ", thread " +
-         in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(module, info) +
+         in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(program, info) +
          ": " + instruction_text(program, warp.code(), info);
 }
 
 std::string explain_deadlock(const Cta& cta) {
   const Program& program = *cta.launch().program;
-  const ptx::Module& module = *program.module;
   std::string text = "deadlock: no warp of CTA " + in_words(cta.position()) + " of kernel " +
-                     std::string(module.functions[program.kernel].name) + " can go on";
+                     program.kernel_name + " can go on";
   unsigned shown = 0;
   for (const auto& warp : cta.warps()) {
     for (const Split& split : warp->splits()) {
@@ -33,7 +31,7 @@ std::string explain_deadlock(const Cta& cta) {
       const std::uint32_t pc = at_barrier ? split.pc - 1 : split.pc;
       const OpInfo& info = split.frame->code->infos[split.frame->code->ops[pc].info];
       text += "\n  warp " + std::to_string(warp->index()) + ": " + std::to_string(std::popcount(split.mask)) +
-              " lanes wait at " + place_of(module, info) +
+              " lanes wait at " + place_of(program, info) +
               (at_barrier ? " for barrier " + std::to_string(split.members) : " for other lanes of the warp");
     }
   }

@@ -8,11 +8,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gpu/exec/checker.hpp"
 #include "gpu/exec/device_memory.hpp"
+#include "gpu/exec/instructions/barrier.hpp"
 #include "gpu/exec/program.hpp"
 #include "gpu/exec/texture.hpp"
 #include "gpu/exec/warp.hpp"
@@ -27,6 +29,12 @@ struct LaunchCounts {
   std::uint64_t thread_instructions = 0;
 };
 
+// A constant of machine code, the same for all lanes.
+struct alignas(64) ConstantLanes {
+  std::array<std::uint32_t, kLanes> words;
+  const std::byte* data() const { return reinterpret_cast<const std::byte*>(words.data()); }
+};
+
 // Everything that all CTAs of a grid share. Nothing here changes while it runs, except the memory.
 struct Launch {
   const Program* program = nullptr;
@@ -36,6 +44,10 @@ struct Launch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
+  // Of machine code: the constants of the program with what the launch knows, and all of its banks.
+  std::vector<ConstantLanes> constants;
+  std::array<std::span<const std::byte>, ConstantBanks::kCount> banks{};
+  std::vector<std::byte> launch_bank;  // bank 0: the shape of the grid, windows and parameters
   unsigned threads = 1;                     // of the host
   bool check = false;                       // look for races and uninitialised reads
   std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit
@@ -81,6 +93,8 @@ struct Barrier {
   std::uint32_t last_asked = 0;
 };
 
+// Whether the predicates of the round that completed last hold.
+bool barrier_holds(const Barrier& barrier, BarrierReduction reduction);
 // Gives the lanes of a split that leaves bar.red its result (barrier.cpp).
 void write_barrier_result(const Barrier& barrier, const Op& op, const Split& split);
 

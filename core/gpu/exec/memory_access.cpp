@@ -10,6 +10,7 @@
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
+#include "gpu/exec/sass/address.hpp"
 
 namespace manyscale::gpu {
 
@@ -161,7 +162,9 @@ Located locate(Warp& warp, const Op& op, unsigned bytes, Does does) {
   Space space = space_of(op);
   Access& access = warp.access;
   std::uint64_t* addresses = access.addresses.data();
-  if (op.flags & kNarrowBase) {
+  if (op.flags & kMachineAddress) {
+    machine_addresses(warp, op, addresses);
+  } else if (op.flags & kNarrowBase) {
     const auto* lanes = warp.lanes<std::uint32_t>(op.src[0]);
     const auto added = static_cast<std::uint32_t>(op.immediate);
     for (unsigned i = 0; i < kLanes; ++i) addresses[i] = static_cast<std::uint32_t>(lanes[i] + added);

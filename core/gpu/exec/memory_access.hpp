@@ -19,6 +19,7 @@ class Builder;
 inline constexpr std::uint8_t kNarrowBase = 1;  // the base register has 32 bits
 inline constexpr std::uint8_t kInFrame = 2;     // the address is an offset in the function's frame
 inline constexpr unsigned kSpaceShift = 2;
+inline constexpr std::uint8_t kMachineAddress = 0x20;  // the address is one of machine code
 constexpr ptx::Space space_of(const Op& op) {
   return static_cast<ptx::Space>(op.flags >> kSpaceShift & 7);
 }

@@ -2,6 +2,7 @@
 #include "gpu/exec/place.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 
 namespace manyscale::gpu {
@@ -18,20 +19,31 @@ std::array<std::uint32_t, 3> thread_position(const Launch& launch, unsigned thre
           thread / launch.block[0] / launch.block[1]};
 }
 
-std::string place_of(const ptx::Module& module, const OpInfo& info) {
-  std::string text = module.name + ":" + std::to_string(info.where.line);
-  if (info.source.line != 0 && info.source.file < module.files.size())
-    text += " (" + module.files[info.source.file] + ":" + std::to_string(info.source.line) + ")";
+std::string place_of(const Program& program, const OpInfo& info) {
+  std::string text = program.module_name;
+  if (info.where.line != 0) text += ":" + std::to_string(info.where.line);
+  if (info.source.line != 0 && info.source.file < program.files.size())
+    text += " (" + program.files[info.source.file] + ":" + std::to_string(info.source.line) + ")";
   return text;
 }
 
 const ptx::Instruction* instruction_of(const Program& program, const Code& code, const OpInfo& info) {
   const auto function = static_cast<std::size_t>(&code - program.codes.data());
-  if (info.instruction == ptx::kNone || function >= program.module->functions.size()) return nullptr;
+  if (program.module == nullptr || info.instruction == ptx::kNone ||
+      function >= program.module->functions.size()) return nullptr;
   return &program.module->functions[function].instructions[info.instruction];
 }
 
+const sass::Instruction* machine_instruction_of(const Code& code, const OpInfo& info) {
+  return info.instruction < code.machine.size() ? &code.machine[info.instruction] : nullptr;
+}
+
 std::string instruction_text(const Program& program, const Code& code, const OpInfo& info) {
+  if (const sass::Instruction* machine = machine_instruction_of(code, info)) {
+    char offset[16];
+    std::snprintf(offset, sizeof offset, "0x%04x", machine->offset);
+    return sass::text(*machine) + " at " + offset;
+  }
   const ptx::Instruction* instruction = instruction_of(program, code, info);
   if (instruction == nullptr) return "ret";
   std::string text(instruction->opcode);

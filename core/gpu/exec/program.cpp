@@ -140,6 +140,9 @@ std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::u
 Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement, bool reorder) {
   Program program;
   program.module = &module;
+  program.module_name = module.name;
+  program.kernel_name = module.functions[kernel].name;
+  program.files = module.files;
   program.kernel = kernel;
   program.parameters = kernel_parameters(module, kernel);
   if (!program.parameters.empty()) {

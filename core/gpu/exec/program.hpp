@@ -2,6 +2,7 @@
 // A kernel decoded for execution: its own code and that of every function it can reach, with all addresses
 // known.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,15 +10,17 @@
 
 #include "gpu/exec/op.hpp"
 #include "gpu/ptx/module.hpp"
+#include "gpu/sass/instruction.hpp"
 
 namespace manyscale::gpu {
 
 // What is known of an operation besides how to run it.
 struct OpInfo {
   Class kind = Class::other;
-  ptx::Location where;
-  ptx::SourceLine source;
-  std::uint32_t instruction = ptx::kNone;  // in the function's instructions; kNone for a join
+  ptx::Location where;     // in the PTX; of machine code only the line, 0 if unknown
+  ptx::SourceLine source;  // in the program's own source
+  std::uint32_t instruction =
+      ptx::kNone;                // in the function's instructions, or in Code::machine; kNone for a join
   std::uint32_t first_read = 0;            // Code::registers[first_read … + reads): the registers it reads
   std::uint32_t first_write = 0;
   std::uint16_t reads = 0;
@@ -38,6 +41,14 @@ struct CallSite {
   std::vector<Slot> register_results;
 };
 
+// A function of machine code: operations [first, first + count) of a Code, and its place in the code window.
+struct CodeSection {
+  std::string name;
+  std::uint64_t address = 0;  // bytes from the start of the window
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
 struct Code {
   std::string name;
   std::vector<Op> ops;
@@ -54,6 +65,9 @@ struct Code {
   std::vector<std::uint8_t> register_result_bytes;
   std::uint32_t frame_bytes = 0;  // registers
   std::uint32_t local_bytes = 0;  // local memory of one thread
+  // Of machine code: its instructions, one for each operation, and where the functions lie that it is made of.
+  std::vector<sass::Instruction> machine;
+  std::vector<CodeSection> sections;
 };
 
 // One kernel parameter: where it lies in the parameter block.
@@ -80,15 +94,39 @@ struct Placement {
   std::vector<std::vector<std::uint64_t>> function_variables;  // by function, then by variable
 };
 
+// A word of a constant bank that machine code names: it is the same for all lanes and known at the launch.
+struct ConstantWord {
+  std::uint32_t bank = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t place = 0;  // bytes from the start of the program's constants: 32 lanes of the word
+};
+
+// What machine code knows of its constant banks.
+struct ConstantBanks {
+  static constexpr unsigned kCount = 18;
+  std::array<std::vector<std::byte>, kCount> fixed;  // the contents of those that a launch does not change
+  std::uint64_t variables = 0;                       // the address of bank 3, which the host may write
+  std::uint64_t variable_bytes = 0;
+  std::uint32_t first_parameter = 0;  // where parameters begin in bank 0
+  std::uint32_t stack_bytes = 0;      // of a thread: it begins at the top of local memory
+};
+
 struct Program {
-  const ptx::Module* module = nullptr;
-  std::uint32_t kernel = 0;
+  const ptx::Module* module = nullptr;  // that it was decoded from; null if that was machine code
+  std::string module_name;              // for messages
+  std::string kernel_name;
+  std::vector<std::string> files;  // of the source
+  std::uint32_t kernel = 0;        // whose code is to be run
   std::vector<Code> codes;           // by function id of the module; empty where it cannot be reached
   std::vector<std::byte> constants;  // values that are the same in all lanes and for all warps
   std::vector<KernelParameter> parameters;
   std::uint64_t parameter_bytes = 0;
   std::uint64_t static_shared_bytes = 0;
   std::uint32_t shared_alignment = 16;
+  std::uint64_t reserved_shared_bytes = 0;  // before the kernel's own, for the system (sm_80 and later)
+  std::uint32_t registers = 0;              // of a thread, as the machine code says; 0 if it is PTX
+  std::vector<ConstantWord> constant_words;
+  ConstantBanks banks;
   bool order_matters = false;  // results can depend on the order in which CTAs run: they run in turn
   std::vector<Problem> problems;
 };

@@ -79,7 +79,8 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   fill<std::uint32_t>(area, Special::zero, 0);
   fill<std::uint32_t>(area, Special::one, 1);
   bases_[static_cast<std::size_t>(Base::warp)] = area;
-  bases_[static_cast<std::size_t>(Base::constants)] = const_cast<std::byte*>(program.constants.data());
+  bases_[static_cast<std::size_t>(Base::constants)] =
+      const_cast<std::byte*>(launch.constants.empty() ? program.constants.data() : launch.constants.front().data());
 
   splits_.clear();
   joins_.clear();
@@ -140,10 +141,10 @@ void Warp::select(std::size_t split) {
 
 bool Warp::choose_ready() {
   for (std::size_t i = splits_.size(); i-- > 0;) {
-    if (splits_[i].state == Split::State::ready) {
-      select(i);
-      return true;
-    }
+    if (splits_[i].state != Split::State::ready) continue;
+    if (splits_.size() > 1 && !splits_[i].frame->code->machine.empty()) i = unite(splits_[i].pc);
+    select(i);
+    return true;
   }
   return false;
 }
@@ -242,6 +243,12 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
     case Flow::call:
     case Flow::call_indirect:
       return call(op, pc);
+    case Flow::branch_if:
+      return branch_if(op, pc);
+    case Flow::branch_if_apart:
+      return branch_if_apart(op, pc);
+    case Flow::jump:
+      return jump(op, pc);
     case Flow::ret:
     case Flow::exit:
       return leave(mask, pc, op.flow == Flow::exit);
@@ -249,10 +256,14 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
       break;
   }
   if (mask != 0) {
+    if (op.flow == Flow::converge) return converge(op, pc);
     if (op.flow == Flow::barrier) return barrier(op, pc);
-    if (op.flow != Flow::yield) return warp_sync(op, pc);
+    if (op.flow != Flow::yield && op.flow != Flow::forsake) return warp_sync(op, pc);
     op.handler(*this, op);
-    synchronised_ = true;
+    if (op.flow == Flow::forsake)
+      release_converged();
+    else
+      synchronised_ = true;
   }
   splits_[current_].pc = pc + 1;
   return true;
@@ -310,7 +321,7 @@ void Warp::step() {
 void Warp::yield() {
   spins_ = 0;
   synchronised_ = false;
-  if (++yields_ % kYieldsBeforeRelease == 0) release_join();
+  if (++yields_ % kYieldsBeforeRelease == 0 && !release_join()) release_convergence();
   const auto at = splits_.begin() + static_cast<std::ptrdiff_t>(current_);
   std::rotate(splits_.begin(), at, at + 1);
 }

@@ -73,7 +73,7 @@ struct Frame {
 
 // Lanes that are at one place in the code.
 struct Split {
-  enum class State : std::uint8_t { ready, at_barrier, at_warp_sync };
+  enum class State : std::uint8_t { ready, at_barrier, at_warp_sync, at_convergence };
   std::uint32_t pc = 0;
   Mask mask = 0;
   std::int32_t join = -1;
@@ -92,6 +92,12 @@ struct Join {
   Frame* callee = nullptr;  // of a call
   const CallSite* call = nullptr;
   bool used = false;
+};
+
+// What a reduction at a barrier gave, where that is not written at once.
+struct BarrierResult {
+  std::uint32_t count = 0;
+  bool holds = false;
 };
 
 enum class Outcome : std::uint8_t {
@@ -155,6 +161,7 @@ class Warp {
   // current split waits at a barrier of the CTA, until it may pass.
   void wait_at(unsigned barrier);
   void pass_barrier(unsigned barrier);
+  BarrierResult barrier_result() const { return barrier_result_; }
   const std::vector<Split>& splits() const { return splits_; }
   // The instruction at which a handler raised a fault.
   const OpInfo& fault_place() const { return code().infos[fault_info_]; }
@@ -174,6 +181,16 @@ class Warp {
   bool arrive(std::uint32_t pc);
   bool barrier(const Op& op, std::uint32_t pc);
   bool warp_sync(const Op& op, std::uint32_t pc);
+  bool branch_if(const Op& op, std::uint32_t pc);
+  bool branch_if_apart(const Op& op, std::uint32_t pc);
+  bool jump(const Op& op, std::uint32_t pc);
+  std::uint32_t jump_target(const Op& op, std::uint64_t address, unsigned lane) const;
+  bool part(const std::array<std::uint32_t, kLanes>& targets, std::uint32_t next, Mask staying);
+  bool converge(const Op& op, std::uint32_t pc);
+  Mask barrier_members(const Split& split) const;
+  bool release_converged();
+  bool release_convergence();
+  std::size_t unite(std::uint32_t pc);
   void meet(const Op& op);
   void release_complete_syncs();
   void finish_sync(std::size_t index, Mask present);
@@ -207,6 +224,7 @@ class Warp {
   std::vector<std::byte> local_;
   std::size_t local_stride_ = 0;
   bool synchronised_ = false;  // an instruction that others may wait for or answer to was executed
+  BarrierResult barrier_result_;
   std::uint32_t fault_info_ = 0;
   std::uint32_t spins_ = 0;   // loops around such instructions
   std::uint32_t yields_ = 0;  // in a row

@@ -238,6 +238,7 @@ bool Warp::leave(Mask lanes_leaving, std::uint32_t pc, bool exits) {
     live_ &= ~lanes_leaving;
     cta_->exited();
     release_complete_syncs();
+    release_converged();
   }
   // Those that stay, if any, are still somewhere; go on with whatever is ready.
   return choose_ready();

@@ -2,6 +2,7 @@
 // How lanes of a warp wait: at barriers of the CTA, at warp-wide instructions, and until nobody will come.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/lanes.hpp"
@@ -79,7 +80,7 @@ void Warp::release_complete_syncs() {
     const Op& op = split.frame->code->ops[split.pc];
     Mask present = 0;
     for (const Split& other : splits_) {
-      if (other.state != Split::State::at_warp_sync || other.members != split.members) continue;
+      if (other.state != Split::State::at_warp_sync || ((other.members ^ split.members) & live_) != 0) continue;
       const bool same = other.pc == split.pc && other.frame == split.frame;
       const Op& other_op = other.frame->code->ops[other.pc];
       if (same || (op.flow == Flow::warp_barrier && other_op.flow == Flow::warp_barrier))
@@ -87,6 +88,7 @@ void Warp::release_complete_syncs() {
     }
     if ((split.members & live_ & ~present) != 0) continue;
     finish_sync(i, present);
+    i = std::numeric_limits<std::size_t>::max();  // those that have met may have become one: look again
   }
 }
 
@@ -100,12 +102,12 @@ void Warp::finish_sync(std::size_t index, Mask present) {
   Mask here = 0;
   for (const Split& split : splits_)
     if (split.state == Split::State::at_warp_sync && split.pc == first.pc && split.frame == first.frame &&
-        split.members == first.members)
+        ((split.members ^ first.members) & live_) == 0)
       here |= split.mask;
   mask = active = here;
   meet(op);
   for (Split& split : splits_) {
-    if (split.state != Split::State::at_warp_sync || split.members != first.members ||
+    if (split.state != Split::State::at_warp_sync || ((split.members ^ first.members) & live_) != 0 ||
         (split.mask & ~present) != 0)
       continue;
     const bool same = split.pc == first.pc && split.frame == first.frame;
@@ -116,7 +118,9 @@ void Warp::finish_sync(std::size_t index, Mask present) {
     ++split.pc;
   }
   active = saved_active;
-  if (saved < splits_.size()) select(saved);
+  current_ = saved;
+  if (!first.frame->code->machine.empty()) unite(first.pc + 1);
+  if (current_ < splits_.size()) select(current_);
 }
 
 void Warp::pass_barrier(unsigned barrier) {
@@ -125,6 +129,11 @@ void Warp::pass_barrier(unsigned barrier) {
     if (split.members != barrier) continue;
     split.state = Split::State::ready;
     const Op& op = split.frame->code->ops[split.pc - 1];
+    if (op.flags & kBarrierKeepsResult) {
+      const Barrier& passed = cta_->barrier(barrier);
+      barrier_result_ = {passed.last_holding,
+                         barrier_holds(passed, static_cast<BarrierReduction>(op.flags & kBarrierReduction))};
+    }
     if (op.dst != kNoSlot) write_barrier_result(cta_->barrier(barrier), op, split);
   }
 }
@@ -160,7 +169,7 @@ bool Warp::release_own() {
 
 bool Warp::release_waiting() {
   current_ = splits_.size();
-  if (release_join()) return true;
+  if (release_join() || release_convergence()) return true;
   for (std::size_t i = 0; i < splits_.size(); ++i) {
     if (splits_[i].state != Split::State::at_warp_sync) continue;
     const Code& code = *splits_[i].frame->code;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "gpu/lower/macros.hpp"
 #include "gpu/lower/regions.hpp"
 #include "gpu/lower/register_file.hpp"
+#include "gpu/lower/scheduled.hpp"
 #include "gpu/lower/selection.hpp"
 #include "gpu/lower/sequence.hpp"
 #include "gpu/lower/values.hpp"
@@ -133,6 +135,9 @@ class FunctionLowering {
       const std::uint32_t value = register_of(constants.list[i], op);
       if (std::ranges::find(whole.reads, value) == whole.reads.end()) whole.reads.push_back(value);
     }
+    if (const CombinedAtomic* combined = combined_atomic(values_, op);
+        combined != nullptr && has_one_address(op))
+      return choose_combined(*combined, sequence.main, whole);
     // The first instruction reads what the operation reads. Each that needs the one before it waits for the
     // result's registers, and the last of these has the result.
     std::string_view letters = sequence.letters;
@@ -160,6 +165,42 @@ class FunctionLowering {
     if (!has_main) return first;
     const std::size_t main = steps_.size();
     for (unsigned i = 0; i < sequence.repeat; ++i) add(sequence.main, whole);
+    return main;
+  }
+
+  // Whether all lanes of a warp use the same address.
+  bool has_one_address(std::uint32_t op) const {
+    std::int64_t offset = 0;
+    const Source base = values_.address(op, offset);
+    return base.is_constant() || (base.kind == Source::Kind::reg && !regions_.is_divergent(base.reg()));
+  }
+
+  // An atomic operation that one lane makes for all; returns the instruction with which it takes effect.
+  std::size_t choose_combined(const CombinedAtomic& combined, Kind kind, Step whole) {
+    const auto shared_value = static_cast<std::uint32_t>(words_.size());  // what the lanes compute together
+    words_.push_back(1);
+    std::vector<std::uint32_t> needed = whole.reads;
+    auto chain = [&](std::string_view letters) {
+      for (char letter : letters) {
+        Step step;
+        if (letter < 'a') {
+          step.reads = needed;
+          step.writes = {shared_value};
+          needed = {shared_value};
+        }
+        add(kind_of_letter(letter), std::move(step));
+        if (combined.alone_first && kind_of_letter(letter) == Kind::branch) add(kind);
+      }
+    };
+    chain(combined.before);
+    const std::size_t main = steps_.size();
+    whole.reads.push_back(shared_value);
+    whole.instruction.combined = true;
+    add(kind, whole);
+    if (combined.after.empty()) return main;
+    needed = whole.writes;
+    chain(combined.after);
+    steps_.back().writes = whole.writes;
     return main;
   }
 
@@ -302,6 +343,7 @@ std::uint32_t register_limit(const ptx::Function& function) {
 }  // namespace
 
 MachineProgram lower(const Program& program, std::uint32_t most_registers) {
+  if (program.module == nullptr) return scheduled_program(program);
   MachineProgram result;
   result.functions.resize(program.codes.size());
   std::uint64_t address = 0;

@@ -6,7 +6,8 @@
 
 namespace manyscale::gpu {
 
-// Lowers all functions of a program. Registers beyond `most_registers` are spilled.
+// Lowers all functions of a program. Registers beyond `most_registers` are spilled. Of a program that is
+// machine code already, nothing is changed.
 MachineProgram lower(const Program& program, std::uint32_t most_registers = 255);
 
 }  // namespace manyscale::gpu

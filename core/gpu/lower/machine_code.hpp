@@ -59,6 +59,22 @@ constexpr std::string_view name_of(Kind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
+// What a compiler tells the issue logic with an instruction of real machine code.
+struct IssueControl {
+  static constexpr std::uint8_t kCounters = 6;  // of a warp: dependence counters
+  static constexpr std::uint8_t kNone = 7;
+
+  std::uint8_t stall = 0;              // cycles until the warp's next instruction may issue
+  std::uint8_t waits = 0;              // for these counters to be zero, a bit each
+  std::uint8_t write_counter = kNone;  // counts it until its result is there
+  std::uint8_t read_counter = kNone;   // counts it until it has read its operands
+  bool yields = false;                 // another warp is preferred after it
+  // Cycles in which the register file gives its operands: all of them, or without those that the instruction
+  // before left in the operand cache.
+  std::uint8_t read_cycles = 0;
+  std::uint8_t read_cycles_cached = 0;
+};
+
 // One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value
 // takes two.
 struct MachineInstruction {
@@ -72,7 +88,9 @@ struct MachineInstruction {
   std::uint8_t writes_predicates = 0;
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;
+  bool combined = false;    // of an atomic operation: one for all lanes, if all take part
   std::uint8_t joined = 1;  // of a load: neighbours of the program that it loads at once, itself included
+  IssueControl control;     // of a scheduled function
   std::uint32_t first = 0;  // MachineFunction::registers[first … + reads), then those it writes
 };
 
@@ -84,6 +102,7 @@ struct MachineFunction {
   std::uint64_t address = 0;            // of the first instruction in the program, 16 bytes each
   std::uint32_t used_registers = 0;     // 32-bit registers that a thread needs here
   std::uint32_t spilled = 0;            // values that found none
+  bool scheduled = false;  // its instructions say themselves when they may issue; they list no registers
 };
 
 struct MachineProgram {

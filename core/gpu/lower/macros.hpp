@@ -3,7 +3,7 @@
 // assembler emits for sm_70, on the path that ordinary operands take, in letters. A capital needs the result
 // before it, a small letter does not; the last capital has the result.
 //   I integer  L logic  M multiply-add  W wide multiply-add  F fp32  D fp64  H fp16  S special function
-//   C convert  B branch  N other
+//   C convert  B branch  N other  V vote  X shuffle  R special register
 // tools/compare_with_ptxas.py shows where they differ from an assembler's.
 #pragma once
 #include <string_view>
@@ -109,6 +109,29 @@ inline constexpr Macro kMacros[] = {
     {"cnot", "", "", "II"},
     {"shr", "", "s16", "lL"},
     {"fns", "", "", "LLIILLIILLIILLII"},
+};
+
+// An atomic operation on one word for all lanes: the warp computes what they do together, and one lane does
+// it.
+struct CombinedAtomic {
+  std::string_view operation;
+  bool has_result;
+  bool constant;             // all lanes bring the same constant
+  std::string_view before;   // the operation
+  std::string_view after;    // gives each lane the value that it would have seen
+  bool alone_first = false;  // an instruction of its own for the case that lanes are missing
+};
+
+inline constexpr CombinedAtomic kCombinedAtomics[] = {
+    {"add", false, true, "rVCci", ""},
+    {"add", true, true, "rVCci", "rlcXI"},
+    {"add", false, false, "VIbXrIiXIXIXIXI", "", true},
+    {"add", true, false, "VIbXmrIiXIXIXIXI", "XXI", true},
+    {"and", false, false, "VIbXrLiXLXLXLXL", "", true},
+    {"or", false, false, "VIbXrLiXLXLXLXL", "", true},
+    {"xor", false, false, "VIbXrLiXLXLXLXL", "", true},
+    {"min", false, false, "VIbXrIIXIIXIIXIIiXII", "", true},
+    {"max", false, false, "VIbXrIIXIIXIIXIIiXII", "", true},
 };
 
 }  // namespace manyscale::gpu

@@ -112,10 +112,10 @@ void Selection::put_offsets_into_addresses() {
     const bool second = from.list[1].kind == Source::Kind::immediate;
     if (first == second) continue;
     const Source& base = from.list[first ? 1 : 0];
-    if (base.kind != Source::Kind::reg) continue;
+    if (base.kind == Source::Kind::none) continue;
     nothing_[op] = 1;
     inlined_[result] = op;
-    ++as_base[base.reg()];
+    if (base.kind == Source::Kind::reg) ++as_base[base.reg()];
   }
 }
 

@@ -185,9 +185,27 @@ Kind kind_of_letter(char letter) {
       return Kind::branch;
     case 'n':
       return Kind::other;
+    case 'v':
+      return Kind::vote;
+    case 'x':
+      return Kind::shuffle;
+    case 'r':
+      return Kind::move_special;
     default:
       return Kind::integer;
   }
+}
+
+const CombinedAtomic* combined_atomic(const Values& values, std::uint32_t op) {
+  if (values.info(op).kind != Class::atomic || values.is_guarded(op)) return nullptr;
+  const Type type = values.type(op);
+  if (ptx::is_float(type) || ptx::size_of(type) != 4) return nullptr;
+  const bool used = !values.writes(op).empty() && !values.users(values.result(op)).empty();
+  const auto operands = values.module().operands_of(*values.text(op));
+  const bool constant = !operands.empty() && values.source(operands.back(), type).is_constant();
+  for (const CombinedAtomic& row : kCombinedAtomics)
+    if (values.has(op, row.operation) && row.has_result == used && row.constant == constant) return &row;
+  return nullptr;
 }
 
 Sequence sequence_of(const Values& values, const Selection& selection, std::uint32_t op, bool is_kernel) {
@@ -298,6 +316,19 @@ void collect(const Values& values, const Selection& selection, std::uint32_t op,
   }
 }
 
+// What an address is the sum of, besides numbers.
+Source base_of(const Values& values, const Selection& selection, Source base) {
+  while (base.kind == Source::Kind::reg) {
+    const std::uint32_t sum = selection.inlined(base.reg());
+    if (sum == kNoOperation || values.opcode(sum) != "add") break;
+    const Sources from = values.sources(sum);
+    const bool first = from.list[0].kind == Source::Kind::immediate;
+    if (from.count != 2 || first == (from.list[1].kind == Source::Kind::immediate)) break;
+    base = from.list[first ? 1 : 0];
+  }
+  return base;
+}
+
 }  // namespace
 
 Constants constants_of(const Values& values, const Selection& selection, std::uint32_t op) {
@@ -311,7 +342,7 @@ Constants constants_of(const Values& values, const Selection& selection, std::ui
     case Class::store:
     case Class::atomic: {
       std::int64_t offset = 0;
-      const Source base = values.address(op, offset);
+      const Source base = base_of(values, selection, values.address(op, offset));
       if (base.kind == Source::Kind::bank) result.list.push_back({base, 2});
       const auto operands = values.module().operands_of(*values.text(op));
       const unsigned words = std::max(1U, ptx::size_of(values.type(op)) / 4);

@@ -22,6 +22,11 @@ Kind kind_of_letter(char letter);
 // What an operation executes, without the constants that it must bring into registers.
 Sequence sequence_of(const Values& values, const Selection& selection, std::uint32_t op, bool is_kernel);
 
+struct CombinedAtomic;
+// What the assembler makes of an atomic operation if all lanes have the same address; null if that is nothing
+// special.
+const CombinedAtomic* combined_atomic(const Values& values, std::uint32_t op);
+
 // A constant that may need a register, because an instruction takes only one that is not.
 struct Constant {
   Source source;

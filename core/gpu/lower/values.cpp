@@ -13,6 +13,7 @@ namespace {
 
 // Places in the constant bank that no parameter has.
 constexpr std::uint64_t kShapeBank = std::uint64_t{1} << 32;
+constexpr std::uint64_t kConstantMemory = std::uint64_t{1} << 61;
 constexpr std::uint64_t kWideConstants = std::uint64_t{1} << 63;
 // An immediate that is the address of a variable: which, and the offset in it.
 constexpr std::uint64_t kVariable = std::uint64_t{1} << 62;
@@ -176,15 +177,16 @@ bool Values::is_free_conversion(std::uint32_t op) const {
 bool Values::copy_of_move(std::uint32_t op, Source& to) const {
   const ptx::Instruction& found = *text(op);
   const std::string_view name = found.opcode;
-  if (name == "ld" && is_kernel_ && has(op, "param") && reads(op).empty()) {
-    std::int64_t offset = 0;
-    address(op, offset);
+  const bool parameter = is_kernel_ && name == "ld" && has(op, "param");
+  const bool constant = name == "ld" && has(op, "const") && ptx::size_of(type(op)) >= 4;
+  if ((parameter || constant) && reads(op).empty()) {
     for (const Operand& operand : module_.operands_of(found)) {
       if (operand.kind != Operand::Kind::address) continue;
       const auto children = module_.children(operand);
       if (children.empty() || children[0].kind != Operand::Kind::variable) return false;
-      to = {Source::Kind::bank,
-            (std::uint64_t{children[0].id} << 16) + static_cast<std::uint64_t>(operand.value)};
+      to = {Source::Kind::bank, (std::uint64_t{children[0].id} << 16) +
+                                    static_cast<std::uint64_t>(operand.value) +
+                                    (constant ? kConstantMemory : 0)};
       return true;
     }
     return false;
@@ -343,7 +345,7 @@ bool Values::keeps_narrow(std::uint32_t op, std::uint32_t element) const {
     const bool is_base = base == Source{Source::Kind::reg, element};
     const auto uses = std::ranges::count_if(
         reads(op), [&](std::uint32_t id) { return resolve(id) == Source{Source::Kind::reg, element}; });
-    return is_base && uses == 1 && has(op, "shared");
+    return is_base && uses == 1 && (has(op, "shared") || has(op, "const"));
   }
   const std::string_view name = opcode(op);
   if (name != "add" && name != "sub" && name != "mov" &&

@@ -62,7 +62,8 @@ class Values {
   unsigned words(std::uint32_t element) const {
     return bytes_[element] == 0 ? 0 : narrow_[element] ? 1 : (bytes_[element] + 3U) / 4U;
   }
-  // Whether 32 bits of a value of 64 are enough: it only becomes an address of shared memory.
+  // Whether 32 bits of a value of 64 are enough: it only becomes an address of shared memory or
+  // constants.
   bool is_narrow(std::uint32_t element) const { return narrow_[element] != 0; }
   std::uint32_t guard(std::uint32_t op) const;  // the element of its guard; kNoOperation for none
   bool is_guarded(std::uint32_t op) const { return code_.ops[op].guard != kNoSlot; }

@@ -10,8 +10,8 @@ void TouchedMemory::add_kernel(CommandId id, std::uint32_t stream, const DeviceM
                                LoadedModule& module, std::span<const std::byte> parameters) {
   auto [variables, is_new] = variables_.try_emplace(&module);
   if (is_new)
-    for (const ptx::Variable& variable : module.module().variables)
-      if (const auto placed = module.variable(variable.name))
+    for (const std::string& name : module.variables())
+      if (const auto placed = module.variable(name))
         variables->second.push_back({placed->address, placed->bytes});
   Touched touched{stream, variables->second};
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= parameters.size(); at += sizeof(std::uint64_t)) {

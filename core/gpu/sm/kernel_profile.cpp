@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm/kernel_profile.hpp"
 
+#include "gpu/exec/place.hpp"
+
 namespace manyscale::gpu {
 
 using ptx::Type;
@@ -64,18 +66,68 @@ Flops flops_of(const ptx::Module& module, const ptx::Instruction& instruction) {
   return {};
 }
 
-OperationLine line_of(const ptx::Module& module, std::uint32_t function, const Code& code, const Op& op) {
+// The matrices of a tensor instruction are in one of its words: 1688 is 16 x 8 x 8.
+std::uint32_t matrix_flops_of_word(std::string_view word) {
+  struct Shape {
+    std::string_view word;
+    std::uint32_t products;  // of a warp
+  };
+  static constexpr Shape kShapes[] = {{"884", 8 * 8 * 4}, {"1688", 16 * 8 * 8}, {"16816", 16 * 8 * 16}};
+  for (const Shape& shape : kShapes)
+    if (shape.word == word) return 2 * shape.products / kLanes;
+  return 0;
+}
+
+Flops flops_of(const sass::Instruction& instruction) {
+  struct Row {
+    std::string_view opcode;
+    Flops flops;
+  };
+  static constexpr Row kRows[] = {{"FADD", {1, 32}},  {"FMUL", {1, 32}},  {"FFMA", {2, 32}},
+                                  {"DADD", {1, 64}},  {"DMUL", {1, 64}},  {"DFMA", {2, 64}},
+                                  {"HADD2", {2, 16}}, {"HMUL2", {2, 16}}, {"HFMA2", {4, 16}}};
+  const std::string_view opcode = name_of(instruction.opcode);
+  for (const Row& row : kRows)
+    if (row.opcode == opcode) return row.flops;
+  if (opcode != "HMMA" && opcode != "DMMA") return {};
+  Flops flops{0, opcode == "DMMA" ? 64U : 16U};
+  bool in_steps = false;
+  bool single = false;
+  for (sass::Modifier modifier : instruction.modifiers) {
+    const std::string_view word = name_of(modifier);
+    if (const std::uint32_t count = matrix_flops_of_word(word)) flops.count = count;
+    if (word == "TF32") flops.bits = 32;
+    in_steps |= word.starts_with("STEP");
+    single |= word == "F32";
+  }
+  // A Volta multiplies four pairs of matrices at once, in four steps, or in two if it adds up in half
+  // precision.
+  if (in_steps && !single) flops.count *= 2;
+  return flops;
+}
+
+OperationLine line_of(const Program& program, std::uint32_t function, const Code& code, const Op& op) {
   const OpInfo& info = code.infos[op.info];
   OperationLine line;
   line.function = code.name;
   line.ptx_line = info.where.line;
   line.source_line = info.source.line;
-  if (info.source.line != 0 && info.source.file < module.files.size())
-    line.file = module.files[info.source.file];
+  if (info.source.line != 0 && info.source.file < program.files.size())
+    line.file = program.files[info.source.file];
+  if (const sass::Instruction* machine = machine_instruction_of(code, info)) {
+    line.text = name_of(machine->opcode);
+    for (sass::Modifier modifier : machine->modifiers)
+      if (modifier != sass::Modifier{}) (line.text += '.') += name_of(modifier);
+    const Flops flops = flops_of(*machine);
+    line.flops = flops.count;
+    line.flop_bits = flops.bits;
+    return line;
+  }
   if (info.instruction == ptx::kNone) {
     line.text = "ret";  // where the text of a function ends
     return line;
   }
+  const ptx::Module& module = *program.module;
   const ptx::Instruction& instruction = module.functions[function].instructions[info.instruction];
   line.text = instruction.opcode;
   for (std::string_view modifier : module.modifiers_of(instruction)) (line.text += '.') += modifier;
@@ -102,7 +154,7 @@ std::vector<OperationLine> operation_lines(const Program& program) {
   for (std::uint32_t function = 0; function < program.codes.size(); ++function) {
     const Code& code = program.codes[function];
     for (const Op& op : code.ops)
-      if (op.flow != Flow::join) lines.push_back(line_of(*program.module, function, code, op));
+      if (op.flow != Flow::join) lines.push_back(line_of(program, function, code, op));
   }
   return lines;
 }

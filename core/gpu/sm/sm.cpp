@@ -208,7 +208,7 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
     if (policy_ == Policy::in_turn) {
       rank = total - (i + total - sub.last) % total;
     } else if (i == sub.last) {
-      rank = ~std::uint64_t{0};
+      rank = slot.yields ? 0 : ~std::uint64_t{0};
     } else {
       rank = policy_ == Policy::youngest ? slot.age + 1 : ~slot.age >> 1;
     }
@@ -322,14 +322,16 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   const auto kind = static_cast<std::size_t>(instruction.kind);
   account(index, now);
   const std::size_t unit = unit_for(sub, instruction);
+  const bool scheduled = slot.function->scheduled;
+  const Cycle interval = scheduled ? unit_interval(sub, index, instruction) : Cycle{timing_[kind].interval};
   LaunchRecord& record = *slot.record;
   OperationProfile& profile = *slot.profile;
   ++record.statistics.machine_instructions;
   ++record.issued[unit];
-  record.busy[unit] += timing_[kind].interval;
+  record.busy[unit] += interval;
   ++profile.issued;
   sub.last = index;
-  sub.free[unit] = now + timing_[kind].interval;
+  sub.free[unit] = now + interval;
   slot.after = now + 1;
   slot.unit_was_busy = slot.queue_was_full = false;
 
@@ -353,10 +355,16 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     const Cycle ready = now + timing_[kind].latency;
     set_ready(slot, instruction, ready, instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency,
               unit_[kind]);
-    for (unsigned p = 0; p < 8; ++p)
-      if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
-    if (unit_[kind] == Unit::control) hold(slot, now + timing_[kind].latency);
+    if (scheduled) {
+      const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
+      count(slot, instruction.control.read_counter, read, Stall::dependency);
+    } else {
+      for (unsigned p = 0; p < 8; ++p)
+        if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
+      if (unit_[kind] == Unit::control) hold(slot, ready);
+    }
   }
+  if (scheduled) follow_schedule(slot, instruction, now);
   if (++slot.at == slot.end)
     next_operation(index, now);
   else
@@ -425,37 +433,41 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
 
 void Sm::find_earliest(std::uint32_t index) {
   WarpSlot& slot = *warps_[index];
+  Waiting waiting{slot.after};
+  waiting.consider(slot.fetch_until, Stall::fetch);
+  if (slot.function->scheduled)
+    wait_for_counters(slot, waiting);
+  else
+    wait_for_registers(slot, waiting);
+  if (slot.at->reads_constant) {
+    Cycle& when = slot.record->parameters_ready;
+    if (when == 0) when = waiting.until + spec_.l1_miss_latency;
+    waiting.consider(when, Stall::memory);
+  }
+  if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::memory);
+  earliest_[index] = waiting.until;
+  slot.reason = waiting.why;
+}
+
+void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
   const MachineInstruction& instruction = *slot.at;
-  Cycle earliest = slot.after;
-  slot.reason = Stall::dependency;
-  auto consider = [&](Cycle ready, Stall why) {
-    if (ready <= earliest) return;
-    earliest = ready;
-    slot.reason = why;
-  };
-  consider(slot.fetch_until, Stall::fetch);
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
   const auto reader = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
   for (unsigned i = 0; i < instruction.reads; ++i) {
     const std::uint8_t r = registers[i];
     const Cycle ready = slot.ready[r];
-    consider(ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(slot.unit[r])][reader],
-             slot.writer[r]);
+    waiting.consider(
+        ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(slot.unit[r])][reader],
+        slot.writer[r]);
   }
   for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
-    consider(slot.ready[registers[i]], slot.writer[registers[i]]);
+    waiting.consider(slot.ready[registers[i]], slot.writer[registers[i]]);
   for (unsigned left = instruction.reads_predicates | instruction.writes_predicates; left != 0;
        left &= left - 1) {
     const auto p = static_cast<unsigned>(std::countr_zero(left));
-    consider(slot.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0), Stall::dependency);
+    waiting.consider(slot.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0),
+                     Stall::dependency);
   }
-  if (instruction.reads_constant) {
-    Cycle& when = slot.record->parameters_ready;
-    if (when == 0) when = earliest + spec_.l1_miss_latency;
-    consider(when, Stall::memory);
-  }
-  if (instruction.kind == Kind::fence && slot.writes != 0) consider(kPending, Stall::memory);
-  earliest_[index] = earliest;
 }
 
 // Warps that waited for others of their CTA, and no longer do.

@@ -2,7 +2,8 @@
 // A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
 // operands are ready; units that take their time; address units, shared memory and the L1. The functional
 // model executes an instruction when it issues, so time and values never disagree. It sleeps when no warp can
-// issue. Lines of managed memory pass a TLB first and wait for their page. Leaves out: register banks,
+// issue. Lines of managed memory pass a TLB first and wait for their page. Code that was lowered from PTX
+// waits for registers; real machine code says itself when it may issue (sm_schedule.cpp). Leaves out:
 // write-port conflicts, and TLBs for memory that is not managed.
 #pragma once
 #include <array>
@@ -66,6 +67,13 @@ class Sm final : public Component {
     bool used = false;
   };
 
+  // Counts instructions of a warp that have not written their results, or not read their operands.
+  struct DependenceCounter {
+    Cycle zero = 0;             // when those are done of which it is known
+    std::uint32_t unknown = 0;  // others
+    Stall why = Stall::dependency;
+  };
+
   struct WarpSlot {
     Warp* warp = nullptr;  // null: nobody is here
     CtaSlot* cta = nullptr;
@@ -92,6 +100,19 @@ class Sm final : public Component {
     std::array<Stall, 256> writer{};
     std::array<Unit, 256> unit{};  // that made the register's value
     std::array<Cycle, 8> predicates{};
+    std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
+    bool yields = false;  // after its last instruction other warps go first
+  };
+
+  // Until when a warp cannot issue, and why.
+  struct Waiting {
+    Cycle until;
+    Stall why = Stall::dependency;
+    void consider(Cycle ready, Stall reason) {
+      if (ready <= until) return;
+      until = ready;
+      why = reason;
+    }
   };
 
   // A load or atomic operation that waits for lines.
@@ -100,8 +121,9 @@ class Sm final : public Component {
     std::uint32_t lines = 0;
     const std::uint8_t* destination = nullptr;
     std::uint8_t registers = 0;
-    bool faulted = false;  // it waited for a page to come
-    Cycle ready = 0;       // of the lines that have come
+    std::uint8_t counter = IssueControl::kNone;  // of the warp, that counts it
+    bool faulted = false;                        // it waited for a page to come
+    Cycle ready = 0;                             // of the lines that have come
   };
 
   // Of a line: sectors that a load wants and the L1 lacks, and those of them that nobody has asked for.
@@ -130,6 +152,7 @@ class Sm final : public Component {
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
   void find_earliest(std::uint32_t index);
+  void wait_for_registers(const WarpSlot& slot, Waiting& waiting) const;
   static void hold(WarpSlot& slot, Cycle until);
   void account(std::uint32_t index, Cycle now);
   void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
@@ -138,6 +161,13 @@ class Sm final : public Component {
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
   SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
+
+  // --- Machine code with a schedule (sm_schedule.cpp) ---
+  static void wait_for_counters(const WarpSlot& slot, Waiting& waiting);
+  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why);
+  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted);
+  Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const;
+  static void follow_schedule(WarpSlot& slot, const MachineInstruction& instruction, Cycle now);
 
   // --- Memory (sm_memory.cpp) ---
   Cycle enter_memory(SubCore& sub, Cycle now);

@@ -38,6 +38,7 @@ ParkedLine::Operation operation_of(Kind kind) {
 
 void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
                    Unit unit) {
+  if (slot.function->scheduled) return count(slot, instruction.control.write_counter, when, writer);
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
   for (unsigned i = 0; i < instruction.writes; ++i) {
     slot.ready[registers[i]] = when;
@@ -61,13 +62,17 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   const bool local = instruction.kind == Kind::load_local || instruction.kind == Kind::store_local;
   if (local && !instruction.executes) return access_spilled(index, instruction, enter_memory(sub, now));
   if (!executed) {  // no lane takes part
-    set_ready(slot, instruction, now + spec_.timing.other.latency, Stall::dependency);
+    const Cycle done = now + spec_.timing.other.latency;
+    set_ready(slot, instruction, done, Stall::dependency);
+    count(slot, instruction.control.read_counter, done, Stall::dependency);
     return;
   }
   const Cycle begin = enter_memory(sub, now);
+  count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::dependency);
   Access access = slot.warp->access;
   if (instruction.kind == Kind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
+  if (instruction.combined && access.mask == kAllLanes) access.mask = 1;
   const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
   if (access.space == Space::generic && in_window(first, kSharedWindow)) access.space = Space::shared;
   if (access.space == Space::generic && in_window(first, kLocalWindow)) access.space = Space::local;
@@ -238,7 +243,10 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
   free_loads_.pop_back();
   const std::uint8_t* registers =
       warps_[warp]->function->registers.data() + instruction.first + instruction.reads;
-  loads_[id] = Load{.warp = warp, .destination = registers, .registers = instruction.writes};
+  loads_[id] = Load{.warp = warp,
+                    .destination = registers,
+                    .registers = instruction.writes,
+                    .counter = instruction.control.write_counter};
   return id;
 }
 
@@ -301,6 +309,7 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   load.ready = when = std::max(load.ready, when);
   if (--load.lines != 0) return;
   WarpSlot& slot = *warps_[load.warp];
+  count_down(slot, load.counter, when, load.faulted);
   for (unsigned i = 0; i < load.registers; ++i) {
     slot.ready[load.destination[i]] = when;
     if (load.faulted) slot.writer[load.destination[i]] = Stall::fault;

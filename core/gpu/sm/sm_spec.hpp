@@ -23,10 +23,11 @@ struct SmTimings {
       fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4},
       tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2},
       fence{10, 2}, other{4, 1};
-  std::int64_t other_unit = 1;   // until an integer or fp32 result is there for the other of the two
-  std::int64_t queued_unit = 2;  // … for memory, special functions, conversions and tensor cores
-  std::int64_t taken = 14;       // more until the instruction at a branch's target can issue
-  std::int64_t guard = 8;        // until a predicate can decide whether an instruction takes effect
+  std::int64_t other_unit = 1;     // until an integer or fp32 result is there for the other of the two
+  std::int64_t queued_unit = 2;    // … for memory, special functions, conversions and tensor cores
+  std::int64_t taken = 14;         // more until the instruction at a branch's target can issue
+  std::int64_t guard = 8;          // until a predicate can decide whether an instruction takes effect
+  std::int64_t operand_read = 11;  // until an instruction of variable latency has read its operands
 };
 
 struct L1Spec {
@@ -137,9 +138,14 @@ struct describe<gpu::SmTimings> {
                              "more until an integer or fp32 result can be used by memory instructions, "
                              "special functions, conversions and tensor cores",
                              0, 1e6},
+      Field<S, std::int64_t>{"taken", &S::taken, Unit::cycles,
+                             "more until the instruction at a branch's target can issue", 0, 1e6},
       Field<S, std::int64_t>{"guard", &S::guard, Unit::cycles,
-                             "more until a predicate can decide whether an instruction takes effect", 0,
-                             1e6}};
+                             "more until a predicate can decide whether an instruction takes effect", 0, 1e6},
+      Field<S, std::int64_t>{"operand_read", &S::operand_read, Unit::cycles,
+                             "until a memory instruction of machine code has read its operands, and others "
+                             "may overwrite them",
+                             0, 1e6}};
 };
 
 template <>

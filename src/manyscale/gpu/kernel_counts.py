@@ -22,6 +22,11 @@ _HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)
 _REGISTERS_AT_ONCE = 256  # that a warp is given (core/gpu/sm/timed_launch.hpp)
 _FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gpu/lower/lower.cpp makes
 _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
+# Instructions of machine code begin with capitals.
+_TENSOR = ("mma", "wmma", "HMMA", "DMMA")
+_SHARED = ("LDS", "STS", "ATOMS")
+_GLOBAL = ("LDG", "LD", "LDL", "STG", "ST", "STL", "ATOM", "ATOMG", "RED")
+_MACHINE_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ class KernelCounts:
         columns = (self.operations[name] for name in ("text", "flops", "flop_bits", "threads"))
         for text, flops, bits, threads in zip(*columns, strict=True):
             if flops:
-                sums["tensor" if text.startswith(("mma", "wmma")) else f"fp{bits}"] += flops * threads
+                sums["tensor" if text.startswith(_TENSOR) else f"fp{bits}"] += flops * threads
         return sums
 
     @cached_property
@@ -161,7 +166,7 @@ class KernelCounts:
         """Passes over shared memory beyond those that accesses of 8 and 16 bytes need anyway."""
         needed = 0
         for text, issued in zip(self.operations["text"], self.operations["issued"], strict=True):
-            if ".shared" in text:
+            if ".shared" in text or text.startswith(_SHARED):
                 needed += issued * min(max(_access_bytes(text) // 4, 1), 4)
         return max(self.sm["shared_wavefronts"] - needed, 0)
 
@@ -191,12 +196,16 @@ class KernelCounts:
 
 def _goes_to_memory(text: str) -> bool:
     opcode, *modifiers = text.split(".")
+    if opcode.isupper():
+        return opcode in _GLOBAL
     elsewhere = {"shared", "shared::cta", "param", "const"}
     return opcode in ("ld", "ldu", "st", "atom", "red") and elsewhere.isdisjoint(modifiers)
 
 
 def _access_bytes(text: str) -> int:
-    """Bytes that an instruction such as ld.global.v4.f32 moves for each thread."""
+    """Bytes that an instruction such as ld.global.v4.f32 or LDG.E.128.SYS moves for each thread."""
+    if text[:1].isupper():
+        return next((_MACHINE_BYTES[word] for word in text.split(".")[1:] if word in _MACHINE_BYTES), 4)
     found = _BYTES.search(text)
     vector = 4 if ".v4." in text else 2 if ".v2." in text else 1
     return vector * (int(found[1]) // 8 * (2 if text.endswith("x2") else 1) if found else 4)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import html
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyscale import _core
 from manyscale.errors import InputError, nearest
@@ -141,6 +142,27 @@ class KernelProfile:
             .with_columns(_main_reason())
             .select("place", "text", "issued", "threads", "cycles", "percent", "reason")
         )
+
+    def evidence(self) -> dict[str, Any]:
+        """What a report needs besides metrics: the launch, what limits the kernel, and the roofs over it."""
+        counts, peaks = self.counts, self.counts.peaks
+        return {
+            "grid": list(counts.grid),
+            "block": list(counts.block),
+            "begin_seconds": counts.begun / 10**15,
+            "end_seconds": counts.ended / 10**15,
+            "limit": {
+                "kind": self.limit.kind,
+                "evidence": self.limit.evidence,
+                "notes": list(self.limit.notes),
+            },
+            "roofline": asdict(self.roofline),
+            "peaks": {
+                "flops": dict(peaks.flops),
+                "dram_bytes": peaks.dram_bytes,
+                "l2_bytes": peaks.l2_bytes,
+            },
+        }
 
     def __repr__(self) -> str:
         shown = ", ".join(

@@ -2,6 +2,8 @@
 // Barriers of a CTA and fences.
 #include <bit>
 
+#include "gpu/exec/instructions/barrier.hpp"
+
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
@@ -11,13 +13,6 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Type;
-
-enum Reduction : std::uint8_t { none, all, any, count };
-
-// src[0]: which barrier; src[1]: how many threads, kNoSlot for all; src[2]: a predicate to reduce. Flags: how
-// to reduce, and whether the predicate is negated.
-constexpr std::uint8_t kNegated = 4;
-constexpr std::uint8_t kReduction = 3;
 
 struct Named {
   unsigned barrier;
@@ -38,12 +33,14 @@ Named named_barrier(Warp& warp, const Op& op) {
   return {barrier, threads};
 }
 
-void wait(Warp& warp, const Op& op) {
+}  // namespace
+
+void wait_at_barrier(Warp& warp, const Op& op) {
   const Named named = named_barrier(warp, op);
   if (op.src[2] != kNoSlot) {
     Barrier& barrier = warp.cta().barrier(named.barrier);
     Mask holds = warp.predicate(op.src[2]);
-    if (op.flags & kNegated) holds = ~holds;
+    if (op.flags & kBarrierNegated) holds = ~holds;
     barrier.holding += static_cast<std::uint32_t>(std::popcount(holds & warp.mask));
     barrier.asked += static_cast<std::uint32_t>(std::popcount(warp.mask));
   }
@@ -51,10 +48,16 @@ void wait(Warp& warp, const Op& op) {
   warp.cta().arrive(warp, named.barrier, warp.mask, named.threads);
 }
 
-void arrive(Warp& warp, const Op& op) {
+void arrive_at_barrier(Warp& warp, const Op& op) {
   const Named named = named_barrier(warp, op);
   warp.cta().arrive(warp, named.barrier, warp.mask, named.threads);
 }
+
+void memory_fence(Warp& warp, const Op&) {
+  if (Checker* checker = warp.worker().checker) checker->barrier();
+}
+
+namespace {
 
 void do_nothing(Warp&, const Op&) {}
 
@@ -72,7 +75,7 @@ void decode_barrier(Builder& builder) {
   const int kind = builder.accept_one_of({"warp", "sync", "arrive", "red"});
   if (kind == 0) return decode_warp_barrier(builder);
   if (kind < 0) builder.unsupported("it neither waits nor arrives");
-  std::uint8_t flags = none;
+  std::uint8_t flags = 0;
   Slot dst = kNoSlot;
   Slot predicate = kNoSlot;
   unsigned next = 0;
@@ -82,12 +85,12 @@ void decode_barrier(Builder& builder) {
     flags = static_cast<std::uint8_t>(reduction + 1);
     builder.type();
     builder.expect_operands(3, 4);
-    dst = flags == count ? builder.destination(0, Type::b32)
+    dst = flags == static_cast<std::uint8_t>(BarrierReduction::count) ? builder.destination(0, Type::b32)
                          : builder.predicate_destination(builder.operand(0));
     next = 1;
     bool negated = false;
     predicate = builder.predicate_source(builder.operand(builder.operands() - 1), &negated);
-    if (negated) flags |= kNegated;
+    if (negated) flags |= kBarrierNegated;
   } else {
     builder.expect_operands(1, 2);
   }
@@ -96,18 +99,13 @@ void decode_barrier(Builder& builder) {
   const Slot threads = next + 1 < last ? builder.source(next + 1, Type::b32) : kNoSlot;
   if (kind == 2 && threads == kNoSlot) builder.unsupported("bar.arrive needs the number of threads");
   Op& op =
-      kind == 2 ? builder.emit(arrive, Class::barrier) : builder.emit(wait, Class::barrier, Flow::barrier);
+      kind == 2 ? builder.emit(arrive_at_barrier, Class::barrier)
+                     : builder.emit(wait_at_barrier, Class::barrier, Flow::barrier);
   op.dst = dst;
   op.src[0] = barrier;
   op.src[1] = threads;
   op.src[2] = predicate;
   op.flags = flags;
-}
-
-// Accesses of a warp happen in order and are seen by all at once: a fence has nothing left to do, but a
-// program may rely on the order it makes.
-void fence(Warp& warp, const Op&) {
-  if (Checker* checker = warp.worker().checker) checker->barrier();
 }
 
 void decode_fence(Builder& builder) {
@@ -134,7 +132,7 @@ void decode_fence(Builder& builder) {
                   "shared::cluster",
                   "sync_restrict::shared::cta",
                   "sync_restrict::shared::cluster"});
-  builder.emit(fence, Class::fence, Flow::yield);
+  builder.emit(memory_fence, Class::fence, Flow::yield);
 }
 
 constexpr Opcode kOpcodes[] = {
@@ -146,16 +144,20 @@ constexpr Opcode kOpcodes[] = {
 
 }  // namespace
 
+bool barrier_holds(const Barrier& barrier, BarrierReduction reduction) {
+  return reduction == BarrierReduction::all ? barrier.last_holding == barrier.last_asked
+                                            : barrier.last_holding != 0;
+}
+
 void write_barrier_result(const Barrier& barrier, const Op& op, const Split& split) {
   std::byte* place = split.frame->registers + (op.dst & ~Slot{3});
-  const unsigned reduction = op.flags & kReduction;
-  if (reduction == count) {
+  const auto reduction = static_cast<BarrierReduction>(op.flags & kBarrierReduction);
+  if (reduction == BarrierReduction::count) {
     auto* result = reinterpret_cast<std::uint32_t*>(place);
     for_each_active(split.mask, [&](unsigned lane) { result[lane] = barrier.last_holding; });
     return;
   }
-  const bool holds =
-      reduction == all ? barrier.last_holding == barrier.last_asked : barrier.last_holding != 0;
+  const bool holds = barrier_holds(barrier, reduction);
   auto& result = *reinterpret_cast<Mask*>(place);
   result = (result & ~split.mask) | (holds ? split.mask : 0);
 }

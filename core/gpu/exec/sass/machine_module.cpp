@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/exec/sass/machine_module.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "gpu/exec/address_space.hpp"
+#include "gpu/exec/launch.hpp"
+#include "gpu/exec/sass/builtins.hpp"
+
+namespace manyscale::gpu {
+
+using sass::CubinFunction;
+using sass::CubinRelocation;
+using sass::CubinSection;
+using sass::CubinSymbol;
+
+namespace {
+
+constexpr std::uint64_t kFunctionAlignment = 128;
+constexpr unsigned kVariableBank = 3;
+// Of a thread: what functions of the system may need, and what a program gets whose depth is not known.
+constexpr std::uint32_t kCallStack = 2 << 10;
+constexpr std::uint32_t kRecursionStack = 64 << 10;
+constexpr std::uint32_t kMostStack = 512 << 10;
+
+std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+bool is_data(const CubinSection& section) {
+  return section.name == ".nv.global" || section.name == ".nv.global.init" || section.name == ".nv.constant3";
+}
+
+// The number of the bank in ".nv.constant2.kernel"; nothing if it is another section.
+std::optional<unsigned> bank_of(const CubinSection& section, std::string_view kernel) {
+  constexpr std::string_view kPrefix = ".nv.constant";
+  std::string_view rest = section.name;
+  if (!rest.starts_with(kPrefix)) return std::nullopt;
+  rest.remove_prefix(kPrefix.size());
+  unsigned bank = 0;
+  while (!rest.empty() && rest[0] >= '0' && rest[0] <= '9' && bank < ConstantBanks::kCount) {
+    bank = 10 * bank + static_cast<unsigned>(rest[0] - '0');
+    rest.remove_prefix(1);
+  }
+  if (bank >= ConstantBanks::kCount) return std::nullopt;
+  if (!rest.empty() && (rest[0] != '.' || rest.substr(1) != kernel)) return std::nullopt;
+  return bank;
+}
+
+// Which calls a text makes: to a place in it, or to one that is not known.
+struct Calls {
+  bool any = false;
+  bool recursive = false;
+};
+
+Calls calls_of(const MachineText& text, std::span<const CubinSymbol> symbols, std::uint32_t section) {
+  Calls calls;
+  // Functions are where symbols say; a call of one that can come back to it is recursion.
+  std::vector<std::uint64_t> begins{0};
+  for (const CubinSymbol& symbol : symbols)
+    if (symbol.section == section && symbol.kind == CubinSymbol::Kind::function) begins.push_back(symbol.value);
+  std::ranges::sort(begins);
+  begins.erase(std::ranges::unique(begins).begin(), begins.end());
+  const auto function_at = [&](std::uint64_t offset) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(begins, offset) - begins.begin() - 1);
+  };
+  std::vector<std::set<std::size_t>> callees(begins.size());
+  for (const sass::Instruction& instruction : text.instructions) {
+    if (sass::name_of(instruction.opcode) != "CALL") continue;
+    calls.any = true;
+    const bool is_known = std::ranges::none_of(instruction.operands, [](const sass::Operand& operand) {
+      return operand.kind == sass::Operand::Kind::general || operand.kind == sass::Operand::Kind::uniform;
+    });
+    const bool is_relative = std::ranges::any_of(
+        instruction.modifiers, [](sass::Modifier modifier) { return sass::name_of(modifier) == "REL"; });
+    const std::size_t from = function_at(instruction.offset);
+    if (is_known) {
+      for (const sass::Operand& operand : instruction.operands)
+        if (operand.kind == sass::Operand::Kind::target && operand.value >= 0)
+          callees[from].insert(function_at(static_cast<std::uint64_t>(operand.value)));
+    } else if (is_relative) {
+      for (std::size_t other = 1; other < begins.size(); ++other) callees[from].insert(other);
+    }
+  }
+  enum class Mark : std::uint8_t { fresh, open, done };
+  std::vector<Mark> marks(begins.size(), Mark::fresh);
+  const std::function<void(std::size_t)> visit = [&](std::size_t function) {
+    marks[function] = Mark::open;
+    for (std::size_t callee : callees[function]) {
+      if (marks[callee] == Mark::open) calls.recursive = true;
+      if (marks[callee] == Mark::fresh) visit(callee);
+    }
+    marks[function] = Mark::done;
+  };
+  visit(0);
+  return calls;
+}
+
+}  // namespace
+
+MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory) : cubin_(std::move(cubin)), memory_(memory) {
+  place_functions();
+  place_sections();
+  relocate();
+}
+
+MachineModule::~MachineModule() {
+  for (std::uint64_t address : allocations_) memory_.free(address);
+}
+
+void MachineModule::place_functions() {
+  std::uint64_t top = 0;
+  for (const CubinFunction& function : cubin_.functions) {
+    functions_[function.section] = top;
+    top = align_up(top + cubin_.sections[function.section].size, kFunctionAlignment);
+  }
+}
+
+void MachineModule::place_sections() {
+  for (std::uint32_t i = 0; i < cubin_.sections.size(); ++i) {
+    const CubinSection& section = cubin_.sections[i];
+    if (section.name.starts_with(".nv.constant")) constants_[i] = section.bytes;
+    if (!is_data(section) || section.size == 0) continue;
+    const std::uint64_t address = memory_.allocate(section.size, "variables of " + cubin_.name);
+    allocations_.push_back(address);
+    data_[i] = address;
+    std::memset(memory_.host(address), 0, section.size);
+    if (!section.bytes.empty()) std::memcpy(memory_.host(address), section.bytes.data(), section.bytes.size());
+    memory_.mark_written(address, section.size);
+  }
+  for (const CubinSymbol& symbol : cubin_.symbols) {
+    const auto place = data_.find(symbol.section);
+    if (symbol.kind != CubinSymbol::Kind::object || place == data_.end()) continue;
+    const CubinSection& section = cubin_.sections[symbol.section];
+    if (symbol.value > section.size || section.size - symbol.value < symbol.size) continue;
+    variables_.push_back({symbol.name, place->second + symbol.value, symbol.size});
+  }
+}
+
+std::uint64_t MachineModule::address_of(const CubinSymbol& symbol) const {
+  if (const auto place = data_.find(symbol.section); place != data_.end()) return place->second + symbol.value;
+  if (const auto place = functions_.find(symbol.section); place != functions_.end())
+    return kCodeWindow + place->second + symbol.value;
+  return builtin_address(symbol.name).value_or(0);
+}
+
+void MachineModule::relocate() {
+  for (const CubinRelocation& relocation : cubin_.relocations) {
+    const std::uint64_t value =
+        address_of(cubin_.symbols[relocation.symbol]) + static_cast<std::uint64_t>(relocation.addend);
+    const bool wide = relocation.type == CubinRelocation::word64 || relocation.type == CubinRelocation::generic64;
+    if (!wide && relocation.type != CubinRelocation::word32 && relocation.type != CubinRelocation::generic32) continue;
+    const std::size_t bytes = wide ? 8 : 4;
+    const std::uint64_t size = cubin_.sections[relocation.section].size;
+    if (relocation.offset > size || size - relocation.offset < bytes) continue;
+    if (const auto place = data_.find(relocation.section); place != data_.end())
+      std::memcpy(memory_.host(place->second) + relocation.offset, &value, bytes);
+    if (const auto place = constants_.find(relocation.section);
+        place != constants_.end() && relocation.offset + bytes <= place->second.size())
+      std::memcpy(place->second.data() + relocation.offset, &value, bytes);
+  }
+}
+
+const CubinFunction* MachineModule::kernel(std::string_view name) const {
+  for (const CubinFunction& function : cubin_.functions)
+    if (function.is_kernel && function.name == name) return &function;
+  return nullptr;
+}
+
+MachineText MachineModule::text_of(const CubinFunction& function) const {
+  MachineText text{function.name, functions_.at(function.section), cubin_.instructions(function), {}};
+  std::size_t next = 0;
+  MachineLine line;
+  for (const sass::Instruction& instruction : text.instructions) {
+    while (next < function.lines.size() && function.lines[next].offset <= instruction.offset) {
+      line.ptx = function.lines[next].line;
+      ++next;
+    }
+    text.lines.push_back(line);
+  }
+  return text;
+}
+
+void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) const {
+  for (const auto& [index, bytes] : constants_) {
+    const auto bank = bank_of(cubin_.sections[index], kernel.name);
+    if (!bank || *bank == 0) continue;
+    if (*bank == kVariableBank) {
+      if (const auto place = data_.find(index); place != data_.end()) {
+        banks.variables = place->second;
+        banks.variable_bytes = cubin_.sections[index].size;
+      }
+      continue;
+    }
+    banks.fixed[*bank] = bytes;
+  }
+  banks.first_parameter = kernel.parameter_base;
+}
+
+Program MachineModule::program(const CubinFunction& kernel) const {
+  Program program;
+  program.module_name = cubin_.name;
+  program.kernel_name = kernel.name;
+  program.files = cubin_.files;
+  program.registers = kernel.registers;
+  program.parameters = machine_parameters(kernel);
+  program.parameter_bytes = kernel.parameter_bytes;
+  program.static_shared_bytes = kernel.shared_bytes;
+  program.shared_alignment = static_cast<std::uint32_t>(std::max<std::uint64_t>(kernel.shared_alignment, 16));
+  // From sm_90 on the system keeps the first KiB for itself, and addresses count from its start.
+  if (cubin_.architecture.number >= 90) program.reserved_shared_bytes = 1024;
+  fill_banks(program.banks, kernel);
+  std::vector<MachineText> texts{text_of(kernel)};
+  Calls calls = calls_of(texts[0], cubin_.symbols, kernel.section);
+  if (calls.any)
+    for (const CubinFunction& function : cubin_.functions)
+      if (!function.is_kernel) {
+        texts.push_back(text_of(function));
+        calls.recursive = true;
+      }
+  std::uint32_t stack = std::max(kernel.stack_bytes.value_or(0), kernel.frame_bytes);
+  if (calls.any) stack += calls.recursive ? kRecursionStack : kCallStack;
+  program.banks.stack_bytes = static_cast<std::uint32_t>(align_up(std::min(stack, kMostStack), 16));
+  decode_machine(program, texts);
+  return program;
+}
+
+std::vector<KernelParameter> machine_parameters(const CubinFunction& kernel) {
+  std::vector<KernelParameter> parameters;
+  for (const sass::CubinParameter& parameter : kernel.parameters) {
+    const ptx::Type type = parameter.size == 1   ? ptx::Type::b8
+                           : parameter.size == 2 ? ptx::Type::b16
+                           : parameter.size == 4 ? ptx::Type::b32
+                                                 : ptx::Type::b64;
+    const bool is_array = parameter.size != ptx::size_of(type);
+    parameters.push_back({"parameter " + std::to_string(parameters.size() + 1), is_array ? ptx::Type::b8 : type,
+                          parameter.offset, parameter.size, is_array ? 1 : parameter.size, is_array});
+  }
+  return parameters;
+}
+
+namespace {
+
+// Where the driver puts what a kernel asks for in bank 0, before the parameters.
+template <class T>
+void put(std::vector<std::byte>& bank, std::size_t offset, T value) {
+  if (bank.size() < offset + sizeof value) bank.resize(offset + sizeof value);
+  std::memcpy(bank.data() + offset, &value, sizeof value);
+}
+
+}  // namespace
+
+void prepare_banks(Launch& launch) {
+  const Program& program = *launch.program;
+  const ConstantBanks& banks = program.banks;
+  std::vector<std::byte>& bank = launch.launch_bank;
+  bank.assign(banks.first_parameter, std::byte{0});
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    put(bank, 0x00 + 4 * axis, launch.block[axis]);
+    put(bank, 0x0c + 4 * axis, launch.grid[axis]);
+  }
+  put(bank, 0x18, kSharedWindow);
+  put(bank, 0x20, kLocalWindow);
+  put(bank, 0x28, banks.stack_bytes);
+  put(bank, 0x50, kParameterWindow);  // of sm_70 to sm_80
+  put(bank, 0xd0, kParameterWindow);  // of sm_90
+  put(bank, 0x10c, static_cast<std::uint32_t>(launch.workspace >> 32));
+  put(bank, 0x110, static_cast<std::uint32_t>(launch.workspace));
+  bank.resize(std::max<std::size_t>(bank.size(), banks.first_parameter));
+  bank.resize(banks.first_parameter);
+  bank.insert(bank.end(), launch.parameters.begin(), launch.parameters.end());
+  bank.resize(align_up(bank.size(), 16) + 16);  // the last word may be read with what is behind it
+
+  for (unsigned i = 1; i < ConstantBanks::kCount; ++i) launch.banks[i] = banks.fixed[i];
+  launch.banks[0] = bank;
+  if (banks.variable_bytes != 0)
+    launch.banks[kVariableBank] = {launch.memory->host(banks.variables), banks.variable_bytes};
+
+  launch.constants.resize(program.constants.size() / sizeof(ConstantLanes) + 1);
+  std::memcpy(launch.constants.data(), program.constants.data(), program.constants.size());
+  for (const ConstantWord& word : program.constant_words) {
+    std::uint32_t value = 0;
+    const auto& from = launch.banks[word.bank < launch.banks.size() ? word.bank : 1];
+    if (word.offset + 4 <= from.size()) std::memcpy(&value, from.data() + word.offset, 4);
+    launch.constants[word.place / sizeof(ConstantLanes)].words.fill(value);
+  }
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of machine code on a device: its variables have a place in memory, its functions one in the code
+// window, and addresses of both are known.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "gpu/exec/device_memory.hpp"
+#include "gpu/exec/program.hpp"
+#include "gpu/exec/sass/decoder.hpp"
+#include "gpu/sass/cubin.hpp"
+
+namespace manyscale::gpu {
+
+struct Launch;
+
+class MachineModule {
+ public:
+  MachineModule(sass::Cubin cubin, DeviceMemory& memory);
+  ~MachineModule();
+  MachineModule(const MachineModule&) = delete;
+  MachineModule& operator=(const MachineModule&) = delete;
+
+  const sass::Cubin& cubin() const { return cubin_; }
+  const sass::CubinFunction* kernel(std::string_view name) const;
+
+  struct Variable {
+    std::string name;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  const std::vector<Variable>& variables() const { return variables_; }
+
+  // Decodes a kernel.
+  Program program(const sass::CubinFunction& kernel) const;
+
+ private:
+  void place_sections();
+  void place_functions();
+  void relocate();
+  std::uint64_t address_of(const sass::CubinSymbol& symbol) const;
+  MachineText text_of(const sass::CubinFunction& function) const;
+  void fill_banks(ConstantBanks& banks, const sass::CubinFunction& kernel) const;
+
+  sass::Cubin cubin_;
+  DeviceMemory& memory_;
+  std::vector<std::uint64_t> allocations_;
+  std::map<std::uint32_t, std::uint64_t> data_;       // addresses of sections in memory
+  std::map<std::uint32_t, std::uint64_t> functions_;  // places of sections in the code window
+  std::map<std::uint32_t, std::vector<std::byte>> constants_;  // sections of constants, relocated
+  std::vector<Variable> variables_;
+};
+
+// The parameters of a kernel as its machine code has them: sizes, but neither types nor names.
+std::vector<KernelParameter> machine_parameters(const sass::CubinFunction& kernel);
+
+// Puts into a launch what the machine code finds in its constant banks.
+void prepare_banks(Launch& launch);
+
+}  // namespace manyscale::gpu

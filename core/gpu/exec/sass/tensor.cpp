@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/exec/sass/builder.hpp"
+
+namespace manyscale::gpu {
+
+std::span<const MachineOpcode> machine_tensor_opcodes() {
+  return {};
+}
+
+}  // namespace manyscale::gpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads, stores and what orders them.
+#include "gpu/sass/table.hpp"
+#include "gpu/sass/table_parts.hpp"
+
+namespace manyscale::sass {
+namespace {
+
+constexpr AddressLayout kLoad = {.uniform = 32, .wide_base = 90, .descriptor = 76};
+constexpr AddressLayout kGenericLoad = {.uniform = 32, .wide_base = 90, .descriptor = 76, .long_without_uniform = true};
+constexpr AddressLayout kStore = {.uniform = 64, .wide_base = 90, .descriptor = 76};
+constexpr AddressLayout kPlain = {};
+constexpr AddressLayout kGenericStore = {.offset = 32, .offset_bits = 32};
+constexpr AddressLayout kShared = {.uniform = 32, .scale = 78};
+constexpr AddressLayout kSharedStore = {.uniform = 64, .scale = 78};
+constexpr AddressLayout kLocalLoad = {.uniform = 32};
+constexpr AddressLayout kLocalStore = {.uniform = 64};
+
+// c[bank][R+offset] of LDC.
+void read_table_entry(Operand& operand, const Words& words, Architecture) {
+  operand.kind = Operand::Kind::constant;
+  operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
+  operand.indexed = true;
+  operand.bank = static_cast<std::uint8_t>(words.bits(54, 5));
+  operand.value = static_cast<std::int16_t>(words.bits(38, 16));
+  if (words.bit(91)) {
+    operand.descriptor = static_cast<std::uint8_t>(words.bits(32, 6));
+    operand.bank = 0;
+  }
+}
+
+}  // namespace
+
+std::vector<Row> memory_rows() {
+  std::vector<ModifierField> global = {bit(72, "E"), eviction(), cache_hint(), access_size()};
+  append(global, memory_order());
+  const std::vector<ModifierField> local = {eviction(), access_size()};
+  const ModifierField index_mode = choice(78, 2, {"", "IL", "IS", "ISL"});
+  const OperandField found = predicate(81).written().hidden_when_nothing();
+  return {
+      {"LDG", 0x181, form(1, 4), global, {found, destination(), address(kLoad)}},
+      {"LD", 0x180, form(4), global, {destination(), address(kGenericLoad)}},
+      {"LDL", 0x183, form(4), local, {destination(), address(kLocalLoad)}},
+      {"LDS", 0x184, form(4), {bit(76, "U"), access_size()}, {destination(), address(kShared)}},
+      {"LDC", 0x182, form(5), {index_mode, access_size()}, {destination(), composed(read_table_entry)}},
+      {"STG", 0x186, form(1, 4), global, {address(kStore), general(32)}},
+      {"ST", 0x185, form(1), global, {address(kGenericStore), general(64)}},
+      {"ST", 0x185, form(4), global, {address(kStore), general(32)}},
+      {"STL", 0x187, form(1, 4), local, {address(kLocalStore), general(32)}},
+      {"STS", 0x188, form(1, 4), {access_size()}, {address(kSharedStore), general(32)}},
+      {"LDSM", 0x03b, form(4),
+       {always("16"), choice(78, 1, {"M88", "MT88"}), choice(72, 2, {"", "2", "4"})},
+       {destination(), address(kLocalLoad)}},
+      {"STSM", 0x044, form(4),
+       {always("16"), choice(78, 1, {"M88", "MT88"}), choice(72, 2, {"", "2", "4"})},
+       {address(kLocalStore), general(32)}, 90},
+      {"QSPC", 0x1aa, form(1), {bit(72, "E"), choice(73, 2, {"?", "?", "S"})},
+       {predicate(81).written(), destination(), address(kPlain)}},
+      {"MEMBAR", 0x192, form(4),
+       {choice(79, 2, {"SC", "ALL"}), choice(76, 3, {"CTA", "SM", "GPU", "SYS", "?", "VC"})}, {}},
+      {"ERRBAR", 0x1ab, form(4), {}, {}},
+      {"CCTL", 0x18f, form(4),
+       {choice(87, 4, {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP"})}, {}},
+      {"LDGDEPBAR", 0x1af, form(4), {}, {}, 80},
+  };
+}
+
+}  // namespace manyscale::sass

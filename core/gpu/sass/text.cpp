@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions as text, exactly as NVIDIA's disassembler writes them.
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "gpu/sass/instruction.hpp"
+#include "gpu/sass/special_registers.hpp"
+
+namespace manyscale::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+std::string hexadecimal(std::int64_t value) {
+  char digits[32];
+  const bool negative = value < 0;
+  const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  std::snprintf(digits, sizeof digits, "%s0x%llx", negative ? "-" : "", static_cast<unsigned long long>(magnitude));
+  return digits;
+}
+
+// A floating-point number; `quiet` tells the two kinds of NaN apart, which a value cannot carry safely.
+std::string decimal(double value, bool negative, bool quiet) {
+  if (std::isnan(value)) {
+    return std::string{negative ? "-" : "+"} + (quiet ? "QNAN" : "SNAN");
+  }
+  if (std::isinf(value)) {
+    return negative ? "-INF" : "+INF";
+  }
+  if (value == 0) {
+    return negative ? "-0.0" : "0";
+  }
+  // Integers up to here have all their digits printed; larger numbers get an exponent.
+  constexpr double kLongestInteger = 1e9;
+  char digits[64];
+  std::snprintf(digits, sizeof digits, std::fabs(value) < kLongestInteger ? "%.20g" : "%.20e", value);
+  return digits;
+}
+
+std::string decimal32(std::uint32_t bits) {
+  return decimal(static_cast<double>(std::bit_cast<float>(bits)), bits >> 31 != 0, (bits >> 22 & 1) != 0);
+}
+
+std::string decimal64(std::uint64_t bits) {
+  return decimal(std::bit_cast<double>(bits), bits >> 63 != 0, (bits >> 51 & 1) != 0);
+}
+
+std::string decimal16(std::uint32_t bits) {
+  const bool negative = (bits >> 15 & 1) != 0;
+  const int exponent = static_cast<int>(bits >> 10 & 31);
+  const int fraction = static_cast<int>(bits & 1023);
+  double value = 0;
+  if (exponent == 31) {
+    value = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  } else {
+    value = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  }
+  return decimal(negative ? -value : value, negative, (bits >> 9 & 1) != 0);
+}
+
+// Numbers that are printed as words are followed by a blank where something follows.
+std::string_view separator_after(std::string_view printed) {
+  const bool is_word = printed.ends_with("INF") || printed.ends_with("NAN") || printed.ends_with("-0.0");
+  return is_word ? " , " : ", ";
+}
+
+// The two halves of a packed number; the upper one comes first.
+std::string pair(std::string upper, const std::string& lower) {
+  upper += separator_after(upper);
+  return upper + lower;
+}
+
+std::string immediate(const Operand& operand) {
+  const auto bits = static_cast<std::uint32_t>(operand.value);
+  switch (operand.format) {
+    case Operand::Format::float32:
+      return decimal32(bits);
+    case Operand::Format::float64_high:
+      return decimal64(std::uint64_t{bits} << 32);
+    case Operand::Format::float16x2:
+      return pair(decimal16(bits >> 16), decimal16(bits & 0xffff));
+    case Operand::Format::bfloat16x2:
+      return pair(decimal32(bits & 0xffff0000), decimal32(bits << 16));
+    default:
+      return hexadecimal(operand.value);
+  }
+}
+
+std::string numbered(std::string_view letters, unsigned index, unsigned nothing, std::string_view nothing_name) {
+  if (index == nothing) {
+    return std::string{nothing_name};
+  }
+  return std::string{letters} + std::to_string(index);
+}
+
+std::string general(unsigned index) { return numbered("R", index, kZeroRegister, "RZ"); }
+std::string uniform(unsigned index) { return numbered("UR", index, kZeroUniformRegister, "URZ"); }
+
+std::string suffixes(const Operand& operand) {
+  std::string made;
+  for (const Modifier modifier : operand.suffix) {
+    if (modifier != Modifier{}) {
+      made += '.';
+      made += name_of(modifier);
+    }
+  }
+  return made;
+}
+
+// Adds a part of an address: a register, a uniform register or a number.
+void join(std::string& sum, const std::string& part) {
+  if (!sum.empty()) {
+    sum += '+';
+  }
+  sum += part;
+}
+
+std::string address(const Operand& operand) {
+  std::string sum;
+  const bool register_shown = operand.index != kZeroRegister ||
+                              (operand.uniform == Operand::kNone && operand.value == 0);
+  if (register_shown) {
+    sum = general(operand.index) + suffixes(operand);
+  }
+  if (operand.uniform != Operand::kNone) {
+    join(sum, uniform(operand.uniform));
+  }
+  if (operand.value != 0) {
+    join(sum, hexadecimal(operand.value));
+  }
+  const std::string place = "[" + sum + "]";
+  return operand.descriptor == Operand::kNone ? place : "desc[" + uniform(operand.descriptor) + "]" + place;
+}
+
+std::string constant(const Operand& operand, bool matrix_unit) {
+  std::string place;
+  if (operand.index != kZeroRegister) {
+    place = general(operand.index);
+  }
+  if (operand.uniform != Operand::kNone) {
+    join(place, uniform(operand.uniform));
+  }
+  if (operand.value != 0 || (place.empty() && !operand.indexed)) {
+    join(place, hexadecimal(operand.value));
+  } else if (place.empty()) {
+    place = general(kZeroRegister);
+  }
+  const std::string table = operand.descriptor != Operand::kNone ? "cx[" + uniform(operand.descriptor) + "]"
+                                                                 : "c[" + hexadecimal(operand.bank) + "]";
+  const bool half = operand.format == Operand::Format::float16x2 || operand.format == Operand::Format::bfloat16x2;
+  return table + (half && !matrix_unit ? " [" : "[") + place + "]";
+}
+
+std::string flag_mask(std::int64_t mask) {
+  std::string made = "{";
+  for (int bit = 5; bit >= 0; --bit) {
+    if ((mask >> bit & 1) != 0) {
+      made += made.size() > 1 ? "," : "";
+      made += std::to_string(bit);
+    }
+  }
+  return made + "}";
+}
+
+std::string bare(const Operand& operand, bool matrix_unit) {
+  switch (operand.kind) {
+    case Kind::general:
+      return general(operand.index);
+    case Kind::uniform:
+      return uniform(operand.index);
+    case Kind::predicate:
+      return numbered("P", operand.index, kTruePredicate, "PT");
+    case Kind::uniform_predicate:
+      return numbered("UP", operand.index, kTruePredicate, "UPT");
+    case Kind::convergence:
+      return "B" + std::to_string(operand.index);
+    case Kind::dependence:
+      return "SB" + std::to_string(operand.index);
+    case Kind::special:
+      return std::string{special_register_name(static_cast<unsigned>(operand.value))};
+    case Kind::immediate:
+      return immediate(operand);
+    case Kind::constant:
+      return constant(operand, matrix_unit);
+    case Kind::address:
+      return address(operand);
+    case Kind::target:
+      return hexadecimal(operand.value);
+    case Kind::word:
+      return std::string{name_of(operand.suffix[0])};
+    case Kind::predicates:
+      return "PR";
+    case Kind::flag_mask:
+      return flag_mask(operand.value);
+    case Kind::none:
+      break;
+  }
+  return "";
+}
+
+std::string printed(const Operand& operand, bool matrix_unit) {
+  std::string made = bare(operand, matrix_unit);
+  const bool has_suffix = operand.kind != Kind::word && operand.kind != Kind::address;
+  const std::string suffix = has_suffix ? suffixes(operand) : "";
+  if (operand.absolute) {
+    made = "|" + made + "|";
+  }
+  if (operand.reuse) {
+    made += ".reuse";
+  }
+  made += suffix;
+  if (operand.inverted) {
+    made = "~" + made;
+  }
+  if (operand.negated) {
+    const bool is_predicate = operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
+    made = (is_predicate ? "!" : "-") + made;
+  }
+  return made;
+}
+
+bool is_indirect(Opcode opcode) {
+  return opcode == op("BRX") || opcode == op("CALL") || opcode == op("RET") || opcode == op("JMX");
+}
+
+}  // namespace
+
+std::string mnemonic(const Instruction& instruction) {
+  std::string made{instruction.known() ? name_of(instruction.opcode) : "unknown"};
+  for (const Modifier modifier : instruction.modifiers) {
+    if (modifier != Modifier{}) {
+      made += '.';
+      made += name_of(modifier);
+    }
+  }
+  return made;
+}
+
+std::string text(const Instruction& instruction) {
+  std::string made;
+  if (instruction.guard != kTruePredicate || instruction.guard_negated) {
+    made += instruction.guard_negated ? "@!" : "@";
+    made += numbered(instruction.guard_uniform ? "UP" : "P", instruction.guard, kTruePredicate,
+                     instruction.guard_uniform ? "UPT" : "PT");
+    made += ' ';
+  }
+  made += mnemonic(instruction);
+  std::string_view separator = " ";
+  for (unsigned at = 0; at < instruction.operand_count; ++at) {
+    const Operand& operand = instruction.operands[at];
+    if (operand.shown) {
+      // A register that a place is counted from stands before it like a part of it.
+      const bool is_place = operand.kind == Kind::target || operand.kind == Kind::immediate;
+      if (at > 0 && is_place && is_indirect(instruction.opcode) &&
+          instruction.operands[at - 1].kind == Kind::general) {
+        separator = " ";
+      }
+      made += separator;
+      made += printed(operand, instruction.has(mod("MMA")));
+      separator = separator_after(made);
+    }
+  }
+  return made;
+}
+
+}  // namespace manyscale::sass

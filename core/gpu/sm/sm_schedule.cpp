@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an SM does with real machine code, whose compiler has put a schedule into it: cycles that a warp
+// stalls after an instruction, counters of instructions with variable latency that later ones wait for, hints
+// to let other warps go first, and operands that are used again.
+#include <algorithm>
+#include <bit>
+
+#include "gpu/sm/sm.hpp"
+
+namespace manyscale::gpu {
+
+// Waits until the counters that the next instruction names are zero.
+void Sm::wait_for_counters(const WarpSlot& slot, Waiting& waiting) {
+  for (unsigned left = slot.at->control.waits; left != 0; left &= left - 1) {
+    const DependenceCounter& counter = slot.counters[static_cast<unsigned>(std::countr_zero(left))];
+    waiting.consider(counter.unknown != 0 ? kPending : counter.zero, counter.why);
+  }
+}
+
+// Lets a counter count an instruction that is done at some time, or at one that nobody knows yet (kPending).
+void Sm::count(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why) {
+  if (which >= IssueControl::kCounters) return;
+  DependenceCounter& counter = slot.counters[which];
+  if (done == kPending) {
+    ++counter.unknown;
+    counter.why = why;
+  } else if (done > counter.zero) {
+    counter.zero = done;
+    if (counter.unknown == 0) counter.why = why;
+  }
+}
+
+// An instruction that was counted without a time is done.
+void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted) {
+  if (which >= IssueControl::kCounters) return;
+  DependenceCounter& counter = slot.counters[which];
+  --counter.unknown;
+  counter.zero = std::max(counter.zero, done);
+  if (faulted) counter.why = Stall::fault;
+}
+
+// For how long an instruction keeps its unit: longer if the register file needs more cycles for its operands.
+Cycle Sm::unit_interval(const SubCore& sub, std::uint32_t index,
+                        const MachineInstruction& instruction) const {
+  const IssueControl& control = instruction.control;
+  const bool cached = sub.last == index;  // no other warp's operands have taken their place
+  const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
+  return std::max<Cycle>(timing_[static_cast<std::size_t>(instruction.kind)].interval, reads);
+}
+
+// What an instruction that has just issued asks of the warp's next one.
+void Sm::follow_schedule(WarpSlot& slot, const MachineInstruction& instruction, Cycle now) {
+  slot.yields = instruction.control.yields;
+  if (instruction.control.stall > 1) hold(slot, now + instruction.control.stall);
+}
+
+}  // namespace manyscale::gpu
