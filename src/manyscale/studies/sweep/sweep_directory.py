@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directory of a sweep: the study, the results as they arrive, how far it is, and the table."""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale.errors import RunError
+from manyscale.results.files import is_locked, replace_file
+from manyscale.results.run_directory import package_version
+from manyscale.studies.sweep.result_log import ResultLog, read_log
+from manyscale.studies.sweep.table import headline_metrics, results_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from manyscale.studies.sweep.points import Point
+    from manyscale.studies.sweep.study import Study
+    from manyscale.studies.sweep.worker import Record
+
+SCHEMA_VERSION = 1
+SWEEP_FILE = "sweep.json"
+STUDY_FILE = "study.toml"
+LOG_FILE = "results.log"
+TABLE_FILE = "results.parquet"
+LOCK_FILE = ".lock"
+
+_LOOKED_AT = 100  # results, for the units of metrics
+
+
+class SweepDirectory:
+    """The directory while its sweep goes on; only one process can have it."""
+
+    def __init__(
+        self, path: Path, study: Study, points: Sequence[Point], command: Sequence[str], on: str
+    ) -> None:
+        self.path = path
+        self._study = study
+        self._points = points
+        self._lock = _claim(path)
+        try:
+            self.log = ResultLog(path / LOG_FILE)
+            keys = dict.fromkeys(point.key for point in points)
+            self._counts = {"points": len(points), "distinct": len(keys), "done": 0, "failed": 0}
+            for key in keys:
+                if key in self.log.records:
+                    self._count(self.log.records[key], 1)
+            self.info: dict[str, Any] = _started(study, points, command, on) | {"created": _created(path)}
+            if study.source is not None:
+                self._write(STUDY_FILE, study.source.encode())
+            self.write_status("running")
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def keep(self, record: Record) -> None:
+        """Keeps a result; a process that is killed after this does not lose it."""
+        before = self.log.records.get(record["key"])
+        if before is not None:
+            self._count(before, -1)
+        self._count(record, 1)
+        self.log.append(record)
+
+    def write_status(self, status: str, error: str | None = None) -> None:
+        """Says how far the sweep is."""
+        self.info |= {
+            "status": status,
+            "counts": dict(self._counts),
+            "error": error,
+            "metrics": self._metrics(),
+        }
+        if status != "running":
+            self.info["ended"] = _now()
+        self._write(SWEEP_FILE, (json.dumps(self.info, indent=2, ensure_ascii=False) + "\n").encode())
+
+    def _count(self, record: Record, by: int) -> None:
+        self._counts[record["status"]] += by
+
+    def close(self, status: str, error: str | None = None) -> None:
+        """Writes the table and how the sweep ended, and gives up the directory."""
+        try:
+            self.log.close()
+            table = self.table()
+            replace_file(self.path / TABLE_FILE, table.write_parquet)
+            self.write_status(status, error)
+        except OSError as problem:
+            raise RunError(f"cannot write {self.path}: {problem.strerror or problem}") from None
+        finally:
+            os.close(self._lock)
+
+    def table(self) -> pl.DataFrame:
+        """The table of all results so far."""
+        return results_table(self._points, self._study.plan.axes, self.log.records, self._study.metrics)
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        records = list(self.log.records.values())[-_LOOKED_AT:]
+        metrics = self._study.metrics or headline_metrics(records)
+        units: dict[str, str] = {}
+        for record in records:
+            units |= record["units"]
+        return [
+            {"name": metric.name, "text": metric.text, "unit": units.get(metric.text)} for metric in metrics
+        ]
+
+    def _write(self, name: str, content: bytes) -> None:
+        try:
+            replace_file(self.path / name, lambda file: file.write(content))
+        except OSError as error:
+            raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from None
+
+
+class Sweep:
+    """What a sweep has found so far: how far it is, and the table of its points."""
+
+    def __init__(self, path: Path, info: Mapping[str, Any], table: pl.DataFrame) -> None:
+        self.path = path
+        self.info = info
+        self.table = table
+        """A row for each point that has a result: its axes, how it ended, its metrics (polars)."""
+
+    @property
+    def status(self) -> str:
+        """ "running", "done", "stopped" (Ctrl-C), "failed" (the sweep itself) or "interrupted" (killed)."""
+        return str(self.info["status"])
+
+    @property
+    def failed(self) -> pl.DataFrame:
+        """The points that failed, with their errors."""
+        return self.table.filter(self.table["status"] == "failed")
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas.DataFrame."""
+        try:
+            return self.table.to_pandas()
+        except ImportError as error:
+            raise RunError(
+                f"pandas tables need the optional libraries ({error}): pip install 'manyscale[pandas]'"
+            ) from None
+
+    def __repr__(self) -> str:
+        counts = self.info["counts"]
+        failures = f", {counts['failed']:,} failed" if counts["failed"] else ""
+        return f"Sweep('{self.path}', {self.status}, {counts['done']:,} of {counts['distinct']:,} done{failures})"
+
+
+def load_sweep(path: str | os.PathLike[str]) -> Sweep:
+    """The sweep in a directory, as it is now: also while it runs, or after it was killed."""
+    import polars as pl
+
+    directory = Path(path)
+    info = read_info(directory)
+    if info["status"] == "running" and not is_locked(directory / LOCK_FILE):
+        info = read_info(directory)
+        if info["status"] == "running":
+            info["status"] = "interrupted"
+    if info["status"] in ("running", "interrupted"):
+        return Sweep(directory, info, _table_so_far(directory))
+    try:
+        table = pl.read_parquet(directory / TABLE_FILE)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RunError(f"{directory / TABLE_FILE} cannot be read: {reason}; run the study again") from None
+    return Sweep(directory, info, table)
+
+
+def read_info(directory: Path) -> dict[str, Any]:
+    """What the directory says of its sweep."""
+    path = directory / SWEEP_FILE
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{directory} is not a sweep: it has no {SWEEP_FILE}") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from None
+    if not isinstance(info, dict) or info.get("kind") != "sweep" or not isinstance(info.get("counts"), dict):
+        raise RunError(f"{path} does not describe a sweep")
+    version = info.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RunError(f"{path} has schema version {version}; this Manyscale reads up to {SCHEMA_VERSION}")
+    return info
+
+
+def _table_so_far(directory: Path) -> pl.DataFrame:
+    """The table of a sweep that has not ended, from its study and log."""
+    from manyscale.studies.sweep.study_file import read_study
+
+    study = read_study(directory / STUDY_FILE, trusted=True)
+    return results_table(study.points(), study.plan.axes, read_log(directory / LOG_FILE), study.metrics)
+
+
+def _claim(path: Path) -> int:
+    """Makes the directory and locks it; the kernel frees the lock however this process ends."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        names = {entry.name for entry in path.iterdir()}
+        if names and SWEEP_FILE not in names and not names <= {LOCK_FILE, LOG_FILE, STUDY_FILE}:
+            raise RunError(f"{path} is not empty and holds no sweep; choose another directory")
+        descriptor = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RunError(
+            f"another process is running the sweep in {path}; wait for it or choose another directory"
+        ) from None
+    except OSError:  # a file system without locks must not stop a sweep
+        pass
+    return descriptor
+
+
+def _started(study: Study, points: Sequence[Point], command: Sequence[str], on: str) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "sweep",
+        "name": study.name,
+        "status": "running",
+        "workload": {"kind": study.kind.name, **_plain(study.plan.workload)},
+        "machine": study.plan.machine,
+        "axes": [
+            {"name": axis.name, "unit": axis.unit, "values": list(axis.values), "numbers": axis.numbers}
+            for axis in study.plan.axes
+        ],
+        "repetitions": study.plan.repetitions,
+        "seed": study.plan.seed,
+        "on": on,
+        "command": list(command),
+        "versions": {
+            "manyscale": package_version(),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
+        "created": None,
+        "begun": _now(),
+        "ended": None,
+    }
+
+
+def _plain(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """The workload for people; a function that was sent along has no name."""
+    from manyscale.studies.sweep.functions import shown_name
+
+    return {
+        name: shown_name(value) if name == "function" and isinstance(value, str) else value
+        for name, value in workload.items()
+    }
+
+
+def _created(path: Path) -> str:
+    try:
+        return str(read_info(path).get("created") or _now())
+    except RunError:
+        return _now()
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
