@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits a run, in words with the evidence: rules on what the run directory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from manyscale.report.evidence import Evidence
+from manyscale.report.numbers import share, shown
+
+_LARGE = 0.15  # of the time: worth a sentence
+_SATURATED = 0.6  # of a peak
+_MOST_KERNELS = 8
+
+_CPU_CAUSES = {
+    "base": "committing instructions at the width of the core: nothing in particular holds it up",
+    "dependency": "waiting for results of earlier instructions",
+    "unit": "waiting for a functional unit",
+    "branch": "refilling after branches that were predicted wrongly",
+    "fetch": "waiting for instructions to arrive",
+    "window": "waiting for room in the window",
+    "l1": "waiting for the first-level cache",
+    "l2": "waiting for the second-level cache",
+    "l3": "waiting for the third-level cache",
+    "shared": "waiting for the shared cache",
+    "peer": "waiting for lines that other cores have changed",
+    "dram": "waiting for DRAM",
+    "tlb": "waiting for page tables",
+    "store_buffer": "waiting for room for stores",
+    "synchronisation": "waiting at locks, barriers and other threads",
+    "sleeping": "asleep in the kernel, waiting for other threads",
+    "idle": "without a thread to run",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with its numbers; `weight` is the share of time it is about."""
+
+    text: str
+    weight: float
+    mood: str = ""
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """What limits the run, the heaviest first; at least one sentence."""
+    rules: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+        _status,
+        _kernels,
+        _page_faults,
+        _cores,
+        _memory,
+        _ranks,
+        _links,
+        _host_between_kernels,
+    )
+    found = [finding for rule in rules for finding in rule(evidence)]
+    found.sort(key=lambda finding: -finding.weight)
+    return found or [Finding("The run left no statistics from which a limit could be told.", 0.0)]
+
+
+def _status(evidence: Evidence) -> Iterator[Finding]:
+    info = evidence.run.info
+    if evidence.run.status != "done":
+        why = f": {info['error']}" if info.get("error") else ""
+        yield Finding(f"The run is not whole ({evidence.run.status}){why}", 9.0, "warn")
+
+
+def _kernels(evidence: Evidence) -> Iterator[Finding]:
+    """Of each kernel, the longest first: what limits it, its largest stall, bandwidth and place under the roofs."""
+    kernels = sorted(evidence.kernels(), key=lambda kernel: -evidence.metrics(kernel).get("duration", 0.0))
+    whole = sum(evidence.metrics(kernel).get("duration", 0.0) for kernel in kernels)
+    for kernel in kernels[:_MOST_KERNELS]:
+        metrics = evidence.metrics(kernel)
+        limit = evidence.profiles.get(kernel, {}).get("limit", {})
+        name = f"{kernel} ({shown(metrics.get('duration'), 's')})"
+        parts = [f"{name}: {limit.get('kind')}: {limit.get('evidence')}" if limit.get("kind") else name]
+        parts += [str(note) for note in limit.get("notes", ())]
+        stalls = {key: value for key, value in metrics.items() if key.startswith("stall_")}
+        if stalls:
+            top = max(stalls, key=stalls.__getitem__)
+            words = _stall_words(top)
+            parts.append(f"most of its warps' cycles ({stalls[top]:.0f}%) {words}")
+        if metrics.get("dram_utilization"):
+            parts.append(
+                f"DRAM moves {shown(metrics.get('dram_throughput'), 'B/s')}, "
+                f"{metrics['dram_utilization']:.0f}% of its peak"
+            )
+        if metrics.get("roofline"):
+            parts.append(f"it reaches {metrics['roofline']:.0f}% of the lowest roof over it")
+        yield Finding("; ".join(parts) + ".", 2 + share(metrics.get("duration", 0.0), whole))
+
+
+def _stall_words(stall: str) -> str:
+    from manyscale.gpu.metrics import STALLS
+
+    return next((each.doc for each in STALLS if f"stall_{each.name}" == stall), stall)
+
+
+def _page_faults(evidence: Evidence) -> Iterator[Finding]:
+    for uvm in evidence.group("uvm"):
+        faults, groups = evidence.value(uvm, "faults"), evidence.value(uvm, "fault_groups")
+        if not faults:
+            continue
+        stalled = evidence.value(uvm, "stalled") / 10**15
+        part = share(stalled, evidence.seconds)
+        came = evidence.value(uvm, "pages_prefetched")
+        along = f"{share(evidence.value(uvm, 'prefetched_used'), came):.0%} of them used" if came else "none"
+        yield Finding(
+            f"Page faults: for {shown(stalled, 's')} ({part:.0%} of the simulated time) at least one access waited "
+            f"for a page. {shown(faults)} far faults were served in {shown(groups)} groups; "
+            f"{shown(evidence.value(uvm, 'pages_faulted_in'))} pages came because they faulted, {shown(came)} came "
+            f"along with others ({along}); {shown(evidence.value(uvm, 'pages_evicted'))} were evicted to make room.",
+            3 + part if part >= _LARGE else part,
+            "warn" if part >= _LARGE else "",
+        )
+
+
+def _cores(evidence: Evidence) -> Iterator[Finding]:
+    stack = cpi_shares(evidence)
+    if not stack:
+        return
+    cores = evidence.group("core[")
+    causes = sorted(stack.items(), key=lambda entry: -entry[1])
+    working = [(cause, part) for cause, part in causes if cause not in ("idle", "sleeping")]
+    if working:
+        cause, part = working[0]
+        instructions = evidence.total(cores, "instructions")
+        cycles = max((evidence.value(core, "cycles") for core in cores), default=0.0)
+        ipc = share(instructions, cycles * len(cores))
+        yield Finding(
+            f"{part:.0%} of the cycles of {_plural(len(cores), 'core')} went to '{cause}': "
+            f"{_CPU_CAUSES.get(cause, cause)}. IPC is {ipc:.2f} for each core.",
+            2 + part,
+        )
+    for cause, part in causes:
+        if part >= _LARGE and cause in ("idle", "sleeping", "synchronisation") and cause != working[0][0]:
+            yield Finding(
+                f"Cores spent {part:.0%} of their cycles {_CPU_CAUSES[cause]}.", 1 + part, "warn"
+            )
+    waiting = sum(part for cause, part in causes if cause in ("l2", "l3", "shared", "peer", "dram", "tlb"))
+    caches = evidence.columns("caches", "level", "hit_rate", "mpki")
+    if waiting >= _LARGE and caches is not None:
+        levels = ", ".join(
+            f"{row['level']} {100 * (1 - row['hit_rate']):.1f}%" for row in caches.iter_rows(named=True)
+            if row["hit_rate"] is not None
+        )  # fmt: skip
+        yield Finding(
+            f"Memory beyond the first level takes {waiting:.0%} of the cycles; accesses that miss: {levels}.",
+            1 + waiting,
+        )
+
+
+def cpi_shares(evidence: Evidence) -> dict[str, float]:
+    """The share of all cores' cycles that each cause took; empty if nothing was counted."""
+    table = evidence.columns("cpi_stack", "core", "cause", "cycles")
+    if table is None:
+        return {}
+    sums: dict[str, float] = {}
+    for cause, cycles in table.select("cause", "cycles").iter_rows():
+        sums[cause] = sums.get(cause, 0.0) + cycles
+    whole = sum(sums.values())
+    return {cause: cycles / whole for cause, cycles in sums.items()} if whole else {}
+
+
+def _memory(evidence: Evidence) -> Iterator[Finding]:
+    channels = evidence.group("channel[")
+    moved = evidence.total(channels, "read_bytes", "write_bytes")
+    if not moved or not evidence.seconds:
+        return
+    busy = share(evidence.total(channels, "bus_busy") / 10**15, evidence.seconds * len(channels))
+    hits, others = (
+        evidence.total(channels, "row_hits"),
+        evidence.total(channels, "row_misses", "row_conflicts"),
+    )
+    latency = evidence.mean_seconds(channels, "read_latency")
+    queueing = evidence.mean_seconds(channels, "queueing_delay")
+    text = (
+        f"The data buses of {_plural(len(channels), 'DRAM channel')} are busy {busy:.0%} of the time "
+        f"({shown(moved / evidence.seconds, 'B/s')})"
+    )
+    if hits + others:
+        text += f"; {share(hits, hits + others):.0%} of bursts find their row open"
+    if latency and queueing is not None:
+        text += f"; a read takes {shown(latency, 's')}, {shown(queueing, 's')} of it in queues"
+    saturated = busy >= _SATURATED
+    weight = 1.5 + busy if saturated else 0.1 + 0.2 * busy
+    yield Finding(
+        ("Memory bandwidth is nearly used up. " if saturated else "") + text + ".",
+        weight,
+        "warn" if saturated else "",
+    )
+    cores = [core for core in evidence.group("core[") if evidence.has(core, "l1.hits")]
+    if cores and evidence.kind == "memory":
+        accesses = evidence.total(cores, "l1.reads", "l1.writes")
+        mean = evidence.mean_seconds(cores, "latency")
+        hit = share(evidence.total(cores, "l1.hits"), accesses)
+        yield Finding(
+            f"An access takes {shown(mean, 's')} on average; {hit:.1%} of {shown(accesses)} hit in the first level.",
+            2.0,
+        )
+
+
+def _ranks(evidence: Evidence) -> Iterator[Finding]:
+    ranks = evidence.columns("ranks", "rank", "compute", "overhead", "waiting", "transfer", "end")
+    if ranks is None:
+        return
+    end = max(float(ranks["end"].max() or 0.0), 1e-30)  # type: ignore[arg-type]
+    means = {
+        name: float(ranks[name].mean() or 0.0) / end  # type: ignore[arg-type]
+        for name in ("compute", "overhead", "waiting", "transfer")
+    }
+    words = {
+        "compute": "computing",
+        "overhead": "in the MPI library (processor time for messages)",
+        "waiting": "waiting for ranks that were late",
+        "transfer": "waiting for messages on their way",
+    }
+    top = max(means, key=means.__getitem__)
+    rest = ", ".join(f"{words[name]} {part:.0%}" for name, part in means.items() if name != top)
+    yield Finding(
+        f"{ranks.height:,} ranks spend {means[top]:.0%} of their time {words[top]}; {rest}.", 2 + means[top]
+    )
+    if means["transfer"] + means["overhead"] + means["waiting"] >= _LARGE:
+        largest = max(("transfer", "overhead", "waiting"), key=means.__getitem__)
+        advice = {
+            "transfer": "bandwidth, latency and routes of the network decide",
+            "overhead": "fewer and larger messages, or a NIC that does more, would help",
+            "waiting": "the ranks are not in step: look at imbalance and at who is late",
+        }[largest]
+        yield Finding(
+            f"Communication takes {1 - means['compute']:.0%} of the time, most of it {words[largest]} "
+            f"({means[largest]:.0%}): {advice}.",
+            2.5 if means["compute"] < 0.5 else 1.0,
+            "warn" if means["compute"] < 0.5 else "",
+        )
+    most, mean = float(ranks["compute"].max() or 0.0), float(ranks["compute"].mean() or 0.0)  # type: ignore[arg-type]
+    if mean and most / mean >= 1.1:
+        yield Finding(
+            f"Imbalance: the busiest rank computes {most / mean:.2f} times as long as the mean.", 1.0, "warn"
+        )
+
+
+def _links(evidence: Evidence) -> Iterator[Finding]:
+    links = evidence.columns("links", "from", "to", "from_node", "to_node", "link", "busy", "queueing")
+    if links is None:
+        return
+    from manyscale.network.result import link_name
+
+    busiest = links.sort("busy", descending=True).row(0, named=True)
+    used = int((links["busy"] > 0).sum())
+    text = (
+        f"The busiest of {used:,} used links ({link_name(busiest)}) is busy {busiest['busy']:.0%} of the time; "
+        f"the mean of the used ones is {float(links.filter(links['busy'] > 0)['busy'].mean() or 0):.0%}"  # type: ignore[arg-type]
+    )
+    yield Finding(text + ".", busiest["busy"], "warn" if busiest["busy"] >= _SATURATED else "")
+
+
+def _host_between_kernels(evidence: Evidence) -> Iterator[Finding]:
+    """Of CUDA programs: what of the time kernels and copies took."""
+    kernels, copies = (
+        evidence.columns("kernels", "begin_ns", "end_ns"),
+        evidence.columns("copies", "begin_ns", "end_ns"),
+    )
+    if kernels is None or not evidence.seconds:
+        return
+    busy = float((kernels["end_ns"] - kernels["begin_ns"]).sum()) / 1e9
+    moving = 0.0 if copies is None else float((copies["end_ns"] - copies["begin_ns"]).sum()) / 1e9
+    yield Finding(
+        f"{_plural(kernels.height, 'kernel launch', 'kernel launches')} take {shown(busy, 's')} and copies "
+        f"{shown(moving, 's')} of {shown(evidence.seconds, 's')} of simulated time "
+        f"({share(busy, evidence.seconds):.0%} and {share(moving, evidence.seconds):.0%}).",
+        1.0 + (share(moving, evidence.seconds) if moving > busy else 0.0),
+        "warn" if moving > busy else "",
+    )
+
+
+def _plural(count: int, one: str, many: str = "") -> str:
+    return f"1 {one}" if count == 1 else f"{count:,} {many or one + 's'}"

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report as one HTML file that needs nothing else: words, numbers, charts, tables that sort and filter.
+
+The library that draws charts and all data are in the file, compressed; a script of ours unpacks them. The file works
+from a disk, without a network.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import importlib.resources
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyscale.errors import InputError
+from manyscale.report.charts import Chart, Lanes
+from manyscale.results.files import replace_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Rows = Iterable[Sequence[Any]]
+
+_ROWS_ON_A_PAGE = 15
+_DIGITS = 7  # of numbers in charts: more than an eye sees
+_SAFE_LINK = re.compile(r"(?:https?://|#|(?![a-zA-Z][a-zA-Z0-9+.-]*:)(?!//))")  # relative, within the page, web
+
+
+class Section:
+    """A part of a page with a title; what is added appears in that order."""
+
+    def __init__(self, page: Page, title: str, level: int, anchor: str) -> None:
+        self.title = title
+        self.anchor = anchor
+        self._page = page
+        self._level = level
+        self._parts: list[str | Section] = []
+
+    def section(self, title: str) -> Section:
+        """A part within this one."""
+        part = Section(self._page, title, self._level + 1, self._page._new_anchor(title))
+        self._parts.append(part)
+        return part
+
+    def words(self, text: str) -> Section:
+        """A paragraph of plain text."""
+        return self._add(f"<p>{_escaped(text)}</p>")
+
+    def finding(self, text: str, mood: str = "") -> Section:
+        """A sentence that matters, in a box; `mood` is "warn", "good" or nothing."""
+        return self._add(f'<div class="finding {_escaped(mood)}">{_escaped(text)}</div>')
+
+    def list(self, lines: Iterable[str]) -> Section:
+        """Points, each with a dot."""
+        return self._add("<ul>" + "".join(f"<li>{_escaped(line)}</li>" for line in lines) + "</ul>")
+
+    def numbers(self, numbers: Mapping[str, str]) -> Section:
+        """A few numbers, large: name -> value with its unit."""
+        return self._add(_definitions("numbers", numbers, "<div>{}</div>"))
+
+    def facts(self, facts: Mapping[str, str]) -> Section:
+        """Names and what they are, one a line."""
+        return self._add(_definitions("facts", facts, "{}"))
+
+    def chart(self, chart: Chart, caption: str = "") -> Section:
+        """A chart of `manyscale.report.charts`; it can also be saved for a paper, see `Page.save_charts`."""
+        self._page.charts.append(chart)
+        kind, data = ("lanes", chart.data()) if isinstance(chart, Lanes) else ("chart", chart.plotly())
+        return self._figure(kind, data, caption, chart.title)
+
+    def figure(self, figure: Any, caption: str = "", title: str = "") -> Section:
+        """Any figure of plotly: a `plotly.graph_objects.Figure`, or the same as a dict with data and layout."""
+        if hasattr(figure, "to_plotly_json"):
+            figure = json.loads(figure.to_json())
+        if not isinstance(figure, Mapping) or "data" not in figure:
+            raise InputError("a figure is a plotly figure, or a dict with 'data' and 'layout'")
+        return self._figure("chart", dict(figure), caption, title)
+
+    def table(
+        self,
+        rows: pl.DataFrame | Rows,
+        caption: str = "",
+        *,
+        columns: Sequence[str] | None = None,
+        titles: Mapping[str, str] | None = None,
+        links: Mapping[str, Sequence[str | None]] | None = None,
+        page_size: int = _ROWS_ON_A_PAGE,
+    ) -> Section:
+        """A table that sorts and filters: a polars.DataFrame, or rows with the names of their columns.
+
+        `titles` explain columns when the pointer rests on them; `links` say, for a column, where its cells lead.
+        Values are numbers, text or None. Tens of thousands of rows are fine.
+        """
+        names, values = _columns(rows, columns)
+        described = []
+        for name, column in zip(names, values, strict=True):
+            entry: dict[str, Any] = {"name": name, "values": column}
+            if any(isinstance(value, int | float) for value in column):
+                entry["number"] = True
+            if titles and name in titles:
+                entry["title"] = titles[name]
+            if links and name in links:
+                entry["links"] = [_checked_link(link) for link in links[name]]
+            described.append(entry)
+        return self._figure("table", {"columns": described, "size": page_size}, caption, "")
+
+    def picture(self, svg: str, caption: str = "") -> Section:
+        """A picture in SVG. Scripts in it do not run, so it may come from anywhere."""
+        return self._figure("picture", {"svg": svg, "text": caption}, caption, "")
+
+    def drawing(self, svg: str, caption: str = "") -> Section:
+        """A picture in SVG that we have drawn ourselves: it takes the colours of the page."""
+        return self._add(f"<figure>{svg}{_caption(caption)}</figure>")
+
+    def code(self, text: str, title: str) -> Section:
+        """A text as it stands, such as a file; folded until somebody wants it."""
+        return self._add(
+            f"<details><summary>{_escaped(title)}</summary><pre>{_escaped(text)}</pre></details>"
+        )
+
+    def link(self, href: str, text: str) -> Section:
+        """A line that leads somewhere."""
+        return self._add(f'<p><a href="{_escaped(_checked_link(href) or "#")}">{_escaped(text)}</a></p>')
+
+    def html(self) -> str:
+        """The section and all in it."""
+        inner = "".join(part.html() if isinstance(part, Section) else part for part in self._parts)
+        level = min(self._level, 6)
+        return f'<section id="{self.anchor}"><h{level}>{_escaped(self.title)}</h{level}>{inner}</section>'
+
+    def _figure(self, kind: str, data: Any, caption: str, title: str) -> Section:
+        number = self._page._keep(data)
+        heading = f"<h3>{_escaped(title)}</h3>" if title else ""
+        place = f'<div class="{kind}" data-kind="{kind}" data-item="{number}"></div>'
+        return self._add(f"<figure>{heading}{place}{_caption(caption)}</figure>")
+
+    def _add(self, part: str) -> Section:
+        self._parts.append(part)
+        return self
+
+
+class Page:
+    """A report under construction: sections in their order, then `write`."""
+
+    def __init__(self, title: str, subtitle: str = "") -> None:
+        self.title = title
+        self.subtitle = subtitle
+        self.sections: list[Section] = []
+        self.charts: list[Chart] = []
+        """All charts on the page, for `save_charts`."""
+        self._items: list[Any] = []
+        self._anchors: set[str] = {"items", "plotly", "trouble"}
+
+    def section(self, title: str) -> Section:
+        """A new section, which the list at the top of the page names."""
+        section = Section(self, title, 2, self._new_anchor(title))
+        self.sections.append(section)
+        return section
+
+    def html(self) -> str:
+        """The whole page."""
+        from manyscale.results.run_directory import package_version
+
+        body = "".join(section.html() for section in self.sections)
+        links = "".join(
+            f'<a href="#{section.anchor}">{_escaped(section.title)}</a>' for section in self.sections
+        )
+        items = json.dumps(_plain(self._items), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        has_charts = 'data-kind="chart"' in body
+        library = f'<script type="text/plain" id="plotly">{_library()}</script>' if has_charts else ""
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{_escaped(self.title)}</title><style>{_asset('page.css')}</style></head>\n<body>"
+            f'<header><h1>{_escaped(self.title)}</h1><div class="subtitle">{_escaped(self.subtitle)}</div>'
+            f'<nav>{links}</nav><div id="trouble"></div><noscript>Charts and tables need JavaScript.</noscript>'
+            f"</header>\n<main>{body}</main>\n<footer>Manyscale {_escaped(package_version())}</footer>\n"
+            f'<script type="text/plain" id="items">{_packed(items.encode())}</script>{library}'
+            f"<script>{_asset('page.js')}</script></body></html>\n"
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Writes the page to a file, whole or not at all."""
+        target = Path(path)
+        text = self.html().encode()
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(target, lambda file: file.write(text))
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+        return target
+
+    def save_charts(self, folder: str | Path, formats: Sequence[str] = ("svg",)) -> list[Path]:
+        """Writes every chart of the page as a file for a paper: png, svg or pdf. Needs matplotlib."""
+        from manyscale.report.paper import save_charts
+
+        return save_charts(self.charts, Path(folder), formats)
+
+    def _repr_html_(self) -> str:
+        # A notebook's page has a script of its own, so the report gets a frame to itself.
+        return (
+            f'<iframe srcdoc="{html.escape(self.html())}" style="width:100%;height:800px;border:0"></iframe>'
+        )
+
+    def _keep(self, data: Any) -> int:
+        self._items.append(data)
+        return len(self._items) - 1
+
+    def _new_anchor(self, title: str) -> str:
+        stem = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+        anchor, number = stem, 1
+        while anchor in self._anchors:
+            number += 1
+            anchor = f"{stem}-{number}"
+        self._anchors.add(anchor)
+        return anchor
+
+
+def _columns(
+    rows: pl.DataFrame | Rows, columns: Sequence[str] | None
+) -> tuple[list[str], list[list[Any]]]:
+    import polars as pl
+
+    if isinstance(rows, pl.DataFrame):
+        table = rows if columns is None else rows.select(columns)
+        return table.columns, [series.to_list() for series in table.get_columns()]
+    if columns is None:
+        raise InputError("a table of rows needs the names of its columns: columns=[…]")
+    found = [list(row) for row in rows]
+    for row in found:
+        if len(row) != len(columns):
+            raise InputError(f"a row of a table has {len(row)} values for {len(columns)} columns: {row[:5]}")
+    return list(columns), [[row[place] for row in found] for place in range(len(columns))]
+
+
+def _plain(data: Any) -> Any:
+    """Data as JSON can hold it: no number that is not finite, and of reals no more digits than anyone sees."""
+    if data is None or isinstance(data, str | bool | int):
+        return data
+    if isinstance(data, float):
+        if not math.isfinite(data):
+            return None
+        return int(data) if data == int(data) and abs(data) < 2**53 else float(f"{data:.{_DIGITS}g}")
+    if isinstance(data, Mapping):
+        return {str(name): _plain(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if hasattr(data, "tolist"):  # numpy
+        return _plain(data.tolist())
+    return str(data)
+
+
+def _checked_link(link: str | None) -> str | None:
+    return link if link is not None and _SAFE_LINK.match(link.strip()) else None
+
+
+def _definitions(style: str, entries: Mapping[str, str], around: str) -> str:
+    inner = "".join(
+        around.format(f"<dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd>")
+        for name, value in entries.items()
+    )
+    return f'<dl class="{style}">{inner}</dl>'
+
+
+def _caption(text: str) -> str:
+    return f"<figcaption>{_escaped(text)}</figcaption>" if text else ""
+
+
+def _escaped(text: Any) -> str:
+    return html.escape(str(text))
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data, 9)).decode()
+
+
+@functools.cache
+def _library() -> str:
+    """The script that draws charts, packed; it comes with the plotly package, which need not be imported for it."""
+    try:
+        source = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
+        return _packed(source.read_bytes())
+    except (ModuleNotFoundError, OSError) as error:
+        raise InputError(f"charts need the plotly package: pip install plotly ({error})") from None
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return (importlib.resources.files("manyscale.report") / name).read_text(encoding="utf-8")

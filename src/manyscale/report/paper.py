@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as files for papers: PNG, SVG and PDF by matplotlib, in a size that fits a column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manyscale.errors import InputError
+from manyscale.report.charts import COLOURS, SCALE, Chart, Graph, HeatMap, Lanes, Lines, Stacks
+
+FORMATS = ("png", "svg", "pdf")
+_WIDTH, _HEIGHT = 5.2, 3.2  # inches
+_DOTS_PER_INCH = 300
+_MARKS = "osD^xP+p"
+_DASHES = ("-", "--", ":", "-.")
+_HATCHES = ("", "//", "xx", "..")
+
+
+def save_charts(charts: Sequence[Chart], folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Writes each chart in each format; names are made of the charts' titles."""
+    for kind in formats:
+        if kind not in FORMATS:
+            raise InputError(f"charts are written as {', '.join(FORMATS)}, not as '{kind}'")
+    if not formats:
+        raise InputError(f"say in which format: {', '.join(FORMATS)}")
+    matplotlib = _matplotlib()
+    from matplotlib.figure import Figure
+
+    written: list[Path] = []
+    taken: set[str] = set()
+    style = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Figures without pyplot: no window, no state that others could see.
+        with matplotlib.rc_context({**style, "svg.hashsalt": "manyscale", "pdf.fonttype": 42}):
+            for chart in charts:
+                figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
+                _draw(figure.add_subplot(), chart)
+                name = _file_name(chart.title, taken)
+                for kind in formats:
+                    path = folder / f"{name}.{kind}"
+                    # The same chart gives the same file, whenever it is written.
+                    figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={_DATES[kind]: None})
+                    written.append(path)
+    except OSError as error:
+        raise InputError(f"cannot write charts to {folder}: {error.strerror or error}") from None
+    return written
+
+
+_DATES = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError(
+            "charts as files need matplotlib: pip install 'manyscale[figures]' "
+            "(the page itself needs nothing, and has a button at each chart that saves it as SVG)"
+        ) from None
+    return matplotlib
+
+
+def _file_name(title: str, taken: set[str]) -> str:
+    stem = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:80] or "chart"
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}-{number}"
+    taken.add(name)
+    return name
+
+
+def _height(chart: Chart) -> float:
+    if isinstance(chart, Lanes):
+        return 0.8 + 0.16 * max(len(chart.lanes), 3)
+    if isinstance(chart, Stacks) and chart.horizontal:
+        return 1.2 + 0.3 * len(chart.bars) + 0.12 * len(chart.parts)
+    return _HEIGHT
+
+
+def _draw(axes: Any, chart: Chart) -> None:
+    if isinstance(chart, Lines):
+        _lines(axes, chart)
+    elif isinstance(chart, Stacks):
+        _stacks(axes, chart)
+    elif isinstance(chart, HeatMap):
+        _heat_map(axes, chart)
+    elif isinstance(chart, Lanes):
+        _lanes(axes, chart)
+    elif isinstance(chart, Graph):
+        _graph(axes, chart)
+    else:
+        raise InputError(f"there is no drawing of a {type(chart).__name__} for papers")
+    axes.set_title(_plain(chart.title), fontsize=9, loc="left")
+
+
+def _lines(axes: Any, chart: Lines) -> None:
+    look = {name: (COLOURS[k % 8], _DASHES[k // 8 % 4], _MARKS[k % 8]) for k, name in enumerate(chart.names)}
+    for name, band in chart.bands.items():
+        x, low, high = zip(*band, strict=True)
+        axes.fill_between(x, low, high, color=look[name][0], alpha=0.2, linewidth=0)
+    for name, points in chart.roofs.items():
+        axes.plot(*_split(points), color=look[name][0], linestyle="--", linewidth=1, label=_plain(name))
+    for name, points in chart.lines.items():
+        colour, dash, mark = look[name]
+        marker = mark if len(points) <= 60 else None
+        axes.plot(
+            *_split(points), color=colour, linestyle=dash, marker=marker, markersize=4, linewidth=1.2, label=_plain(name)
+        )
+    for name, points in chart.dots.items():
+        colour, _, mark = look[name]
+        axes.plot(*_split(points), color=colour, linestyle="", marker=mark, markersize=6, label=_plain(name))
+    if chart.log_x:
+        axes.set_xscale("log")
+    if chart.log_y:
+        axes.set_yscale("log")
+    axes.set_xlabel(_plain(chart.x))
+    axes.set_ylabel(_plain(chart.y))
+    axes.grid(alpha=0.3)
+    if len(chart.names) > 1:
+        axes.legend(fontsize=7, frameon=False)
+
+
+def _stacks(axes: Any, chart: Stacks) -> None:
+    names = [_plain(name) for name in chart.bars]
+    places = list(range(len(names)))
+    width = 0.75 if chart.stacked else 0.8 / max(len(chart.parts), 1)
+    base = [0.0] * len(names)
+    for number, part in enumerate(chart.parts):
+        values = [bar.get(part, 0.0) for bar in chart.bars.values()]
+        look = {
+            "color": COLOURS[number % 8],
+            "hatch": _HATCHES[number // 8 % 4],
+            "label": _plain(part),
+            "edgecolor": "white",
+            "linewidth": 0.3,
+        }
+        shift = 0.0 if chart.stacked else (number - (len(chart.parts) - 1) / 2) * width
+        moved = [place + shift for place in places]
+        if chart.horizontal:
+            axes.barh(moved, values, width, left=base, **look)
+        else:
+            axes.bar(moved, values, width, bottom=base, **look)
+        if chart.stacked:
+            base = [low + value for low, value in zip(base, values, strict=True)]
+    if chart.horizontal:
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+        axes.set_xlabel(_plain(chart.y))
+    else:
+        shown = places[:: max(1, len(places) // 16)]
+        axes.set_xticks(shown, [names[place] for place in shown], rotation=60, ha="right")
+        axes.set_ylabel(_plain(chart.y))
+    axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper left", bbox_to_anchor=(0, -0.25))
+
+
+def _heat_map(axes: Any, chart: HeatMap) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list("lightness", [(at, colour) for at, colour in SCALE])
+    rows = [[float("nan") if value is None else value for value in row] for row in chart.rows]
+    drawn = axes.pcolormesh(rows, cmap=colours, vmin=0, rasterized=True)
+    for axis, labels in ((axes.xaxis, chart.across), (axes.yaxis, chart.down)):
+        step = max(1, len(labels) // 8)
+        places = list(range(0, len(labels), step))
+        axis.set_ticks([place + 0.5 for place in places], [_short(labels[place]) for place in places])
+    axes.set_xlabel(_plain(chart.x))
+    axes.set_ylabel(_plain(chart.y))
+    axes.figure.colorbar(drawn, ax=axes, label=_plain(chart.scale))
+
+
+def _lanes(axes: Any, chart: Lanes) -> None:
+    for number, lane in enumerate(chart.lanes):
+        for what in sorted(set(lane.what)):
+            bars = [
+                (begin, max(end - begin, 0.0))
+                for begin, end, of in zip(lane.begin, lane.end, lane.what, strict=True)
+                if of == what
+            ]
+            axes.broken_barh(bars, (number - 0.4, 0.8), facecolors=COLOURS[what % 8], rasterized=len(bars) > 500)
+    axes.set_yticks(range(len(chart.lanes)), [_plain(lane.name) for lane in chart.lanes], fontsize=6)
+    axes.invert_yaxis()
+    axes.set_xlim(*chart.extent)
+    axes.set_xlabel(f"time in {chart.unit}")
+    for number, name in enumerate(chart.names[:8]):
+        axes.plot([], [], "s", color=COLOURS[number % 8], label=_plain(name))
+    axes.legend(fontsize=7, frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0))
+    axes.title.set_visible(False)
+
+
+def _graph(axes: Any, chart: Graph) -> None:
+    for load, ends in chart.grouped():
+        for first, second in ends:
+            x, y = zip(chart.things[first][:2], chart.things[second][:2], strict=True)
+            axes.plot(x, y, color=chart.shade(load), linewidth=0.5 + load)
+    axes.plot([thing[0] for thing in chart.things], [thing[1] for thing in chart.things], "o", color="#56707f", ms=3)
+    axes.set_axis_off()
+
+
+def _split(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _short(label: Any) -> str:
+    return f"{label:.4g}" if isinstance(label, float) else _plain(str(label))
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib must not take for a formula."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of any machine: a table of its levels, channels, and how long accesses took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyscale.report.charts import Lines
+from manyscale.report.evidence import Evidence
+from manyscale.report.numbers import share
+from manyscale.report.sections.general import Parent
+
+_COLUMNS = (
+    *("level", "parts", "reads", "writes", "hits", "hit rate %", "misses", "merged"),
+    *("miss latency ns", "written back lines", "bytes in", "bytes out"),
+)
+_MOST_CHANNELS = 512
+
+
+def levels(parent: Parent, evidence: Evidence) -> None:
+    """Each level of caches, and each channel."""
+    rows = [row for row in _levels(evidence) if row is not None]
+    channels = _channels(evidence)
+    if not rows and not channels:
+        return
+    section = parent.section("Memory")
+    if rows:
+        section.table(
+            rows, "Caches; accesses that met a line under way are neither hits nor misses.", columns=_COLUMNS
+        )
+    if channels:
+        section.table(
+            channels,
+            "DRAM channels.",
+            columns=(
+                *("channel", "read bytes", "written bytes", "GB/s", "bus busy %", "row hits %"),
+                *("read latency ns", "queueing ns", "refreshes"),
+            ),
+        )
+    histogram = _latencies(evidence)
+    if histogram:
+        section.chart(
+            Lines("How long accesses took", "ns", "accesses", histogram, log_x=True),
+            "Accesses by their latency, in buckets of a quarter of a power of two; of each core.",
+        )
+
+
+def _levels(evidence: Evidence) -> list[tuple[Any, ...] | None]:
+    cores, slices, sms = evidence.group("core["), evidence.group("slice["), evidence.group("sm[")
+    found = [_level(evidence, name.upper(), cores, f"{name}.") for name in ("l1i", "l1", "l2")]
+    if sms:
+        hits, misses = evidence.total(sms, "l1_hits"), evidence.total(sms, "l1_misses")
+        requests = evidence.total(sms, "global_sectors")
+        if requests:
+            empty = (None,) * 5
+            rate = 100 * share(hits, hits + misses)
+            found.append(("L1 of SMs (sectors)", len(sms), hits + misses, None, hits, rate, misses, *empty))
+    found.append(_level(evidence, "L2 slices" if sms else "shared slices", slices, ""))
+    return found
+
+
+def _level(evidence: Evidence, name: str, components: list[str], prefix: str) -> tuple[Any, ...] | None:
+    if not components or not evidence.has(components[0], f"{prefix}hits"):
+        return None
+    reads, writes, hits, merged, written, inward, outward = (
+        evidence.total(components, prefix + each)
+        for each in ("reads", "writes", "hits", "merged", "writebacks", "bytes_in", "bytes_out")
+    )
+    latency = evidence.mean_seconds(components, f"{prefix}miss_latency")
+    return (
+        name,
+        len(components),
+        reads,
+        writes,
+        hits,
+        100 * share(hits, reads + writes) if reads + writes else None,
+        reads + writes - hits - merged,
+        merged,
+        None if latency is None else latency * 1e9,
+        written,
+        inward,
+        outward,
+    )
+
+
+def _channels(evidence: Evidence) -> list[tuple[Any, ...]]:
+    rows = []
+    for name in evidence.group("channel[")[:_MOST_CHANNELS]:
+        read, written = evidence.value(name, "read_bytes"), evidence.value(name, "write_bytes")
+        hits = evidence.value(name, "row_hits")
+        bursts = hits + evidence.total([name], "row_misses", "row_conflicts")
+        latency, queueing = (
+            evidence.mean_seconds([name], each) for each in ("read_latency", "queueing_delay")
+        )
+        rows.append(
+            (
+                name,
+                read,
+                written,
+                share(read + written, evidence.seconds) / 1e9,
+                100 * share(evidence.value(name, "bus_busy") / 10**15, evidence.seconds),
+                100 * share(hits, bursts) if bursts else None,
+                None if latency is None else latency * 1e9,
+                None if queueing is None else queueing * 1e9,
+                evidence.value(name, "refreshes"),
+            )
+        )
+    return rows
+
+
+def _latencies(evidence: Evidence) -> dict[str, list[tuple[float, float]]]:
+    if not evidence.scalars or evidence.kind != "memory":
+        return {}
+    table = evidence.run.stats
+    rows = table.filter((table["statistic"] == "latency.bucket") & table["component"].str.starts_with("core["))
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for component, key, value in rows.select("component", "key", "value").iter_rows():
+        if key is not None and key > 0 and (component in lines or len(lines) < 8):
+            lines.setdefault(component, []).append((key / 1e6, value))
+    return lines

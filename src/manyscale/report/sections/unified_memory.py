@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unified memory: what was counted, where pages were over time, and what moved them."""
+
+from __future__ import annotations
+
+from manyscale.report.evidence import Evidence
+from manyscale.report.numbers import shown
+from manyscale.report.sections.general import Parent
+
+_MOST_ROWS = 20_000
+_FIRST = {
+    "faults": ("far faults", "1"),
+    "fault_groups": ("groups they were served in", "1"),
+    "pages_faulted_in": ("pages that faulted in", "1"),
+    "pages_prefetched": ("pages that came along", "1"),
+    "prefetched_used": ("of these used", "1"),
+    "pages_evicted": ("pages evicted", "1"),
+    "thrashed_pages": ("pages that came again", "1"),
+    "bytes_to_device": ("to the device", "B"),
+    "bytes_to_host": ("to the host", "B"),
+    "stalled": ("time some access waited", "fs"),
+    "driver_busy": ("time the driver was busy", "fs"),
+}
+
+
+def unified_memory(parent: Parent, evidence: Evidence) -> None:
+    """Faults, transfers, and pages over time."""
+    for uvm in evidence.group("uvm"):
+        if not any(evidence.value(uvm, name) for name in _FIRST):
+            continue
+        section = parent.section("Unified memory" if uvm == "uvm" else f"Unified memory: {uvm}")
+        section.numbers(
+            {words: shown(evidence.value(uvm, name), unit) for name, (words, unit) in _FIRST.items()}
+        )
+        for name, words in (
+            ("pages.svg", "Pages over time: dark where they are on the device; dots are faults and evictions."),
+            ("transfers.svg", "What was busy: kernels, the driver, and the link in both directions."),
+        ):
+            picture = evidence.text(name, 8 << 20)
+            if picture is not None:
+                section.picture(picture, words)
+        log = evidence.table("pages")
+        if log is not None:
+            section.table(log.head(_MOST_ROWS), "What happened to pages; times in seconds.")
