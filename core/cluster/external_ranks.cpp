@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cluster/ring_pieces.hpp"
+
 namespace manyscale::cluster {
 
 using cpu::RingLayout;
@@ -33,8 +35,8 @@ std::uint32_t load(const std::uint32_t& word) {
 
 }  // namespace
 
-ExternalRanks::ExternalRanks(cpu::ProgramFeed& program, const std::string& path)
-    : program_(program), rings_(rings_of(program)), size_(rings_.layout().total()) {
+ExternalRanks::ExternalRanks(cpu::ProgramFeed& program, const std::string& path, memory::Dma* engine)
+    : program_(program), rings_(rings_of(program)), engine_(engine), size_(rings_.layout().total()) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   const bool made = file >= 0 && ftruncate(file, static_cast<off_t>(size_)) == 0;
   void* memory = made ? mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
@@ -63,6 +65,11 @@ void ExternalRanks::wake(std::uint32_t rank) {
   syscall(SYS_futex, &bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
+void ExternalRanks::touch_memory(const cpu::RingPiece& piece, bool writes) {
+  if (engine_ == nullptr) return;
+  for_transfers(rings_, piece, writes, [&](const memory::Transfer& transfer) { engine_->add(transfer); });
+}
+
 bool ExternalRanks::send() {
   const RingLayout& layout = rings_.layout();
   bool any = false;
@@ -81,6 +88,7 @@ bool ExternalRanks::send() {
       std::uint32_t& taken = word(layout.ring(remote, piece.from) + RingLayout::taken_at);
       std::atomic_ref(taken).store(piece.taken, std::memory_order_release);
       bytes_out_ += bytes;
+      touch_memory(piece, false);
       told = true;
     }
     if (told) wake(remote);
@@ -125,6 +133,7 @@ bool ExternalRanks::receive() {
       carried_[pair] = written;
       taken_[pair] = taken;
       bytes_in_ += bytes;
+      touch_memory(piece, true);
       told |= rings_.deliver(std::move(piece));
     }
     if (told) program_.wake_rank(local);

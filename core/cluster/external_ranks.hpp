@@ -9,14 +9,16 @@
 #include <vector>
 
 #include "cpu/feed/program_feed.hpp"
+#include "memory/dma/dma.hpp"
 
 namespace manyscale::cluster {
 
 class ExternalRanks {
  public:
   // Of the job that the program is a part of: all ranks that the program does not have. `path` is the file
-  // that they share (MANYSCALE_MPI_SEGMENT); it is made here.
-  ExternalRanks(cpu::ProgramFeed& program, const std::string& path);
+  // that they share (MANYSCALE_MPI_SEGMENT); it is made here. With an `engine`, what is carried is read from
+  // and written to the simulated memory, too, as by the node's network interface.
+  ExternalRanks(cpu::ProgramFeed& program, const std::string& path, memory::Dma* engine = nullptr);
   ~ExternalRanks();
   ExternalRanks(const ExternalRanks&) = delete;
   ExternalRanks& operator=(const ExternalRanks&) = delete;
@@ -37,9 +39,11 @@ class ExternalRanks {
  private:
   std::uint32_t& word(std::uint64_t offset) const;
   void wake(std::uint32_t rank);
+  void touch_memory(const cpu::RingPiece& piece, bool writes);
 
   cpu::ProgramFeed& program_;
   cpu::RankRings& rings_;
+  memory::Dma* const engine_;
   std::uint8_t* memory_ = nullptr;
   std::uint64_t size_ = 0;
   std::vector<std::uint32_t> carried_;  // bytes of the ring from each rank to each that came in

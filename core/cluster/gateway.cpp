@@ -7,18 +7,13 @@
 
 namespace manyscale::cluster {
 
-namespace {
-
-// A piece under way is owned by its message, which carries nothing but numbers.
-std::uint64_t hand_over(cpu::RingPiece piece) {
-  return reinterpret_cast<std::uintptr_t>(new cpu::RingPiece(std::move(piece)));
-}
-
-}  // namespace
-
 Gateway::Gateway(const Spec& spec, network::Network& network, std::uint32_t node, cpu::RankRings& rings,
-                 std::vector<std::uint32_t> node_of_rank)
-    : spec_(spec), rings_(rings), node_of_rank_(std::move(node_of_rank)), nic_(*this, network, node) {
+                 std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesUnderWay> under_way)
+    : spec_(spec),
+      rings_(rings),
+      node_of_rank_(std::move(node_of_rank)),
+      under_way_(std::move(under_way)),
+      nic_(*this, network, node) {
   declare(statistics_);
   program_.on_receive<&Gateway::rang>();
   deliveries_.on_expire<&Gateway::deliver>();
@@ -33,20 +28,27 @@ void Gateway::rang(const cpu::BellRang& bell, std::uint32_t) {
     message.source = nic_.node();
     message.destination = node_of_rank_[bell.rank];
     message.bytes = piece.bytes.size() + static_cast<std::uint64_t>(spec_.header);
-    message.header[0] = hand_over(std::move(piece));
+    touch_memory(piece, false);
+    message.header[0] = under_way_->add(std::move(piece));
     nic_.send(message, spec_.send_latency);
   }
 }
 
 void Gateway::arrived(const network::Message& message) {
   ++statistics_.received;
-  deliveries_.after(spec_.receive_latency, {reinterpret_cast<cpu::RingPiece*>(message.header[0])});
+  deliveries_.after(spec_.receive_latency, {message.header[0]});
 }
 
 void Gateway::deliver(const Arrived& arrived) {
-  const std::unique_ptr<cpu::RingPiece> piece(arrived.piece);
+  const std::unique_ptr<cpu::RingPiece> piece = under_way_->take(arrived.piece);
+  touch_memory(*piece, true);
   const std::uint32_t rank = piece->to;
   if (rings_.deliver(std::move(*piece))) program_.send({rank}, 0);
+}
+
+void Gateway::touch_memory(const cpu::RingPiece& piece, bool writes) {
+  if (dma_.width() == 0) return;
+  for_transfers(rings_, piece, writes, [&](const memory::Transfer& transfer) { dma_.send(transfer, 0); });
 }
 
 }  // namespace manyscale::cluster

@@ -6,7 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "cluster/ring_pieces.hpp"
 #include "cpu/feed/program_feed.hpp"
+#include "memory/dma/dma_protocol.hpp"
 #include "network/nic.hpp"
 
 namespace manyscale::cluster {
@@ -22,29 +24,35 @@ struct GatewayStatistics {
 };
 
 // Stands for a network interface with remote DMA between the buffers of an MPI library. Leaves out queue
-// pairs, retransmission and the limits of outstanding work.
+// pairs, retransmission and the limits of outstanding work. Where the node has an engine for direct memory
+// access, what messages are read from and written to passes through the node's caches, beside the messages:
+// the latencies of the gateway cover it.
 class Gateway final : public Component {
  public:
   using Spec = GatewaySpec;
 
   Gateway(const Spec& spec, network::Network& network, std::uint32_t node, cpu::RankRings& rings,
-          std::vector<std::uint32_t> node_of_rank);
+          std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesUnderWay> under_way);
 
   PortBase& program_port() { return program_; }
+  PortBase& dma_port() { return dma_; }
 
  private:
   struct Arrived {
-    cpu::RingPiece* piece = nullptr;
+    std::uint64_t piece = 0;
   };
 
   void rang(const cpu::BellRang& bell, std::uint32_t lane);
   void arrived(const network::Message& message);
   void deliver(const Arrived& arrived);
+  void touch_memory(const cpu::RingPiece& piece, bool writes);
 
   const Spec spec_;
   cpu::RankRings& rings_;
   const std::vector<std::uint32_t> node_of_rank_;
+  const std::shared_ptr<PiecesUnderWay> under_way_;
   GatewayStatistics statistics_;
+  Port<memory::DmaProtocol, 0> dma_{*this, "dma", "reads and writes the node's memory", Links::optional};
   Port<cpu::GatewayProtocol, 1> program_{*this, "program", "the program whose ranks run on this node"};
   Timer<Arrived> deliveries_{*this};
   network::Nic nic_;

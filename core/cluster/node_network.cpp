@@ -8,8 +8,12 @@
 namespace manyscale::cluster {
 
 NodeNetwork::NodeNetwork(Simulation& simulation, const network::NetworkDescription& description,
-                         const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs)
+                         const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs,
+                         const std::vector<memory::Dma*>& engines)
     : network_(simulation, description) {
+  if (!engines.empty() && engines.size() != programs.size())
+    throw std::invalid_argument("either all nodes have an engine for direct memory access, or none");
+  const auto under_way = std::make_shared<PiecesUnderWay>();
   if (programs.size() != network_.nodes())
     throw std::invalid_argument("the network has " + std::to_string(network_.nodes()) + " nodes, but " +
                                 std::to_string(programs.size()) + " are simulated");
@@ -22,10 +26,12 @@ NodeNetwork::NodeNetwork(Simulation& simulation, const network::NetworkDescripti
     node_of_rank.insert(node_of_rank.end(), rings->local(), node);
   }
   for (std::uint32_t node = 0; node < programs.size(); ++node) {
-    auto made = std::make_unique<Gateway>(gateway, network_, node, *programs[node]->rings(), node_of_rank);
+    auto made =
+        std::make_unique<Gateway>(gateway, network_, node, *programs[node]->rings(), node_of_rank, under_way);
     Gateway& added = *made;
     simulation.add("gateway[" + std::to_string(node) + "]", std::move(made));
     simulation.connect(programs[node]->gateway_port(), added.program_port(), 0);
+    if (!engines.empty()) simulation.connect(added.dma_port(), engines[node]->device_port(), 0);
   }
   network_.connect();
 }

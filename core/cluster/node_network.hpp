@@ -7,6 +7,7 @@
 
 #include "cluster/gateway.hpp"
 #include "engine/simulation.hpp"
+#include "memory/dma/dma.hpp"
 #include "network/network.hpp"
 
 namespace manyscale::cluster {
@@ -14,8 +15,10 @@ namespace manyscale::cluster {
 class NodeNetwork {
  public:
   // Joins programs that were launched as parts of one job, node by node, in the order of their ranks.
+  // `engines` is empty, or has what reads and writes each node's memory for its gateway.
   NodeNetwork(Simulation& simulation, const network::NetworkDescription& description,
-              const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs);
+              const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs,
+              const std::vector<memory::Dma*>& engines);
 
   const network::Network& network() const { return network_; }
 

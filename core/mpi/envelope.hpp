@@ -14,8 +14,9 @@ enum class Step : std::uint8_t {
   eager,   // the data at once
   ask,     // rendezvous: the sender asks the receiver (request to send)
   answer,  // the receiver is ready (clear to send)
-  data,    // what was asked for
+  data,    // what was asked for, or the last of it
   sent,    // not a message: the sender's data has left
+  piece,   // data of which more follows when the receiver answers again
 };
 
 struct Envelope {

@@ -147,11 +147,21 @@ void Host::process(Rank& rank, Arrival& arrival, std::uint32_t number) {
     }
     case Step::data:
       if (envelope.step == Step::data) charge(rank, overhead);
-      charge(rank, times(spec.receive_overhead_per_byte, arrival.bytes));
+      charge(rank, receive_cost(arrival.bytes, arrival.local));
       finish_receive(rank, arrival.request, envelope);
       break;
+    case Step::piece: {
+      charge(rank, overhead);
+      charge(rank, receive_cost(arrival.bytes, arrival.local));
+      Envelope ask = envelope;  // as the one that began it: its request is the sender's
+      ask.request = envelope.number;
+      answer(rank, arrival.request, ask, rank.time);
+      break;
+    }
     case Step::answer:
-      charge(rank, control_overhead(Envelope::pages_of(requests_[envelope.request].bytes)));
+      charge(rank, control_overhead(requests_[envelope.request].moved > 0
+                                        ? 0
+                                        : Envelope::pages_of(requests_[envelope.request].bytes)));
       send_data(rank, envelope.request, envelope.number, rank.time);
       break;
     case Step::sent:

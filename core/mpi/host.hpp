@@ -206,6 +206,14 @@ class Host : public Component {
   Time control_overhead(std::uint32_t pages) const {
     return add_saturating(job_.spec.control_overhead, times(job_.spec.page_overhead, pages));
   }
+  Time send_cost(std::uint64_t bytes, bool local) const {
+    const MpiSpec& spec = job_.spec;
+    return times(spec.send_overhead_per_byte + (local ? spec.local.send_overhead_per_byte : 0), bytes);
+  }
+  Time receive_cost(std::uint64_t bytes, bool local) const {
+    const MpiSpec& spec = job_.spec;
+    return times(spec.receive_overhead_per_byte + (local ? spec.local.receive_overhead_per_byte : 0), bytes);
+  }
   static Time at_bandwidth(std::uint64_t bytes, std::int64_t bandwidth);
   static Time times(Time cost, std::uint64_t count);
   void charge(Rank& rank, Time cost) const {

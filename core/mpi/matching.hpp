@@ -24,6 +24,7 @@ struct Request {
   Time began = 0;  // receive: when it was posted; send: when it began
   std::uint64_t bytes = 0;
   std::uint64_t value = 0;    // check mode: what a send carries
+  std::uint64_t moved = 0;    // of a rendezvous in pieces: bytes that were sent
   std::uint32_t next = none;  // in a list of the matcher
   std::uint32_t order = 0;    // receives: in which order they were posted
   std::uint32_t rank = 0;     // of this node

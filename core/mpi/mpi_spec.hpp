@@ -16,6 +16,8 @@ struct LocalSpec {
   std::int64_t bandwidth = 12'000'000'000;  // of one rank's sending
   Time send_overhead = 50 * nanosecond;
   Time receive_overhead = 50 * nanosecond;
+  Time send_overhead_per_byte = 0;
+  Time receive_overhead_per_byte = 0;
   std::int64_t eager_limit = 4096;
 };
 
@@ -24,6 +26,8 @@ struct MpiSpec {
   Time receive_overhead = 200 * nanosecond;
   Time send_overhead_per_byte = 0;
   Time receive_overhead_per_byte = 0;
+  Time post_overhead = 0;
+  Time latency = 0;
   std::int64_t copy_bandwidth = 0;
   Time match_overhead = 0;
   Time poll_overhead = 50 * nanosecond;
@@ -31,6 +35,7 @@ struct MpiSpec {
   Time page_overhead = 0;
   std::int64_t control_bytes = 0;
   std::int64_t eager_limit = 16384;
+  std::int64_t window = 0;
   bool offload = false;
   std::int64_t reduction_bandwidth = 0;
   std::string collectives = "openmpi";
@@ -52,6 +57,10 @@ struct describe<mpi::LocalSpec> {
             "at which a rank's messages are copied, one after another", 1.0},
       Field{"send_overhead", &S::send_overhead, Unit::time, "processor time to send", 0.0, 1e15},
       Field{"receive_overhead", &S::receive_overhead, Unit::time, "processor time to receive", 0.0, 1e15},
+      Field{"send_overhead_per_byte", &S::send_overhead_per_byte, Unit::time,
+            "processor time to send one more byte, beside that of any message", 0.0, 1e15},
+      Field{"receive_overhead_per_byte", &S::receive_overhead_per_byte, Unit::time,
+            "processor time to receive one more byte, beside that of any message", 0.0, 1e15},
       Field{"eager_limit", &S::eager_limit, Unit::bytes,
             "larger messages wait for their receiver (rendezvous) and are then copied once", 0.0}};
 };
@@ -68,6 +77,10 @@ struct describe<mpi::MpiSpec> {
             "processor time to send one more byte (LogGOPS's O)", 0.0, 1e15},
       Field{"receive_overhead_per_byte", &S::receive_overhead_per_byte, Unit::time,
             "processor time to receive one more byte", 0.0, 1e15},
+      Field{"post_overhead", &S::post_overhead, Unit::time,
+            "processor time to begin a receive, whatever has come", 0.0, 1e15},
+      Field{"latency", &S::latency, Unit::time,
+            "between the processors and the network, at both ends together", 0.0, 1e15},
       Field{"copy_bandwidth", &S::copy_bandwidth, Unit::bandwidth,
             "of copies through buffers: eager messages when sent, unexpected ones when received; 0: free",
             0.0},
@@ -83,6 +96,9 @@ struct describe<mpi::MpiSpec> {
             1e6},
       Field{"eager_limit", &S::eager_limit, Unit::bytes,
             "larger messages wait for their receiver (rendezvous; LogGOPS's S)", 0.0},
+      Field{"window", &S::window, Unit::bytes,
+            "of a rendezvous, what the receiver's processor has to take before more is sent; 0: all at once",
+            0.0},
       Field{"offload", &S::offload, Unit::none,
             "rendezvous proceeds without the processor, also while a rank computes"},
       Field{"reduction_bandwidth", &S::reduction_bandwidth, Unit::bandwidth,

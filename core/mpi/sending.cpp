@@ -46,7 +46,7 @@ std::uint32_t Host::begin_send(Rank& rank, std::uint32_t number, const Transfer&
   if (!local) envelope.number = sent_numbers_(place(rank), transfer.peer)++;
   if (eager) {
     ++counts_.eager;
-    charge(rank, times(spec.send_overhead_per_byte, transfer.bytes));
+    charge(rank, send_cost(transfer.bytes, local));
     if (!local) charge(rank, at_bandwidth(transfer.bytes, spec.copy_bandwidth));
     transmit(rank, envelope, transfer.bytes, rank.time, false);
     return finished;
@@ -55,6 +55,7 @@ std::uint32_t Host::begin_send(Rank& rank, std::uint32_t number, const Transfer&
   if (number == none) number = requests_.take();
   fill(requests_[number], Request::Type::send, rank, transfer);
   requests_[number].began = began;
+  requests_[number].moved = 0;
   envelope.request = number;
   envelope.pages = Envelope::pages_of(transfer.bytes);
   transmit(rank, envelope, static_cast<std::uint64_t>(spec.control_bytes), rank.time, false);
@@ -71,6 +72,7 @@ std::uint32_t Host::post_receive(Rank& rank, const Transfer& transfer) {
 
 void Host::begin_receive(Rank& rank, std::uint32_t number) {
   requests_[number].began = rank.time;
+  charge(rank, job_.spec.post_overhead);
   const std::uint32_t found = matcher_.post(number);
   if (found == none) return;
   Arrival& arrival = arrivals_[found];
@@ -106,22 +108,28 @@ void Host::answer(Rank& rank, std::uint32_t number, const Envelope& ask, Time at
 }
 
 void Host::send_data(Rank& rank, std::uint32_t number, std::uint32_t receiver_request, Time at) {
-  const Request& request = requests_[number];
+  Request& request = requests_[number];
+  const std::uint64_t rest = request.bytes - request.moved;
+  const auto window = static_cast<std::uint64_t>(job_.spec.window);
+  const std::uint64_t bytes = window == 0 ? rest : std::min(rest, window);
+  const bool last = bytes == rest;
+  const bool local = is_local(request.peer);
+  request.moved += bytes;
   const Envelope envelope{
       .source = rank.world,
       .destination = request.peer,
-      .step = Step::data,
+      .step = last ? Step::data : Step::piece,
       .tag = request.tag,
       .context = request.context,
       .request = receiver_request,
       .number = number,
       .word = job_.recording.values ? request.value : static_cast<std::uint64_t>(request.began)};
   if (!job_.spec.offload) {
-    charge(rank, times(job_.spec.send_overhead_per_byte, request.bytes));
+    charge(rank, send_cost(bytes, local));
     at = rank.time;
   }
-  const Time left = transmit(rank, envelope, request.bytes, at, true);
-  if (!is_local(request.peer)) return;
+  const Time left = transmit(rank, envelope, bytes, at, last);
+  if (!local || !last) return;
   Envelope sent = envelope;
   sent.step = Step::sent;
   sent.destination = rank.world;
@@ -136,7 +144,7 @@ void Host::send_data(Rank& rank, std::uint32_t number, std::uint32_t receiver_re
 Time Host::transmit(Rank& rank, const Envelope& envelope, std::uint64_t bytes, Time at, bool tell_sent) {
   if (!is_local(envelope.destination)) {
     nic_.send({nic_.node(), job_.node_of_rank[envelope.destination], bytes, envelope.pack(), tell_sent},
-              at - now());
+              add_saturating(at - now(), job_.spec.latency));
     return at;
   }
   // One rank's messages are copied one after another, so that none overtakes another.

@@ -117,7 +117,7 @@ enum {
 #define CALL(name, comm, work)                                                     \
   do {                                                                             \
     MANYSCALE_MARK(3, (long)CALL_##name);                                          \
-    NOTE(NOTE_CALL, CALL_##name, 0, 0, 0, 0);                                      \
+    NOTE_CALL_OF(CALL_##name);                                                     \
     const MPI_Comm call_comm = (comm);                                             \
     const int call_work = (work);                                                  \
     const int call_result = msmpi_finish_call(call_comm, "MPI_" #name, call_work); \

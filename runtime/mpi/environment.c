@@ -134,14 +134,18 @@ static double seconds(int (*clock)(clockid_t, struct timespec *)) {
 
 double MPI_Wtime(void) {
   MANYSCALE_MARK(3, (long)CALL_Wtime);
+  NOTE_CALL_OF(CALL_Wtime);
   const double time = seconds(clock_gettime);
+  NOTE(NOTE_RETURN, CALL_Wtime, 0, 0, 0, 0);
   MANYSCALE_MARK(4, (long)CALL_Wtime);
   return time;
 }
 
 double MPI_Wtick(void) {
   MANYSCALE_MARK(3, (long)CALL_Wtick);
+  NOTE_CALL_OF(CALL_Wtick);
   const double tick = seconds(clock_getres);
+  NOTE(NOTE_RETURN, CALL_Wtick, 0, 0, 0, 0);
   MANYSCALE_MARK(4, (long)CALL_Wtick);
   return tick;
 }

@@ -376,6 +376,8 @@ void msmpi_start(MPI_Request request) {
   NOTE(request->sends ? NOTE_SEND : NOTE_RECEIVE, (uintptr_t)request,
        request->peer < 0 ? -1 : msmpi_world_rank(request->comm, request->peer), request->tag, request->context,
        request->peer == MPI_PROC_NULL ? UINT64_MAX : request->total);
+  if (!request->type->dense)
+    NOTE(NOTE_BLOCKS, (uintptr_t)request, 0, 0, 0, (uint64_t)request->count * request->type->block_count);
   if (request->peer == MPI_PROC_NULL)
     request->complete = true;
   else if (request->sends)

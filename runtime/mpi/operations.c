@@ -157,6 +157,7 @@ int msmpi_check_operation(MPI_Op op, MPI_Datatype type) {
 }
 
 void msmpi_combine(const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op) {
+  NOTE(NOTE_COMBINE, 0, 0, 0, 0, (uint64_t)count * type->bytes);
   if (op->kind == OPERATION_USER)
     op->function((void *)in, inout, &count, &type);
   else

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from manyscale import _core
 from manyscale.errors import InputError, nearest
-from manyscale.network.columns import Column, Formula, IntArray, Table
+from manyscale.network.columns import Column, Formula, IntArray, Table, extremes
 from manyscale.network.durations import Pattern
 from manyscale.network.program import Group, Operation, Program
 
@@ -66,16 +66,18 @@ class _Encoder:
         program = self._program
         places = self._places()
         rows = []
-        phase = 0
+        phase = named = self._named_phases()
         for place, operation in enumerate(program.operations):
             if operation.kind == "end":
-                phase = 0  # segments have no rank in common, so they share the phases' counters
+                phase = named  # segments have no rank in common, so they share the phases' counters
             if operation.kind == "end_where":
                 continue
             row = self._row(operation)
             if operation.kind in ("loop", "end_loop", "where"):
                 row["target"] = places[program.partner[place]]
-            if operation.kind == "draw" or isinstance(operation.operands.get("time"), Table):
+            if "phase" in operation.operands:
+                row["slot"] = self._column(operation.operands["phase"])
+            elif operation.kind == "draw" or isinstance(operation.operands.get("time"), Table):
                 row["slot"] = self._column(phase)
                 phase += 1
             rows.append([row[name] for name in self._fields])
@@ -95,6 +97,15 @@ class _Encoder:
                 "begun": np.ascontiguousarray(program.dependencies.begun, np.uint32),
             }
         return encoded
+
+    def _named_phases(self) -> int:
+        """How many phases have numbers of their own."""
+        given = [
+            operation.operands["phase"]
+            for operation in self._program.operations
+            if "phase" in operation.operands
+        ]
+        return 1 + max((extremes(column)[1] for column in given), default=-1)
 
     def _places(self) -> list[int]:
         """The number of each operation in the core."""
@@ -118,6 +129,8 @@ class _Encoder:
         row["algorithm"] = self._algorithm(kind, operation.algorithm)
         row["communicator"] = operation.communicator
         for name, column in operation.operands.items():
+            if name == "phase":
+                continue
             row[_CORE_OPERANDS.get(name, name)] = self._column(column)
         if operation.kind == "sendrecv":
             row["receive_tag"] = row["tag"]

@@ -79,7 +79,7 @@ class _Writer:
         if kind == "compute":
             self._block(self._add(CALC, round(step["time"] / _NANOSECOND)))
         elif kind == "draw":
-            mean = self._program.patterns[step["pattern"]].mean
+            mean = self._program.patterns[step["pattern"]].at(step.occurrence).mean
             self._block(self._add(CALC, round(mean / _NANOSECOND)))
         elif kind in COLLECTIVES:
             self._collective(step)

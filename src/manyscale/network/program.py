@@ -38,8 +38,8 @@ class Operation:
     """One call of all ranks (or of those that a `where` around it lets through).
 
     `operands` by name: `peer`, `bytes`, `tag`, `request` (a slot), `count` (of slots, of a loop), `mask` of a where,
-    `time` of a compute, `pattern` of a draw; for sendrecv also `source` and `received`. The root of a collective
-    is its peer.
+    `time` of a compute, `pattern` of a draw and the `phase` it shares with others; for sendrecv also `source` and
+    `received`. The root of a collective is its peer.
     """
 
     kind: str
@@ -79,7 +79,7 @@ class Step:
     operands: dict[str, int]
     communicator: int
     algorithm: str
-    occurrence: int  # how many times this rank has met the operation before
+    occurrence: int  # how many times this rank has met the operation, or its phase, before
     operation: int  # its place in the program
 
     def __getitem__(self, name: str) -> int:
@@ -165,8 +165,11 @@ class Program:
             elif operation.kind == "end_where":
                 at += 1
             else:
-                occurrence = met.get(at, 0)
-                met[at] = occurrence + 1
+                # Operations of a named phase count together.
+                shared = operation.operands.get("phase")
+                counter = at if shared is None else -1 - value_at(shared, rank)
+                occurrence = met.get(counter, 0)
+                met[counter] = occurrence + 1
                 values = {
                     name: value_at(column, rank, iterations, occurrence)
                     for name, column in operation.operands.items()

@@ -58,11 +58,15 @@ class Mpi:
 
     # Compute and control
 
-    def compute(self, duration: Any, scale: Any = None) -> None:
+    def compute(self, duration: Any, scale: Any = None, phase: str = "") -> None:
         """The rank computes: text such as "5us", seconds as a float (or an array), a Distribution, a Pattern, or a
-        function of rank and occurrence that gives seconds. What is drawn can be scaled, by rank if need be."""
+        function of rank and occurrence that gives seconds. What is drawn can be scaled, by rank if need be.
+
+        Calls of one `phase` are occurrences of the same phase: a pattern goes on from one to the next."""
         if isinstance(duration, Distribution | Pattern):
             operands: dict[str, Column] = {"pattern": self._shared.pattern(duration)}
+            if phase:
+                operands["phase"] = self._shared.phase(phase)
             if scale is not None:
                 millionths = np.rint(np.asarray(scale, float) * _MILLION)
                 operands["scale"] = self._column(millionths, "the scale of a compute")

@@ -36,6 +36,7 @@ class Shared:
         self.ranks = ranks
         self.groups = [Group(0, np.arange(ranks), ranks)]
         self.patterns: list[Pattern] = []
+        self._phases: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
 
     def pattern(self, duration: Distribution | Pattern) -> int:
@@ -45,6 +46,10 @@ class Shared:
         if number == len(self.patterns):
             self.patterns.append(pattern)
         return number
+
+    def phase(self, name: str) -> int:
+        """The number of a compute phase that several operations share."""
+        return self._phases.setdefault(name, len(self._phases))
 
     def split(self, parent: int, color: Any, key: Any) -> int:
         """The number of a new group: as MPI_Comm_split, ordered by key and then by rank in the parent."""

@@ -7,7 +7,7 @@ This is what a projection from one node is held against: slow, and with nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from manyscale import _core
@@ -19,6 +19,7 @@ from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.network.job import Cluster, network_description
 from manyscale.network.job import cluster as network_cluster
+from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
 from manyscale.system import System
 from manyscale.system.running import Result
 
@@ -34,6 +35,7 @@ class DetailedResult:
     processes: list[Process]  # by rank
     run: Result
     traffic: dict[str, int]  # between nodes: messages, bytes, packets
+    calls: list[list[CallOfRank]] = field(default_factory=list)  # by rank, if they were to be kept
 
     @property
     def seconds(self) -> float:
@@ -57,11 +59,13 @@ def run_detailed(
     cores: int | None = None,
     threads: int = 1,
     seed: int = 0,
+    keep_calls: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> DetailedResult:
     """Runs a program, so many ranks on each of so many nodes; each node has `cores` cores (one for each rank).
 
-    `machine` is that of each node, `network` a machine with a network section or a cluster.
+    `machine` is that of each node, `network` a machine with a network section or a cluster. With `keep_calls`, the
+    result has each MPI call of each rank.
     """
     if nodes < 2:
         raise InputError("several nodes are simulated together; for one, use cpu.run")
@@ -72,17 +76,21 @@ def run_detailed(
     system = System(f"{nodes} nodes of {machine}", seed=seed)
     parts: list[CpuSystem] = []
     part = replace(program, ranks=ranks_per_node)
-    launch = launch_of(part, False, ()) | {"job_ranks": nodes * ranks_per_node}
+    watching = {"region_log": MOST_ENTRIES} if keep_calls else {}
+    launch = launch_of(part, keep_calls, ()) | {"job_ranks": nodes * ranks_per_node}
     for node in range(nodes):
         with system.within(f"node[{node}]"):
-            parts.append(build_cpu(resolved.machine, cores or ranks_per_node, seed=seed, system=system))
+            parts.append(
+                build_cpu(resolved.machine, cores or ranks_per_node, seed=seed, system=system, **watching)
+            )
         with program_errors(program):
             _core.cpu_launch(parts[-1].program.native, launch | {"first_rank": node * ranks_per_node})
     programs = [one.program.native for one in parts]
     joined = _core.NodeNetwork(system.simulation, network_description(place), {}, programs)
     run = _run(program, system, programs, threads, progress)
     processes = [Process(*process) for native in programs for process in _core.cpu_processes(native)]
-    return DetailedResult(program, nodes, processes, run, dict(joined.totals()))
+    calls = [rank for one in parts for rank in calls_of_ranks(one, ranks_per_node)] if keep_calls else []
+    return DetailedResult(program, nodes, processes, run, dict(joined.totals()), calls)
 
 
 def _run(

@@ -14,7 +14,7 @@ from manyscale.network.motifs.milc import Milc
 from manyscale.network.motifs.motif import Motif
 from manyscale.network.motifs.sweep import Snap, Sweep3d
 from manyscale.network.motifs.traffic import Incast, PingPong, RandomTraffic
-from manyscale.network.motifs.training import Caffe, Training
+from manyscale.network.motifs.training import Caffe, DataParallel, Training
 from manyscale.spec import build
 
 MOTIFS: dict[str, type[Motif]] = {
@@ -33,6 +33,7 @@ MOTIFS: dict[str, type[Motif]] = {
     "snap": Snap,
     "milc": Milc,
     "caffe": Caffe,
+    "dataparallel": DataParallel,
     "training": Training,
 }
 

@@ -21,6 +21,8 @@ class Fft2d(Varying):
     The default of 32K numbers for each rank is Table 1 of the many-node study. A transform of n numbers takes
     time in proportion to n log2 n, so it takes longer the more ranks there are; 5 ns for a number and level (5
     operations at 1 GFLOP/s) are assumed.
+
+    Measured compute phases are those of examples/projection/programs/fft2d.c: transpose.
     """
 
     points: Count = parameter(32768, doc="numbers of a rank", minimum=1)
@@ -35,9 +37,12 @@ class Fft2d(Varying):
         side = math.sqrt(self.points * size)
         rows = self.lasting(round(self.points * math.log2(max(side, 2)) * self.butterfly))
         block = -(-self.points * self.number // size)
+        self.begin(mpi)
         with mpi.loop(self.iterations), mpi.loop(2):
-            mpi.compute(rows)
+            self.work(mpi, rows)
+            self.compute_before(mpi, "transpose")
             mpi.alltoall(block, algorithm=self.algorithm)
+        self.end(mpi, 8)
 
 
 class Fft3d(Varying):

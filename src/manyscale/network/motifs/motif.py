@@ -3,20 +3,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import PrivateAttr
 
-from manyscale.network.durations import Distribution
+from manyscale.errors import InputError, nearest
+from manyscale.network.durations import Distribution, Pattern
 from manyscale.network.grid import Grid
 from manyscale.network.recorder import Mpi
 from manyscale.network.shared import Request
 from manyscale.spec import Ratio, Spec, parameter
 
+AnyMotif = TypeVar("AnyMotif", bound="Motif")
+
+Timings = Mapping[str, Distribution | Pattern]
+"""How long a rank computes before each place at which a program communicates, by the name of the place."""
+
 
 class Motif(Spec):
-    """A built-in skeleton. Its parameters are those of a Spec; `emit` records what the ranks do."""
+    """A built-in skeleton. Its parameters are those of a Spec; `emit` records what the ranks do.
+
+    Compute phases are of one of two kinds. Without measurements, a skeleton knows how long its parts take (`work`).
+    With timings measured on a program that communicates at the same places, it computes before each of these for as
+    long as that program did (`compute_before`).
+    """
+
+    _timings: tuple[tuple[tuple[int, ...], Timings], ...] = PrivateAttr(())
+
+    def with_timings(
+        self: AnyMotif, timings: Timings, special: Mapping[Sequence[int], Timings] | None = None
+    ) -> AnyMotif:
+        """The skeleton with measured compute phases; `special` are those of ranks that behave otherwise.
+
+        A negative number in `special` counts ranks from the last one.
+        """
+        copy = self.model_copy()
+        given = [(tuple(ranks), own) for ranks, own in (special or {}).items()]
+        copy._timings = (*given, ((), timings))
+        return copy
+
+    @property
+    def timed(self) -> bool:
+        """Whether it has measured compute phases."""
+        return bool(self._timings)
+
+    def work(self, mpi: Mpi, duration: Any) -> None:
+        """A part whose duration the skeleton knows; nothing where compute phases were measured."""
+        if not self._timings:
+            mpi.compute(duration)
+
+    def measured(self, site: str) -> bool:
+        """Whether there are measured times of a place."""
+        return self.timed and site in self._timings[-1][1]
+
+    def compute_before(self, mpi: Mpi, name: str) -> None:
+        """What was measured before a place at which the program communicates; nothing without measurements."""
+        if not self._timings:
+            return
+        if len(self._timings) == 1:
+            mpi.compute(_timing(self._timings[0][1], name), phase=name)
+            return
+        everyone = np.arange(mpi.size)
+        left = np.ones(mpi.size, bool)
+        for ranks, own in self._timings:
+            mine = left & np.isin(everyone, np.asarray(ranks) % mpi.size) if ranks else left
+            left = left & ~mine
+            with mpi.where(mine):
+                mpi.compute(_timing(own, name), phase=name)
+
+    def begin(self, mpi: Mpi) -> None:
+        """The program's preparations up to the sum of one number in which all ranks meet, if they were measured."""
+        if self.measured("setup"):
+            self.compute_before(mpi, "setup")
+            mpi.allreduce(8)
+
+    def end(self, mpi: Mpi, amount: int) -> None:
+        """The check of what the program found and the sum that ends it, if they were measured."""
+        if self.measured("check"):
+            self.compute_before(mpi, "check")
+            mpi.allreduce(amount)
 
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
         """Records the calls of all ranks; `rank` is the array of all of them."""
@@ -33,6 +100,12 @@ class Varying(Motif):
     def lasting(self, time: int) -> int | Distribution:
         """A compute phase of so many femtoseconds, normally distributed if there is a variation."""
         return Distribution.normal(time, self.variation) if self.variation and time else time
+
+
+def _timing(timings: Timings, name: str) -> Distribution | Pattern:
+    if name not in timings:
+        raise InputError(f"the timings have no site '{name}' of the skeleton; {nearest(name, list(timings))}")
+    return timings[name]
 
 
 def allreduce(mpi: Mpi, amount: int, algorithm: str) -> None:

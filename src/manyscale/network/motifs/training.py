@@ -121,6 +121,48 @@ class Caffe(Varying):
             mpi.waitall(passed)
 
 
+class DataParallel(Varying):
+    """Data-parallel training in which rank 0 computes the new weights: gradients are added up there layer by layer,
+    backwards, and weights are spread from there, forwards.
+
+    Measured compute phases are those of examples/projection/programs/training.c: gradients, weights, loss. That
+    program makes one step more than it is told, with which it checks itself. Default times are assumed.
+    """
+
+    layer: Bytes = parameter("4KiB", doc="bytes of a layer's gradients, and of its weights", minimum="1B")
+    layers: Count = parameter(3, doc="layers, equally large", minimum=1)
+    forward: Time = parameter("100us", doc="compute of a layer forwards", minimum="0fs")
+    backward: Time = parameter("200us", doc="compute of a layer backwards", minimum="0fs")
+    update: Time = parameter("10us", doc="compute of a layer's new weights, on rank 0", minimum="0fs")
+    steps: Count = parameter(10, doc="training steps", minimum=1)
+    algorithm: Literal["binomial", "binary", "pipeline", "chain"] = parameter(
+        "binomial", doc="algorithm of the reductions and broadcasts"
+    )
+
+    @vectorised
+    def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
+        """steps x (layers x (a reduction, a broadcast), an allreduce)."""
+        forward, backward = self.lasting(self.forward), self.lasting(self.backward)
+        many = size > 1
+        self.begin(mpi)
+        with mpi.loop(self.steps + 1 if self.timed else self.steps):
+            with mpi.loop(self.layers):
+                self.work(mpi, backward)
+                if many:
+                    self.compute_before(mpi, "gradients")
+                    mpi.reduce(self.layer, algorithm=self.algorithm)
+            with mpi.loop(self.layers):
+                with mpi.where(rank == 0):
+                    self.work(mpi, self.update)
+                if many:
+                    self.compute_before(mpi, "weights")
+                    mpi.bcast(self.layer, algorithm=self.algorithm)
+                self.work(mpi, forward)
+            self.compute_before(mpi, "loss")
+            mpi.allreduce(8)
+        self.end(mpi, 24)
+
+
 class Training(Varying):
     """One step of a large language model with data, tensor and pipeline parallelism.
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phase 2: one node of a job in detail, with all its ranks; what comes out is how long its compute phases take.
 
-A compute phase is what a rank does between two calls of MPI; it is named after the call that ends it. Communication
-is left out: it is simulated for all nodes in phase 3.
+A compute phase is what a rank does between two calls of MPI; it is named after both. Communication is left out: it is
+simulated for all nodes in phase 3.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from manyscale import _core
 from manyscale.cpu.program import Program
@@ -19,12 +20,17 @@ from manyscale.cpu.running import launch_of, program_errors
 from manyscale.errors import InputError
 from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.results.totals import Totals
+from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
 from manyscale.studies.external_ranks import ExternalRanks
-from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
+from manyscale.studies.projection.recorded_job import RecordedJob
+from manyscale.studies.projection.sites import phases_by_site
+from manyscale.studies.projection.timings import END, START, PhaseTiming, TimingProfile, phase_name
+from manyscale.system.running import statistics_columns
 
-_LOG = 4_000_000  # beginnings and ends of regions that each core keeps
 _SECOND = 10**15
-_IN_ORDER = ("MPI_Isend", "MPI_Irecv")  # calls that wait for nobody: their time is the library's own
+
+_Phases = dict[str, list[list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +38,10 @@ class NodeResult:
     """What one simulated node tells of a job."""
 
     profile: TimingProfile
-    phases: dict[str, list[list[float]]]  # by call and rank of the node: seconds before it, in order
-    overheads: dict[str, float]  # by call that waits for nobody: median seconds within it
+    phases: dict[str, list[list[float]]]  # by name and rank of the node: seconds, in order
+    sites: dict[str, list[list[float]]]  # the same by the regions that the program marked, for skeletons
+    cpi: list[dict[str, float]]  # by core: cycles for each instruction, by what took them, without idle ones
+    calls: list[list[CallOfRank]]  # by rank of the node
     seconds: float  # simulated, on the node
     external: bool
 
@@ -50,19 +58,22 @@ def simulate_node(
     cores: int | None = None,
     threads: int = 1,
     seed: int = 0,
+    injection: bool = True,
+    recording: RecordedJob | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NodeResult:
     """Simulates a node of a job.
 
     With `native_program`, the job has `nodes` nodes, and the ranks of all but number `node` run natively (external
-    ranks); without, the job is this one node.
+    ranks); without, the job is this one node. A `recording` of the same job tells phases apart by where in the program
+    they are, which the names of calls alone do not.
     """
     if native_program is None and nodes != 1:
         raise InputError(
             "the ranks of other nodes need native_program, the program compiled for this machine"
         )
     resolved = load_machine(machine, changes)
-    parts = build_cpu(resolved.machine, cores or ranks_per_node, seed=seed, region_log=_LOG)
+    parts = build_cpu(resolved.machine, cores or ranks_per_node, seed=seed, region_log=MOST_ENTRIES)
     if native_program is None:
         alone = replace(program, ranks=ranks_per_node)
         with program_errors(program):
@@ -74,7 +85,10 @@ def simulate_node(
         others = ExternalRanks(native_program, program, node=node, nodes=nodes, ranks_per_node=ranks_per_node)
         others.launch(parts)
         now = others.run(parts, threads=threads, progress=progress)["now"]
-    phases, within = _phases(parts, ranks_per_node)
+    calls = calls_of_ranks(parts, ranks_per_node)
+    first = node * ranks_per_node
+    names = [] if recording is None else recording.phase_names(range(first, first + ranks_per_node))
+    phases = phases_between_calls(calls, now, names)
     facts = {
         "program": program.name,
         "arguments": [str(argument) for argument in program.args],
@@ -84,42 +98,56 @@ def simulate_node(
         "ranks_per_node": ranks_per_node,
         "external": native_program is not None,
     }
-    profile = TimingProfile([PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())], facts)
-    overheads = {name: sorted(times)[len(times) // 2] for name, times in within.items() if name in _IN_ORDER}
-    return NodeResult(profile, phases, overheads, now / _SECOND, native_program is not None)
+    timings = [PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())]
+    profile = TimingProfile(timings, facts, _costs(calls))
+    sites = phases_by_site(calls)
+    return NodeResult(
+        profile, phases, sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
+    )
 
 
-def _phases(parts: CpuSystem, ranks: int) -> tuple[dict[str, list[list[float]]], dict[str, list[float]]]:
-    """Seconds before each call, by call and rank; and seconds within each."""
-    native = parts.program.native
-    details: dict[str, Any] = _core.cpu_details(native, [core.native for core in parts.cores])
-    calls = {
-        number: region["name"] for number, region in enumerate(details["regions"]) if region["kind"] == "mpi"
-    }
-    events: list[list[tuple[int, int, bool]]] = [[] for _ in range(ranks)]
+def phases_between_calls(
+    calls: Sequence[Sequence[CallOfRank]], end: int, names: Sequence[Sequence[str]] = ()
+) -> dict[str, list[list[float]]]:
+    """Seconds between each call and the next, by phase and rank; `end` is when the node's last rank ended.
+
+    `names` are those of each rank's phases in their order, from a recording of the same job, where the rank made the
+    same calls there.
+    """
+    found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in calls])
+    for rank, of_rank in enumerate(calls):
+        ends = [0, *(call.end for call in of_rank)]
+        begins = [*(call.begin for call in of_rank), max(end, ends[-1])]
+        plain = [START, *(call.name for call in of_rank), END]
+        phases = [phase_name(*pair) for pair in itertools.pairwise(plain)]
+        recorded = names[rank] if rank < len(names) else []
+        if [name.partition(" @")[0] for name in recorded] == phases:
+            phases = list(recorded)
+        for name, first, last in zip(phases, ends, begins, strict=True):
+            found[name][rank].append((last - first) / _SECOND)
+    return dict(found)
+
+
+def _cpi_stacks(parts: CpuSystem) -> list[dict[str, float]]:
+    totals = Totals(statistics_columns(parts.system))
+    causes: list[str] = _core.cpu_details(parts.program.native, [])["causes"]
+    stacks = []
     for core in parts.cores:
-        log: dict[str, Any] = _core.cpu_region_log(core.native)
-        if log["dropped"]:
-            raise InputError(f"the node made more than {_LOG:,} calls; simulate a shorter run")
-        for time, thread, region, enters in zip(
-            log["time"], log["thread"], log["region"], log["enters"], strict=True
-        ):
-            # The first thread of a process has its rank's number; only it communicates.
-            if thread < ranks and region in calls:
-                events[thread].append((time, region, enters))
-    before: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(ranks)])
-    within: dict[str, list[float]] = defaultdict(list)
-    for rank, of_rank in enumerate(events):
-        last, depth, began = 0, 0, 0
-        for time, region, enters in of_rank:
-            if enters:
-                if depth == 0:
-                    before[calls[region]][rank].append((time - last) / _SECOND)
-                    began = time
-                depth += 1
-            else:
-                depth -= 1
-                if depth == 0:
-                    within[calls[region]].append((time - began) / _SECOND)
-                    last = time
-    return dict(before), dict(within)
+        instructions = totals.total([core.name], "instructions") or 1
+        stacks.append(
+            {
+                cause: totals.total([core.name], f"cpi.{cause}") / instructions
+                for cause in causes
+                if cause != "idle"
+            }
+        )
+    return stacks
+
+
+def _costs(calls: Sequence[Sequence[CallOfRank]]) -> dict[str, float]:
+    """By call: the median of the seconds within it."""
+    within: dict[str, list[int]] = defaultdict(list)
+    for of_rank in calls:
+        for call in of_rank:
+            within[call.name].append(call.end - call.begin)
+    return {name: statistics.median(times) / _SECOND for name, times in within.items()}

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,17 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.cpu.mpi_host import run_on_host
 from manyscale.errors import InputError
+from manyscale.network.durations import Pattern
 from manyscale.network.program import Program
 from manyscale.network.recorder import Mpi
 from manyscale.network.skeleton import compile
-from manyscale.studies.projection.timings import TimingProfile, Variant
+from manyscale.studies.projection.calibration import MpiCosts
+from manyscale.studies.projection.timings import END, START, TimingProfile, Variant, phase_name
 
 _NOTE = np.dtype(
     [("kind", "u4"), ("peer", "i4"), ("tag", "i4"), ("context", "u4"), ("subject", "u8"), ("bytes", "u8")]
 )
-_CALL, _RETURN, _SEND, _RECEIVE, _COMPLETE = range(5)
+_CALL, _RETURN, _SEND, _RECEIVE, _COMPLETE, _BLOCKS, _COMBINE = range(7)
 _NOBODY = 2**64 - 1  # bytes of a message to or from MPI_PROC_NULL
 
 Notes = npt.NDArray[np.void]
@@ -42,32 +45,93 @@ class RecordedJob:
     name: str
     ranks: list[Notes]
 
-    def program(self, timings: TimingProfile, variant: Variant = "variable") -> Program:
+    def program(
+        self,
+        timings: TimingProfile | Sequence[TimingProfile],
+        variant: Variant = "variable",
+        costs: MpiCosts | None = None,
+    ) -> Program:
         """The job for a simulated network, with the times of its compute phases.
 
-        A phase is what comes before a call; its name is that of the call.
+        `timings` are those of all ranks, or of each rank. With `costs`, calls that exchange nothing take time, too;
+        what messages cost is told to the network (`MpiCosts.changes`).
         """
-        tags, calls = _Tags(), _core.mpi_call_names()
-        plans = [_plan(notes, tags, calls) for notes in self.ranks]
-        durations = {name: timings[name].duration(variant) for name in timings}
+        profiles = [timings] * len(self.ranks) if isinstance(timings, TimingProfile) else timings
+        if len(profiles) != len(self.ranks):
+            raise InputError(f"{len(self.ranks)} ranks need a timing profile each, not {len(profiles)}")
+        silent = self._silent_calls()
+        fixed: list[dict[str, float]] = [
+            {name: cost for name, cost in profile.call_costs.items() if name in silent} if costs else {}
+            for profile in profiles
+        ]
+        durations: dict[int, dict[str, Pattern]] = {
+            id(profile): {name: profile[name].duration(variant) for name in profile} for profile in profiles
+        }
+        tags = _Tags()
+        plans = [_plan(notes, tags, self._names) for notes in self.ranks]
+        second = 10**15
+        per = (
+            {}
+            if costs is None
+            else {
+                "nobody_send": costs.nobody_send,
+                "nobody_receive": costs.nobody_receive,
+                "combine": costs.reduction,
+                "pack": costs.pack,
+                "unpack": costs.unpack,
+            }
+        )
 
         def play(mpi: Mpi, rank: int, size: int) -> None:
             requests: dict[int, Any] = {}
-            met: dict[str, int] = dict.fromkeys(durations, 0)
+            known = durations[id(profiles[rank])]
+            met: dict[str, int] = dict.fromkeys(known, 0)
             for step in plans[rank]:
-                if step[0] == "compute":
-                    if step[1] in durations:
+                word, subject = step[0], step[1]
+                if word == "compute":
+                    name = profiles[rank].known(subject)
+                    if name is not None:
                         # Each occurrence is an operation of its own here, so its place in the pattern is known.
-                        mpi.compute(durations[step[1]].at(met[step[1]]))
-                        met[step[1]] += 1
-                elif step[0] == "send":
-                    requests[step[1]] = mpi.isend(step[2], step[3], tag=step[4])
-                elif step[0] == "receive":
-                    requests[step[1]] = mpi.irecv(step[2], step[3], tag=step[4])
-                else:
-                    mpi.wait(requests.pop(step[1]))
+                        mpi.compute(known[name].at(met[name]))
+                        met[name] += 1
+                elif word == "send":
+                    requests[subject] = mpi.isend(step[2], step[3], tag=step[4])
+                elif word == "receive":
+                    requests[subject] = mpi.irecv(step[2], step[3], tag=step[4])
+                elif word == "wait":
+                    mpi.wait(requests.pop(subject))
+                elif word == "call":
+                    if subject in fixed[rank]:
+                        mpi.compute(fixed[rank][subject])
+                elif costs is not None:
+                    mpi.compute(per[word] * subject / second)
 
         return compile(play, len(self.ranks), name=self.name)
+
+    def phase_names(self, ranks: Iterable[int]) -> list[list[str]]:
+        """The names of the compute phases of some ranks, in their order."""
+        tags = _Tags()
+        return [
+            [step[1] for step in _plan(self.ranks[rank], tags, self._names) if step[0] == "compute"]
+            for rank in ranks
+        ]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(_core.mpi_call_names())
+
+    def _silent_calls(self) -> set[str]:
+        """Those that nowhere in the job send, receive or wait."""
+        made, speaking = set(), set()
+        for notes in self.ranks:
+            current = -1
+            for kind, subject in zip(notes["kind"].tolist(), notes["subject"].tolist(), strict=True):
+                if kind == _CALL:
+                    current = subject
+                    made.add(subject)
+                elif kind != _RETURN:
+                    speaking.add(current)
+        return {self._names[number] for number in made - speaking if number < len(self._names)}
 
     @property
     def messages(self) -> int:
@@ -125,24 +189,43 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
     answers = _answers(notes)
     steps: list[tuple[Any, ...]] = []
     open_requests: dict[int, int] = {}  # by the address of a request: the number of its step
-    for place, note in enumerate(notes):
-        kind, subject = int(note["kind"]), int(note["subject"])
+    blocks: dict[int, int] = {}  # the same: the pieces in memory of what is received
+    before, place_before, depth, began = START, 0, 0, 0
+    for place, (kind, peer, tag, context, subject, size) in enumerate(notes.tolist()):
         if kind == _CALL:
-            steps.append(("compute", calls[subject] if subject < len(calls) else ""))
+            if depth == 0:
+                name = calls[subject] if subject < len(calls) else ""
+                steps.append(("compute", phase_name(before, name, (place_before, size))))
+                before, place_before, began = name, size, len(steps)
+            depth += 1
+        elif kind == _RETURN:
+            depth -= 1
+            if depth == 0 and len(steps) == began:
+                steps.append(("call", before))
         elif kind in (_SEND, _RECEIVE):
-            if int(note["bytes"]) == _NOBODY:
+            word = "send" if kind == _SEND else "receive"
+            if size == _NOBODY:
+                steps.append((f"nobody_{word}", 1))
                 continue
-            peer, tag, size = int(note["peer"]), int(note["tag"]), int(note["bytes"])
             if kind == _RECEIVE:
                 found = answers.get(place)
                 if found is None:
                     continue  # never completed: cancelled, or thrown away
                 peer, tag, size = found
-            word = "send" if kind == _SEND else "receive"
             open_requests[subject] = place
-            steps.append((word, place, peer, size, tags.number(int(note["context"]), tag)))
+            steps.append((word, place, peer, size, tags.number(context, tag)))
+        elif kind == _BLOCKS and subject in open_requests:
+            if steps[-1][0] == "send":
+                steps.insert(-1, ("pack", size))
+            else:
+                blocks[subject] = size
         elif kind == _COMPLETE and subject in open_requests:
             steps.append(("wait", open_requests.pop(subject)))
+            if subject in blocks:
+                steps.append(("unpack", blocks.pop(subject)))
+        elif kind == _COMBINE:
+            steps.append(("combine", size))
+    steps.append(("compute", phase_name(before, END, (place_before, 0))))
     return steps
 
 
@@ -150,12 +233,11 @@ def _answers(notes: Notes) -> dict[int, tuple[int, int, int]]:
     """By the place of a receive: who sent, with which tag, and how many bytes."""
     found: dict[int, tuple[int, int, int]] = {}
     started: dict[int, int] = {}
-    for place, note in enumerate(notes):
-        kind, subject = int(note["kind"]), int(note["subject"])
+    for place, (kind, peer, tag, _, subject, size) in enumerate(notes.tolist()):
         if kind == _RECEIVE:
             started[subject] = place
         elif kind == _SEND:
             started.pop(subject, None)
-        elif kind == _COMPLETE and subject in started and int(note["peer"]) >= 0:
-            found[started.pop(subject)] = (int(note["peer"]), int(note["tag"]), int(note["bytes"]))
+        elif kind == _COMPLETE and subject in started and peer >= 0:
+            found[started.pop(subject)] = (peer, tag, size)
     return found

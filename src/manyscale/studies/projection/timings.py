@@ -23,9 +23,22 @@ from manyscale.studies.projection import multimodal, repetition
 
 SCHEMA = 1
 _SECOND = 10**15
+_LONGEST_CALL = 1000.0  # seconds
 _NOISE = 0.98  # of a sequence, that a pattern has to explain
 
 Variant = Literal["variable", "constant"]
+
+START, END = "start", "end"  # what stands for a call before the first and after the last
+
+
+def phase_name(before: str, after: str, places: tuple[int, int] | None = None) -> str:
+    """The name of what a rank does between two calls, such as MPI_Waitall..MPI_Irecv.
+
+    Where it is known at which places of the program the two are made, a number tells phases of one name apart.
+    """
+    if places is None:
+        return f"{before}..{after}"
+    return f"{before}..{after} @{(places[0] * 31 + places[1]) & 0xFFFFFFFF:08x}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +89,14 @@ class PhaseTiming:
 class TimingProfile(Mapping[str, PhaseTiming]):
     """The compute phases of a program by name; what phase 2 hands to phase 3."""
 
-    def __init__(self, phases: Sequence[PhaseTiming], facts: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        phases: Sequence[PhaseTiming],
+        facts: Mapping[str, Any] | None = None,
+        call_costs: Mapping[str, float] | None = None,
+    ) -> None:
         self._phases = {phase.name: phase for phase in phases}
+        self.call_costs = dict(call_costs or {})  # by MPI call: median seconds within it
         self.facts = dict(facts or {})  # where it comes from: program, machine, ranks
 
     def __getitem__(self, name: str) -> PhaseTiming:
@@ -85,6 +104,13 @@ class TimingProfile(Mapping[str, PhaseTiming]):
             return self._phases[name]
         except KeyError:
             raise InputError(f"there is no phase '{name}'; {nearest(name, list(self._phases))}") from None
+
+    def known(self, name: str) -> str | None:
+        """The name under which there are times for a phase: its own, or that of its calls alone; None if neither is."""
+        if name in self._phases:
+            return name
+        plain = name.partition(" @")[0]
+        return plain if plain in self._phases else None
 
     def __iter__(self) -> Any:
         return iter(self._phases)
@@ -98,6 +124,7 @@ class TimingProfile(Mapping[str, PhaseTiming]):
             "schema": SCHEMA,
             "kind": "timing-profile",
             "facts": self.facts,
+            "call_costs": self.call_costs,
             "phases": [_to_json(phase) for phase in self._phases.values()],
         }
         unfinished = Path(path).with_suffix(".unfinished")
@@ -120,10 +147,14 @@ class TimingProfile(Mapping[str, PhaseTiming]):
                 f"{path}: schema {document.get('schema')!r} is unknown; this version reads schema {SCHEMA}"
             )
         try:
-            return cls([_from_json(phase) for phase in document["phases"]], document.get("facts"))
+            costs = {str(name): float(cost) for name, cost in document.get("call_costs", {}).items()}
+            if not all(0 <= cost < _LONGEST_CALL for cost in costs.values()):
+                raise InputError("a call takes a number of seconds that is not negative")
+            phases = [_from_json(phase) for phase in document["phases"]]
+            return cls(phases, document.get("facts"), costs)
         except InputError as error:
             raise InputError(f"{path} is no timing profile: {error}") from None
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"{path} is no timing profile: {type(error).__name__} {error}") from None
 
 

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What phase 2 hands to phase 3: for each group of ranks its timing profiles, with the other nodes and without."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from manyscale.cpu.program import Program
+from manyscale.errors import InputError, ManyscaleError
+from manyscale.studies.projection.calibration import MpiCosts, calibrated
+from manyscale.studies.projection.node import NodeResult, simulate_node
+from manyscale.studies.projection.profiling import RankProfile
+from manyscale.studies.projection.recorded_job import record
+from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
+
+SCHEMA = 1
+KIND = "projection-node"
+FILE = "node.json"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTimings:
+    """The compute phases of one group of ranks: between calls, and by the regions that the program marked."""
+
+    phases: TimingProfile
+    sites: TimingProfile
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredJob:
+    """The timings of a job's groups of ranks; `external` with native ranks on the other nodes, `alone` without."""
+
+    labels: list[int]  # the group of each rank
+    ranks_per_node: int
+    external: list[GroupTimings]  # by group; empty if it was not simulated
+    alone: list[GroupTimings]
+    costs: MpiCosts
+    cpi: dict[str, dict[str, float]]  # by rank: cycles for each instruction, by cause
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def timings(self, external: bool) -> list[GroupTimings]:
+        """Of each group."""
+        found = self.external if external else self.alone
+        if not found:
+            how = "with native ranks on the other nodes" if external else "of a node alone"
+            raise InputError(f"there are no timings {how}; simulate the nodes so, too")
+        return found
+
+    def groups(self, ranks: int) -> list[int]:
+        """The group of each rank of a job of another size.
+
+        The first rank and the last are as those that were profiled; those between are as the ones at the same place
+        between the two.
+        """
+        known = len(self.labels)
+        if ranks == known or max(self.labels) == 0:
+            return [self.labels[min(rank, known - 1)] for rank in range(ranks)]
+        inner = max(1, known - 2)
+        places = [0]
+        places += [1 + (rank - 1) * inner // max(1, ranks - 2) for rank in range(1, ranks - 1)]
+        places += [known - 1] * (ranks > 1)
+        return [self.labels[min(place, known - 1)] for place in places]
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes node.json and a timing profile for each group into a folder."""
+        directory = Path(folder)
+        timings = directory / "timings"
+        timings.mkdir(parents=True, exist_ok=True)
+        for name, found in (("external", self.external), ("alone", self.alone)):
+            for group, one in enumerate(found):
+                one.phases.save(timings / f"{name}-{group}.json")
+                one.sites.save(timings / f"{name}-{group}-sites.json")
+        document = {
+            "schema": SCHEMA,
+            "kind": KIND,
+            "facts": self.facts,
+            "labels": self.labels,
+            "ranks_per_node": self.ranks_per_node,
+            "external": len(self.external),
+            "alone": len(self.alone),
+            "costs": asdict(self.costs),
+            "cpi": self.cpi,
+        }
+        (directory / FILE).write_text(json.dumps(document, indent=1))
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> MeasuredJob:
+        """Reads what `save` wrote."""
+        path = Path(folder) / FILE
+        document = read_document(path, KIND, SCHEMA)
+        timings = Path(folder) / "timings"
+
+        def groups(name: str) -> list[GroupTimings]:
+            return [
+                GroupTimings(
+                    TimingProfile.load(timings / f"{name}-{group}.json"),
+                    TimingProfile.load(timings / f"{name}-{group}-sites.json"),
+                )
+                for group in range(int(document[name]))
+            ]
+
+        try:
+            labels = [int(label) for label in document["labels"]]
+            found = cls(
+                labels,
+                int(document["ranks_per_node"]),
+                groups("external"),
+                groups("alone"),
+                MpiCosts(**document["costs"]),
+                document["cpi"],
+                document["facts"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no result of phase 2: {type(error).__name__} {error}") from None
+        count = max(labels, default=-1) + 1
+        if not labels or min(labels) < 0 or {len(found.external), len(found.alone)} - {0, count}:
+            raise InputError(f"{path} is no result of phase 2: groups of ranks and timings do not fit")
+        return found
+
+
+def read_document(path: Path, kind: str, schema: int) -> dict[str, Any]:
+    """A JSON file of a kind; any other is an error that says so."""
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        raise InputError(f"{path} is not of the kind '{kind}'")
+    if document.get("schema") != schema:
+        raise InputError(f"{path}: schema {document.get('schema')!r} is unknown; this version reads {schema}")
+    return document
+
+
+def measure_job(
+    program: Program,
+    native_program: str | os.PathLike[str] | None,
+    profile: RankProfile,
+    *,
+    machine: str = "broadwell",
+    changes: Sequence[str] = (),
+    network: str = "omnipath",
+    network_changes: Sequence[str] = (),
+    external: bool = True,
+    alone: bool = True,
+    alone_args: Sequence[str] | None = None,
+    injection: bool = True,
+    threads: int = 1,
+    seed: int = 0,
+    say: Say = lambda text: None,
+) -> MeasuredJob:
+    """Phase 2: simulates the nodes that a profile chose, with native ranks on the others, alone, or both.
+
+    A node alone is given `alone_args` (else those of the program): the problem scaled to a single node.
+    """
+    if external and native_program is None:
+        raise InputError("ranks of other nodes need the program compiled for this machine (--native)")
+    say("costs of the MPI library (kept for the next time)")
+    costs = calibrated(machine, changes, network, network_changes)
+    labels, per_node = profile.clusters.labels, profile.ranks_per_node
+    if len(labels) % per_node:
+        raise InputError(f"{len(labels)} ranks cannot fill nodes of {per_node}")
+    nodes = len(labels) // per_node
+    arguments = [str(argument) for argument in program.args]
+    common: dict[str, Any] = {"machine": machine, "changes": changes, "threads": threads, "seed": seed}
+    with_others: list[tuple[int, NodeResult]] = []
+    isolated: list[NodeResult] = []
+    if external:
+        assert native_program is not None
+        recording = record(native_program, len(labels), arguments)
+        for node in profile.nodes:
+            say(f"node {node} of {nodes} in detail, the ranks of the others native")
+            found = simulate_node(
+                program,
+                ranks_per_node=per_node,
+                native_program=native_program,
+                nodes=nodes,
+                node=node,
+                injection=injection,
+                recording=recording,
+                **common,
+            )
+            with_others.append((node * per_node, found))
+    if alone:
+        say("a node alone")
+        single = list(alone_args) if alone_args is not None else arguments
+        isolated.append(_alone(program, native_program, per_node, single, common))
+    rows = with_others or [(0, isolated[0])]
+    return MeasuredJob(
+        labels,
+        per_node,
+        _by_group(with_others, labels),
+        [_pooled([(found, rank) for found in isolated for rank in range(per_node)])] * (max(labels) + 1)
+        if isolated
+        else [],
+        costs,
+        {
+            str(first + core): stack
+            for first, found in rows
+            for core, stack in enumerate(found.cpi[:per_node])
+        },
+        {
+            "program": program.name,
+            "arguments": arguments,
+            "machine": machine,
+            "changes": list(changes),
+            "network": network,
+            "network_changes": list(network_changes),
+            "nodes": nodes,
+            "simulated_nodes": profile.nodes if external else [0],
+            "injection": injection and external,
+            "native_program": None if native_program is None else os.fspath(native_program),
+        },
+    )
+
+
+def _alone(
+    program: Program,
+    native_program: str | os.PathLike[str] | None,
+    ranks: int,
+    arguments: Sequence[str],
+    common: dict[str, Any],
+) -> NodeResult:
+    from dataclasses import replace
+
+    single = replace(program, args=tuple(arguments))
+    recording = None if native_program is None else record(native_program, ranks, arguments)
+    try:
+        return simulate_node(single, ranks_per_node=ranks, recording=recording, **common)
+    except ManyscaleError as error:
+        raise InputError(
+            f"a node alone: {error} (give arguments for a single node with --alone-args, or leave it out with "
+            "--no-alone)"
+        ) from None
+
+
+def _by_group(simulated: Sequence[tuple[int, NodeResult]], labels: Sequence[int]) -> list[GroupTimings]:
+    if not simulated:
+        return []
+    members: dict[int, list[tuple[NodeResult, int]]] = {}
+    for first, found in simulated:
+        for rank in range(len(found.calls)):
+            members.setdefault(labels[first + rank], []).append((found, rank))
+    if missing := set(labels) - set(members):
+        raise InputError(f"no node with a rank of group {min(missing)} was simulated; choose one more node")
+    return [_pooled(members[group]) for group in range(max(labels) + 1)]
+
+
+def _pooled(members: Sequence[tuple[NodeResult, int]]) -> GroupTimings:
+    """The timings of some ranks of simulated nodes together."""
+    facts = members[0][0].profile.facts
+    costs = members[0][0].profile.call_costs
+
+    def pooled(what: str) -> TimingProfile:
+        by_name: dict[str, list[list[float]]] = {}
+        for found, rank in members:
+            for name, ranks in getattr(found, what).items():
+                if ranks[rank]:
+                    by_name.setdefault(name, []).append(ranks[rank])
+        return TimingProfile([PhaseTiming.of(name, by_name[name]) for name in sorted(by_name)], facts, costs)
+
+    return GroupTimings(pooled("phases"), pooled("sites"))
