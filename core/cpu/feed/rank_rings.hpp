@@ -62,6 +62,8 @@ class RankRings {
   std::uint32_t local() const { return local_; }
   bool is_local(std::uint32_t rank) const { return rank - first_ < local_; }
   const RingLayout& layout() const { return layout_; }
+  // Where a byte of the segment is for the caches of the node.
+  std::uint64_t physical(std::uint64_t offset) const { return segment_->physical() + offset; }
   // The rank whose bell is at this place of the segment; none if nobody's is.
   std::optional<std::uint32_t> bell_at(std::uint64_t offset) const;
 
