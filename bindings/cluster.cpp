@@ -19,6 +19,12 @@ cpu::ProgramFeed& program_of(Component& component) {
   return *program;
 }
 
+memory::Dma& engine_of(Component& component) {
+  auto* engine = dynamic_cast<memory::Dma*>(&component);
+  if (engine == nullptr) throw std::invalid_argument(component.name() + " is no memory.dma");
+  return *engine;
+}
+
 }  // namespace
 
 void bind_cluster(nb::module_& module) {
@@ -26,14 +32,18 @@ void bind_cluster(nb::module_& module) {
       .def(
           "__init__",
           [](cluster::NodeNetwork* self, Simulation& simulation, const nb::dict& description,
-             const nb::dict& gateway, const std::vector<Component*>& programs) {
+             const nb::dict& gateway, const std::vector<Component*>& programs,
+             const std::vector<Component*>& engines) {
             std::vector<cpu::ProgramFeed*> feeds;
             for (Component* component : programs) feeds.push_back(&program_of(*component));
-            new (self) cluster::NodeNetwork(simulation, read_network(description),
-                                            from_values<cluster::GatewaySpec>(named_values(gateway)), feeds);
+            std::vector<memory::Dma*> dmas;
+            for (Component* component : engines) dmas.push_back(&engine_of(*component));
+            new (self)
+                cluster::NodeNetwork(simulation, read_network(description),
+                                     from_values<cluster::GatewaySpec>(named_values(gateway)), feeds, dmas);
           },
           nb::keep_alive<1, 2>(), nb::arg("simulation"), nb::arg("network"), nb::arg("gateway"),
-          nb::arg("programs"))
+          nb::arg("programs"), nb::arg("engines") = std::vector<Component*>{})
       .def("totals", [](const cluster::NodeNetwork& self) {
         const network::Totals totals = self.network().totals();
         nb::dict out;
@@ -45,10 +55,12 @@ void bind_cluster(nb::module_& module) {
   nb::class_<cluster::ExternalRanks>(module, "ExternalRanks")
       .def(
           "__init__",
-          [](cluster::ExternalRanks* self, Component& program, const std::string& path) {
-            new (self) cluster::ExternalRanks(program_of(program), path);
+          [](cluster::ExternalRanks* self, Component& program, const std::string& path, Component* engine) {
+            new (self) cluster::ExternalRanks(program_of(program), path,
+                                              engine == nullptr ? nullptr : &engine_of(*engine));
           },
-          nb::keep_alive<1, 2>(), nb::arg("program"), nb::arg("path"))
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::arg("program"), nb::arg("path"),
+          nb::arg("engine") = nb::none())
       .def("send", &cluster::ExternalRanks::send)
       .def("all_wait", &cluster::ExternalRanks::all_wait, nb::arg("ended"))
       .def("receive", &cluster::ExternalRanks::receive)

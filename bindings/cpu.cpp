@@ -305,6 +305,22 @@ const char* FunctionalProgram::run(std::uint64_t limit, const nb::object& progre
   return interrupted ? "interrupted" : finished ? "finished" : "limit";
 }
 
+nb::list FunctionalProgram::work() const {
+  nb::list rows;
+  for (const WorkCounts::Counts& counts : work_.by_process()) {
+    const auto of = [&](Kind kind) { return counts[static_cast<std::size_t>(kind)]; };
+    std::uint64_t instructions = 0;
+    for (const std::uint64_t count : counts) instructions += count;
+    nb::dict row;
+    row["instructions"] = instructions - of(Kind::marker);
+    row["branches"] = of(Kind::branch) + of(Kind::jump) + of(Kind::indirect);
+    row["loads"] = of(Kind::load) + of(Kind::atomic);
+    row["stores"] = of(Kind::store);
+    rows.append(row);
+  }
+  return rows;
+}
+
 nb::list FunctionalProgram::processes() const {
   return process_list(run_.kernel());
 }
@@ -371,5 +387,7 @@ void bind_cpu(nb::module_& module) {
       .def_prop_ro("instructions", &FunctionalProgram::instructions)
       .def("processes", &FunctionalProgram::processes)
       .def("failure", &FunctionalProgram::failure)
+      .def("count_work", &FunctionalProgram::count_work)
+      .def("work", &FunctionalProgram::work)
       .def("details", &FunctionalProgram::details);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cpu/feed/functional_run.hpp"
+#include "cpu/trace/work_counts.hpp"
 #include "module.hpp"
 
 // A component of the core as what it is; `name` is that of its model.
@@ -31,8 +32,13 @@ class FunctionalProgram {
   nb::list processes() const;
   nb::object failure() const;
   nb::dict details();
+  // From now on the work of each process is counted, which takes longer.
+  void count_work() { run_.record_to(&work_); }
+  // Of each process: instructions, branches, loads and stores that were counted.
+  nb::list work() const;
   manyscale::cpu::FunctionalRun& functional_run() { return run_; }
 
  private:
+  manyscale::cpu::WorkCounts work_;
   manyscale::cpu::FunctionalRun run_;
 };

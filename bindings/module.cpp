@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
   bind_engine(module);
   bind_python_component(module);
   bind_queue(module);
+  bind_perfetto(module);
   bind_memory_parts(module);
   bind_dram(module);
   bind_traffic(module);

@@ -23,8 +23,11 @@ from manyscale.cli import (
     models,
     net,
     new,
+    project,
+    report,
     run,
     runs,
+    sweep,
     validate,
 )
 from manyscale.cli.console import complain
@@ -44,6 +47,7 @@ app = typer.Typer(
 app.add_typer(demo.commands)
 app.add_typer(run.commands)
 app.add_typer(runs.commands)
+app.add_typer(report.commands)
 app.add_typer(machines.commands)
 app.add_typer(mem.commands)
 app.add_typer(gpu.commands)
@@ -55,6 +59,8 @@ app.add_typer(cuda.commands)
 app.add_typer(check.commands)
 app.add_typer(models.commands)
 app.add_typer(new.commands)
+app.add_typer(sweep.commands)
+app.add_typer(project.commands)
 app.add_typer(validate.commands)
 
 _STOPPED = 130

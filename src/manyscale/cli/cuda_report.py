@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale.cli.gpu_run_directory import COMPONENT, OPERATIONS_FILE
+from manyscale.cli.gpu_run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
 from manyscale.results.names import readable
 
 if TYPE_CHECKING:
@@ -187,23 +187,9 @@ def report_data(run: CudaRun) -> dict[str, Any]:
     }
 
 
-def headline(run: CudaRun) -> dict[str, dict[str, Any]]:
-    """The numbers of a run that people look at first."""
-    return {
-        "simulated_seconds": {"value": run.simulated / _SECOND, "unit": "s"},
-        "total_cycles": {"value": sum(record.cycles for record in run.kernels), "unit": "cycle"},
-        "kernels": {"value": len(run.kernels), "unit": "1"},
-        "warp_instructions": {"value": sum(record.warp_instructions for record in run.kernels), "unit": "1"},
-        "copies": {"value": len(run.copies), "unit": "1"},
-        "copied_bytes": {"value": sum(record.bytes for record in run.copies), "unit": "B"},
-        "calls": {"value": run.records.calls.count, "unit": "1"},
-        "exit_code": {"value": run.exit_code, "unit": "1"},
-        "wall_seconds": {"value": run.wall_seconds, "unit": "s"},
-    }
-
-
 def write_run(writer: RunWriter, run: CudaRun, *, partial: bool) -> None:
     """Keeps a run: the tables of kernels, copies and calls, the statistics, and the profile of each kernel."""
+    from manyscale.cuda.headline import headline
     from manyscale.results.files import replace_file
 
     folder = writer.directory
@@ -317,3 +303,6 @@ def _write_operations(folder: Path, node: Node) -> None:
     ]
     if tables:
         replace_file(folder / OPERATIONS_FILE, pl.concat(tables).write_parquet)
+        write_profiles(
+            folder, {kernel: profile for gpu in node.gpus for kernel, profile in gpu.profiles.items()}
+        )

@@ -15,7 +15,6 @@ import typer
 
 from manyscale.cli.check import Target
 from manyscale.cli.console import emit_json, tables
-from manyscale.cli.kernel_arguments import KernelArgument, parse_arguments
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Json, Quiet, Seed, Threads
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice, TimedLaunch
+    from manyscale.gpu.kernel_arguments import KernelArgument
     from manyscale.machine import ResolvedMachine
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
@@ -125,6 +125,7 @@ def run(
 
     from manyscale.cli.gpu_run_directory import recorded
     from manyscale.gpu import DeviceArray, TimedDevice
+    from manyscale.gpu.kernel_arguments import parse_arguments
     from manyscale.machine import to_toml
 
     random = np.random.default_rng(seed or 0)

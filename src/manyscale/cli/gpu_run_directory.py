@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,11 @@ from manyscale.cli.run import output_directory
 from manyscale.errors import DeadlockError
 
 if TYPE_CHECKING:
-    from manyscale.gpu import TimedDevice, TimedLaunch
+    from manyscale.gpu import KernelProfile, TimedDevice, TimedLaunch
     from manyscale.results import RunWriter
 
 OPERATIONS_FILE = "operations.parquet"
+PROFILES_FILE = "profiles.json"
 COMPONENT = "gpu"
 """What the metrics of kernels are statistics of; their scope is the kernel."""
 
@@ -34,6 +36,7 @@ def recorded(
     quiet: bool,
 ) -> Iterator[list[TimedLaunch]]:
     """Leaves a run directory of the launches that are appended to the list; after Ctrl-C, of what there is."""
+    from manyscale.gpu.headline import headline
     from manyscale.results import RunWriter
     from manyscale.system import running
 
@@ -60,23 +63,6 @@ def recorded(
             if timeline:
                 running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
         writer.finish((device.result.headline if device.result else {}) | headline(launches))
-
-
-def headline(launches: Sequence[TimedLaunch]) -> dict[str, dict[str, Any]]:
-    """The numbers of a run that people look at first; of a single kernel also its metrics."""
-    from manyscale.gpu.profile import HEADLINE
-
-    numbers: dict[str, dict[str, Any]] = {
-        "simulated_seconds": {"value": sum(launch.seconds for launch in launches), "unit": "s"},
-        "total_cycles": {"value": sum(launch.cycles for launch in launches), "unit": "cycle"},
-        "kernels": {"value": len(launches), "unit": "1"},
-        "warp_instructions": {"value": sum(launch.warp_instructions for launch in launches), "unit": "1"},
-        "wall_seconds": {"value": sum(launch.wall_seconds for launch in launches), "unit": "s"},
-    }
-    if len(launches) == 1:
-        metrics = launches[0].profile.metrics
-        numbers |= {name: {"value": metrics[name].value, "unit": metrics[name].unit} for name in HEADLINE}
-    return numbers
 
 
 def scopes(launches: Sequence[TimedLaunch]) -> list[str]:
@@ -125,3 +111,15 @@ def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> Non
     ]
     if tables:
         replace_file(writer.directory / OPERATIONS_FILE, pl.concat(tables).write_parquet)
+        profiles = {
+            scope: launch.profile for scope, launch in zip(scopes(launches), launches, strict=True)
+        }
+        write_profiles(writer.directory, profiles)
+
+
+def write_profiles(folder: Path, profiles: Mapping[str, KernelProfile]) -> None:
+    """Keeps, for reports, what limits each kernel and the roofs over it."""
+    from manyscale.results.files import replace_file
+
+    text = json.dumps({name: profile.evidence() for name, profile in profiles.items()}, indent=1)
+    replace_file(folder / PROFILES_FILE, lambda file: file.write(text.encode()))

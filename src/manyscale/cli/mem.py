@@ -21,7 +21,6 @@ from manyscale.errors import DeadlockError, InputError
 if TYPE_CHECKING:
     from manyscale.machine import ResolvedMachine
     from manyscale.machine.memory import MemoryWorkload
-    from manyscale.results.totals import Totals
     from manyscale.system import Result, System
     from manyscale.workloads import MemoryTrace
 
@@ -90,6 +89,7 @@ def run(
     from manyscale.cli.progress import SimulationProgress
     from manyscale.machine import to_toml
     from manyscale.machine.memory import build_memory, complete
+    from manyscale.machine.memory_summary import summary
 
     files = [*([] if file is None else [file]), *(traces or [])]
     pattern = _chosen(pattern, files)
@@ -109,11 +109,11 @@ def run(
         result = _run(
             system, directory, text, _workload_facts(workload, loaded), threads, timeline, progress.update
         )
-    summary = _summary(system, result) | {"directory": str(directory)}
+    facts = summary(system, result) | {"directory": str(directory)}
     if json:
-        emit_json(summary)
+        emit_json(facts)
     elif not quiet:
-        _print(summary)
+        _print(facts)
 
 
 @commands.command()
@@ -137,6 +137,7 @@ def curve(
 ) -> None:
     """Measure latency against bandwidth: the cores issue more and more often, a run for each point."""
     from manyscale.machine.memory import build_memory
+    from manyscale.machine.memory_summary import summary
     from manyscale.units import BANDWIDTH, TIME, humanize
 
     workload = _workload(pattern=pattern, accesses=accesses, footprint=footprint, writes=writes)
@@ -146,10 +147,10 @@ def curve(
     for interval in _CURVE_INTERVALS:
         wanted = {"memory.cores": cores, "memory.core.interval": interval}
         system = build_memory(_machine(machine, changes, wanted).machine, workload, seed=seed or 0)
-        summary = _summary(system, system.run(threads=threads))
-        seconds = summary["simulated_seconds"]
-        moved = sum(channel["bytes"] for channel in summary["channels"])
-        point = (interval, moved / seconds if seconds else 0.0, summary["latency_seconds"])
+        facts = summary(system, system.run(threads=threads))
+        seconds = facts["simulated_seconds"]
+        moved = sum(channel["bytes"] for channel in facts["channels"])
+        point = (interval, moved / seconds if seconds else 0.0, facts["latency_seconds"])
         points.append(dict(zip(_CURVE_COLUMNS, point, strict=True)))
     if csv is not None:
         _write_csv(csv, points)
@@ -231,6 +232,7 @@ def _run(
     progress: Callable[[int, int], None],
 ) -> Result:
     """Runs the system and leaves a run directory whose machine.toml is the machine, not the system."""
+    from manyscale.machine.memory_summary import headline, summary
     from manyscale.results import RunWriter
     from manyscale.system import running
 
@@ -247,103 +249,8 @@ def _run(
         writer.write_stats(result.columns)
         if timeline:
             running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
-        writer.finish(_headline(_summary(system, result), result))
+        writer.finish(headline(summary(system, result), result))
     return result
-
-
-def _headline(summary: dict[str, Any], result: Result) -> dict[str, dict[str, Any]]:
-    per_second = summary["accesses"] / result.wall_seconds if result.wall_seconds else None
-    return result.headline | {
-        "simulated_seconds": {"value": summary["simulated_seconds"], "unit": "s"},
-        "accesses": {"value": summary["accesses"], "unit": "access"},
-        "latency_seconds": {"value": summary["latency_seconds"], "unit": "s"},
-        "bandwidth_bytes_per_second": {"value": summary["bandwidth_bytes_per_second"], "unit": "B/s"},
-        "wall_accesses_per_second": {"value": per_second, "unit": "access/s"},
-    }
-
-
-def _summary(system: System, result: Result) -> dict[str, Any]:
-    """What came out, as --json shows it: totals, levels from the cores outwards, channels."""
-    from manyscale.results.totals import Totals
-
-    values = Totals(result.columns)
-    names = list(system.components)
-    cores, slices, channels = (
-        [name for name in names if name.startswith(kind)] for kind in ("core[", "slice[", "channel[")
-    )
-    # Hits need no event each, so the last access may be complete after the last event.
-    seconds = max(values.most(cores, "finished"), 0.0) / _FEMTOSECONDS
-    levels = [_level(values, "l1", cores, "l1.", seconds)]
-    if ("core[0]", "l2.hits") in values:
-        levels.append(_level(values, "l2", cores, "l2.", seconds))
-    if slices:
-        levels.append(_level(values, "shared", slices, "", seconds))
-    moved = values.total(cores, "bytes")
-    network = ["interconnect"] if "interconnect" in names else []
-    return {
-        "simulated_seconds": seconds,
-        "wall_seconds": result.wall_seconds,
-        "accesses": values.total(cores, "completed"),
-        "latency_seconds": values.seconds(cores, "latency"),
-        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
-        "levels": levels,
-        "interconnect": _network(values, network, seconds) if network else None,
-        "channels": [_channel(values, name, seconds) for name in channels],
-    }
-
-
-def _level(values: Totals, level: str, components: list[str], prefix: str, seconds: float) -> dict[str, Any]:
-    def total(name: str) -> int:
-        return values.total(components, prefix + name)
-
-    accesses = total("reads") + total("writes")
-    moved = total("bytes_in") + total("bytes_out")
-    return {
-        "level": level,
-        "components": len(components),
-        "accesses": accesses,
-        "hit_rate": total("hits") / accesses if accesses else None,
-        "misses": {
-            cause: total(f"misses_{cause}") for cause in ("cold", "capacity", "conflict", "coherence")
-        },
-        "merged": total("merged"),
-        "writebacks": total("writebacks"),
-        "miss_latency_seconds": values.seconds(components, f"{prefix}miss_latency"),
-        "outstanding_mean": (
-            total("line_time") / _FEMTOSECONDS / seconds / len(components) if seconds else 0.0
-        ),
-        "outstanding_max": values.most(components, f"{prefix}outstanding.max"),
-        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
-        "queueing_seconds": values.seconds(components, f"{prefix}queueing", of=accesses),
-    }
-
-
-def _network(values: Totals, components: list[str], seconds: float) -> dict[str, Any]:
-    return {
-        "messages": values.total(components, "messages"),
-        "bandwidth_bytes_per_second": values.total(components, "bytes") / seconds if seconds else 0.0,
-        "latency_seconds": values.seconds(components, "latency"),
-        "queueing_seconds": values.seconds(components, "queueing"),
-    }
-
-
-def _channel(values: Totals, name: str, seconds: float) -> dict[str, Any]:
-    def total(statistic: str) -> int:
-        return values.total([name], statistic)
-
-    moved = total("read_bytes") + total("write_bytes")
-    return {
-        "channel": name,
-        "reads": total("reads"),
-        "writes": total("writes"),
-        "bytes": moved,
-        "row_hits": total("row_hits"),
-        "row_misses": total("row_misses"),
-        "row_conflicts": total("row_conflicts"),
-        "read_latency_seconds": values.seconds([name], "read_latency"),
-        "queueing_seconds": values.seconds([name], "queueing_delay"),
-        "bandwidth_bytes_per_second": moved / seconds if seconds else 0.0,
-    }
 
 
 def _print(summary: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from manyscale.system.component import NativeComponent
 if TYPE_CHECKING:
     from manyscale.machine.description import Machine
 
+DMA = "memory.dma"
 _OF_TRACES = ("run_ahead", "system_call_latency", "switch_latency")  # of [cpu.system], that traces know, too
 _CORE_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
 _PROGRAM_WEIGHT = 3  # the same, of executing what one core is to time
@@ -32,6 +33,9 @@ class CpuSystem:
     program: NativeComponent
     cores: list[NativeComponent]
     clock: int  # hertz
+    dma: NativeComponent | None = (
+        None  # that reads and writes memory for the network interface, if there is one
+    )
 
 
 def build_cpu(
@@ -41,6 +45,7 @@ def build_cpu(
     seed: int = 0,
     trace: Mapping[str, Any] | None = None,
     system: System | None = None,
+    dma_bandwidth: str | None = None,
     **watching: Any,
 ) -> CpuSystem:
     """A system of so many of the machine's cores (all if not stated), and the hierarchy below them.
@@ -48,7 +53,8 @@ def build_cpu(
     Its components are `program`, `core[0]`…, `interconnect`, `slice[0]`… and `channel[0]`…. Cores fill one socket after
     the other; sockets without cores are left out with their slices and channels. `watching` are the parameters of
     `cpu.core` that say what to observe. Given the parameters of a `trace`, that is the first component, and recorded
-    streams are played instead of a program. Given a `system`, the node is added to that.
+    streams are played instead of a program. Given a `system`, the node is added to that. With a `dma_bandwidth`, such
+    as "12.5GB/s", the first socket has a `dma[0]` through which a network interface reads and writes memory.
     """
     where = machine.name or "the machine"
     cpu = _whole(machine, where)
@@ -74,8 +80,32 @@ def build_cpu(
         system.connect(program.cores, core.work, latency)
     system.hint(*parts, weight=_CORE_WEIGHT)
     system.hint(program, weight=_PROGRAM_WEIGHT * count)
-    build_below(system, below, parts)
-    return CpuSystem(system, program, parts, cpu.clock)
+    engines = [] if dma_bandwidth is None else _add_dma(system, below, given, dma_bandwidth)
+    build_below(system, below, _by_socket(parts, engines))
+    return CpuSystem(system, program, parts, cpu.clock, engines[0] if engines else None)
+
+
+def _add_dma(
+    system: System, below: Hierarchy, core: Mapping[str, Any], bandwidth: str
+) -> list[NativeComponent]:
+    """An engine for each socket, since sockets have as many requesters each; only the first has a device."""
+    same = {name: core[name] for name in ("clock", "coherent", "homes", "home_hash") if name in core}
+    buffer = {"line": units.format(below.line, units.BYTES)}
+    return [
+        system.add(DMA, f"dma[{socket}]", bandwidth=bandwidth, buffer=buffer, **same)
+        for socket in range(below.sockets)
+    ]
+
+
+def _by_socket(cores: Sequence[NativeComponent], engines: Sequence[NativeComponent]) -> list[NativeComponent]:
+    """What is connected to the interconnect, socket by socket: cores, then the engine."""
+    if not engines:
+        return list(cores)
+    each = len(cores) // len(engines)
+    found: list[NativeComponent] = []
+    for socket, engine in enumerate(engines):
+        found += [*cores[socket * each : (socket + 1) * each], engine]
+    return found
 
 
 def _whole(machine: Machine, where: str) -> Cpu:

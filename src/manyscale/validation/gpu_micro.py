@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Microbenchmarks of the GPU: latencies, throughputs and bandwidths beside those measured on a V100 or Titan V.
 
-Kernels time themselves with `%clock64`, as they do on hardware, and only after the instruction cache is warm.
+Kernels time themselves with `%clock64`, as they do on hardware, and only after the instruction cache is warm. What they
+compute with comes from memory, and the number of rounds from the launch: an assembler that knew them would compute the
+results itself.
 """
 
 from __future__ import annotations
@@ -23,12 +25,18 @@ _PPT = "PPT-GPU, Titan V"
 
 _ROUNDS = 3  # of a timed loop; the last counts
 _COPIES = 64  # of an instruction in a loop
+_CHAIN = 256  # instructions of which each needs the result before it
 
 # A dependent instruction, and the latency of its result.
 _LATENCIES = (
     ("FADD", "add.f32 %f1, %f1, %f2;", 4, _JIA),
     ("FFMA", "fma.rn.f32 %f1, %f1, %f2, %f1;", 4, _JIA),
-    ("IADD", "add.s32 %r2, %r2, %r1;", 4, _JIA),
+    (
+        "IADD",
+        "add.s32 %t{n}, %r2, %r1; add.s32 %r2, %t{n}, %r3;",
+        4,
+        _JIA,
+    ),  # one instruction adds three numbers
     ("IMAD", "mad.lo.s32 %r2, %r2, %r1, %r2;", 5, f"{_JIA} (recalled)"),
     ("DFMA", "fma.rn.f64 %d1, %d1, %d1, %d1;", 8, _JIA),
     ("HFMA2", "fma.rn.f16x2 %r2, %r2, %r1, %r2;", 6, _JIA),
@@ -43,20 +51,18 @@ _THROUGHPUTS = (
     ("INT32", "mad.lo.s32 %r{i}, %r{i}, %r0, %r{i};", 2, 126.89, "op/clk/SM"),
     ("SFU", "ex2.approx.ftz.f32 %f{i}, %f{i};", 1, 15.98, "op/clk/SM"),
     ("FP16", "fma.rn.f16x2 %r{i}, %r{i}, %r0, %r{i};", 4, 249.33, "flop/clk/SM"),
-    ("shared 32-bit load", "ld.shared.u32 %r{i}, [%r11];", 4, 126.5, "B/clk/SM"),
-    ("shared 64-bit load", "ld.shared.u64 %l{i}, [%r10];", 8, 127.9, "B/clk/SM"),
-    ("L1 64-bit load", "ld.global.u64 %l{i}, [%l0];", 8, 122.8, "B/clk/SM"),
+    ("shared 32-bit load", "ld.volatile.shared.u32 %r{i}, [%r11];", 4, 126.5, "B/clk/SM"),
+    ("shared 64-bit load", "ld.volatile.shared.u64 %l{i}, [%r10];", 8, 127.9, "B/clk/SM"),
+    ("L1 64-bit load", "ld.global.u64 %l5, [%l6+{place}]; xor.b64 %l{i}, %l{i}, %l5;", 8, 122.8, "B/clk/SM"),
 )
 # All lanes want another word of one bank: a word in each cycle.
-_CONFLICT = "ld.shared.u32 %r{i}, [%r9];"
+_CONFLICT = "ld.volatile.shared.u32 %r{i}, [%r9];"
 
 _THREADS = 1024
+_ROW = 256  # bytes that a warp reads at once, eight by each lane
 _TIMED_ROUNDS = 16  # after one that is not timed; the tuner times as many instructions
 
 _WORD = 8  # bytes of a pointer in a chase
-_TO_MEMORY = (
-    2  # cycles more than to another addition until a sum can be an address (ptxas for sm_70, control codes)
-)
 _STREAM_BYTES = 64 << 20
 _L2_FOOTPRINT = 2 << 20  # a power of two that the L2 holds
 _L2_LOADS = 64  # of 16 bytes, by each thread
@@ -167,26 +173,28 @@ def _launch(
     *,
     grid: int = 1,
     block: int = 1,
+    rounds: int = _ROUNDS,
     declare: str = "",
     head: str = "",
 ) -> TimedLaunch:
-    """Runs a kernel whose two parameters, an array of results and one of data, are in %out and %data."""
+    """Runs a kernel whose parameters, an array of results and one of data, are in %out and %data."""
     text = f"""{_HEAD}{head}
-.visible .entry microbenchmark(.param .u64 out, .param .u64 data)
+.visible .entry microbenchmark(.param .u64 out, .param .u64 data, .param .u32 rounds)
 {{
   .reg .pred %p;
-  .reg .b32 %r<12>, %round, %thread, %index;
+  .reg .b32 %r<12>, %round, %rounds, %thread, %index;
   .reg .b64 %l<8>, %begin, %end, %time, %out, %data;
   .reg .f32 %f<12>;
   .reg .f64 %d<8>;
   {declare}
   ld.param.u64 %out, [out];
   ld.param.u64 %data, [data];
+  ld.param.u32 %rounds, [rounds];
   mov.u32 %thread, %tid.x;
   {body}
 }}
 """
-    launch = device.load(text)["microbenchmark"][grid, block](out, data)
+    launch = device.load(text)["microbenchmark"][grid, block](out, data, rounds)
     assert isinstance(launch, TimedLaunch)
     return launch
 
@@ -212,11 +220,12 @@ def _timed(instructions: str) -> str:
     return f"""
   mov.u32 %round, 0;
 AGAIN:
+  .pragma "nounroll";
   mov.u64 %begin, %clock64;
   {instructions}
   mov.u64 %end, %clock64;
   add.u32 %round, %round, 1;
-  setp.lt.u32 %p, %round, {_ROUNDS};
+  setp.lt.u32 %p, %round, %rounds;
   @%p bra AGAIN;
   sub.u64 %time, %end, %begin;
   st.global.u64 [%out], %time;"""
@@ -224,23 +233,16 @@ AGAIN:
 
 def _instruction_latency(machine: str, instruction: str) -> float:
     device = TimedDevice(machine)
-    out = device.zeros(4, np.uint64)
+    out = device.zeros(16, np.uint64)
+    registers = ("u32 %r1", "u32 %r2", "u32 %r3", "f32 %f1", "f32 %f2", "f64 %d1", "u64 %l1", "u64 %l2")
+    places = [(*register.split(), 8 * place) for place, register in enumerate(registers, 1)]
     body = f"""
-  mov.u32 %r1, %thread;
-  mov.u32 %r2, %thread;
-  mov.f32 %f1, 0f3F800000;
-  mov.f32 %f2, 0f3F000000;
-  mov.f64 %d1, 0d3FE0000000000000;
-  mov.u64 %l1, 1;
-  mov.u64 %l2, 3;
-  {_timed(instruction * _COPIES)}
-  st.global.u32 [%out+8], %r2;
-  st.global.f32 [%out+16], %f1;
-  st.global.f64 [%out+24], %d1;
-  st.global.u64 [%out+24], %l1;
+  {"".join(f"ld.volatile.global.{kind} {name}, [%out+{place}];" for kind, name, place in places)}
+  {_timed("".join(instruction.format(n=n) for n in range(_CHAIN)))}
+  {"".join(f"st.global.{kind} [%out+{place}], {name};" for kind, name, place in places)}
   ret;"""
-    _launch(device, body, out)
-    return float(out.numpy()[0]) / _COPIES
+    _launch(device, body, out, declare=f".reg .b32 %t<{_CHAIN}>;")
+    return float(out.numpy()[0]) / _CHAIN
 
 
 def _shared_latency(machine: str) -> float:
@@ -249,11 +251,11 @@ def _shared_latency(machine: str) -> float:
     body = f"""
   mov.u32 %r1, cell;
   st.shared.u32 [%r1], %r1;
-  {_timed("ld.shared.u32 %r1, [%r1];" * _COPIES)}
+  {_timed("ld.shared.u32 %r1, [%r1];" * _CHAIN)}
   st.global.u32 [%out+8], %r1;
   ret;"""
     _launch(device, body, out, declare=".shared .align 4 .b32 cell;")
-    return float(out.numpy()[0]) / _COPIES
+    return float(out.numpy()[0]) / _CHAIN
 
 
 def _atomic_latency(machine: str) -> float:
@@ -275,16 +277,18 @@ def _constant_latency(machine: str, words: int) -> float:
     out = device.zeros(2, np.uint64)
     step = 64 // _WORD
     ring = ", ".join(str((i + step) % words * _WORD) if i % step == 0 else "0" for i in range(words))
-    loads = 2 * words // step
+    loads = max(_CHAIN, 2 * words // step)
+    # The sum of a variable's address and an offset is part of the load.
+    chain = "".join(f"add.u64 %u{n}, %l1, ring_address; ld.const.u64 %l1, [%u{n}];" for n in range(loads))
     body = f"""
   mov.u64 %l1, 0;
-  mov.u64 %l2, ring;
-  {_timed("add.u64 %l3, %l1, %l2; ld.const.u64 %l1, [%l3];" * loads)}
+  mov.u64 ring_address, ring;
+  {_timed(chain)}
   st.global.u64 [%out+8], %l1;
   ret;"""
-    _launch(device, body, out, head=f".const .align 64 .b64 ring[{words}] = {{{ring}}};")
-    addition = _instruction_latency(machine, "add.u64 %l1, %l1, %l2;") + _TO_MEMORY
-    return float(out.numpy()[0]) / loads - addition
+    declare = f".reg .b64 ring_address, %u<{loads}>;"
+    _launch(device, body, out, declare=declare, head=f".const .align 64 .b64 ring[{words}] = {{{ring}}};")
+    return float(out.numpy()[0]) / loads
 
 
 def _chase(machine: str, *, pointers: int, stride: int, loads: int) -> float:
@@ -312,10 +316,11 @@ def _throughput(machine: str, instruction: str) -> float:
     """Instructions of a thread that one SM finishes per cycle."""
     device = TimedDevice(machine)
     times = device.zeros((_THREADS, 2), np.uint64)
+    data = device.zeros(_CHAINS * _COPIES * _ROW // 8, np.uint64)
     chains = range(1, 1 + _CHAINS)
+    kinds = ("u32 %r", "f32 %f", "f64 %d", "u64 %l")
     start = "".join(
-        f"mov.u32 %r{i}, %thread; mov.f32 %f{i}, 0f3F000000; mov.f64 %d{i}, 0d3FE0000000000000; mov.u64 %l{i}, 0;"
-        for i in range(1 + _CHAINS)
+        f"ld.volatile.global.{kind}{i}, [%data+{8 * i}];" for kind in kinds for i in range(1 + _CHAINS)
     )
     # Addresses: a word and two words for each lane, words of one bank, and what L1 holds.
     places = """
@@ -324,7 +329,12 @@ def _throughput(machine: str, instruction: str) -> float:
   mad.lo.u32 %r11, %r5, 4, %r6;
   mad.lo.u32 %r10, %r5, 8, %r6;
   mad.lo.u32 %r9, %r5, 128, %r6;
-  mad.wide.u32 %l0, %r5, 8, %out;"""
+  mad.wide.u32 %l6, %r5, 8, %data;"""
+    repeated = "".join(
+        instruction.format(i=chain, place=_ROW * (_CHAINS * copy + chain - 1))
+        for copy in range(_COPIES)
+        for chain in chains
+    )
     # The results are added up so that every chain is of use.
     sums = "".join(
         f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i}; add.u64 %l0, %l0, %l{i};"
@@ -335,26 +345,29 @@ def _throughput(machine: str, instruction: str) -> float:
   {places}
   mov.u32 %round, 0;
 AGAIN:
+  .pragma "nounroll";
   setp.gt.u32 %p, %round, 1;
   @%p bra TIMED;
   bar.sync 0;
   mov.u64 %begin, %clock64;
 TIMED:
-  {"".join(instruction.format(i=i) for i in chains) * _COPIES}
+  {repeated}
+  add.u64 %l6, %l6, %l0;
   add.u32 %round, %round, 1;
-  setp.le.u32 %p, %round, {_TIMED_ROUNDS};
+  setp.le.u32 %p, %round, %rounds;
   @%p bra AGAIN;
   mov.u64 %end, %clock64;
   {sums}
   mad.wide.u32 %l1, %thread, 16, %out;
-  st.global.u64 [%l1], %l0;
-  st.global.u32 [%l1], %r0;
-  st.global.f32 [%l1], %f0;
-  st.global.f64 [%l1], %d0;
-  st.global.u64 [%l1], %begin;
-  st.global.u64 [%l1+8], %end;
+  st.volatile.global.u64 [%l1], %l0;
+  st.volatile.global.u32 [%l1], %r0;
+  st.volatile.global.f32 [%l1], %f0;
+  st.volatile.global.f64 [%l1], %d0;
+  st.volatile.global.u64 [%l1], %begin;
+  st.volatile.global.u64 [%l1+8], %end;
   ret;"""
-    _launch(device, body, times, block=_THREADS, declare=".shared .align 128 .b8 cells[4096];")
+    declare = ".shared .align 128 .b8 cells[4096];"
+    _launch(device, body, times, data, block=_THREADS, rounds=_TIMED_ROUNDS, declare=declare)
     begin, end = times.numpy().T
     return _TIMED_ROUNDS * _CHAINS * _COPIES * _THREADS / float(end.max() - begin.min())
 
