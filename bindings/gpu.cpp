@@ -169,6 +169,11 @@ void bind_gpu(nb::module_& module) {
 
   nb::class_<ParsedModule>(module, "PtxModule")
       .def_prop_ro("kernels", &ParsedModule::kernels)
+      .def_prop_ro("text",
+                   [](const ParsedModule& self) {
+                     const std::string& text = *self.module.text;
+                     return nb::bytes(text.data(), text.size());
+                   })
       .def_prop_ro("target", [](const ParsedModule& self) { return std::string(self.module.target); })
       .def("problems", &ParsedModule::problems, nb::call_guard<nb::gil_scoped_release>());
   module.def("parse_ptx", &parse_module, nb::arg("text"), nb::arg("name"));

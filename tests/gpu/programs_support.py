@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from manyscale import InputError, gpu, load_machine
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 FIXTURES = HERE / "fixtures"
+ISA = os.environ.get("MANYSCALE_TEST_ISA", "ptx")
+"""What the programs run as, unless a test says so itself: "ptx" or, to have all of them as machine code, "sass"."""
 MOST_INSTRUCTIONS = 2_000_000
 """More than any launch needs; threads that wait for ever end here."""
 
@@ -41,6 +44,7 @@ class Program:
                 check=checked,
                 maximum_instructions=MOST_INSTRUCTIONS,
                 echo=False,
+                isa="sass" if mode == "machine code" else ISA,
             )
         self.module = self.device.load(path)
         self.random = np.random.default_rng(zlib.crc32(path.stem.encode()))

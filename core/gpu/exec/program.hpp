@@ -107,7 +107,10 @@ struct ConstantBanks {
   std::array<std::vector<std::byte>, kCount> fixed;  // the contents of those that a launch does not change
   std::uint64_t variables = 0;                       // the address of bank 3, which the host may write
   std::uint64_t variable_bytes = 0;
-  std::uint32_t first_parameter = 0;  // where parameters begin in bank 0
+  // Places in bank 0: of the parameters, of the address of bank 3 and of %envreg0.
+  std::uint32_t first_parameter = 0;
+  std::uint32_t variables_at = 0;
+  std::uint32_t environment_at = 0;
   std::uint32_t stack_bytes = 0;      // of a thread: it begins at the top of local memory
 };
 

@@ -142,7 +142,6 @@ void Warp::select(std::size_t split) {
 bool Warp::choose_ready() {
   for (std::size_t i = splits_.size(); i-- > 0;) {
     if (splits_[i].state != Split::State::ready) continue;
-    if (splits_.size() > 1 && !splits_[i].frame->code->machine.empty()) i = unite(splits_[i].pc);
     select(i);
     return true;
   }

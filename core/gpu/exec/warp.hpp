@@ -190,7 +190,7 @@ class Warp {
   Mask barrier_members(const Split& split) const;
   bool release_converged();
   bool release_convergence();
-  std::size_t unite(std::uint32_t pc);
+  void unite(std::uint32_t pc, Mask lanes);
   void meet(const Op& op);
   void release_complete_syncs();
   void finish_sync(std::size_t index, Mask present);

@@ -191,14 +191,14 @@ bool Warp::release_convergence() {
   return false;
 }
 
-// Lanes of machine code that are ready at one place become one split; says which.
-std::size_t Warp::unite(std::uint32_t pc) {
-  const auto is_here = [&](const Split& split) {
-    return split.state == Split::State::ready && split.pc == pc;
+// Of these lanes, those that are ready at one place become one split.
+void Warp::unite(std::uint32_t pc, Mask lanes_meant) {
+  const auto is_meant = [&](const Split& split) {
+    return split.state == Split::State::ready && split.pc == pc && (split.mask & ~lanes_meant) == 0;
   };
   std::size_t first = splits_.size();
   for (std::size_t i = 0; i < splits_.size(); ++i) {
-    if (!is_here(splits_[i])) continue;
+    if (!is_meant(splits_[i])) continue;
     if (first == splits_.size()) {
       first = i;
       continue;
@@ -211,7 +211,6 @@ std::size_t Warp::unite(std::uint32_t pc) {
       --current_;
     --i;
   }
-  return first;
 }
 
 }  // namespace manyscale::gpu

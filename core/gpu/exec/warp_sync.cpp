@@ -34,7 +34,10 @@ bool Warp::barrier(const Op& op, std::uint32_t pc) {
 bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   const auto* members_of = lanes<Mask>(op.src[3]);
   Mask going = active & ~mask;  // lanes that the guard keeps away
+  // In machine code, groups that are complete go on each by itself.
+  const bool apart = !code().machine.empty();
   std::vector<Split> waiting;
+  std::vector<Split> complete;
   for (Mask left = mask; left != 0;) {
     const Mask named = members_of[std::countr_zero(left)];
     const Mask group = ballot([=](unsigned lane) { return members_of[lane] == named; }) & left;
@@ -42,7 +45,13 @@ bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
     if ((named & live_ & ~group) == 0) {
       mask = group;
       meet(op);
-      going |= group;
+      if (!apart || group == active) {
+        going |= group;
+        continue;
+      }
+      complete.push_back(splits_[current_]);
+      complete.back().mask = group;
+      complete.back().pc = pc + 1;
     } else {
       Split part = splits_[current_];
       part.mask = group;
@@ -58,7 +67,8 @@ bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   } else {
     drop_current();
   }
-  if (waiting.empty()) return true;
+  splits_.insert(splits_.end(), complete.begin(), complete.end());
+  if (waiting.empty()) return going != 0 || choose_ready();
   splits_.insert(splits_.begin(), waiting.begin(), waiting.end());
   current_ = splits_.size();
   release_complete_syncs();
@@ -119,7 +129,7 @@ void Warp::finish_sync(std::size_t index, Mask present) {
   }
   active = saved_active;
   current_ = saved;
-  if (!first.frame->code->machine.empty()) unite(first.pc + 1);
+  if (!first.frame->code->machine.empty()) unite(first.pc + 1, present);
   if (current_ < splits_.size()) select(current_);
 }
 

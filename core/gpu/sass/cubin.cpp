@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
+
+#include "gpu/sass/cubin_lines.hpp"
 
 namespace manyscale::sass {
 namespace {
@@ -12,7 +15,8 @@ constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kSectionBytes = 64;
 constexpr std::size_t kSymbolBytes = 24;
 constexpr std::uint64_t kMostSharedBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;  // of one section without contents
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;  // of sections without contents, together
+constexpr std::uint32_t kMostLocalBytes = std::uint32_t{512} << 10;  // that hardware gives a thread
 
 enum SectionType : std::uint32_t { kSymbols = 2, kRelocationsWithAddend = 4, kNoBits = 8, kRelocations = 9 };
 
@@ -36,7 +40,7 @@ class Reader {
     const auto rest = bytes_.subspan(offset);
     const auto end = std::ranges::find(rest, std::byte{0});
     if (end == rest.end()) fail("a name has no end");
-    return {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())};
+    return readable({reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())});
   }
   std::uint64_t size() const { return bytes_.size(); }
   Reader inside(std::span<const std::byte> bytes) const { return {bytes, name_}; }
@@ -78,6 +82,7 @@ class CubinReader {
     read_relocations();
     find_functions();
     read_info();
+    read_lines(cubin_, line_starts_);
     return std::move(cubin_);
   }
 
@@ -102,6 +107,8 @@ class CubinReader {
     const std::uint64_t names_at = table + names_index * kSectionBytes;
     const Reader names = file_.inside(
         file_.part(file_.at<std::uint64_t>(names_at + 24), file_.at<std::uint64_t>(names_at + 32)));
+    std::uint64_t stored = 0;
+    std::uint64_t empty = 0;
     for (unsigned i = 0; i < count; ++i) {
       const std::uint64_t at = table + i * kSectionBytes;
       CubinSection section;
@@ -112,13 +119,18 @@ class CubinReader {
       section.alignment = std::clamp<std::uint64_t>(file_.at<std::uint64_t>(at + 48), 1, 4096);
       if (i != 0 && raw.type != kNoBits) {
         const auto bytes = file_.part(file_.at<std::uint64_t>(at + 24), section.size);
+        // Sections that share their bytes could ask for far more memory than the file has.
+        stored += section.size;
+        if (stored > 2 * file_.size()) file_.fail("its sections overlap");
         section.bytes.assign(bytes.begin(), bytes.end());
-      } else if (section.size > kMostBytes) {
-        file_.fail("section " + section.name + " is too large");
+      } else if (i != 0) {
+        empty += std::min(section.size, kMostBytes + 1);
+        if (empty > kMostBytes) file_.fail("section " + section.name + " is too large");
       }
       cubin_.sections.push_back(std::move(section));
       raw_.push_back(raw);
     }
+    for (std::uint32_t i = 0; i < cubin_.sections.size(); ++i) by_name_.emplace(cubin_.sections[i].name, i);
   }
 
   void read_symbols() {
@@ -151,23 +163,25 @@ class CubinReader {
       const bool with_addend = raw_[i].type == kRelocationsWithAddend;
       if (!with_addend && raw_[i].type != kRelocations) continue;
       const std::string& own = cubin_.sections[i].name;
-      if (own.find(".debug") != std::string::npos || own.find("nv_debug") != std::string::npos) continue;
+      const bool is_debugging = own.find(".debug") != std::string::npos || own.find("nv_debug") != std::string::npos;
+      const bool is_lines = own.ends_with(".debug_line") || own.ends_with(".nv_debug_line_sass");
+      if (is_debugging && !is_lines) continue;
       // Its name says what it changes; where it says so by number, that may be another thing.
       const std::string target = own.starts_with(".rela") ? own.substr(5) : own.starts_with(".rel") ? own.substr(4) : own;
-      const auto changed = std::ranges::find(cubin_.sections, target, &CubinSection::name);
-      if (changed == cubin_.sections.end()) continue;
+      const auto changed = by_name_.find(target);
+      if (changed == by_name_.end()) continue;
       const Reader table = file_.inside(cubin_.sections[i].bytes);
       const std::uint64_t entry = with_addend ? 24 : 16;
       for (std::uint64_t at = 0; at + entry <= table.size(); at += entry) {
         CubinRelocation relocation;
-        relocation.section = static_cast<std::uint32_t>(changed - cubin_.sections.begin());
+        relocation.section = changed->second;
         relocation.offset = table.at<std::uint64_t>(at);
         const auto info = table.at<std::uint64_t>(at + 8);
         relocation.type = static_cast<std::uint32_t>(info);
         relocation.symbol = static_cast<std::uint32_t>(info >> 32);
         if (with_addend) relocation.addend = table.at<std::int64_t>(at + 16);
         if (relocation.symbol >= cubin_.symbols.size()) file_.fail("a relocation names a symbol that is not there");
-        cubin_.relocations.push_back(relocation);
+        (is_lines ? line_starts_ : cubin_.relocations).push_back(relocation);
       }
     }
   }
@@ -180,21 +194,29 @@ class CubinReader {
       CubinFunction function;
       function.name = section.name.substr(kText.size());
       function.section = i;
-      for (const CubinSymbol& symbol : cubin_.symbols)
-        if (symbol.section == i && symbol.name == function.name) function.is_kernel = symbol.is_entry;
-      if (const CubinSection* shared = cubin_.find(".nv.shared." + function.name)) {
-        if (shared->size > kMostSharedBytes) file_.fail("kernel " + function.name + " has too much shared memory");
-        function.shared_bytes = shared->size;
-        function.shared_alignment = shared->alignment;
+      if (const auto found = by_name_.find(".nv.shared." + function.name); found != by_name_.end()) {
+        const CubinSection& shared = cubin_.sections[found->second];
+        if (shared.size > kMostSharedBytes) file_.fail("kernel " + function.name + " has too much shared memory");
+        function.shared_bytes = shared.size;
+        function.shared_alignment = shared.alignment;
       }
+      functions_.emplace(function.name, cubin_.functions.size());
       cubin_.functions.push_back(std::move(function));
     }
+    for (const CubinSymbol& symbol : cubin_.symbols) {
+      CubinFunction* function = function_named(symbol.name);
+      if (function != nullptr && symbol.section == function->section) function->is_kernel = symbol.is_entry;
+    }
+  }
+
+  CubinFunction* function_named(const std::string& name) {
+    const auto found = functions_.find(name);
+    return found == functions_.end() ? nullptr : &cubin_.functions[found->second];
   }
 
   CubinFunction* function_of(std::uint32_t symbol) {
     if (symbol >= cubin_.symbols.size()) return nullptr;
-    const auto found = std::ranges::find(cubin_.functions, cubin_.symbols[symbol].name, &CubinFunction::name);
-    return found == cubin_.functions.end() ? nullptr : &*found;
+    return function_named(cubin_.symbols[symbol].name);
   }
 
   // Facts about all functions are in .nv.info and name them; those in .nv.info.<function> are of it.
@@ -202,12 +224,8 @@ class CubinReader {
     constexpr std::string_view kInfo = ".nv.info";
     for (const CubinSection& section : cubin_.sections) {
       if (!section.name.starts_with(kInfo)) continue;
-      CubinFunction* own = nullptr;
-      if (section.name.size() > kInfo.size()) {
-        const auto found =
-            std::ranges::find(cubin_.functions, section.name.substr(kInfo.size() + 1), &CubinFunction::name);
-        if (found != cubin_.functions.end()) own = &*found;
-      }
+      CubinFunction* own =
+          section.name.size() > kInfo.size() ? function_named(section.name.substr(kInfo.size() + 1)) : nullptr;
       const Reader table = file_.inside(section.bytes);
       for (std::uint64_t at = 0; at + 4 <= table.size();) {
         const auto format = table.at<std::uint8_t>(at);
@@ -236,11 +254,11 @@ class CubinReader {
         if (CubinFunction* function = function_of(word(0))) function->registers = std::min(word(1), 255U);
         break;
       case kFrameSize:
-        if (CubinFunction* function = function_of(word(0))) function->frame_bytes = word(1);
+        if (CubinFunction* function = function_of(word(0))) function->frame_bytes = local_bytes(word(1));
         break;
       case kMinimumStack:
         if (CubinFunction* function = function_of(word(0)))
-          if (word(1) != ~std::uint32_t{0}) function->stack_bytes = word(1);
+          if (word(1) != ~std::uint32_t{0}) function->stack_bytes = local_bytes(word(1));
         break;
       case kParameterBank:
         if (own == nullptr) break;
@@ -261,10 +279,18 @@ class CubinReader {
     }
   }
 
+  std::uint32_t local_bytes(std::uint32_t bytes) const {
+    if (bytes > kMostLocalBytes) file_.fail("a function has too large a stack");
+    return bytes;
+  }
+
   std::string name_;
   Reader file_;
   Cubin cubin_;
   std::vector<RawSection> raw_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;    // sections
+  std::unordered_map<std::string, std::size_t> functions_;
+  std::vector<CubinRelocation> line_starts_;
 };
 
 }  // namespace
@@ -284,6 +310,38 @@ std::vector<Instruction> Cubin::instructions(const CubinFunction& function) cons
     result.push_back(decode(words, architecture, static_cast<std::uint32_t>(at)));
   }
   return result;
+}
+
+std::string readable(std::string text) {
+  // Leading bytes by the number of bytes that must follow; the few forbidden code points are left to pass as they do
+  // no harm but for those that Python refuses: surrogates and what is too large or too long.
+  const auto follows = [&](std::size_t at, unsigned count) {
+    for (unsigned next = 1; next <= count; ++next)
+      if (at + next >= text.size() || (static_cast<unsigned char>(text[at + next]) & 0xc0) != 0x80) return false;
+    return true;
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto second = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    unsigned length = 0;
+    if (byte < 0x80) {
+      length = 1;
+    } else if (byte >= 0xc2 && byte < 0xe0 && follows(at, 1)) {
+      length = 2;
+    } else if (byte >= 0xe0 && byte < 0xf0 && follows(at, 2) && !(byte == 0xe0 && second < 0xa0) &&
+               !(byte == 0xed && second >= 0xa0)) {
+      length = 3;
+    } else if (byte >= 0xf0 && byte < 0xf5 && follows(at, 3) && !(byte == 0xf0 && second < 0x90) &&
+               !(byte == 0xf4 && second >= 0x90)) {
+      length = 4;
+    }
+    if (length == 0) {
+      text[at] = '?';
+      length = 1;
+    }
+    at += length;
+  }
+  return text;
 }
 
 Cubin read_cubin(std::span<const std::byte> file, std::string name) {

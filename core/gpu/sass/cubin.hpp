@@ -76,7 +76,8 @@ struct CubinFunction {
   std::uint64_t shared_alignment = 1;
   std::array<std::uint32_t, 3> maximum_threads{};   // zeros: it does not say
   std::array<std::uint32_t, 3> required_threads{};
-  std::vector<CubinLine> lines;  // by offset; may be empty
+  std::vector<CubinLine> lines;      // by offset; may be empty
+  std::vector<CubinLine> ptx_lines;  // the same, in Cubin::ptx
 };
 
 struct Cubin {
@@ -87,12 +88,16 @@ struct Cubin {
   std::vector<CubinRelocation> relocations;
   std::vector<CubinFunction> functions;
   std::vector<std::string> files;
+  std::vector<std::string> ptx;  // lines of the PTX that it was made from, where the file has them
 
   // The section of that name; null if there is none.
   const CubinSection* find(std::string_view section) const;
   // The instructions of a function.
   std::vector<Instruction> instructions(const CubinFunction& function) const;
 };
+
+// A text of the file as people can read it: bytes that are no UTF-8 become question marks.
+std::string readable(std::string text);
 
 Cubin read_cubin(std::span<const std::byte> file, std::string name);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads an instruction by its row of the tables.
 #include "gpu/sass/instruction.hpp"
+#include "gpu/sass/operand_sizes.hpp"
 #include "gpu/sass/table.hpp"
 
 namespace manyscale::sass {
@@ -11,6 +12,8 @@ using Place = OperandField::Place;
 
 constexpr unsigned kUniformBit = 91;  // set where a constant's bank is named by a uniform register
 
+constexpr std::uint16_t kOldest = 70;
+constexpr std::uint16_t kNewest = 90;
 constexpr std::uint16_t kFirstWithDescriptors = 80;
 constexpr std::uint16_t kFirstNamingDescriptors = 90;  // before, the disassembler leaves them out
 
@@ -287,7 +290,8 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
   instruction.words = words;
   instruction.offset = offset;
   instruction.schedule = schedule_of(words);
-  const Row* row = find_row(words, architecture);
+  const bool is_readable = architecture.number >= kOldest && architecture.number <= kNewest;
+  const Row* row = is_readable ? find_row(words, architecture) : nullptr;
   if (row == nullptr) {
     return instruction;
   }
@@ -308,6 +312,7 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
   if (row->finish != nullptr) {
     row->finish(instruction, architecture);
   }
+  size_operands(instruction);
   return instruction;
 }
 

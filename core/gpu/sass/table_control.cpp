@@ -67,7 +67,7 @@ std::vector<Row> control_rows() {
   const OperandField reduced = predicate(87, 90).when(77, 3, 2);
   return {
       {"NOP", 0x118, form(4), {}, {}},
-      {"BRA", 0x147, form(4), {choice(32, 2, {"", "U", "DIV", "CONV"})},
+      {"BRA", 0x147, form(4), {choice(32, 2, {"", "U", "DIV", "CONV"}), bit(84, "ANY")},
        {condition(), uniform(24).inverted_by(30).when(91, 1, 1), to}},
       {"BRX", 0x149, form(4), {}, {condition(), general(24), by}},
       {"CALL", 0x143, form(4), {always("ABS"), noinc}, {condition(), at}},
@@ -83,12 +83,12 @@ std::vector<Row> control_rows() {
       {"BSYNC", 0x141, form(4), {}, {condition(), convergence(16)}},
       {"BREAK", 0x142, form(4), {}, {condition(), convergence(16)}},
       {"YIELD", 0x146, form(4), {}, {condition()}},
-      {"WARPSYNC", 0x148, form(1), {bit(85, "EXCLUSIVE")}, {condition(), general(32)}, 70, 89, false, {86, 1, 0}},
+      {"WARPSYNC", 0x148, form(1), {bit(86, "EXCLUSIVE")}, {condition(), general(32)}, 70, 89},
       {"WARPSYNC", 0x148, form(1), {bit(85, "EXCLUSIVE")}, {condition(), general(24)}, 90, 999, false, {86, 1, 0}},
       {"WARPSYNC", 0x148, form(1), {always("COLLECTIVE")}, {condition(), general(24), to},
        90, 999, false, {86, 1, 1}},
       {"WARPSYNC", 0x148, form(4), {always("ALL")}, {condition()}, 90, 999, false, {32, 32, 0}},
-      {"WARPSYNC", 0x148, form(4), {bit(85, "EXCLUSIVE")}, {condition(), number(32, 32)}},
+      {"WARPSYNC", 0x148, form(4), {bit(86, "EXCLUSIVE")}, {condition(), number(32, 32)}},
       {"BMOV", 0x155, form(1), {always("32"), bit(84, "CLEAR")}, {destination(), convergence(24)}},
       {"BMOV", 0x156, form(1), {always("32"), bit(84, "CLEAR")}, {convergence(24).written(), general(32)}},
       {"B2R", 0x11c, form(1), {choice(77, 2, {"BAR", "?", "RESULT", "WARP"})},
@@ -101,6 +101,9 @@ std::vector<Row> control_rows() {
       {"DEPBAR", 0x11a, form(4), {bit(47, "LE")},
        {composed(read_counter), number(38, 6), composed(read_counters)}},
       {"ENDCOLLECTIVE", 0x11b, form(4), {}, {}, 90},
+      {"ELECT", 0x02f, form(4), {}, {predicate(81).written(), uniform_destination(), predicate(87, 90)}, 90},
+      {"UCGABAR_ARV", 0x1c7, form(4), {}, {}, 90},
+      {"UCGABAR_WAIT", 0x1c7, form(6), {}, {}, 90},
       {"CGAERRBAR", 0x1ab, form(2), {}, {}, 90},
   };
 }

@@ -50,11 +50,11 @@ std::vector<Row> uniform_rows() {
   add(rows, {"UBREV", 0x0be, form(1, 4), {}, {uniform_destination(), wide()}});
   add(rows, {"UPOPC", 0x0bf, form(1, 4), {}, {uniform_destination(), wide().tilde()}});
   add(rows, {"ULDC", 0x0b9, form(5), size, {uniform_destination(), wide()}});
-  rows.push_back({"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}, 75});
+  add(rows, {"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}});
   rows.push_back({"R2UR", 0x1c2, form(1), {},
-                  {uniform_predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 75});
+                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 75});
   rows.push_back({"R2UR", 0x0ca, form(1), {},
-                  {uniform_predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 90});
+                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 90});
   rows.push_back({"REDUX", 0x1c4, form(1),
                   {choice(78, 3, {"", "OR", "XOR", "SUM", "MIN", "MAX"}), bit(73, "S32")},
                   {uniform_destination(), general(24)}, 80});

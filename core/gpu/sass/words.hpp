@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 197> kOpcodeNames = {
     "YIELD",
 };
 
-constexpr std::array<std::string_view, 242> kModifierNames = {
+constexpr std::array<std::string_view, 257> kModifierNames = {
     "", "FTZ", "SAT", "F32", "H0_H0", "H1_H1", "X4", "X8", "X16", "64", "U32", "BF16_V2", "NAN", "XORSIGN", "BF",
     "FMZ", "DIVIDE", "F16", "NDV", "RELU", "MMA", "H_AND", "NTZ", "RM", "RP", "RZ", "F", "LT", "EQ", "LE",
     "GT", "NE", "GE", "NUM", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "MIN", "MAX", "AND", "OR", "XOR",
@@ -54,6 +54,8 @@ constexpr std::array<std::string_view, 242> kModifierNames = {
     "168128", "168256", "8x8x4", "16x8x4", "16x8x8", "16x8x16", "TEX_HEADER_DIMENSION", "1D", "2D", "3D",
     "CUBE", "ARRAY_1D", "ARRAY_2D", "ARRAY_CUBE", "SCR", "AOFFI", "DC", "NODEP", "B", "MS", "LZ", "LB", "LL",
     "LC", "LB.LC", "G", "A", "PTP", "UNPACK_B", "H1", "SATFINITE", "PACK_AB_MERGE_C", "E5M2", "E4M3",
+    "ARRIVE", "LDGSTSBAR", "TRANSCNT", "TRANS64", "PHASECHK", "TRYWAIT", "VIEW", "ASYNC", "A1T0", "A0T1",
+    "A0TR", "ART0", "16x2", "U16x2", "S16x2",
 };
 
 // Words are looked up when the simulator is compiled, so that a misspelled one is an error there.

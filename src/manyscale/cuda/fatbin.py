@@ -161,6 +161,21 @@ def lz4_block(data: bytes, size: int) -> bytes:
     return bytes(out)
 
 
+def best_machine_code(found: Sequence[Image], capability: int) -> Image | None:
+    """The machine code that a GPU of this compute capability (75 for 7.5) can run; None if there is none.
+
+    It runs that of its own generation which is not newer than itself.
+    """
+    fitting = [
+        image
+        for image in found
+        if not image.is_ptx
+        and image.architecture // 10 == capability // 10
+        and image.architecture <= capability
+    ]
+    return max(fitting, key=lambda image: image.architecture, default=None)
+
+
 def best_ptx(found: Sequence[Image], capability: int) -> Image | None:
     """The PTX that a GPU of this compute capability (70 for 7.0) runs best; None if there is none.
 

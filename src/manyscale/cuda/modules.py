@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device code of a program: which PTX is taken, and its kernels and variables on each GPU."""
+"""The device code of a program: which PTX or machine code is taken, and its kernels and variables on each GPU."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from manyscale import _core
 from manyscale.errors import InputError
 from manyscale.gpu.arguments import KernelParameter
 from manyscale.gpu.checking import describe_problems, problems_of
+from manyscale.gpu.machine_code import LoadedCode, load_code, read_machine_code
 from manyscale.gpu.parsing import ParsedModule
 
-from .fatbin import Image, best_ptx, images
+from .fatbin import Image, best_machine_code, best_ptx, images
 from .linking import link
 from .status import CudaError, Status
 
@@ -47,7 +48,7 @@ class CudaModule:
         self._kept = kept  # texts of PTX by name, for the run directory
         self._parts = parts
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
-        self._loaded: dict[Gpu, _core.GpuModule] = {}
+        self._loaded: dict[Gpu, LoadedCode] = {}
         self._kernels: dict[tuple[Gpu, str], LoadedKernel] = {}
         self.ptx_version = 0
         self.architecture = 0
@@ -83,12 +84,12 @@ class CudaModule:
         self._loaded.pop(gpu, None)
         self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[0] is not gpu}
 
-    def _on(self, gpu: Gpu) -> _core.GpuModule:
+    def code(self, gpu: Gpu) -> LoadedCode:
+        """The module on a GPU, whether it is machine code, and why that was taken; loads it if need be."""
         loaded = self._loaded.get(gpu)
         if loaded is None:
-            parsed = self._parse(gpu.capability)
             try:
-                loaded = gpu.native.load(parsed.native)
+                loaded = self._load(gpu)
             except MemoryError:
                 raise CudaError(
                     Status.MEMORY_ALLOCATION,
@@ -96,6 +97,36 @@ class CudaModule:
                 ) from None
             self._loaded[gpu] = loaded
         return loaded
+
+    def _on(self, gpu: Gpu) -> _core.GpuModule:
+        return self.code(gpu).native
+
+    def _load(self, gpu: Gpu) -> LoadedCode:
+        """Machine code if that is wanted or there is nothing else, PTX or what is assembled of it if not."""
+        found = self._images()
+        has_ptx = any(image.is_ptx for image in found)
+        machine = best_machine_code(found, gpu.capability) if len(self._parts) == 1 else None
+        if machine is not None and (gpu.isa != "ptx" or not has_ptx):
+            try:
+                file = read_machine_code(machine.unpacked(), self.name.replace(".ptx", ".cubin"))
+                problems = file.problems() if has_ptx and gpu.isa == "auto" else []
+                if not problems:
+                    self.architecture = machine.architecture
+                    return LoadedCode(gpu.native.load(file), "sass", "the program has machine code for this GPU")
+            except InputError as error:
+                if not has_ptx or gpu.isa == "sass":
+                    raise CudaError(Status.INVALID_KERNEL_IMAGE, str(error)) from None
+        parsed = self._parse(gpu.capability)
+        try:
+            return load_code(gpu.native, parsed, gpu.isa, f"sm_{gpu.capability}")
+        except InputError as error:
+            raise CudaError(Status.NOT_SUPPORTED, str(error)) from None
+
+    def _images(self) -> list[Image]:
+        try:
+            return [image for part in self._parts for image in images(part, self.name)]
+        except InputError as error:
+            raise CudaError(Status.INVALID_PTX, str(error)) from None
 
     def _parse(self, capability: int) -> ParsedModule:
         parsed = self._parsed.get(capability)
@@ -137,6 +168,6 @@ def without_ptx(found: Sequence[Image]) -> str:
         return "the program has no device code"
     has = ", ".join(f"sm_{architecture}" for architecture in architectures)
     return (
-        f"the program has machine code for {has} only, and no PTX; build it again with PTX, such as "
+        f"the program has machine code for {has} only, which this GPU cannot run, and no PTX; build it again with PTX, such as "
         f"-gencode arch=compute_{architectures[0]},code=compute_{architectures[0]}"
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from manyscale import _core
 from manyscale.errors import InputError
+from manyscale.gpu.machine_code import Isa, isa_of
 from manyscale.machine import Machine
 
 from .functional_gpu import FunctionalGpu
@@ -33,6 +34,7 @@ class NodeOptions:
     seed: int = 0
     maximum_instructions: int = 0  # of a launch; 0: no limit
     until: int | None = None  # femtoseconds of simulated time
+    isa: Isa = "ptx"  # what kernels run as
 
 
 class Node:
@@ -85,6 +87,7 @@ class Node:
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until
+        gpu.isa = isa_of(options.isa)
         return gpu
 
     def replace(self, gpu: Gpu) -> Gpu:

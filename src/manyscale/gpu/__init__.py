@@ -10,6 +10,7 @@
 from .arguments import KernelParameter
 from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
+from .cubin import MachineFunction, MachineInstruction, MachineListing, disassemble
 from .device import Device
 from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
@@ -31,6 +32,9 @@ __all__ = [
     "KernelParameter",
     "KernelProfile",
     "Launch",
+    "MachineFunction",
+    "MachineInstruction",
+    "MachineListing",
     "ManagedArray",
     "Metric",
     "Module",
@@ -45,5 +49,6 @@ __all__ = [
     "TimedLaunch",
     "UnifiedMemory",
     "check",
+    "disassemble",
     "parse",
 ]

@@ -17,9 +17,11 @@ from manyscale.errors import InputError, KernelError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
 from .launch import Launch
+from .machine_code import Isa, architecture_near, isa_of, load_code, read_machine_code
 from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
 from .parsing import ParsedModule, parse
+from .sources import machine_file_of
 from .texture import Texture
 
 _FORMATS = {
@@ -45,7 +47,8 @@ class Device:
     `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: look for races in
     shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
     `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
-    kernels print. `native`: a device of the core, such as one that shares its memory with another.
+    kernels print. `isa`: whether kernels run as PTX, as machine code (`"sass"`), or as machine code where that can be
+    made and executed (`"auto"`). `native`: a device of the core, such as one that shares its memory with another.
     """
 
     module_type: type[Module] = Module  # what `load` makes
@@ -57,6 +60,7 @@ class Device:
         check: bool = False,
         maximum_instructions: int = 0,
         echo: bool = True,
+        isa: Isa = "ptx",
         native: _core.GpuDevice | None = None,
     ) -> None:
         if not isinstance(threads, numbers.Integral) or not 1 <= threads <= 1024:
@@ -72,16 +76,42 @@ class Device:
         self.check: bool = check
         self.maximum_instructions: int = maximum_instructions
         self.echo: bool = echo
+        self.isa: Isa = isa_of(isa)
         self._managed: dict[int, int] = {}  # bytes of managed memory, by address
 
-    def load(self, source: Any, *, target: str | None = None) -> Module:
-        """Loads a module: the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba."""
-        parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
+    def load(self, source: Any, *, target: str | None = None, isa: Isa | None = None) -> Module:
+        """Loads a module: the path of a `.ptx`, `.cu` or `.cubin` file, PTX text, the contents of a cubin, or a kernel
+        compiled by Triton or Numba.
+
+        `isa` is how it runs, the device's own choice if None; what was taken is in `Module.isa`.
+        """
+        machine = machine_file_of(source)
         try:
-            native = self.native.load(parsed.native)
+            if machine is not None:
+                data, name = machine
+                return self._load_machine_code(data, name, isa)
+            parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
+            name = parsed.name
+            code = load_code(
+                self.native, parsed, isa_of(self.isa if isa is None else isa), self._architecture(parsed)
+            )
         except MemoryError:
-            raise InputError(f"{parsed.name}: its variables do not fit into the device's memory") from None
-        return self.module_type(self, native, parsed.name, parsed.kernels)
+            raise InputError(f"{name}: its variables do not fit into the device's memory") from None
+        module = self.module_type(self, code.native, parsed.name, parsed.kernels)
+        module.isa, module.isa_reason = code.isa, code.reason
+        return module
+
+    def _load_machine_code(self, data: bytes, name: str, isa: Isa | None) -> Module:
+        if isa == "ptx":
+            raise InputError(f"{name}: this is machine code and has no PTX; load it with isa='sass'")
+        file = read_machine_code(data, name)
+        module = self.module_type(self, self.native.load(file), name, file.kernels)
+        module.isa, module.isa_reason = "sass", "the file has machine code only"
+        return module
+
+    def _architecture(self, parsed: ParsedModule) -> str | None:
+        """What machine code of a module is made for; None: there is none for this GPU."""
+        return architecture_near(parsed.target)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array; its values mean nothing yet."""

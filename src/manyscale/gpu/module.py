@@ -7,7 +7,7 @@ import numbers
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """A PTX module on a device: `module["kernel"]` is a kernel, `module.variable("name", …)` a global variable."""
+    """A module on a device: `module["kernel"]` is a kernel, `module.variable("name", …)` a global variable."""
 
     def __init__(self, device: Device, native: _core.GpuModule, name: str, kernels: list[str]) -> None:
         self._device = device
         self._native = native
         self.name = name
         self.kernels = kernels
+        self.isa: Literal["sass", "ptx"] = "ptx"  # what runs: machine code or PTX
+        self.isa_reason = ""  # why that was taken
 
     def __getitem__(self, name: str) -> Kernel:
         native = self._native.kernel(name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import html
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from manyscale import _core
 from manyscale.errors import InputError, nearest
+from manyscale.results.notebook import NotebookView, plot
+from manyscale.results.stack_chart import stack_chart
 
 from .kernel_counts import KernelCounts, machine_peaks
 from .limits import Limit, limit_of
@@ -44,7 +46,7 @@ _REASONS = {
 }
 
 
-class KernelProfile:
+class KernelProfile(NotebookView):
     """What one launch did to the GPU. `profile["ipc"]` is a metric's value; see `metrics` for all of them."""
 
     def __init__(self, counts: KernelCounts) -> None:
@@ -170,7 +172,7 @@ class KernelProfile:
         )
         return f"KernelProfile({self.kernel}: {shown}; limited by {self.limit})"
 
-    def _repr_html_(self) -> str:
+    def _notebook(self) -> Iterable[str]:
         def table(caption: str, rows: Mapping[str, tuple[str, str]]) -> str:
             cells = "".join(
                 f'<tr title="{html.escape(doc)}"><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>'
@@ -188,12 +190,13 @@ class KernelProfile:
             row["place"]: (f"{row['percent']:.1f}% {row['text']}", f"mostly {row['reason']}")
             for row in self.hot_lines(5).iter_rows(named=True)
         }
-        return (
-            table(self.kernel, headline)
-            + table("where the cycles of warps went", stalls)
-            + table("hot lines", hot)
-            + f"<p>limited by {html.escape(str(self.limit))}</p>"
-        )
+        yield table(self.kernel, headline)
+        yield table("where the cycles of warps went", stalls)
+        parts = {stall.label: float(self.counts.sm[stall.statistic]) for stall in STALLS}
+        if any(parts.values()):
+            yield plot(stack_chart("Where the cycles of warps went", "cycles", {self.kernel: parts}), 420)
+        yield table("hot lines", hot)
+        yield f"<p>limited by {html.escape(str(self.limit))}</p>"
 
 
 def _costliest(table: pl.DataFrame, n: int) -> pl.DataFrame:

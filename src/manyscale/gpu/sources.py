@@ -20,6 +20,7 @@ _PTX_TEXT = re.compile(r"^\s*\.version\s", re.M)
 _CUDA_TEXT = re.compile(r"\b__(global|device)__\b")
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]*)"', re.M)
 _LONGEST_PATH = 4096
+_ELF = b"\x7fELF"
 
 
 def ptx_of(source: Any, *, target: str | None = None) -> tuple[bytes, str]:
@@ -38,6 +39,22 @@ def ptx_of(source: Any, *, target: str | None = None) -> tuple[bytes, str]:
     if isinstance(source, str | os.PathLike):
         return _from_file(Path(source), target)
     return _from_front_end(source)
+
+
+def machine_file_of(source: Any) -> tuple[bytes, str] | None:
+    """The contents and the name of a source that is a file of machine code (a cubin); None if it is something else."""
+    if isinstance(source, bytes):
+        return (source, "<cubin>") if source.startswith(_ELF) else None
+    if isinstance(source, str | os.PathLike) and not (isinstance(source, str) and _is_text(source)):
+        path = Path(source)
+        try:
+            with path.open("rb") as file:
+                if file.read(len(_ELF)) != _ELF:
+                    return None
+            return path.read_bytes(), path.name
+        except OSError:
+            return None
+    return None
 
 
 def _is_text(source: str) -> bool:

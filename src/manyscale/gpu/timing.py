@@ -24,9 +24,11 @@ from manyscale.machine.uvm import add_unified_memory
 from manyscale.system.running import Result, core_errors, explain_deadlock, statistics_columns
 
 from .array import ArrayCopy
+from .assembler import can_assemble_for
 from .device import Device
 from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
+from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 
@@ -44,6 +46,9 @@ class TimedLaunch(Launch):
     occupancy: float  # warps that fit on an SM, of those it holds
     machine_instructions: int
     profile: KernelProfile = field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        return self.profile._repr_html_()
 
 
 class TimedDevice(Device):
@@ -194,6 +199,12 @@ class TimedDevice(Device):
         self._check_usable()
         command = self._commands.wait(event.command, self._given(stream))
         return self._note(Queued(self, stream.number, "wait"), command)
+
+    def _architecture(self, parsed: ParsedModule) -> str | None:
+        gpu = self.machine.gpu
+        if gpu is None or gpu.architecture is None:
+            return super()._architecture(parsed)
+        return gpu.architecture if can_assemble_for(gpu.architecture) else None
 
     # --- Managed memory ---
 

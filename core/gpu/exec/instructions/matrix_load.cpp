@@ -329,12 +329,21 @@ void store_rows(Warp& warp, const Op& op) {
   }
 }
 
+}  // namespace
+
+Handler row_access(bool loads, bool transposed) {
+  if (loads) return transposed ? load_rows<true> : load_rows<false>;
+  return transposed ? store_rows<true> : store_rows<false>;
+}
+
 void transpose_register(Warp& warp, const Op& op) {
   require_all_lanes(warp);
   std::uint16_t rows[64];
   std::memcpy(rows, warp.lanes<const std::uint16_t>(op.src[0]), sizeof(rows));
   transpose(rows, warp.lanes<std::uint16_t>(op.dst));
 }
+
+namespace {
 
 void decode_rows(Builder& builder, bool loads) {
   builder.expect_operands(2);
@@ -350,9 +359,7 @@ void decode_rows(Builder& builder, bool loads) {
   const auto slots = loads ? fragment_destinations(builder, builder.operand(0), Type::b16, count)
                            : fragment_sources(builder, builder.operand(1), Type::b16, count);
   const std::uint32_t list = builder.list(slots);
-  const Handler load = transposed ? load_rows<true> : load_rows<false>;
-  const Handler store = transposed ? store_rows<true> : store_rows<false>;
-  Op& op = builder.emit(loads ? load : store, loads ? Class::load : Class::store);
+  Op& op = builder.emit(row_access(loads, transposed), loads ? Class::load : Class::store);
   address.apply(op);
   op.aux = list;
   op.count = static_cast<std::uint8_t>(count);

@@ -25,6 +25,12 @@ std::vector<Slot> fragment_sources(Builder& builder, const ptx::Operand& operand
 std::vector<Slot> fragment_destinations(Builder& builder, const ptx::Operand& operand, ptx::Type type,
                                         unsigned count);
 
+// Handlers of ldmatrix and stmatrix, whose registers are listed, and of movmatrix, from src[0] to dst. Rows have
+// so many bytes.
+inline constexpr unsigned kMatrixRowBytes = 16;
+Handler row_access(bool loads, bool transposed);
+void transpose_register(Warp& warp, const Op& op);
+
 void decode_wmma_load(Builder& builder);
 void decode_wmma_store(Builder& builder);
 void decode_ldmatrix(Builder& builder);

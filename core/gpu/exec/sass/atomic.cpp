@@ -29,6 +29,19 @@ struct InWords {
   explicit operator bool() const { return low != nullptr; }
 };
 
+// Compares and swaps, in shared memory; the result is whether it did.
+template <class T>
+void compare_and_test(Warp& warp, const Op& op) {
+  const Located located = locate(warp, op, sizeof(T), Does::atomic);
+  const InWords<T> expected(warp, op.src[1]), replacement(warp, op.src[2]), result(warp, op.dst);
+  for_each_active(warp.mask, [&](unsigned lane) {
+    const T wanted = expected.get(lane);
+    const T old = modify<T>(located.at(lane), false,
+                            [&](T value) { return value == wanted ? replacement.get(lane) : value; });
+    if (result) result.set(lane, old == wanted ? 1 : 0);
+  });
+}
+
 template <class F>
 constexpr Handler kUpdate = update<F, InWords>;
 
@@ -115,21 +128,22 @@ std::string_view accept_type(MachineBuilder& builder) {
 
 void decode_atomic(MachineBuilder& builder) {
   const int operation = builder.accept_one_of(
-      {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "SAFEADD", "CAS", "POPC"});
-  if (operation == 11) {
+      {"POPC", "ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "SAFEADD", "CAS"}) - 1;
+  const bool counts = builder.name() == "ATOMS" && operation == -1;
+  if (counts) {
     builder.ignore({"INC", "32"});
-  } else if (operation < 0 && !builder.accept("CAST")) {
-    builder.unsupported("no such operation");
   }
+  const bool tests = operation == -2 && builder.accept("CAST");
+  if (operation < 0 && !counts && !tests) builder.unsupported("no such operation");
   builder.ignore({"E", "STRONG", "SYS", "GPU", "CTA", "SM", "RN", "FTZ", "NOFTZ", "FTZ.RN", "EF", "EL", "LU", "EU", "SPIN"});
   const std::string_view type = accept_type(builder);
   builder.ignore({"RN", "FTZ"});
   const Operand* address = builder.find(Operand::Kind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   // ATOMS.POPC.INC adds the number of lanes that name a place: one for each.
-  const bool counts = operation == 11;
-  const bool swaps = operation == kCas || operation < 0;
-  const Choice choice = choose(counts ? kAdd : swaps ? kCas : static_cast<Operation>(operation), type);
+  const bool swaps = operation == kCas || tests;
+  Choice choice = choose(counts ? kAdd : swaps ? kCas : static_cast<Operation>(operation), type);
+  if (tests) choice.handler = choice.words == 2 ? compare_and_test<U64> : compare_and_test<U32>;
   if (choice.handler == nullptr) builder.unsupported("no such operation on ." + std::string(type));
   const bool wanted = builder.results() > 0 && builder.is_wanted(builder.result(0));
   const Slot dst = wanted ? builder.destination(0, choice.words) : kNoSlot;

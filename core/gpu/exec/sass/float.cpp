@@ -199,15 +199,33 @@ Handler comparison_handler(int index) {
   }
 }
 
+// DSETP.MIN and .MAX: whether the first operand is the smaller or larger one, where NaN is neither; and whether
+// both are NaN.
+template <bool larger>
+void choose_extreme(Warp& warp, const Op& op) {
+  const Numbers<double, true> a(warp, op, 0), b(warp, op, 1);
+  const Mask with = first_condition(warp, op);
+  const Mask first = ballot([=](unsigned i) {
+    const bool beyond = larger ? order_of(a[i]) > order_of(b[i]) : order_of(a[i]) < order_of(b[i]);
+    return (beyond && !is_nan(a[i])) || is_nan(b[i]);
+  });
+  const Mask neither = ballot([=](unsigned i) { return is_nan(a[i]) && is_nan(b[i]); });
+  if (op.dst != kNoSlot) set_predicate(warp, op.dst, first & with);
+  if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, neither & with);
+}
+
 template <class T, bool word>
 void decode_comparison(MachineBuilder& builder) {
   constexpr unsigned words = sizeof(T) / 4;
+  const int extreme = std::is_same_v<T, double> ? builder.accept_one_of({"MIN", "MAX"}) : -1;
   const int relation = builder.accept_one_of(
       {"LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU"});
   const bool flushes = builder.accept("FTZ");
   const bool boolean = builder.accept("BF");
   const int how = builder.accept_one_of({"AND", "OR", "XOR"});
-  const Handler handler = comparison_handler<T, word>(relation);
+  const Handler handler = extreme == 0   ? choose_extreme<false>
+                          : extreme == 1 ? choose_extreme<true>
+                                         : comparison_handler<T, word>(relation);
   if (handler == nullptr) builder.unsupported("no such comparison");
   I64 modifiers = 0;
   const Slot a = builder.source(0, words, &modifiers, 0);

@@ -108,7 +108,11 @@ void decode_lop3(MachineBuilder& builder) {
 // Two functions of three predicates.
 void plop3(Warp& warp, const Op& op) {
   const auto in = [&](unsigned k) {
-    return condition(warp, op.src[k], (op.immediate & negated_bit(k)) != 0);
+    const bool negated = (op.immediate & negated_bit(k)) != 0;
+    if ((op.immediate & inverted_bit(k)) == 0) return condition(warp, op.src[k], negated);
+    const U32* words = warp.lanes<U32>(op.src[k]);
+    const Mask signs = ballot([=](unsigned i) { return words[i] >> 31 != 0; });
+    return negated ? ~signs : signs;
   };
   const Mask a = in(0), b = in(1), c = in(2);
   const auto tables = static_cast<unsigned>(op.immediate >> kTableBits);
@@ -122,13 +126,32 @@ void decode_plop3(MachineBuilder& builder) {
   builder.ignore({"LUT"});
   I64 bits = 0;
   std::array<Slot, 4> sources{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-  for (unsigned k = 0; k < 3; ++k) {
+  // Operands are predicates, or signs of registers.
+  unsigned k = 0;
+  unsigned predicates = 0;
+  std::vector<I64> tables;
+  for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
+    const sass::Operand& operand = builder.instruction().operands[i];
+    if (operand.written) continue;
+    const bool is_predicate = operand.kind == sass::Operand::Kind::predicate ||
+                              operand.kind == sass::Operand::Kind::uniform_predicate;
+    if (operand.kind == sass::Operand::Kind::immediate) tables.push_back(operand.value & 0xff);
+    if (k == 3 || (!is_predicate && operand.kind != sass::Operand::Kind::general)) continue;
     bool negated = false;
-    sources[k] = builder.condition(k, negated);
+    if (is_predicate) {
+      sources[k] = builder.condition(predicates++, negated);
+    } else {
+      std::int64_t modifiers = 0;
+      sources[k] = builder.source(operand, 1, &modifiers, 0);
+      negated = modifiers != 0;
+      bits |= inverted_bit(k);
+    }
     if (negated) bits |= negated_bit(k);
+    ++k;
   }
-  const auto first = builder.immediate(builder.value(0)) & 0xff;
-  const auto second = builder.values() > 1 ? builder.immediate(builder.value(1)) & 0xff : 0;
+  if (k != 3 || tables.empty()) builder.unsupported("an operand is missing");
+  const I64 first = tables[0];
+  const I64 second = tables.size() > 1 ? tables[1] : 0;
   Op& op = builder.emit(plop3, Class::logic);
   op.dst = builder.predicate_result(0);
   op.dst2 = builder.predicate_result(1);

@@ -198,6 +198,9 @@ void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel
     banks.fixed[*bank] = bytes;
   }
   banks.first_parameter = kernel.parameter_base;
+  const bool later = cubin_.architecture.number >= 90;
+  banks.variables_at = later ? 0xd0 : 0x50;
+  banks.environment_at = later ? 0x40 : 0x88;
 }
 
 Program MachineModule::program(const CubinFunction& kernel) const {
@@ -265,11 +268,13 @@ void prepare_banks(Launch& launch) {
   put(bank, 0x18, kSharedWindow);
   put(bank, 0x20, kLocalWindow);
   put(bank, 0x28, banks.stack_bytes);
-  put(bank, 0x50, kParameterWindow);  // of sm_70 to sm_80
-  put(bank, 0xd0, kParameterWindow);  // of sm_90
-  put(bank, 0x10c, static_cast<std::uint32_t>(launch.workspace >> 32));
-  put(bank, 0x110, static_cast<std::uint32_t>(launch.workspace));
-  bank.resize(std::max<std::size_t>(bank.size(), banks.first_parameter));
+  put(bank, 0x2c, static_cast<std::uint32_t>(launch.dynamic_shared_bytes));
+  put(bank, 0x30, launch.sequence);
+  put(bank, banks.variables_at, banks.variables);
+  // %envreg1 and %envreg2: where a grid that was launched cooperatively counts the CTAs at its barrier.
+  put(bank, banks.environment_at + 4, static_cast<std::uint32_t>(launch.workspace >> 32));
+  put(bank, banks.environment_at + 8, static_cast<std::uint32_t>(launch.workspace));
+  put(bank, 0x10c, std::uint32_t{1});  // processors
   bank.resize(banks.first_parameter);
   bank.insert(bank.end(), launch.parameters.begin(), launch.parameters.end());
   bank.resize(align_up(bank.size(), 16) + 16);  // the last word may be read with what is behind it

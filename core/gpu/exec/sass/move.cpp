@@ -56,10 +56,9 @@ void decode_sel(MachineBuilder& builder) {
 void take_one(Warp& warp, const Op& op) {
   const U32 value = warp.lanes<U32>(op.src[0])[__builtin_ctz(warp.mask)];
   if (op.dst2 != kNoSlot) {
-    // Whether the other bits than those that are chosen are the same for all.
+    // Which lanes have the value that was taken.
     const U32* values = warp.lanes<U32>(op.src[0]);
-    const Mask set = ballot([=](unsigned i) { return values[i] != 0; }) & warp.mask;
-    set_predicate(warp, op.dst2, set != 0 ? kAllLanes : 0);
+    set_predicate(warp, op.dst2, ballot([=](unsigned i) { return values[i] == value; }));
   }
   for_words(warp, op.dst, [=](unsigned) { return value; });
 }
@@ -86,6 +85,12 @@ void read_clock(Warp& warp, const Op& op) {
 
 void zero_words(Warp& warp, const Op& op) {
   for (unsigned k = 0; k < op.count; ++k) for_words(warp, next_word(op.dst, k), [](unsigned) { return 0; });
+}
+
+// SR_VIRTID and SR_VIRTCFG: a number of warps above eight other bits.
+void copy_above(Warp& warp, const Op& op) {
+  const U32* from = warp.lanes<U32>(op.src[0]);
+  for_words(warp, op.dst, [=](unsigned i) { return from[i] << 8; });
 }
 
 struct SpecialValue {
@@ -142,7 +147,11 @@ void decode_special(MachineBuilder& builder) {
   if (name == "SR_SWINHI") return emit_copy(builder.constant(static_cast<U32>(kSharedWindow >> 32)));
   if (name == "SR_LWINHI") return emit_copy(builder.constant(static_cast<U32>(kLocalWindow >> 32)));
   // Without clusters each CTA is the first of its own.
-  if (name == "SR_SWINLO" || name == "SR_LWINLO" || name == "SR_CgaCtaId" || name == "SR_VIRTID" ||
+  if (name == "SR_VIRTID" || name == "SR_VIRTCFG") {
+    emit(copy_above).src[0] = in_warp(name == "SR_VIRTID" ? Special::warpid : Special::nwarpid);
+    return;
+  }
+  if (name == "SR_SWINLO" || name == "SR_LWINLO" || name == "SR_CgaCtaId" ||
       name == "SR_CirQueueIncrMinusOne")
     return emit_copy(builder.constant(0));
   for (const SpecialValue& entry : kSpecials)

@@ -24,7 +24,7 @@ struct RegisterLayout {
   unsigned uniform = 0;
 
   static constexpr unsigned kBarriers = 16;      // B0 to B15: of each lane a mask
-  static constexpr unsigned kDiscardWords = 16;  // where results go that nobody wants
+  static constexpr unsigned kDiscardWords = 32;  // where results go that nobody wants
 
   constexpr Slot uniform_register(unsigned index) const { return general_register(general + index); }
   constexpr Slot barrier(unsigned index) const { return uniform_register(uniform + index); }

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PTX to machine code by NVIDIA's assembler, so that each machine instruction names the line of PTX it comes from.
+
+The assembler (ptxas) needs no GPU. What it made is kept in the user's cache folder, found by the content it came from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from manyscale.errors import InputError
+
+OLDEST_ARCHITECTURE = 70  # the first whose machine code we read
+NEWEST_ARCHITECTURE = 90
+
+_INSTALL = "pip install 'manyscale[sass]' brings one (ptxas of CUDA 12), or put ptxas on the PATH"
+_ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)([af]?)")
+_TARGET = re.compile(rb"^([ \t]*\.target[ \t]+)sm_(\d+)[af]?([^\n]*)", re.MULTILINE)
+_VERSION = re.compile(rb"^([ \t]*\.version[ \t]+)\d+\.\d+", re.MULTILINE)
+_KNOWN_VERSION = re.compile(r"Unsupported \.version .*current version is '(\d+\.\d+)'")
+# Changes whenever what we hand to the assembler changes, so that older results are not taken.
+_CACHE_VERSION = 1
+_CACHED_FILES = 1000
+
+
+class NoAssemblerError(InputError):
+    """There is no assembler on this machine."""
+
+
+class AssemblyError(InputError):
+    """The assembler refuses the module for this GPU."""
+
+
+def assemble(ptx: bytes, name: str, architecture: str) -> bytes:
+    """The machine code (a cubin) of a module of PTX for a GPU such as "sm_70", with a line table of the PTX's lines.
+
+    `name` is the module's name in messages. A module that was written for a newer GPU or a newer version of PTX is
+    taken as one for this GPU as long as it uses nothing that is missing there.
+    """
+    number, suffix = _architecture(architecture, name)
+    assembler = find_assembler()
+    if assembler is None:
+        raise NoAssemblerError(f"{name}: machine code needs an assembler; {_INSTALL}")
+    text = _for_architecture(with_line_marks(ptx), number, suffix)
+    options = (f"-arch=sm_{number}{suffix}", "-lineinfo")
+    kept = _cache_file(text, options, assembler)
+    if kept is not None:
+        with contextlib.suppress(OSError):
+            return kept.read_bytes()
+    made = _run(assembler, options, text, name)
+    if kept is not None:
+        _keep(kept, made)
+    return made
+
+
+def find_assembler() -> Path | None:
+    """The assembler: the one that came as a Python package, else the one on the PATH; None if there is neither."""
+    found = _packaged_assembler()
+    if found is not None:
+        return found
+    command = shutil.which("ptxas")
+    return None if command is None else Path(command)
+
+
+def can_assemble_for(architecture: str | None) -> bool:
+    """Whether there is machine code that we can read for that GPU."""
+    found = _ARCHITECTURE.fullmatch(architecture or "")
+    return found is not None and OLDEST_ARCHITECTURE <= int(found[1]) <= NEWEST_ARCHITECTURE
+
+
+@functools.lru_cache(maxsize=1)
+def _packaged_assembler() -> Path | None:
+    with contextlib.suppress(ImportError):
+        package = importlib.util.find_spec("nvidia")
+        for folder in () if package is None else package.submodule_search_locations or ():
+            for inner in ("cuda_nvcc", "cu13"):
+                candidate = Path(folder) / inner / "bin" / "ptxas"
+                if os.access(candidate, os.X_OK):
+                    return candidate
+    return None
+
+
+def _architecture(wanted: str, name: str) -> tuple[int, str]:
+    found = _ARCHITECTURE.fullmatch(wanted)
+    if found is None:
+        raise InputError(f"{name}: {wanted!r} is not a GPU architecture; write it like sm_80")
+    number = int(found[1])
+    if not OLDEST_ARCHITECTURE <= number <= NEWEST_ARCHITECTURE:
+        raise InputError(
+            f"{name}: machine code of sm_{number} cannot be read; "
+            f"sm_{OLDEST_ARCHITECTURE} to sm_{NEWEST_ARCHITECTURE} can"
+        )
+    return number, found[2]
+
+
+def _for_architecture(ptx: bytes, number: int, suffix: str) -> bytes:
+    """The module with a target that is not beyond this GPU, and without full debugging (which hinders optimisation)."""
+
+    def lowered(found: re.Match[bytes]) -> bytes:
+        target = b"%ssm_%d%s" % (found[1], min(int(found[2]), number), suffix.encode())
+        return target + re.sub(rb",[ \t]*debug\b", b"", found[3])
+
+    return _TARGET.sub(lowered, ptx, count=1)
+
+
+def _run(assembler: Path, options: tuple[str, ...], ptx: bytes, name: str) -> bytes:
+    done, made = _attempt(assembler, options, ptx)
+    older = _KNOWN_VERSION.search(done)
+    if made is None and older is not None:
+        done, made = _attempt(assembler, options, _VERSION.sub(rb"\g<1>" + older[1].encode(), ptx, count=1))
+    if made is None:
+        said = "\n".join(line for line in done.splitlines() if line.strip()) or "it gave no reason"
+        raise AssemblyError(f"{name}: the assembler refuses it ({' '.join(options)}):\n{said}")
+    return made
+
+
+def _attempt(assembler: Path, options: tuple[str, ...], ptx: bytes) -> tuple[str, bytes | None]:
+    """What the assembler said and what it made, None if it failed."""
+    with tempfile.TemporaryDirectory(prefix="manyscale-") as folder:
+        source, result = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
+        source.write_bytes(ptx)
+        done = subprocess.run(
+            [str(assembler), *options, "-o", str(result), str(source)],
+            env={**os.environ, "TMPDIR": folder},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        said = (done.stderr + done.stdout).replace(f"{folder}/", "")
+        if done.returncode != 0 or not result.is_file():
+            return said, None
+        return said, result.read_bytes()
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept: `manyscale/machine-code` in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "manyscale" / "machine-code"
+
+
+def _cache_file(ptx: bytes, options: tuple[str, ...], assembler: Path) -> Path | None:
+    try:
+        about = assembler.stat()
+    except OSError:
+        return None
+    key = hashlib.sha256(
+        repr((_CACHE_VERSION, options, str(assembler), about.st_size, about.st_mtime_ns)).encode()
+    )
+    key.update(ptx)
+    return cache_folder() / f"{key.hexdigest()}.cubin"
+
+
+def _keep(kept: Path, made: bytes) -> None:
+    """Stores a result; a cache that cannot be written is as good as none."""
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as part:
+            part.write(made)
+        os.replace(part.name, kept)
+        stored = sorted(kept.parent.glob("*.cubin"), key=lambda file: file.stat().st_mtime)
+        for old in stored[:-_CACHED_FILES]:
+            old.unlink(missing_ok=True)
+
+
+# What PTX is made of, as far as finding the starts of instructions needs it.
+_TOKEN = re.compile(
+    rb"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
+       | (?P<string>"[^"\n]*")
+       | (?P<word>[.%$@!A-Za-z_][\w.$%@!]*)
+       | (?P<mark>[{};:()])
+       | (?P<other>[^\s{};:()"A-Za-z_.%$@!]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def with_line_marks(ptx: bytes) -> bytes:
+    """The module with a `.loc` of its own line before each instruction, in place of the line marks it came with."""
+    out: list[bytes] = []
+    copied = 0
+    for start, end, line in _marks(ptx):
+        out.append(ptx[copied:start])
+        copied = end
+        if line is not None:
+            out.append(b"\n.loc 1 %d 0\n" % line)
+    out.append(ptx[copied:])
+    marked = b"".join(out)
+    # The file that all marks name goes after the three directives that must come first.
+    place = 0
+    for found in re.finditer(rb"^[ \t]*\.(?:version|target|address_size)\b[^\n]*\n", marked, re.MULTILINE):
+        place = found.end()
+    return marked[:place] + b'.file 1 "module.ptx"\n' + marked[place:]
+
+
+def _marks(ptx: bytes) -> Iterator[tuple[int, int, int | None]]:
+    """Pieces to change: (start, end, line) with a line for a mark that goes there, None for text that goes away."""
+    depth = 0  # of braces within a function's body
+    in_function = False  # between `.entry` or `.func` and its body or semicolon
+    fresh = True  # a statement begins here
+    line, counted = 1, 0
+    tokens = _TOKEN.finditer(ptx)
+    for token in tokens:
+        kind, text, start = token.lastgroup, token.group(), token.start()
+        if kind == "blank":
+            continue
+        if kind == "mark":
+            if text == b"{" and (depth > 0 or in_function):
+                # Braces within a statement hold the registers of a vector.
+                if fresh or depth == 0:
+                    depth += 1
+                    fresh = True
+                    in_function = False
+                continue
+            if text == b"}" and fresh and depth > 0:
+                depth -= 1
+            elif text == b";":
+                fresh = True
+                in_function = False
+            continue
+        if not fresh and not (depth == 0 and kind == "word"):
+            continue
+        if text in (b".file", b".loc"):
+            end = ptx.find(b"\n", start)
+            yield start, len(ptx) if end < 0 else end, None
+            _skip_to(tokens, len(ptx) if end < 0 else end)
+        elif depth == 0:
+            if text in (b".entry", b".func"):
+                in_function = True
+            elif text == b".section":
+                end = ptx.find(b"}", start)
+                yield start, len(ptx) if end < 0 else end + 1, None
+                _skip_to(tokens, len(ptx) if end < 0 else end + 1)
+            fresh = False
+        elif kind == "word" and _is_label(ptx, token.end()):
+            next(tokens)
+        else:
+            fresh = False
+            if not text.startswith(b"."):
+                line += ptx.count(b"\n", counted, start)
+                counted = start
+                yield start, start, line
+
+
+def _is_label(ptx: bytes, end: int) -> bool:
+    return ptx[end : end + 1] == b":"
+
+
+def _skip_to(tokens: Iterator[re.Match[bytes]], end: int) -> None:
+    for token in tokens:
+        if token.end() >= end:
+            return
