@@ -172,7 +172,7 @@ def test_a_study_survives_being_written(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "no workload"),
-        ("name = ", "line 1"),
+        ("name = \n[workload]", "line 1"),
         ("\x00", "study.toml"),
         ('workload = "x"', "expected a table"),
         ("[workload]", "say its kind"),

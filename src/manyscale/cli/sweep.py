@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyscale import processes
 from manyscale.cli.console import emit_json, messages, say, tables
 from manyscale.cli.options import Changes, Json, Quiet
 from manyscale.errors import InputError
@@ -75,6 +76,8 @@ def sweep(
     from manyscale.cli.sweep_progress import SweepProgress
     from manyscale.studies.sweep import Study
 
+    if processes.together() is not None:
+        raise InputError("a sweep starts workers of its own: run it without mpirun, on one machine with --on")
     study = Study.load(file, changes or ())
     if points:
         _list_points(study, json)

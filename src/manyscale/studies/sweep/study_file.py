@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError, TOMLKitError
+from tomlkit.exceptions import TOMLKitError
 
 from manyscale.errors import InputError, nearest
 from manyscale.spec import toml_value
@@ -74,31 +76,48 @@ def read_study(path: str | os.PathLike[str], changes: Sequence[str] = (), *, tru
 def study_text(study: Study) -> str:
     """A study as TOML, from which the same points come, wherever the file lies."""
     plan = study.plan
-    document = tomlkit.document()
-    document["name"] = study.name
-    document["folder"] = os.path.abspath(plan.folder)
-    if plan.machine is not None:
-        document["machine"] = plan.machine
-    document["repetitions"] = plan.repetitions
-    document["seed"] = plan.seed
-    document["threads"] = plan.threads
-    if study.timeout is not None:
-        document["timeout"] = f"{study.timeout:g}s"
-    document["workload"] = {"kind": study.kind.name, **plan.workload}
-    if plan.changes:
-        document["set"] = dict(plan.changes)
-    single = {group.axes[0].name: list(group.axes[0].values) for group in plan.groups if len(group.axes) == 1}
-    if single:
-        document["axes"] = single
-    several = tomlkit.aot()
+    head: dict[str, Any] = {
+        "name": study.name,
+        "folder": os.path.abspath(plan.folder),
+        "machine": plan.machine,
+        "repetitions": plan.repetitions,
+        "seed": plan.seed,
+        "threads": plan.threads,
+        "timeout": None if study.timeout is None else f"{study.timeout:g}s",
+    }
+    lines = [f"{name} = {_written(value)}" for name, value in head.items() if value is not None]
+    lines += _section("[workload]", {"kind": study.kind.name, **plan.workload})
+    lines += _section("[set]", plan.changes)
+    crossed = [group.axes[0] for group in plan.groups if len(group.axes) == 1]
+    lines += _section("[axes]", {axis.name: axis.values for axis in crossed})
     for group in plan.groups:
         if len(group.axes) > 1:
-            several.append(tomlkit.item({axis.name: list(axis.values) for axis in group.axes}))
-    if several:
-        document["zip"] = several
-    if study.metrics:
-        document["metrics"] = {metric.name: metric.text for metric in study.metrics}
-    return tomlkit.dumps(document)
+            lines += _section("[[zip]]", {axis.name: axis.values for axis in group.axes})
+    lines += _section("[metrics]", {metric.name: metric.text for metric in study.metrics})
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str, entries: Mapping[str, Any]) -> list[str]:
+    if not entries:
+        return []
+    return ["", title, *(f"{_key(name)} = {_written(value)}" for name, value in entries.items())]
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _written(value: Any) -> str:
+    """A value as TOML, whose texts, numbers and lists are JSON's; tables are in one line."""
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{_key(str(name))} = {_written(entry)}" for name, entry in value.items()) + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _read(file: Path) -> str:
@@ -121,10 +140,11 @@ def _read(file: Path) -> str:
 
 def _parsed(text: str, file: Path) -> dict[str, Any]:
     try:
+        if sys.version_info >= (3, 11):  # by far the quicker for lists of many values
+            import tomllib
+
+            return tomllib.loads(text)
         return tomlkit.parse(text).unwrap()
-    except ParseError as error:
-        reason = re.sub(r" at line \d+ col \d+$", "", str(error))
-        raise InputError(f"{file}, line {error.line}, column {error.col + 1}: {reason}") from None
     except (TOMLKitError, ValueError, RecursionError) as error:
         raise InputError(f"{file} is not valid TOML: {error}") from None
 
