@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/exchange.hpp"
 #include "engine/window_runner.hpp"
 
 namespace manyscale {
@@ -113,8 +114,8 @@ void Simulation::partition(const Clustering& clustering, const RunOptions& optio
     partition->queue->drain(pending);
     collect_outgoing(*partition, pending);
   }
-  const auto part = assign_parts(graph_, clustering, options.threads);
-  const std::uint32_t parts = 1 + *std::max_element(part.begin(), part.end());
+  const auto part = assign(clustering, options);
+  const std::uint32_t parts = std::max(1 + *std::max_element(part.begin(), part.end()), processes_);
   partitions_.clear();
   for (std::uint32_t index = 0; index < parts; ++index) {
     auto partition = std::make_unique<Partition>();
@@ -147,6 +148,32 @@ void Simulation::collect_outgoing(Partition& partition, std::vector<Event>& even
   }
 }
 
+void Simulation::start_components(bool first) {
+  try {
+    if (first && processes_ > 1) {
+      for (const auto& component : components_) {
+        if (auto* traveller = dynamic_cast<Distributable*>(component.get()))
+          traveller->distribute(process_, processes_);
+      }
+    }
+    for (const auto& component : components_) {
+      if (!runs(*component)) continue;
+      if (first) component->start();
+      component->resume();
+    }
+  } catch (...) {
+    if (processes_ == 1) throw;
+    // The other processes wait for this one at their first meeting, and are told there.
+    Partition& own = *partitions_[process_];
+    own.error = std::current_exception();
+    own.error_time = own.now;
+  }
+  if (processes_ > 1) return;  // what was sent is handed over at the first meeting
+  std::vector<Event> sent;
+  for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
+  for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
+}
+
 RunReport Simulation::run(const RunOptions& options) {
   if (running_) throw SimulationError("this simulation is running already");
   for (const auto& problem : problems()) throw SimulationError(problem);
@@ -157,25 +184,20 @@ RunReport Simulation::run(const RunOptions& options) {
   } running(running_);
 
   const auto began = std::chrono::steady_clock::now();
+  set_processes(options.exchange);
   if (!started_) elaborate();
   const Clustering clustering = clusters();
   partition(clustering, options);
-  const bool first = !std::exchange(started_, true);
-  for (const auto& component : components_) {
-    if (first) component->start();
-    component->resume();
-  }
-  std::vector<Event> sent;
-  for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
-  for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
+  start_components(!std::exchange(started_, true));
 
   WindowRunner runner(partitions_, endpoints_, clustering.lookahead, options);
   runner.run();
 
   RunReport report;
   const Partition* failed = nullptr;
-  bool stop_requested = false;
+  bool stop_requested = false, interrupted = runner.interrupted();
   for (const auto& partition : partitions_) {
+    if (processes_ > 1 && partition->index != process_) continue;
     report.events += partition->events;
     report.pending_events += partition->queue->size();
     now_ = std::max(now_, partition->now);
@@ -186,13 +208,14 @@ RunReport Simulation::run(const RunOptions& options) {
       failed = partition.get();
     }
   }
+  if (options.exchange != nullptr) agree(*options.exchange, report, stop_requested, interrupted);
   if (failed != nullptr) {
     const std::exception_ptr error = failed->error;
     for (const auto& partition : partitions_) partition->error = nullptr;
     std::rethrow_exception(error);
   }
 
-  if (runner.interrupted()) {
+  if (interrupted) {
     report.outcome = Outcome::interrupted;
   } else if (stop_requested) {
     report.outcome = Outcome::stopped;
@@ -200,14 +223,15 @@ RunReport Simulation::run(const RunOptions& options) {
     report.outcome = Outcome::limit;
     now_ = std::max(now_, options.until);
   } else {
-    report.waits = collect_waits();
+    report.waits = processes_ > 1 ? all_waits(*options.exchange) : collect_waits();
     report.outcome = report.waits.empty() ? Outcome::finished : Outcome::deadlock;
   }
   // Parts where nothing happened lately are as late as the others: their statistics may depend on the time.
   for (const auto& partition : partitions_) partition->now = now_;
   report.now = now_;
   report.windows = runner.windows();
-  report.threads = static_cast<std::uint32_t>(partitions_.size());
+  report.threads = processes_ > 1 ? 1 : static_cast<std::uint32_t>(partitions_.size());
+  report.processes = processes_;
   report.lookahead = clustering.lookahead;
   report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return report;
@@ -216,6 +240,7 @@ RunReport Simulation::run(const RunOptions& options) {
 std::vector<ComponentWait> Simulation::collect_waits() const {
   std::vector<ComponentWait> waits;
   for (const auto& component : components_) {
+    if (!runs(*component)) continue;
     for (auto& wait : component->waits()) waits.push_back({component->name(), std::move(wait)});
   }
   return waits;
@@ -224,6 +249,7 @@ std::vector<ComponentWait> Simulation::collect_waits() const {
 StatisticRows Simulation::statistics() {
   StatisticRows rows;
   for (const auto& component : components_) {
+    if (!runs(*component)) continue;
     component->settle();
     for (const auto& info : component->statistics()) rows.add(component->name(), info);
   }

@@ -14,6 +14,8 @@
 
 namespace manyscale {
 
+class Exchange;
+
 // Why a run ended.
 enum class Outcome {
   finished,     // no event is left and nobody waits
@@ -34,6 +36,9 @@ struct RunOptions {
   std::string queue = "radix";
   // Called on the calling thread every few tens of milliseconds; false ends the run.
   std::function<bool(const Progress&)> poll;
+  // Where this is one of several processes that run the simulation together, how they meet. Each then has a
+  // share of the components, and runs it on one thread.
+  Exchange* exchange = nullptr;
 };
 
 struct ComponentWait {
@@ -47,6 +52,7 @@ struct RunReport {
   std::uint64_t events = 0;   // in this run
   std::uint64_t windows = 0;  // in this run
   std::uint32_t threads = 1;
+  std::uint32_t processes = 1;
   Time lookahead = never;
   double wall_seconds = 0;
   std::size_t pending_events = 0;
@@ -85,13 +91,22 @@ class Simulation {
   Clustering clusters() const { return make_clusters(graph_, cut_latency_); }
   std::uint64_t seed() const { return seed_; }
   Time now() const { return now_; }
+  // Of the components that this process runs.
   StatisticRows statistics();
+  // Whether this process runs a component; another one does otherwise.
+  bool runs(const Component& component) const;
   // One timeline per component, in their order; empty when not enabled.
   const std::vector<std::unique_ptr<Timeline>>& timelines() const { return timelines_; }
 
  private:
   void elaborate();
+  std::vector<std::uint32_t> assign(const Clustering& clustering, const RunOptions& options) const;
   void partition(const Clustering& clustering, const RunOptions& options);
+  void start_components(bool first);
+  // Of a run on several processes: simulation_processes.cpp.
+  void set_processes(const Exchange* exchange);
+  void agree(Exchange& exchange, RunReport& report, bool& stop_requested, bool& interrupted);
+  std::vector<ComponentWait> all_waits(Exchange& exchange) const;
   static void collect_outgoing(Partition& partition, std::vector<Event>& events);
   std::vector<ComponentWait> collect_waits() const;
 
@@ -101,6 +116,8 @@ class Simulation {
   bool started_ = false;
   bool running_ = false;
   bool timeline_enabled_ = false;
+  std::uint32_t process_ = 0;  // of those that run the simulation
+  std::uint32_t processes_ = 1;
   Graph graph_;
   std::unordered_set<std::string> names_;
   std::vector<std::unique_ptr<Component>> components_;

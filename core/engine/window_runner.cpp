@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "engine/process_runner.hpp"
+
 namespace manyscale {
 
 namespace {
@@ -21,6 +23,10 @@ WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
 }
 
 void WindowRunner::run() {
+  if (options_.exchange != nullptr) {
+    run_among_processes(*options_.exchange);
+    return;
+  }
   if (partitions_.size() == 1) {
     run_alone(*partitions_[0]);
     return;
@@ -35,6 +41,19 @@ void WindowRunner::run() {
     others.emplace_back([this, index] { run_partition(index); });
   }
   run_partition(0);
+}
+
+// This process runs one of the partitions, and other processes run the others.
+void WindowRunner::run_among_processes(Exchange& exchange) {
+  polling_ = exchange.process();
+  ProcessRunner runner(*partitions_[polling_], endpoints_, exchange);
+  runner.run(
+      lookahead_, options_.until, [this](Partition& own, Time end) { run_window(own, end); },
+      [this] {
+        poll();
+        return interrupted();
+      });
+  windows_ = runner.windows();
 }
 
 // One partition: the same windows, noticed in passing, since there is nobody to meet at their ends.
@@ -118,7 +137,7 @@ void WindowRunner::run_window(Partition& partition, Time end) {
       handle(partition, *event);
       if (events % events_between_clock_reads == 0) {
         partition.events = events;
-        if (partition.index == 0) poll();
+        if (partition.index == polling_) poll();
         if (interrupted_.load(std::memory_order_relaxed)) break;
       }
     }
@@ -158,7 +177,7 @@ void WindowRunner::poll() {
   last_poll_ = now;
   // The other partitions run the same window, so the first one's time stands for all; their event counts
   // belong to their threads, so the total is scaled from this partition's.
-  const Partition& first = *partitions_[0];
+  const Partition& first = *partitions_[polling_];
   if (!options_.poll({first.now, first.events * partitions_.size()}))
     interrupted_.store(true, std::memory_order_relaxed);
 }

@@ -33,6 +33,7 @@ class WindowRunner {
     std::atomic<std::uint32_t> window{0};  // whose end this is; written last
   };
 
+  void run_among_processes(Exchange& exchange);
   void run_alone(Partition& partition);
   void run_partition(std::uint32_t index);
   void run_window(Partition& partition, Time end);
@@ -50,6 +51,7 @@ class WindowRunner {
   std::array<std::vector<Report>, 2> reports_;
   std::atomic<bool> interrupted_{false};
   std::uint64_t windows_ = 0;
+  std::uint32_t polling_ = 0;  // the partition that the calling thread runs
   std::chrono::steady_clock::time_point last_poll_ = std::chrono::steady_clock::now();
 };
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import shutil
 import subprocess
@@ -42,12 +43,14 @@ class Browser:
             f"--user-data-dir={self._profile.name}",
             *(["--blink-settings=preferredColorScheme=0", "--force-dark-mode"] if dark else []),
         ]
-        always = {
+        always: dict[str, Any] = {
             "goog:chromeOptions": {"args": arguments, "binary": CHROMIUM},
             "goog:loggingPrefs": {"browser": "ALL"},
         }
+        always["timeouts"] = {"script": 120_000, "pageLoad": 120_000}
         answer = self._send("POST", "/session", {"capabilities": {"alwaysMatch": always}})
         self._session = f"/session/{answer['sessionId']}"
+        self.command("Performance.enable")
 
     def _port(self) -> int:
         assert self._driver.stdout is not None
@@ -64,12 +67,12 @@ class Browser:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=150) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode(errors="replace")) from None
 
-    def open(self, page: Path, seconds: float = 40.0) -> float:
+    def open(self, page: Path, seconds: float = 120.0) -> float:
         """Opens a report from the disk and returns how long it took to be whole, in seconds of the page's clock."""
         self._send("POST", self._session + "/url", {"url": page.resolve().as_uri()})
         end = time.monotonic() + seconds
@@ -81,6 +84,11 @@ class Browser:
     def run(self, script: str) -> Any:
         """What a script on the page returns."""
         return self._send("POST", self._session + "/execute/sync", {"script": script, "args": []})
+
+    def command(self, name: str, parameters: dict[str, Any] | None = None) -> Any:
+        """What a command of the DevTools protocol answers."""
+        body = {"cmd": name, "params": parameters or {}}
+        return self._send("POST", self._session + "/goog/cdp/execute", body)
 
     def errors(self) -> list[str]:
         """Errors of scripts on the page: those it has seen itself, and those in the browser's log."""
@@ -98,18 +106,15 @@ class Browser:
     def screenshot(self, file: Path) -> None:
         """A picture of the whole page, however long it is."""
         height = int(self.run("return document.documentElement.scrollHeight"))
-        size = {"width": 1280, "height": min(height, 15_000), "deviceScaleFactor": 1, "mobile": False}
-        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": size}
-        self._send("POST", self._session + "/goog/cdp/execute", command)
-        time.sleep(0.5)  # charts follow the window
-        file.write_bytes(base64.b64decode(self._send("GET", self._session + "/screenshot")))
+        clip = {"x": 0, "y": 0, "width": 1280, "height": min(height, 15_000), "scale": 0.5}
+        # Not the driver's own way, which gives up after ten seconds: a busy machine needs longer.
+        answer = self.command("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+        file.write_bytes(base64.b64decode(answer["data"]))
 
     def close(self) -> None:
         """Ends the browser and its driver."""
-        try:
+        with contextlib.suppress(OSError, RuntimeError):
             self._send("DELETE", self._session)
-        except (OSError, RuntimeError):
-            pass
         self._driver.terminate()
         self._driver.wait(10)
         if self._driver.stdout is not None:

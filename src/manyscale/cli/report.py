@@ -35,7 +35,9 @@ def report(
     ] = None,
     formats: Annotated[
         str,
-        typer.Option("--format", metavar="KINDS", help="Of the charts in --figures: png, svg, pdf, or several."),
+        typer.Option(
+            "--format", metavar="KINDS", help="Of the charts in --figures: png, svg, pdf, or several."
+        ),
     ] = "svg",
     open_it: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
@@ -52,7 +54,9 @@ def report(
         say(f"Wrote {len(saved)} charts to {figures}", quiet=quiet or json)
     path = page.write(out if out is not None else target / REPORT_FILE)
     if json:
-        emit_json({"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in saved]})
+        emit_json(
+            {"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in saved]}
+        )
     else:
         typer.echo(str(path))
     if open_it:

@@ -17,6 +17,8 @@ SCALE = ((0.0, "#e8f1f8"), (0.25, "#a6cee3"), (0.5, "#56a0d3"), (0.75, "#1f6fb0"
 
 Points = Sequence[tuple[float, float]]
 
+_MOST_NAMED = 40  # things of a graph that have their names beside them
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -34,7 +36,7 @@ class Lines(Chart):
     """Lines over a quantity: name -> points.
 
     `dots` are points without a line, `roofs` lines without points, and `bands` what lies between a low and a high
-    value around the line of the same name: name -> (x, low, high).
+    value around the line of the same name: name -> (x, low, high). With `steps`, a value lasts until the next.
     """
 
     x: str
@@ -45,6 +47,7 @@ class Lines(Chart):
     dots: Mapping[str, Points] = field(default_factory=dict)
     roofs: Mapping[str, Points] = field(default_factory=dict)
     bands: Mapping[str, Sequence[tuple[float, float, float]]] = field(default_factory=dict)
+    steps: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -75,9 +78,10 @@ class Lines(Chart):
             line = {"color": _colour(places[name]), "width": 1.5, "dash": "dash"}
             data.append(_scatter(name, points) | {"mode": "lines", "line": line})
         for name, points in self.lines.items():
-            look = {"color": _colour(places[name]), "dash": _dash(places[name])}
+            shape = "hv" if self.steps else "linear"
+            look = {"color": _colour(places[name]), "dash": _dash(places[name]), "shape": shape}
             marker = {"color": _colour(places[name]), "symbol": _symbol(places[name]), "size": 7}
-            mode = "lines+markers" if len(points) <= 200 else "lines"
+            mode = "lines" if self.steps or len(points) > 200 else "lines+markers"
             data.append(_scatter(name, points) | {"mode": mode, "line": look, "marker": marker})
         for name, points in self.dots.items():
             marker = {"color": _colour(places[name]), "symbol": _symbol(places[name]), "size": 11}
@@ -168,10 +172,12 @@ class HeatMap(Chart):
             marker = {"color": ("#d55e00", "#000000")[place % 2], "size": 4}
             data.append(_scatter(name, points) | {"mode": "markers", "marker": marker})
         legend = {"showlegend": bool(self.marks)}
-        return {
-            "data": data,
-            "layout": _layout(420) | {"xaxis": _axis(self.x), "yaxis": _axis(self.y)} | legend,
+        axes = {
+            name: _axis(title)
+            | ({"type": "category"} if any(isinstance(each, str) for each in labels) else {})
+            for name, title, labels in (("xaxis", self.x, self.across), ("yaxis", self.y, self.down))
         }
+        return {"data": data, "layout": _layout(420) | axes | legend}
 
 
 @dataclass(frozen=True)
@@ -294,8 +300,9 @@ class Graph(Chart):
         data.append(
             {
                 "type": "scatter",
-                "mode": "markers",
-                "name": "switches and nodes",
+                "mode": "markers+text" if len(self.things) <= _MOST_NAMED else "markers",
+                "textposition": "top center",
+                "name": "",
                 "x": [thing[0] for thing in self.things],
                 "y": [thing[1] for thing in self.things],
                 "text": [_label(thing[2]) for thing in self.things],
@@ -305,7 +312,9 @@ class Graph(Chart):
             }
         )
         hidden = {"visible": False, "showgrid": False, "zeroline": False}
-        return {"data": data, "layout": _layout(460) | {"xaxis": hidden, "yaxis": hidden}}
+        loaded = any(load for _, _, load in self.connections)
+        axes = {"xaxis": hidden, "yaxis": hidden | {"scaleanchor": "x"}, "showlegend": loaded}
+        return {"data": data, "layout": _layout(420) | axes}
 
 
 def _scatter(name: str, points: Points) -> dict[str, Any]:
@@ -318,12 +327,10 @@ def _scatter(name: str, points: Points) -> dict[str, Any]:
 
 
 def _axis(title: str, logarithmic: bool = False, places: Sequence[float] = ()) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": _label(title)}, "automargin": True}
+    axis: dict[str, Any] = {"title": {"text": _label(title)}, "automargin": True, "exponentformat": "SI"}
     if places:
         axis |= {"tickvals": list(places), "ticktext": [f"{place:g}" for place in places]}
-    elif logarithmic:
-        axis |= {"dtick": 1, "exponentformat": "power"}
-    return axis | ({"type": "log"} if logarithmic else {})
+    return axis | ({"type": "log", "minor": {"showgrid": True}} if logarithmic else {})
 
 
 def _layout(height: int) -> dict[str, Any]:

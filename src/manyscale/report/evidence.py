@@ -186,7 +186,9 @@ class Evidence:
 
     def kernels(self) -> list[str]:
         """Scopes that are kernels, in their order."""
-        found = [scope for component, _, scope in self.scalars if component.endswith("gpu") and scope != "run"]
+        found = [
+            scope for component, _, scope in self.scalars if component.endswith("gpu") and scope != "run"
+        ]
         return list(dict.fromkeys(found))
 
     def metrics(self, kernel: str) -> Mapping[str, float]:

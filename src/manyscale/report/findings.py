@@ -14,7 +14,6 @@ _SATURATED = 0.6  # of a peak
 _MOST_KERNELS = 8
 
 _CPU_CAUSES = {
-    "base": "committing instructions at the width of the core: nothing in particular holds it up",
     "dependency": "waiting for results of earlier instructions",
     "unit": "waiting for a functional unit",
     "branch": "refilling after branches that were predicted wrongly",
@@ -57,7 +56,10 @@ def findings(evidence: Evidence) -> list[Finding]:
     )
     found = [finding for rule in rules for finding in rule(evidence)]
     found.sort(key=lambda finding: -finding.weight)
-    return found or [Finding("The run left no statistics from which a limit could be told.", 0.0)]
+    found = found or list(_waiting(evidence))
+    return found or [
+        Finding("Nothing in the statistics of this run says that something waited for something else.", 0.0)
+    ]
 
 
 def _status(evidence: Evidence) -> Iterator[Finding]:
@@ -123,21 +125,26 @@ def _cores(evidence: Evidence) -> Iterator[Finding]:
         return
     cores = evidence.group("core[")
     causes = sorted(stack.items(), key=lambda entry: -entry[1])
-    working = [(cause, part) for cause, part in causes if cause not in ("idle", "sleeping")]
-    if working:
-        cause, part = working[0]
-        instructions = evidence.total(cores, "instructions")
-        cycles = max((evidence.value(core, "cycles") for core in cores), default=0.0)
-        ipc = share(instructions, cycles * len(cores))
+    instructions = evidence.total(cores, "instructions")
+    cycles = max((evidence.value(core, "cycles") for core in cores), default=0.0)
+    ipc = share(instructions, cycles * len(cores))
+    base = stack.get("base", 0.0)
+    waits = [(cause, part) for cause, part in causes if cause != "base"]
+    of_cores = f"the cycles of {_plural(len(cores), 'core')}"
+    if base >= 0.5 or not waits:
         yield Finding(
-            f"{part:.0%} of the cycles of {_plural(len(cores), 'core')} went to '{cause}': "
-            f"{_CPU_CAUSES.get(cause, cause)}. IPC is {ipc:.2f} for each core.",
-            2 + part,
+            f"Instructions: {base:.0%} of {of_cores} commit at the width of the core, with nothing in particular in "
+            f"the way; IPC is {ipc:.2f} for each core.",
+            3 + base,
+            "good",
         )
-    for cause, part in causes:
-        if part >= _LARGE and cause in ("idle", "sleeping", "synchronisation") and cause != working[0][0]:
+    for cause, part in waits[:3]:
+        if part >= _LARGE or (cause == waits[0][0] and base < 0.5):
             yield Finding(
-                f"Cores spent {part:.0%} of their cycles {_CPU_CAUSES[cause]}.", 1 + part, "warn"
+                f"{part:.0%} of {of_cores} went to '{cause}': {_CPU_CAUSES.get(cause, cause)}. "
+                f"{base:.0%} went to instructions themselves; IPC is {ipc:.2f} for each core.",
+                2 + part,
+                "warn" if part >= _LARGE else "",
             )
     waiting = sum(part for cause, part in causes if cause in ("l2", "l3", "shared", "peer", "dram", "tlb"))
     caches = evidence.columns("caches", "level", "hit_rate", "mpki")
@@ -274,6 +281,24 @@ def _host_between_kernels(evidence: Evidence) -> Iterator[Finding]:
         1.0 + (share(moving, evidence.seconds) if moving > busy else 0.0),
         "warn" if moving > busy else "",
     )
+
+
+def _waiting(evidence: Evidence) -> Iterator[Finding]:
+    """Of components that no rule knows: those that counted the most waiting."""
+    if not evidence.scalars:
+        return
+    table = evidence.run.stats
+    rows = table.filter(
+        table["key"].is_null()
+        & (table["kind"] == "counter")
+        & (table["value"] > 0)
+        & table["statistic"].str.contains("stall|wait|blocked|queue")
+    ).sort("value", descending=True)
+    for row in rows.head(3).iter_rows(named=True):
+        yield Finding(
+            f"{row['component']}: {row['statistic']} is {shown(row['value'], row['unit'])} ({row['description']}).",
+            0.5,
+        )
 
 
 def _plural(count: int, one: str, many: str = "") -> str:

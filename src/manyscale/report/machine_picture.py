@@ -10,6 +10,7 @@ from typing import Any
 
 _WIDTH, _LEFT, _BOX, _GAP = 900, 230, 34, 26
 _MOST_DRAWN = 24
+_MORE = 100  # room to say that there are more
 _FILLS = {
     "compute": "#0072b2",
     "cache": "#009e73",
@@ -56,7 +57,8 @@ def machine_picture(layers: Sequence[Layer]) -> str:
                 'stroke="var(--faint)" stroke-width="2"/>'
             )
         shown = min(layer.count, _MOST_DRAWN)
-        width = (_WIDTH - _LEFT - 4) / max(shown, 1)
+        room = _WIDTH - _LEFT - 4 - (_MORE if layer.count > shown else 0)
+        width = room / max(shown, 1)
         for box in range(shown):
             drawn.append(
                 f'<rect x="{_LEFT + box * width + 1:.1f}" y="{top}" width="{width - 2:.1f}" height="{_BOX}" rx="3" '
@@ -71,7 +73,7 @@ def machine_picture(layers: Sequence[Layer]) -> str:
         )
         if layer.count > _MOST_DRAWN:
             drawn.append(
-                f'<text x="{_WIDTH - 8}" y="{top + 22}" text-anchor="end" fill="#ffffff" font-weight="600">'
+                f'<text x="{_WIDTH - 4}" y="{top + 22}" text-anchor="end" fill="var(--text)">'
                 f"… {layer.count:,} in all</text>"
             )
     return "".join([*drawn, "</svg>"])

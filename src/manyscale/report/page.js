@@ -40,7 +40,7 @@
       hoverlabel: { bgcolor: colour("--raised"), font: { color: colour("--text") } },
     };
     for (const name of Object.keys(layout)) {
-      if (/^[xy]axis/.test(name)) changed[name] = { ...axis, ...layout[name] };
+      if (/^[xy]axis/.test(name)) changed[name] = { ...axis, ...layout[name], minor: { ...layout[name].minor, gridcolor: colour("--raised") } };
     }
     return changed;
   };

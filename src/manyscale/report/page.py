@@ -30,7 +30,9 @@ Rows = Iterable[Sequence[Any]]
 
 _ROWS_ON_A_PAGE = 15
 _DIGITS = 7  # of numbers in charts: more than an eye sees
-_SAFE_LINK = re.compile(r"(?:https?://|#|(?![a-zA-Z][a-zA-Z0-9+.-]*:)(?!//))")  # relative, within the page, web
+_SAFE_LINK = re.compile(
+    r"(?:https?://|#|(?![a-zA-Z][a-zA-Z0-9+.-]*:)(?!//))"
+)  # relative, within the page, web
 
 
 class Section:
@@ -223,9 +225,7 @@ class Page:
         return anchor
 
 
-def _columns(
-    rows: pl.DataFrame | Rows, columns: Sequence[str] | None
-) -> tuple[list[str], list[list[Any]]]:
+def _columns(rows: pl.DataFrame | Rows, columns: Sequence[str] | None) -> tuple[list[str], list[list[Any]]]:
     import polars as pl
 
     if isinstance(rows, pl.DataFrame):

@@ -76,7 +76,7 @@ def _file_name(title: str, taken: set[str]) -> str:
 
 def _height(chart: Chart) -> float:
     if isinstance(chart, Lanes):
-        return 0.8 + 0.16 * max(len(chart.lanes), 3)
+        return 1.4 + 0.16 * max(len(chart.lanes), 3)
     if isinstance(chart, Stacks) and chart.horizontal:
         return 1.2 + 0.3 * len(chart.bars) + 0.12 * len(chart.parts)
     return _HEIGHT
@@ -109,7 +109,13 @@ def _lines(axes: Any, chart: Lines) -> None:
         colour, dash, mark = look[name]
         marker = mark if len(points) <= 60 else None
         axes.plot(
-            *_split(points), color=colour, linestyle=dash, marker=marker, markersize=4, linewidth=1.2, label=_plain(name)
+            *_split(points),
+            color=colour,
+            linestyle=dash,
+            marker=marker,
+            markersize=4,
+            linewidth=1.2,
+            label=_plain(name),
         )
     for name, points in chart.dots.items():
         colour, _, mark = look[name]
@@ -181,15 +187,22 @@ def _lanes(axes: Any, chart: Lanes) -> None:
                 for begin, end, of in zip(lane.begin, lane.end, lane.what, strict=True)
                 if of == what
             ]
-            axes.broken_barh(bars, (number - 0.4, 0.8), facecolors=COLOURS[what % 8], rasterized=len(bars) > 500)
+            axes.broken_barh(
+                bars, (number - 0.4, 0.8), facecolors=COLOURS[what % 8], rasterized=len(bars) > 500
+            )
     axes.set_yticks(range(len(chart.lanes)), [_plain(lane.name) for lane in chart.lanes], fontsize=6)
     axes.invert_yaxis()
     axes.set_xlim(*chart.extent)
     axes.set_xlabel(f"time in {chart.unit}")
     for number, name in enumerate(chart.names[:8]):
         axes.plot([], [], "s", color=COLOURS[number % 8], label=_plain(name))
-    axes.legend(fontsize=7, frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0))
-    axes.title.set_visible(False)
+    axes.legend(
+        fontsize=6,
+        frameon=False,
+        ncols=4,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.22 - 0.5 / len(chart.lanes)),
+    )
 
 
 def _graph(axes: Any, chart: Graph) -> None:
@@ -197,7 +210,9 @@ def _graph(axes: Any, chart: Graph) -> None:
         for first, second in ends:
             x, y = zip(chart.things[first][:2], chart.things[second][:2], strict=True)
             axes.plot(x, y, color=chart.shade(load), linewidth=0.5 + load)
-    axes.plot([thing[0] for thing in chart.things], [thing[1] for thing in chart.things], "o", color="#56707f", ms=3)
+    axes.plot(
+        [thing[0] for thing in chart.things], [thing[1] for thing in chart.things], "o", color="#56707f", ms=3
+    )
     axes.set_axis_off()
 
 

@@ -74,8 +74,14 @@ def _metrics(info: Mapping[str, Any], table: pl.DataFrame) -> dict[str, str]:
     found: dict[str, str] = {}
     for metric in info.get("metrics") or ():
         name = str(metric.get("name"))
-        column = next((each for each in (name, f"{name} (result)", f"{name} (axis)") if each in table.columns), None)
-        if column is not None and table.schema[column].is_numeric() and table[column].null_count() < table.height:
+        column = next(
+            (each for each in (name, f"{name} (result)", f"{name} (axis)") if each in table.columns), None
+        )
+        if (
+            column is not None
+            and table.schema[column].is_numeric()
+            and table[column].null_count() < table.height
+        ):
             found[column] = str(metric.get("unit") or "1")
     return dict(sorted(found.items(), key=lambda entry: entry[0].startswith("wall_")))
 
@@ -84,7 +90,9 @@ def _headline(
     section: Section, info: Mapping[str, Any], counts: Any, done: pl.DataFrame, metrics: Mapping[str, str]
 ) -> None:
     if info.get("status") != "done":
-        section.finding(f"The sweep is {info.get('status')}: {info.get('error') or 'not all points ran'}", "warn")
+        section.finding(
+            f"The sweep is {info.get('status')}: {info.get('error') or 'not all points ran'}", "warn"
+        )
     numbers = {str(name): shown(value) for name, value in dict(counts).items() if isinstance(value, int)}
     for name, unit in list(metrics.items())[:4]:
         values = done[name].drop_nulls()
@@ -126,9 +134,7 @@ def _ratio(high: float, low: float) -> float:
 
 def _curves(section: Section, done: pl.DataFrame, axes: Sequence[_Axis], metrics: Mapping[str, str]) -> None:
     varied = [axis for axis in axes if done[axis.column].n_unique() > 1]
-    numeric = sorted(
-        (axis for axis in varied if axis.number), key=lambda axis: -done[axis.column].n_unique()
-    )
+    numeric = sorted((axis for axis in varied if axis.number), key=lambda axis: -done[axis.column].n_unique())
     shown_metrics = list(metrics.items())[:_MOST_METRICS]
     if numeric:
         main = numeric[0]

@@ -15,7 +15,7 @@ from manyscale.errors import RunError
 from manyscale.report.charts import Lane, Lanes, Lines
 
 _MOST_BYTES = 1 << 30
-_MOST_LANES = 64
+_MOST_LANES = 48
 _MOST_INTERVALS = 64_000  # in all lanes together
 _MOST_IN_LANE = 2_000
 _MOST_LEVELS = 1_000  # points of a counter
@@ -48,14 +48,16 @@ class Timeline:
         return f"{self.tracks[parent][0]}: {name}" if 0 <= parent < len(self.tracks) else name
 
     def lanes(self, title: str) -> tuple[Lanes, int] | None:
-        """The spans as lanes, the busiest first if there are too many, and how many tracks are left out."""
+        """The spans as lanes, of too many tracks the busiest, and how many tracks are left out."""
         if not len(self.begin):
             return None
         begin, end = int(self.begin.min()), int(self.end.max())
         unit, scale = _time_unit(end - begin)
         busy = np.bincount(self.track, weights=self.end - self.begin + 1, minlength=len(self.tracks))
         used = np.flatnonzero(np.bincount(self.track, minlength=len(self.tracks)))
-        chosen = sorted(sorted(used, key=lambda place: -busy[place])[:_MOST_LANES])
+        # A component's own track before those that it needs besides.
+        first = sorted(used, key=lambda place: (self.tracks[place][1] >= 0, -busy[place]))
+        chosen = sorted(first[:_MOST_LANES])
         columns = min(_MOST_IN_LANE, max(200, _MOST_INTERVALS // max(len(chosen), 1) // 2))
         order, names = self._names_by_time()
         lanes = [
@@ -125,7 +127,7 @@ class Timeline:
             owner = self.tracks[parent][0] if 0 <= parent < len(self.tracks) else name
             lines[owner] = _thinned(time * scale, value)
         return [
-            Lines(name, f"time in {unit}", name, lines)
+            Lines(name, f"time in {unit}", name, lines, steps=True)
             for name, lines in list(charts.items())[:_MOST_COUNTERS]
         ]
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale.errors import RunError
 from manyscale.results import statistics
 from manyscale.results.files import is_locked
+from manyscale.results.notebook import NotebookView, headline_table
 from manyscale.results.run_directory import LOCK_FILE, MACHINE_FILE, RUN_FILE, SCHEMA_VERSION, STATS_FILE
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> Run:
     return Run(directory, info)
 
 
-class Run:
+class Run(NotebookView):
     """What a run left behind: how it ended, its headline numbers, its machine and its statistics."""
 
     def __init__(self, path: Path, info: dict[str, Any]) -> None:
@@ -128,15 +129,8 @@ class Run:
         numbers = "".join(f", {name}={show(entry)}" for name, entry in self.headline.items())
         return f"Run('{self.path}', {self.status}{numbers})"
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{html.escape(show(entry))}</td></tr>"
-            for name, entry in self.headline.items()
-        )
-        return (
-            f"<table><caption>{html.escape(str(self.path))}: {html.escape(self.status)}</caption>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+    def _notebook(self) -> Iterable[str]:
+        yield headline_table(f"{self.path}: {self.status}", self.headline)
 
 
 def show(entry: dict[str, Any]) -> str:

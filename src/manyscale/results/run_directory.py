@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from manyscale import processes
 from manyscale.errors import ManyscaleError, RunError
 from manyscale.results import statistics
 from manyscale.results.files import RunLock, replace_file
@@ -53,7 +54,7 @@ class RunWriter:
         workload: Mapping[str, Any],
         seed: int,
     ) -> None:
-        self.directory = Path(directory)
+        self.directory = processes.scratch_directory() if processes.is_other() else Path(directory)
         self._lock: RunLock | None = None
         self._info: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
@@ -204,6 +205,8 @@ class RunWriter:
 
 def default_directory(base: str | os.PathLike[str], name: str) -> Path:
     """Create and return the next free `<base>/runs/<name>-<n>`; two callers never get the same one."""
+    if processes.is_other():
+        return processes.scratch_directory()
     parent = Path(base) / "runs"
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-") or "run"
     pattern = re.compile(re.escape(stem) + r"-(\d+)")

@@ -26,10 +26,10 @@ def cpi_stacks(parent: Parent, evidence: Evidence) -> None:
         bars["all cores"] = {cause: 100 * part for cause, part in shares.items()}
     for core in cores[:_MOST_CORES]:
         own = table.filter(table["core"] == core)
-        bars[f"core {core}"] = {
-            cause: 100 * part for cause, part in own.select("cause", "share").iter_rows()
-        }
-    section.chart(Stacks("CPI stacks", "% of the core's cycles", bars), "What the oldest instruction waited for.")
+        bars[f"core {core}"] = {cause: 100 * part for cause, part in own.select("cause", "share").iter_rows()}
+    section.chart(
+        Stacks("CPI stacks", "% of the core's cycles", bars), "What the oldest instruction waited for."
+    )
     section.table(table.filter(table["cycles"] > 0), "Cycles and cycles per instruction by cause.")
 
 

@@ -27,9 +27,7 @@ def headline(parent: Parent, evidence: Evidence) -> None:
         partial = "; the numbers are those of the part that ran" if run.info.get("partial") else ""
         section.finding(f"Status: {run.status}{partial}. {run.info.get('error') or ''}", "warn")
     entries = sorted(run.headline.items(), key=lambda entry: entry[0].startswith("wall_"))
-    section.numbers(
-        {name.replace("_", " "): shown(entry["value"], entry["unit"]) for name, entry in entries}
-    )
+    section.numbers({name.replace("_", " "): shown(entry["value"], entry["unit"]) for name, entry in entries})
 
 
 def machine(parent: Parent, evidence: Evidence) -> None:
@@ -37,6 +35,8 @@ def machine(parent: Parent, evidence: Evidence) -> None:
     simulated = Counter(
         name.rpartition(".")[2] for name in (re.split(r"\[\d+\]$", each)[0] for each in evidence.components)
     )
+    if not evidence.total(evidence.group("uvm"), "translations", "bytes_to_device"):
+        simulated.pop("uvm", None)  # there, but without work
     described = evidence.machine
     if not described:
         return
@@ -46,7 +46,9 @@ def machine(parent: Parent, evidence: Evidence) -> None:
         section.words(text)
     layers = layers_of(described, simulated)
     if layers:
-        section.drawing(machine_picture(layers), "The parts that were simulated; equal ones beside each other.")
+        section.drawing(
+            machine_picture(layers), "The parts that were simulated; equal ones beside each other."
+        )
     else:
         _graph(section, evidence)
     if len(evidence.run.machine_text) <= _MOST_TEXT:
@@ -64,12 +66,16 @@ def _graph(section: Section, evidence: Evidence) -> None:
     models = [str(each.get("model", "")) for each in components if isinstance(each, dict)]
     place = {name: number for number, name in enumerate(names)}
     things = [
-        (math.cos(2 * math.pi * k / len(names)), math.sin(2 * math.pi * k / len(names)), f"{name}: {model}")
+        (math.cos(2 * math.pi * k / len(names)), math.sin(2 * math.pi * k / len(names)), f"{name} ({model})")
         for k, (name, model) in enumerate(zip(names, models, strict=True))
     ]
     connections = []
     for link in links if isinstance(links, list) else []:
-        ends = [str(link.get(end, "")).rpartition(".")[0] for end in ("a", "b")] if isinstance(link, dict) else []
+        ends = (
+            [str(link.get(end, "")).rpartition(".")[0] for end in ("a", "b")]
+            if isinstance(link, dict)
+            else []
+        )
         if len(ends) == 2 and ends[0] in place and ends[1] in place:
             connections.append((place[ends[0]], place[ends[1]], 0.0))
     section.chart(
@@ -112,10 +118,8 @@ def statistics(parent: Parent, evidence: Evidence) -> None:
 
     table = evidence.run.stats
     section = parent.section("Statistics")
-    # A whole number exactly, where the table has it so.
-    value = pl.when(pl.col("key").is_null()).then(pl.col("value"))
     single = table.filter(pl.col("key").is_null()).select(
-        "component", "statistic", "scope", value.alias("value"), "unit", "kind", "description"
+        "component", "statistic", "scope", "value", "unit", "kind", "description"
     )
     section.table(
         single,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from manyscale.report.charts import Lanes, Lane, Lines, Stacks
+from manyscale.report.charts import Lane, Lanes, Lines, Stacks
 from manyscale.report.evidence import Evidence
 from manyscale.report.sections.general import Parent
 
@@ -59,16 +59,21 @@ def roofline(parent: Parent, evidence: Evidence) -> None:
             peak = _number(line.get("peak"))
             if rate_of_bytes and peak:
                 ridge = peak / rate_of_bytes
-                ends = sorted({min(0.01, ridge / 10), ridge, max(1000.0, ridge * 10)})
+                ends = sorted({min(0.01, ridge / 10), ridge, max(1000.0, ridge * 10, intensity or 0.0)})
                 roofs[name] = [(x, min(peak, x * rate_of_bytes) / 1e9) for x in ends]
     if not dots:
         return
     section = parent.section("Roofline")
     section.chart(
         Lines(
-            "Roofline", "flop for each byte to DRAM", "Gflop/s",
-            dots=dots, roofs=roofs, log_x=True, log_y=True,
-        ),  # fmt: skip
+            "Roofline",
+            "flop for each byte to DRAM",
+            "Gflop/s",
+            dots=dots,
+            roofs=roofs,
+            log_x=True,
+            log_y=True,
+        ),
         "A kernel below the sloping part of its roof is limited by bytes, below the flat part by units. The flat part "
         "is the peak for the mix of precisions of the last kernel drawn.",
     )
@@ -115,7 +120,8 @@ def hot_instructions(parent: Parent, evidence: Evidence) -> None:
     wanted += [name for name in table.columns if name.startswith("stall_")]
     rows = table.select([name for name in wanted if name in table.columns]).sort("cycles", descending=True)
     parent.section("Hot instructions").table(
-        rows.head(_MOST_ROWS), "Cycles of warps that issued an instruction or waited to; percent of all of the kernel."
+        rows.head(_MOST_ROWS),
+        "Cycles of warps that issued an instruction or waited to; percent of all of the kernel.",
     )
 
 

@@ -112,7 +112,9 @@ def _latencies(evidence: Evidence) -> dict[str, list[tuple[float, float]]]:
     if not evidence.scalars or evidence.kind != "memory":
         return {}
     table = evidence.run.stats
-    rows = table.filter((table["statistic"] == "latency.bucket") & table["component"].str.starts_with("core["))
+    rows = table.filter(
+        (table["statistic"] == "latency.bucket") & table["component"].str.starts_with("core[")
+    )
     lines: dict[str, list[tuple[float, float]]] = {}
     for component, key, value in rows.select("component", "key", "value").iter_rows():
         if key is not None and key > 0 and (component in lines or len(lines) < 8):

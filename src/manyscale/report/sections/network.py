@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from manyscale.report.charts import HeatMap, Lane, Lanes, Lines, Stacks
 from manyscale.report.evidence import Evidence
+from manyscale.report.page import Section
 from manyscale.report.sections.general import Parent
 
 _PARTS = {
@@ -39,7 +40,9 @@ def ranks(parent: Parent, evidence: Evidence) -> None:
 
 def network(parent: Parent, evidence: Evidence) -> None:
     """The network as a picture, its links by load, and messages by latency."""
-    links = evidence.columns("links", "from", "to", "from_node", "to_node", "link", "busy", "bytes", "queueing")
+    links = evidence.columns(
+        "links", "from", "to", "from_node", "to_node", "link", "busy", "bytes", "queueing"
+    )
     picture = evidence.text("network.svg", 8 << 20)
     if links is None and picture is None:
         return
@@ -70,17 +73,21 @@ def network(parent: Parent, evidence: Evidence) -> None:
         ]
         section.chart(
             Lines(
-                "Messages by latency", "us", "messages", {"messages": [p for p in points if p[0] > 0]}, log_x=True
+                "Messages by latency",
+                "us",
+                "messages",
+                {"messages": [p for p in points if p[0] > 0]},
+                log_x=True,
             )
         )
 
 
-def _load(section: Parent, evidence: Evidence) -> None:
+def _load(section: Section, evidence: Evidence) -> None:
     """The busiest links over time."""
     from manyscale.network.result import link_name
 
     links, load = evidence.table("links"), evidence.table("load")
-    if links is None or load is None or isinstance(section, type(None)):
+    if links is None or load is None:
         return
     busiest = links.with_row_index("row").sort("busy", descending=True).head(_MOST_LINKS)
     places = {row: number for number, row in enumerate(busiest["row"].to_list())}
@@ -96,7 +103,7 @@ def _load(section: Parent, evidence: Evidence) -> None:
     names = [link_name(row) for row in busiest.iter_rows(named=True)]
     times = [place * group * interval * 1e6 for place in range(len(grid[0]))]
     chart = HeatMap("Load of the busiest links", "time in us", "", times, names, grid, "share of bandwidth")
-    section.chart(chart)  # type: ignore[union-attr]
+    section.chart(chart)
 
 
 def critical_path(parent: Parent, evidence: Evidence) -> None:

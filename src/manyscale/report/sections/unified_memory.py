@@ -33,7 +33,10 @@ def unified_memory(parent: Parent, evidence: Evidence) -> None:
             {words: shown(evidence.value(uvm, name), unit) for name, (words, unit) in _FIRST.items()}
         )
         for name, words in (
-            ("pages.svg", "Pages over time: dark where they are on the device; dots are faults and evictions."),
+            (
+                "pages.svg",
+                "Pages over time: dark where they are on the device; dots are faults and evictions.",
+            ),
             ("transfers.svg", "What was busy: kernels, the driver, and the link in both directions."),
         ):
             picture = evidence.text(name, 8 << 20)
