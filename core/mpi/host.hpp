@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/component.hpp"
+#include "engine/exchange.hpp"
 #include "engine/timer.hpp"
 #include "mpi/collectives/schedule.hpp"
 #include "mpi/job_context.hpp"
@@ -26,7 +27,7 @@
 
 namespace manyscale::mpi {
 
-class Host : public Component {
+class Host : public Component, public Distributable {
  public:
   Host(const JobContext& job, network::Network& network, std::uint32_t node);
 

@@ -86,8 +86,11 @@ void lines_change_hands() {
     Prober& prober = *core;
     Node node(std::move(core), {{us, {0, 64, writes}}}, fast);
     const std::string what = writes ? "after a write of the device" : "after a read of the device";
-    check_equal(node.statistic("slice", writes ? "invalidations_sent" : "downgrades_sent"), std::int64_t{1},
-                what + ", the owner is told");
+    // Of the two that lose a copy, the first is the core, and the second the device, by the core's last
+    // store.
+    check_equal(node.statistic("slice", "invalidations_sent"), std::int64_t{writes ? 2 : 1},
+                what + ", copies");
+    check_equal(node.statistic("slice", "downgrades_sent"), std::int64_t{1}, what + ", owners that share");
     // A read leaves the core its copy; a write takes it, and the data comes from where the device has put it.
     check_equal(prober.outcomes[1].served == Served::l1, !writes, what + ", the core has its copy");
     check(prober.outcomes[2].latency > (writes ? 0 : 10 * nanosecond), what + ", the core needs permission");

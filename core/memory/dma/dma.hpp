@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/exchange.hpp"
 #include "engine/timer.hpp"
 #include "memory/cache/private_caches.hpp"
 #include "memory/dma/dma_protocol.hpp"
@@ -32,7 +33,7 @@ struct DmaStatistics {
   Histogram latency;
 };
 
-class Dma final : public Component, public PrivateCaches::Owner {
+class Dma final : public Component, public Distributable, public PrivateCaches::Owner {
  public:
   using Spec = DmaSpec;
 

@@ -380,9 +380,7 @@ def predict(
     if what_if:
         assert work is not None
         say("what would help", quiet=quiet)
-        helps = phase.improvements(
-            work, measured, best[-1], repetitions=min(3, repetitions), seed=seed or 0, **told
-        )
+        helps = phase.improvements(work, measured, best[-1], seed=seed or 0, **told)
     ranks_profile = load_profile(out) if (out / FILE).is_file() else None
     title = str(measured.facts["program"])
     if measured.facts["arguments"]:

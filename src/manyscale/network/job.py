@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from manyscale import _core
+from manyscale import _core, processes
 from manyscale.errors import DeadlockError, InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.network import Network, core_values, places, topology_for
 from manyscale.network.encoding import core_operations, encode
+from manyscale.network.gathered import GatheredJob
 from manyscale.network.goal import GoalSchedule, read_goal
 from manyscale.network.goal_program import program_of
 from manyscale.network.graph_file import read_graph
@@ -26,7 +27,7 @@ from manyscale.network.program import Operation, Program
 from manyscale.network.result import JobResult
 from manyscale.network.skeleton import compile
 from manyscale.results import RunWriter
-from manyscale.system.running import core_errors
+from manyscale.system.running import core_errors, explain_deadlock, run_simulation
 from manyscale.units import BYTES, humanize
 
 DEFAULT_MACHINE = "omnipath"
@@ -218,6 +219,8 @@ class Job:
         """Runs it; with `out`, leaves a run directory."""
         if threads < 1:
             raise InputError(f"cannot run on {threads} threads; give at least 1")
+        if self.timeline and processes.together() is not None:
+            raise InputError("a timeline is recorded by one process only; run the job without mpirun for it")
         if out is None:
             return self._ended(self._simulate(threads, progress, None))
         facts = {"kind": "network", "name": self.program.name, **(workload or {})}
@@ -252,16 +255,17 @@ class Job:
     def _simulate(
         self, threads: int, progress: Callable[[int, int], None] | None, directory: Path | None
     ) -> JobResult:
-        with core_errors():
-            report: Any = self.native.run(threads=threads, progress=progress)
-        return JobResult(
-            self.program, self.cluster.network, self.node_of_rank, self.native, report, directory
-        )
+        report: Any = run_simulation(self.native.simulation, progress, threads=threads)
+        self._report = report
+        others = processes.together()
+        native = self.native if others is None else GatheredJob(self.native, others)
+        return JobResult(self.program, self.cluster.network, self.node_of_rank, native, report, directory)
 
     def _ended(self, result: JobResult) -> JobResult:
         """The result of a job that came to its end; for any other, what stopped it."""
         if result.outcome == "deadlock":
-            raise DeadlockError(self.native.explain_deadlock())
+            alone = processes.together() is None
+            raise DeadlockError(self.native.explain_deadlock() if alone else explain_deadlock(self._report))
         if result.outcome == "interrupted":
             raise KeyboardInterrupt
         return result

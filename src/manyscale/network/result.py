@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from manyscale.network import picture as drawing
 from manyscale.network.load_picture import MOST_LINKS, LinkTimes, draw_load
 from manyscale.network.program import Program
 from manyscale.results.files import replace_file
+from manyscale.results.notebook import NotebookView, headline_table, plot
+from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
 from manyscale.units import TIME, humanize
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SECOND = 10**15  # femtoseconds
+_MOST_LINKS_IN_NOTEBOOK = 20_000
 PICTURE_FILE = "network.svg"
 LOAD_PICTURE_FILE = "load.svg"
 TABLES = ("ranks", "links", "load", "latency", "critical_path")
@@ -42,7 +46,7 @@ def link_name(row: dict[str, Any]) -> str:
     return f"{ends[0]} to {ends[1]}" + (f" ({row['link'] + 1})" if row["link"] else "")
 
 
-class JobResult:
+class JobResult(NotebookView):
     """What came out of a job. Times are in seconds, except in `stats`, which counts femtoseconds."""
 
     def __init__(
@@ -320,6 +324,13 @@ class JobResult:
         if self.links.height <= 2 * drawing.MOST_LINES:
             drawn = self.picture().encode()
             replace_file(directory / PICTURE_FILE, lambda file: file.write(drawn))
+
+    def _notebook(self) -> Iterable[str]:
+        yield headline_table(repr(self), self.headline)
+        if any(self.shares.values()):
+            yield plot(stack_chart("Time of a rank, mean", "share of the time", {"ranks": self.shares}))
+        if self.links.height <= _MOST_LINKS_IN_NOTEBOOK:
+            yield plot(self.picture(), 800)
 
     def __repr__(self) -> str:
         return (

@@ -57,6 +57,7 @@ def run_detailed(
     changes: Sequence[str] = (),
     network: str | Cluster = "omnipath",
     cores: int | None = None,
+    injection: bool = True,
     threads: int = 1,
     seed: int = 0,
     keep_calls: bool = False,
@@ -66,6 +67,8 @@ def run_detailed(
 
     `machine` is that of each node, `network` a machine with a network section or a cluster. With `keep_calls`, the
     result has each MPI call of each rank.
+    With `injection`, messages are read from and written to the memory of the nodes by their network interfaces, at the
+    rate of a link.
     """
     if nodes < 2:
         raise InputError("several nodes are simulated together; for one, use cpu.run")
@@ -76,7 +79,10 @@ def run_detailed(
     system = System(f"{nodes} nodes of {machine}", seed=seed)
     parts: list[CpuSystem] = []
     part = replace(program, ranks=ranks_per_node)
-    watching = {"region_log": MOST_ENTRIES} if keep_calls else {}
+    watching: dict[str, Any] = {"region_log": MOST_ENTRIES} if keep_calls else {}
+    description = network_description(place)
+    if injection:
+        watching["dma_bandwidth"] = f"{description['network']['link.bandwidth']}B/s"
     launch = launch_of(part, keep_calls, ()) | {"job_ranks": nodes * ranks_per_node}
     for node in range(nodes):
         with system.within(f"node[{node}]"):
@@ -86,7 +92,8 @@ def run_detailed(
         with program_errors(program):
             _core.cpu_launch(parts[-1].program.native, launch | {"first_rank": node * ranks_per_node})
     programs = [one.program.native for one in parts]
-    joined = _core.NodeNetwork(system.simulation, network_description(place), {}, programs)
+    engines = [one.dma.native for one in parts if one.dma is not None]
+    joined = _core.NodeNetwork(system.simulation, description, {}, programs, engines)
     run = _run(program, system, programs, threads, progress)
     processes = [Process(*process) for native in programs for process in _core.cpu_processes(native)]
     calls = [rank for one in parts for rank in calls_of_ranks(one, ranks_per_node)] if keep_calls else []

@@ -69,7 +69,8 @@ class ExternalRanks:
         """Runs the node and the native ranks in turn until all have ended; returns the core's report."""
         with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=SHARED_MEMORY) as folder:
             shared = Path(folder) / "segment"
-            bridge = _core.ExternalRanks(parts.program.native, str(shared))
+            engine = None if parts.dma is None else parts.dma.native
+            bridge = _core.ExternalRanks(parts.program.native, str(shared), engine)
             processes: dict[int, subprocess.Popen[bytes]] = {}
             try:
                 self._start(processes, Path(folder), shared)

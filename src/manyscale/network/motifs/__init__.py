@@ -8,6 +8,7 @@ from typing import Any
 from manyscale.errors import InputError, nearest
 from manyscale.network.motifs.collectives import Allreduce, Alltoall, Collective
 from manyscale.network.motifs.fft import Fft2d, Fft3d
+from manyscale.network.motifs.gpu_training import GpuTraining
 from manyscale.network.motifs.halo import Halo2d, Halo3d
 from manyscale.network.motifs.hpcg import Hpcg
 from manyscale.network.motifs.milc import Milc
@@ -35,6 +36,7 @@ MOTIFS: dict[str, type[Motif]] = {
     "caffe": Caffe,
     "dataparallel": DataParallel,
     "training": Training,
+    "gputraining": GpuTraining,
 }
 
 

@@ -30,6 +30,9 @@ class Fft2d(Varying):
     butterfly: Time = parameter("5ns", doc="compute for one number and level", minimum="0fs")
     iterations: Count = parameter(1, doc="transforms", minimum=1)
     algorithm: str = parameter("", doc="algorithm of the all-to-all; empty: chosen by size and count")
+    measured_side: Count = parameter(
+        0, doc="rows of the matrix on which compute phases were measured; 0: as many as there are", minimum=0
+    )
 
     @vectorised
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
@@ -37,10 +40,13 @@ class Fft2d(Varying):
         side = math.sqrt(self.points * size)
         rows = self.lasting(round(self.points * math.log2(max(side, 2)) * self.butterfly))
         block = -(-self.points * self.number // size)
+        scale = (
+            math.log2(max(side, 2)) / math.log2(max(self.measured_side, 2)) if self.measured_side else None
+        )
         self.begin(mpi)
         with mpi.loop(self.iterations), mpi.loop(2):
             self.work(mpi, rows)
-            self.compute_before(mpi, "transpose")
+            self.compute_before(mpi, "transpose", scale)
             mpi.alltoall(block, algorithm=self.algorithm)
         self.end(mpi, 8)
 

@@ -58,12 +58,15 @@ class Motif(Spec):
         """Whether there are measured times of a place."""
         return self.timed and site in self._timings[-1][1]
 
-    def compute_before(self, mpi: Mpi, name: str) -> None:
-        """What was measured before a place at which the program communicates; nothing without measurements."""
+    def compute_before(self, mpi: Mpi, name: str, scale: Any = None) -> None:
+        """What was measured before a place at which the program communicates; nothing without measurements.
+
+        It can be scaled, where the program does more or less than the one that was measured.
+        """
         if not self._timings:
             return
         if len(self._timings) == 1:
-            mpi.compute(_timing(self._timings[0][1], name), phase=name)
+            mpi.compute(_timing(self._timings[0][1], name), scale, phase=name)
             return
         everyone = np.arange(mpi.size)
         left = np.ones(mpi.size, bool)
@@ -71,10 +74,12 @@ class Motif(Spec):
             mine = left & np.isin(everyone, np.asarray(ranks) % mpi.size) if ranks else left
             left = left & ~mine
             with mpi.where(mine):
-                mpi.compute(_timing(own, name), phase=name)
+                mpi.compute(_timing(own, name), scale, phase=name)
 
     def begin(self, mpi: Mpi) -> None:
         """The program's preparations up to the sum of one number in which all ranks meet, if they were measured."""
+        if self.measured("MPI_Init"):
+            self.compute_before(mpi, "MPI_Init")
         if self.measured("setup"):
             self.compute_before(mpi, "setup")
             mpi.allreduce(8)
@@ -84,6 +89,8 @@ class Motif(Spec):
         if self.measured("check"):
             self.compute_before(mpi, "check")
             mpi.allreduce(amount)
+        if self.measured("end"):
+            self.compute_before(mpi, "end")
 
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
         """Records the calls of all ranks; `rank` is the array of all of them."""

@@ -29,6 +29,8 @@ from manyscale.studies.projection.timings import END, START, PhaseTiming, Timing
 from manyscale.system.running import statistics_columns
 
 _SECOND = 10**15
+_NOTHING_TO_DO = ("idle", "sleeping")  # causes that are no work of a rank
+DMA_BANDWIDTH = "12.5GB/s"  # of a link of 100 Gb/s, through which messages enter and leave the node's memory
 
 _Phases = dict[str, list[list[float]]]
 
@@ -65,15 +67,20 @@ def simulate_node(
     """Simulates a node of a job.
 
     With `native_program`, the job has `nodes` nodes, and the ranks of all but number `node` run natively (external
-    ranks); without, the job is this one node. A `recording` of the same job tells phases apart by where in the program
-    they are, which the names of calls alone do not.
+    ranks); without, the job is this one node. With `injection`, what these send is written to the simulated memory, and
+    what they are sent is read from it, as by a network interface. A `recording` of the same job tells phases apart by
+    where in the program they are, which the names of calls alone do not.
     """
     if native_program is None and nodes != 1:
         raise InputError(
             "the ranks of other nodes need native_program, the program compiled for this machine"
         )
     resolved = load_machine(machine, changes)
-    parts = build_cpu(resolved.machine, cores or ranks_per_node, seed=seed, region_log=MOST_ENTRIES)
+    # Nothing comes from elsewhere, or goes there, on a node that is alone.
+    rate = DMA_BANDWIDTH if injection and native_program is not None else None
+    parts = build_cpu(
+        resolved.machine, cores or ranks_per_node, seed=seed, dma_bandwidth=rate, region_log=MOST_ENTRIES
+    )
     if native_program is None:
         alone = replace(program, ranks=ranks_per_node)
         with program_errors(program):
@@ -100,7 +107,7 @@ def simulate_node(
     }
     timings = [PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())]
     profile = TimingProfile(timings, facts, _costs(calls))
-    sites = phases_by_site(calls)
+    sites = phases_by_site(calls, now)
     return NodeResult(
         profile, phases, sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
     )
@@ -138,7 +145,7 @@ def _cpi_stacks(parts: CpuSystem) -> list[dict[str, float]]:
             {
                 cause: totals.total([core.name], f"cpi.{cause}") / instructions
                 for cause in causes
-                if cause != "idle"
+                if cause not in _NOTHING_TO_DO
             }
         )
     return stacks

@@ -27,7 +27,23 @@ BEST: VariantName = "ext-var"
 DEFAULT_REPETITIONS = 10
 PARTS = ("compute", "overhead", "waiting", "transfer", "done")
 # Of Student's distribution, two-sided 95%, by degrees of freedom; more are as the normal distribution.
-_STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+_STUDENT: tuple[float, ...] = (
+    12.71,
+    4.30,
+    3.18,
+    2.78,
+    2.57,
+    2.45,
+    2.36,
+    2.31,
+    2.26,
+    2.23,
+    2.20,
+    2.18,
+    2.16,
+    2.14,
+    2.13,
+)
 _STUDENT += (2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04)
 
 
@@ -135,7 +151,7 @@ def _program(
         {name: group.sites[name].duration(kind) for name in group.sites} for group in timings
     ]
     commonest = max(set(groups), key=groups.count)
-    special = {
+    special: dict[Sequence[int], dict[str, Any]] = {
         tuple(rank for rank, group in enumerate(groups) if group == other): durations[other]
         for other in sorted(set(groups) - {commonest})
     }
@@ -160,10 +176,13 @@ def improvements(
     network: str | None = None,
     network_changes: Sequence[str] | None = None,
     topology: str | None = None,
-    repetitions: int = 3,
+    repetitions: int = 1,
     seed: int = 0,
 ) -> list[Improvement]:
-    """What would help at the number of nodes of a prediction, each change by itself, the best first."""
+    """What would help at the number of nodes of a prediction, each change by itself, the best first.
+
+    Repetitions draw the same times as the prediction did, so one is usually enough.
+    """
     variant: VariantName = next(name for name in VARIANTS if name == base.variant)
     place = _place(measured, base.nodes, network, network_changes, topology)
     told = list(network_changes if network_changes is not None else measured.facts["network_changes"])

@@ -106,7 +106,7 @@ def _groups(table: np.ndarray, count: int) -> np.ndarray:
     if count == len(table):
         return np.arange(len(table))
     try:
-        from sklearn.cluster import AgglomerativeClustering
+        from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped]
     except ImportError:
         raise InputError(
             "ranks are grouped by scikit-learn, which is not installed: pip install 'manyscale[projection]'"
@@ -119,7 +119,7 @@ def _silhouette(table: np.ndarray, labels: np.ndarray) -> float | None:
     count = int(labels.max()) + 1
     if not 1 < count < len(table):
         return None
-    from sklearn.metrics import silhouette_score
+    from sklearn.metrics import silhouette_score  # type: ignore[import-untyped]
 
     return float(silhouette_score(table, labels))
 

@@ -33,6 +33,8 @@ _NOTE = np.dtype(
     [("kind", "u4"), ("peer", "i4"), ("tag", "i4"), ("context", "u4"), ("subject", "u8"), ("bytes", "u8")]
 )
 _CALL, _RETURN, _SEND, _RECEIVE, _COMPLETE, _BLOCKS, _COMBINE = range(7)
+MOST_NOTES = 4_000_000  # of a rank
+_MOST_AHEAD = 256  # phases of a job that one of a node alone may stand for
 _NOBODY = 2**64 - 1  # bytes of a message to or from MPI_PROC_NULL
 
 Notes = npt.NDArray[np.void]
@@ -86,10 +88,11 @@ class RecordedJob:
             requests: dict[int, Any] = {}
             known = durations[id(profiles[rank])]
             met: dict[str, int] = dict.fromkeys(known, 0)
-            for step in plans[rank]:
+            phases = _phases_known(plans[rank], profiles[rank])
+            for place, step in enumerate(plans[rank]):
                 word, subject = step[0], step[1]
                 if word == "compute":
-                    name = profiles[rank].known(subject)
+                    name = phases.get(place)
                     if name is not None:
                         # Each occurrence is an operation of its own here, so its place in the pattern is known.
                         mpi.compute(known[name].at(met[name]))
@@ -112,7 +115,11 @@ class RecordedJob:
         """The names of the compute phases of some ranks, in their order."""
         tags = _Tags()
         return [
-            [step[1] for step in _plan(self.ranks[rank], tags, self._names) if step[0] == "compute"]
+            [
+                _phase(step[1], step[2])
+                for step in _plan(self.ranks[rank], tags, self._names)
+                if step[0] == "compute"
+            ]
             for rank in ranks
         ]
 
@@ -166,6 +173,10 @@ def record(
 
 def _read(path: Path) -> Notes:
     try:
+        if path.stat().st_size > MOST_NOTES * _NOTE.itemsize:
+            raise InputError(
+                f"rank {path.name} recorded more than {MOST_NOTES:,} calls and messages; record a shorter run"
+            )
         data = path.read_bytes()
     except OSError:
         raise InputError(
@@ -195,7 +206,7 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
         if kind == _CALL:
             if depth == 0:
                 name = calls[subject] if subject < len(calls) else ""
-                steps.append(("compute", phase_name(before, name, (place_before, size))))
+                steps.append(("compute", (before, place_before), (name, size)))
                 before, place_before, began = name, size, len(steps)
             depth += 1
         elif kind == _RETURN:
@@ -225,8 +236,36 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
                 steps.append(("unpack", blocks.pop(subject)))
         elif kind == _COMBINE:
             steps.append(("combine", size))
-    steps.append(("compute", phase_name(before, END, (place_before, 0))))
+    steps.append(("compute", (before, place_before), (END, 0)))
     return steps
+
+
+def _phase(before: tuple[str, int], after: tuple[str, int]) -> str:
+    return phase_name(before[0], after[0], (before[1], after[1]))
+
+
+def _phases_known(steps: Sequence[tuple[Any, ...]], profile: TimingProfile) -> dict[int, str]:
+    """By the place of a compute step: the phase of the profile that it is.
+
+    A node alone may leave out calls that the job makes, and so have one phase where the job has several: its time is
+    then put where the first of these is.
+    """
+    computes = [(place, *step[1:]) for place, step in enumerate(steps) if step[0] == "compute"]
+    found: dict[int, str] = {}
+    index = 0
+    while index < len(computes):
+        place, before, after = computes[index]
+        index += 1
+        if (name := profile.known(_phase(before, after))) is not None:
+            found[place] = name
+            continue
+        for ahead in range(index, min(index + _MOST_AHEAD, len(computes))):
+            whole = _phase(before, computes[ahead][2])
+            if whole in profile:
+                found[place] = whole
+                index = ahead + 1
+                break
+    return found
 
 
 def _answers(notes: Notes) -> dict[int, tuple[int, int, int]]:

@@ -18,8 +18,13 @@ from manyscale.studies.call_log import CallOfRank
 _SECOND = 10**15
 
 
-def phases_by_site(calls_by_rank: Sequence[Sequence[CallOfRank]]) -> dict[str, list[list[float]]]:
-    """By site and rank: seconds that the rank computes for before each of its visits, in their order."""
+def phases_by_site(
+    calls_by_rank: Sequence[Sequence[CallOfRank]], end: int | None = None
+) -> dict[str, list[list[float]]]:
+    """By site and rank: seconds that the rank computes for before each of its visits, in their order.
+
+    Given the `end` of the run in femtoseconds, what comes after the last call is the phase "end".
+    """
     ranks = len(calls_by_rank)
     found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(ranks)])
     for rank, calls in enumerate(calls_by_rank):
@@ -32,4 +37,6 @@ def phases_by_site(calls_by_rank: Sequence[Sequence[CallOfRank]]) -> dict[str, l
                 found[site][rank].append(0.0)
             found[site][rank][-1] += (call.begin - left) / _SECOND
             left, visit = call.end, here
+        if end is not None and calls:
+            found["end"][rank].append(max(0, end - left) / _SECOND)
     return dict(found)

@@ -105,6 +105,9 @@ class TimingProfile(Mapping[str, PhaseTiming]):
         except KeyError:
             raise InputError(f"there is no phase '{name}'; {nearest(name, list(self._phases))}") from None
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._phases
+
     def known(self, name: str) -> str | None:
         """The name under which there are times for a phase: its own, or that of its calls alone; None if neither is."""
         if name in self._phases:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data-parallel training on GPUs: one rank for each, gradients reduced over all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from manyscale.network.motifs.motif import Varying
+from manyscale.network.recorder import Mpi
+from manyscale.network.skeleton import vectorised
+from manyscale.spec import Bandwidth, Bytes, Count, Time, parameter
+
+
+class GpuTraining(Varying):
+    """Steps of data-parallel training with a rank for each GPU.
+
+    Directly: the gradients of each layer are reduced from GPU to GPU as soon as they are known, while the layers
+    before are computed. Staged: when all are known they are copied to the host, reduced there, and copied back.
+    Measured compute phases are forward and backward (of a layer and a microbatch), update (of all weights), and where
+    staged to_host and to_gpu. Default times are assumed.
+    """
+
+    layers: Count = parameter(4, doc="layers, equally large", minimum=1, maximum=1024)
+    layer: Bytes = parameter("64KiB", doc="bytes of a layer's gradients", minimum="1B")
+    microbatches: Count = parameter(
+        1,
+        doc="passes forwards and backwards whose gradients are added up on a GPU before a reduction",
+        minimum=1,
+    )
+    steps: Count = parameter(2, doc="training steps", minimum=1)
+    staging: Literal["direct", "staged"] = parameter(
+        "direct", doc="direct: networks reach the memory of GPUs; staged: through copies to the host and back"
+    )
+    algorithm: str = parameter(
+        "hierarchical", doc="algorithm of the reductions; empty: chosen by size and count"
+    )
+    forward: Time = parameter("10us", doc="compute of a layer forwards", minimum="0fs")
+    backward: Time = parameter("20us", doc="compute of a layer backwards", minimum="0fs")
+    update: Time = parameter("3us", doc="compute of all new weights", minimum="0fs")
+    host_link: Bandwidth = parameter("12GB/s", doc="of copies between a GPU and its host", minimum="1B/s")
+
+    @vectorised
+    def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
+        """steps x (microbatches x layers x (forward, backward), a reduction for each layer or of all, an update)."""
+        many = size > 1
+        algorithm = self.algorithm if many else ""
+        gradients = self.layers * self.layer
+        with mpi.loop(self.steps):
+            with mpi.loop(self.microbatches - 1):
+                self._layers(mpi, "forward", self.forward)
+                self._layers(mpi, "backward", self.backward)
+            self._layers(mpi, "forward", self.forward)
+            if self.staging == "direct" and many:
+                under_way = []
+                for _ in range(self.layers):
+                    self._phase(mpi, "backward", self.backward)
+                    under_way.append(mpi.icollective("allreduce", self.layer, algorithm=algorithm))
+                mpi.waitall(under_way)
+            else:
+                self._layers(mpi, "backward", self.backward)
+                if many:
+                    copy = gradients * 10**15 // self.host_link
+                    self._phase(mpi, "to_host", copy)
+                    mpi.allreduce(gradients, algorithm=algorithm)
+                    self._phase(mpi, "to_gpu", copy)
+            self._phase(mpi, "update", self.update)
+
+    def _layers(self, mpi: Mpi, name: str, time: int) -> None:
+        with mpi.loop(self.layers):
+            self._phase(mpi, name, time)
+
+    def _phase(self, mpi: Mpi, name: str, time: int) -> None:
+        self.work(mpi, self.lasting(time))
+        self.compute_before(mpi, name)
