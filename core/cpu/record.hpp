@@ -44,6 +44,14 @@ struct Trait {
   static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray
 };
 
+// How often fetch jumped among the instructions folded into a record, and how many of them come after the
+// last jump.
+struct FoldedTurns {
+  static constexpr std::uint8_t most = 15;  // of either
+  std::uint8_t count = 0;
+  std::uint8_t after = 0;
+};
+
 struct Record {
   std::uint64_t pc = 0;
   // Of load, store and atomic: the byte touched first. Of branch, jump and indirect: where the program went
@@ -52,7 +60,10 @@ struct Record {
   std::uint64_t address = 0;
   // How many records back in this stream the producers of its operands are; 0: no such producer, or one so
   // old that it cannot matter. Of a store the first is its data and the others are its address. Markers are
-  // not counted.
+  // not counted. With `dispatched` added, of a recorded trace: what counts is not the result of that record,
+  // but when it was dispatched.
+  static constexpr std::uint16_t dispatched = 0x8000;
+  static constexpr std::uint16_t furthest_producer = 0x7fff;
   std::array<std::uint16_t, 3> producers{};
   Kind kind = Kind::integer;
   std::uint8_t flags = 0;
@@ -73,10 +84,14 @@ struct Record {
   // Of control in a recorded trace: it was predicted right, but only recognised when decoded.
   bool is_late() const { return is_control() && format == 1; }
   void set_late() { format = 1; }
-  // Of a recorded trace: fetch jumped among the instructions folded into this record. 1 + how many of them
-  // come after the last jump; 0: there was none. Kept in a field that is of no other use to its kind.
-  std::uint8_t folded_turn() const { return uses_size() ? format : size; }
-  void set_folded_turn(std::uint8_t turn) { (uses_size() ? format : size) = turn; }
+  // Of a recorded trace; kept in a field that is of no other use to the record's kind.
+  FoldedTurns folded_turns() const {
+    const std::uint8_t bits = uses_size() ? format : size;
+    return {static_cast<std::uint8_t>(bits & 15), static_cast<std::uint8_t>(bits >> 4)};
+  }
+  void set_folded_turns(FoldedTurns turns) {
+    (uses_size() ? format : size) = static_cast<std::uint8_t>(turns.after << 4 | turns.count);
+  }
 
  private:
   bool uses_size() const { return touches_memory() || kind == Kind::system; }

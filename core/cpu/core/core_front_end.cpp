@@ -79,22 +79,25 @@ bool Core::fetch(const Record& record) {
   return true;
 }
 
-// What is folded into a record takes the width of fetch before it; a jump among it ends its cycle.
+// What is folded into a record takes the width of fetch before it; a jump among it ends its cycle. Most jumps
+// are those of one loop, so what is between them is taken to be equally long.
 void Core::fetch_folded(const Record& record) {
   // They are few: counting is faster than dividing.
   const auto take = [&](std::int64_t instructions) {
     for (; instructions >= spec_.fetch_width; instructions -= spec_.fetch_width) ++fetch_cycle_;
     fetch_left_ -= instructions;
   };
-  const std::int64_t turn = record.folded_turn();
-  if (turn == 0) {
-    take(record.weight);
-    return;
+  const FoldedTurns turns = record.folded_turns();
+  const std::int64_t after = std::min<std::int64_t>(turns.after, record.weight);
+  std::int64_t before = record.weight - after;
+  for (std::int64_t left = turns.count; left > 0; --left) {
+    const std::int64_t part = left == 1 ? before : before / left;
+    before -= part;
+    take(part);
+    if (fetch_left_ < 0) ++fetch_cycle_;
+    fetch_left_ = 0;
   }
-  take(record.weight - (turn - 1));
-  if (fetch_left_ < 0) ++fetch_cycle_;
-  fetch_left_ = 0;
-  take(turn - 1);
+  take(before + after);
 }
 
 // After a branch that was predicted wrong, or a system call, fetch goes on when that is complete.
@@ -334,7 +337,7 @@ void Core::find_operands(Operation& operation) {
   };
   const bool data_apart = record.kind == Kind::store && !spec_.in_order;
   for (std::uint32_t operand = 0; operand < record.producers.size(); ++operand) {
-    const std::uint64_t distance = record.producers[operand];
+    const std::uint64_t distance = record.producers[operand] & Record::furthest_producer;
     const Cycle delay = record.delays[operand];
     const bool is_data = operand == 0 && data_apart;
     Cycle& ready = is_data ? operation.arrived : operation.ready;
@@ -344,6 +347,10 @@ void Core::find_operands(Operation& operation) {
     }
     // What was committed so long ago cannot matter.
     if (distance > next_ || distance >= window_.size()) continue;
+    if ((record.producers[operand] & Record::dispatched) != 0) {
+      ready = std::max(ready, window_[next_ - distance].dispatched + 1 + delay);
+      continue;
+    }
     const bool waits = need(operand, next_ - distance, delay, ready);
     if (is_data) {
       operation.data_unknown = waits;

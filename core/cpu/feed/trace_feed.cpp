@@ -14,13 +14,10 @@ namespace {
 const Registered<TraceFeed> registered{
     "cpu.trace", "A recorded trace of a program, played for the cores that it runs on."};
 
-// Producers are never further back than this.
-constexpr std::uint32_t furthest_producer = 65536;
-
 // Forgets producers further back than the nodes that came before this one.
 void forget_producers(Record& record, std::uint32_t nodes) {
   for (std::size_t i = 0; i < record.producers.size(); ++i) {
-    if (record.producers[i] > nodes) record.producers[i] = record.delays[i] = 0;
+    if ((record.producers[i] & Record::furthest_producer) > nodes) record.producers[i] = record.delays[i] = 0;
   }
 }
 
@@ -349,7 +346,7 @@ void TraceFeed::write_records(Lane& lane) {
     record = *node;
     record.thread = worker.thread;
     if (record.kind == Kind::marker) continue;
-    if (lane.nodes < furthest_producer) forget_producers(record, lane.nodes++);
+    if (lane.nodes < Record::furthest_producer) forget_producers(record, lane.nodes++);
     record.flags &= static_cast<std::uint8_t>(~Trait::halts_feed);
     if (is_sync_node(record)) {
       record.flags |= Trait::halts_feed;

@@ -178,7 +178,7 @@ template <class Op>
   auto distance = [&](std::uint8_t source) -> std::uint16_t {
     const std::uint64_t writer = producers.last_writer[source];
     const std::uint64_t back = number - writer;
-    return writer != 0 && back <= 0xffff ? static_cast<std::uint16_t>(back) : 0;
+    return writer != 0 && back <= Record::furthest_producer ? static_cast<std::uint16_t>(back) : 0;
   };
   const Note& note = op->note;
   Record record;

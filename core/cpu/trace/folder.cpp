@@ -12,8 +12,10 @@ namespace {
 constexpr std::uint32_t longest_delay = 255;
 // A delay from dispatch supposes that all before it was dispatched at full speed. Longer calculations have
 // nodes in between, which wait for what they really wait for.
-constexpr std::uint32_t longest_from_dispatch = 6;
-constexpr std::uint32_t most_folded = 255;
+constexpr std::uint32_t longest_from_dispatch = 10;
+// What is left of a delay is counted from the dispatch of an older node if it is longer than this.
+constexpr std::uint32_t longest_from_own_dispatch = 6;
+constexpr std::uint32_t most_weight = 255;
 // How many instructions are looked at to see which ports are scarce; loops are shorter, or repeat themselves.
 constexpr std::uint64_t scarcity_period = 64;
 // How many instructions of scarce ports one node stands for.
@@ -30,12 +32,14 @@ Folder::Folder(const Latencies& latencies, const FoldLimits& limits)
       limits_(limits),
       lag_(std::bit_ceil(2 * limits.window)),
       entries_(2 * lag_),
-      mask_(entries_.size() - 1) {}
+      mask_(entries_.size() - 1),
+      node_slots_(entries_.size()) {}
 
 void Folder::reset() {
   next_ = emitted_ = node_ = 0;
   dispatch_slot_ = 0;
-  folded_ = turn_ = 0;
+  folded_ = 0;
+  turns_ = {};
   markers_.clear();
   first_marker_ = 0;
   executed_.fill(0);
@@ -68,6 +72,12 @@ void Folder::take(const Record& record, const NearAccess& near) {
   if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.astray();
   find_slots(next_, entry);
   if (scarce_groups_ != 0) hold_ports(next_, entry);
+  entry.complete = entry.dispatch_slot / std::max<std::uint64_t>(limits_.width, 1) + 1;
+  for (const std::uint16_t distance : record.producers) {
+    if (distance == 0 || distance > next_ || distance >= lag_) continue;
+    entry.complete = std::max(entry.complete, at(next_ - distance).complete);
+  }
+  entry.complete += latencies_.latency(record) + (record.kind == Kind::load ? latencies_.hit() : 0);
   ++next_;
 }
 
@@ -179,7 +189,7 @@ bool Folder::find_near_slots(std::uint64_t position, Entry& entry) {
   } else {
     needs[0] = {producers[0]};
   }
-  return combine(position, needs, {Slot::dispatch, lead, hits}, entry.slots, false);
+  return combine(position, needs, {Slot::dispatch, lead, hits, position}, entry.slots, false);
 }
 
 // Makes a node of an instruction that was folded.
@@ -235,11 +245,14 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       const std::uint32_t latency = latency_of(producer) + need.lead;
       std::uint32_t waited = 0;  // from its dispatch on
       std::uint32_t waited_hits = 0;
+      std::uint64_t start = position - distance;
       std::uint32_t size = 0;
       for (const Slot& slot : producer.slots) {
         if (slot.position == Slot::dispatch) {
-          if (slot.delay > waited) waited_hits = slot.hits;
-          waited = std::max(waited, slot.delay);
+          if (slot.delay <= waited) continue;
+          waited = slot.delay;
+          waited_hits = slot.hits;
+          start = slot.start;
         } else {
           add(slot.position, slot.delay + latency, slot.hits + need.hits);
           size += 1 + (slot.delay + latency > longest_delay ? 16 : 0);
@@ -249,7 +262,7 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       if (const std::uint64_t passed = passed_since(producer); waited > passed) {
         const auto left = waited - static_cast<std::uint32_t>(passed);
         size += left > longest_from_dispatch ? 16 : 0;
-        if (left > dispatch.delay) dispatch = {Slot::dispatch, left, waited_hits + need.hits};
+        if (left > dispatch.delay) dispatch = {Slot::dispatch, left, waited_hits + need.hits, start};
       }
       if (largest == nullptr || size > largest_size) {
         largest = &producer;
@@ -319,6 +332,20 @@ bool Folder::redundant(const Slot& slot, const Slot& other) {
   });
 }
 
+// Makes a node of the instruction that is complete last of the next few, if none of them is a node: those
+// behind it commit when it does, and have places of the reorder buffer until then.
+void Folder::represent_group() {
+  if (limits_.most_folded >= most_weight) return;
+  const std::uint64_t end = std::min(next_, emitted_ + limits_.most_folded);
+  Entry* last = nullptr;
+  for (std::uint64_t i = emitted_; i < end; ++i) {
+    Entry& entry = at(i);
+    if (entry.kept || entry.last_of_part) return;
+    if (last == nullptr || entry.complete >= last->complete) last = &entry;
+  }
+  if (last != nullptr) keep(*last);
+}
+
 void Folder::emit() {
   for (; first_marker_ < markers_.size() && markers_[first_marker_].position == emitted_; ++first_marker_) {
     nodes_.push_back(markers_[first_marker_].record);
@@ -328,15 +355,36 @@ void Folder::emit() {
     markers_.clear();
     first_marker_ = 0;
   }
+  if (folded_ == 0) represent_group();
   Entry& entry = at(emitted_++);
   const bool turns = is_taken(entry.record);
-  if (!entry.kept && (entry.last_of_part || folded_ == most_folded || (turns && turn_ > 0))) keep(entry);
+  const bool is_full = folded_ == most_weight || (turns && turns_.count == FoldedTurns::most);
+  if (!entry.kept && (entry.last_of_part || is_full)) keep(entry);
   if (entry.kept) {
     emit_node(entry);
     return;
   }
   ++folded_;
-  turn_ = turns ? 1 : turn_ > 0 ? turn_ + 1 : 0;
+  entry.node = node_;
+  if (turns) {
+    turns_ = {static_cast<std::uint8_t>(turns_.count + 1), 0};
+  } else if (turns_.count > 0 && turns_.after < FoldedTurns::most) {
+    ++turns_.after;
+  }
+}
+
+// A long delay after dispatch counts from the node that its first instruction is, or is folded into: that was
+// dispatched as long before as the machine of the replay says.
+bool Folder::refer_to_dispatch(const Entry& entry, std::size_t operand, Record& node) const {
+  const Slot& slot = entry.slots[operand];
+  if (slot.delay <= longest_from_own_dispatch || limits_.width == 0) return false;
+  const std::uint64_t base = at(slot.start).node;
+  if (base >= node_) return false;
+  const std::uint64_t between = (entry.dispatch_slot - node_slots_[base & mask_]) / limits_.width;
+  if (slot.delay + between > longest_delay) return false;
+  node.producers[operand] = static_cast<std::uint16_t>((node_ - base) | Record::dispatched);
+  node.delays[operand] = static_cast<std::uint8_t>(slot.delay + between);
+  return true;
 }
 
 void Folder::emit_node(Entry& entry) {
@@ -344,16 +392,19 @@ void Folder::emit_node(Entry& entry) {
   Hits& hits = hits_.emplace_back();
   for (std::size_t i = 0; i < entry.slots.size(); ++i) {
     const Slot& slot = entry.slots[i];
+    hits[i] = static_cast<std::uint8_t>(slot.hits);
+    if (slot.position == Slot::dispatch && refer_to_dispatch(entry, i, node)) continue;
     node.producers[i] = slot.position == Slot::dispatch
                             ? std::uint16_t{0}
                             : static_cast<std::uint16_t>(node_ - at(slot.position).node);
     node.delays[i] = static_cast<std::uint8_t>(slot.delay);
-    hits[i] = static_cast<std::uint8_t>(slot.hits);
   }
   node.weight = static_cast<std::uint8_t>(folded_);
-  node.set_folded_turn(static_cast<std::uint8_t>(turn_));
+  node.set_folded_turns(turns_);
+  node_slots_[node_ & mask_] = entry.dispatch_slot;
   entry.node = node_++;
-  folded_ = turn_ = 0;
+  folded_ = 0;
+  turns_ = {};
   nodes_.push_back(node);
 }
 

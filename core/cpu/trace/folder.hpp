@@ -30,9 +30,10 @@
 namespace manyscale::cpu {
 
 struct FoldLimits {
-  std::uint64_t width = 4;     // instructions dispatched in a cycle; 0: any number
-  std::uint64_t window = 512;  // instructions under way at a time, at least
-  bool keep_scarce = true;     // whether nodes stay for calculations whose ports are scarce
+  std::uint64_t width = 4;          // instructions dispatched in a cycle; 0: any number
+  std::uint64_t window = 512;       // instructions under way at a time, at least
+  bool keep_scarce = true;          // whether nodes stay for calculations whose ports are scarce
+  std::uint32_t most_folded = 255;  // instructions folded into a node; few, where the reorder buffer is small
 };
 
 class Folder {
@@ -60,6 +61,9 @@ class Folder {
     std::uint64_t position = dispatch;
     std::uint32_t delay = 0;  // none, and at dispatch: nothing to wait for
     std::uint32_t hits = 0;   // of the first-level cache, in the delay
+    // Of a delay after dispatch: the instruction whose dispatch it really counts from; the delay is what is
+    // left of it where all between is dispatched at full speed.
+    std::uint64_t start = dispatch;
   };
   using Slots = std::array<Slot, 3>;
   struct Entry {
@@ -67,8 +71,9 @@ class Folder {
     NearAccess near{};
     // What its operands wait for; of a near access that is folded, what its result does.
     Slots slots{};
-    std::uint64_t node = 0;           // number, once it is known
+    std::uint64_t node = 0;  // number, once it is known: its own, or that of the node it is folded into
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
+    std::uint64_t complete = 0;       // the cycle it would be complete in if only operands delayed it
     bool kept = false;
     bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
     bool waits_for_memory = false;
@@ -90,6 +95,7 @@ class Folder {
   };
 
   Entry& at(std::uint64_t position) { return entries_[position & mask_]; }
+  const Entry& at(std::uint64_t position) const { return entries_[position & mask_]; }
   bool must_stay(const Record& record, const NearAccess& near);
   bool is_in_scarce_group(const Record& record) const;
   void count_ports(const Record& record);
@@ -107,6 +113,8 @@ class Folder {
                bool allowed);
   bool redundant(const Slot& slot, const Slot& other);
   bool over_at_dispatch(std::uint64_t position, const Slot& slot);
+  void represent_group();
+  bool refer_to_dispatch(const Entry& entry, std::size_t operand, Record& node) const;
   void emit();
   void emit_node(Entry& entry);
 
@@ -116,9 +124,10 @@ class Folder {
   std::vector<Entry> entries_;
   const std::uint64_t mask_;
   std::uint64_t next_ = 0, emitted_ = 0, node_ = 0;
+  std::vector<std::uint64_t> node_slots_;  // dispatch slots of the last nodes, by number
   std::uint64_t dispatch_slot_ = 0;
   std::uint32_t folded_ = 0;  // since the last node
-  std::uint32_t turn_ = 0;    // 1 + how many of those follow a jump; 0: there was none
+  FoldedTurns turns_;         // among those
   std::vector<Marker> markers_;
   std::size_t first_marker_ = 0;
   std::array<std::uint16_t, Latencies::rows> executed_{};

@@ -69,7 +69,8 @@ void Exporter::take(const Record& record) {
   for (std::size_t i = 0; i < record.producers.size(); ++i) {
     delay = std::max<std::uint64_t>(delay, record.delays[i]);
     const std::uint16_t distance = record.producers[i];
-    if (distance == 0 || distance > mine) continue;
+    // What counts from a dispatch has no counterpart there: such a delay counts from the node's own.
+    if (distance == 0 || distance > mine || (distance & Record::dispatched) != 0) continue;
     const std::uint64_t producer = numbers_[(mine - distance) % remembered];
     if (within_window(producer) &&
         std::find(node.data.begin(), node.data.end(), producer) == node.data.end()) {

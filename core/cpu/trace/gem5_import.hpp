@@ -69,7 +69,7 @@ class Importer {
     bool is_load = false;
     std::array<Operand, operands> sent{};  // when it was sent
   };
-  static constexpr std::size_t window = 1 << 15;  // nodes remembered; distances have 16 bits
+  static constexpr std::size_t window = 1 << 15;  // nodes remembered; distances have 15 bits
 
   std::uint64_t cycles(std::uint64_t ticks) const;
   const Past* find(std::uint64_t number) const;

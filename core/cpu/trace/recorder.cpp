@@ -72,7 +72,10 @@ struct Recorder::Implementation {
     const auto number = static_cast<std::uint32_t>(streams.size());
     streams.push_back(std::move(info));
     if (spare.empty()) {
-      const FoldLimits limits{.width = static_cast<std::uint64_t>(core.dispatch_width)};
+      // So few that a group of them is much less than the reorder buffer holds.
+      const auto most =
+          static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255));
+      const FoldLimits limits{.width = static_cast<std::uint64_t>(core.dispatch_width), .most_folded = most};
       spare.push_back(std::make_unique<Folder>(latencies, limits));
     }
     folders.push_back(std::move(spare.back()));
