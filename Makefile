@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 BUILD := build/editable
 NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo test test-core test-cuda lint bench test-asan test-tsan format clean
+.PHONY: install demo docs validation test test-core test-cuda lint bench test-asan test-tsan format clean
 
 install: $(VENV)/.installed
 
@@ -26,6 +26,14 @@ $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 
 demo: install
 	$(BIN)/manyscale demo
+
+# The documentation as a site, in build/site.
+docs: install
+	$(BIN)/mkdocs build --quiet --strict
+
+# The tables of docs/validation.md, measured anew.
+validation: install
+	$(BIN)/manyscale validate --markdown docs/validation.md
 
 test: install lint test-core
 	$(BIN)/python -m pytest

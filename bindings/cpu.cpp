@@ -311,8 +311,9 @@ nb::list FunctionalProgram::work() const {
     const auto of = [&](Kind kind) { return counts[static_cast<std::size_t>(kind)]; };
     std::uint64_t instructions = 0;
     for (const std::uint64_t count : counts) instructions += count;
+    if (instructions == 0) continue;  // numbers of processes do not begin at 0
     nb::dict row;
-    row["instructions"] = instructions - of(Kind::marker);
+    row["instructions"] = instructions;
     row["branches"] = of(Kind::branch) + of(Kind::jump) + of(Kind::indirect);
     row["loads"] = of(Kind::load) + of(Kind::atomic);
     row["stores"] = of(Kind::store);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu/feed/functional_run.hpp"
-#include "cpu/trace/work_counts.hpp"
+#include "cpu/feed/work_counts.hpp"
 #include "module.hpp"
 
 // A component of the core as what it is; `name` is that of its model.
@@ -39,6 +39,6 @@ class FunctionalProgram {
   manyscale::cpu::FunctionalRun& functional_run() { return run_; }
 
  private:
-  manyscale::cpu::WorkCounts work_;
   manyscale::cpu::FunctionalRun run_;
+  manyscale::cpu::WorkCounts work_{run_.regions()};
 };

@@ -5,11 +5,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <memory>
 
 #include "engine/perfetto.hpp"
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
 #include "module.hpp"
+#include "python_exchange.hpp"
 #include "values.hpp"
 
 using namespace manyscale;
@@ -55,6 +57,7 @@ nb::dict report_dict(const RunReport& report) {
   out["events"] = report.events;
   out["windows"] = report.windows;
   out["threads"] = report.threads;
+  out["processes"] = report.processes;
   out["lookahead"] = report.lookahead;
   out["wall_seconds"] = report.wall_seconds;
   out["pending_events"] = report.pending_events;
@@ -64,12 +67,15 @@ nb::dict report_dict(const RunReport& report) {
 
 // Runs without the interpreter lock; takes it now and then to see to signals and to show progress.
 nb::dict run(Simulation& simulation, Time until, std::uint32_t threads, const std::string& queue,
-             nb::object progress) {
+             nb::object progress, nb::object processes) {
   std::exception_ptr raised;
+  std::unique_ptr<PythonExchange> exchange;
+  if (!processes.is_none()) exchange = std::make_unique<PythonExchange>(processes);
   RunOptions options;
   options.until = until;
   options.threads = threads;
   options.queue = queue;
+  options.exchange = exchange.get();
   options.poll = [&](const Progress& at) {
     const nb::gil_scoped_acquire held;
     try {
@@ -151,8 +157,14 @@ void bind_engine(nb::module_& module) {
       .def("enable_timeline", &Simulation::enable_timeline)
       .def("problems", &Simulation::problems)
       .def("run", &run, nb::arg("until") = never, nb::arg("threads") = 1, nb::arg("queue") = "radix",
-           nb::arg("progress") = nb::none())
+           nb::arg("progress") = nb::none(), nb::arg("processes") = nb::none())
       .def("statistics", &statistics)
+      .def("component_names",
+           [](const Simulation& simulation) {
+             std::vector<std::string> names;
+             for (const auto& component : simulation.components()) names.push_back(component->name());
+             return names;
+           })
       .def("clusters",
            [](const Simulation& simulation) {
              const Clustering clustering = simulation.clusters();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/clock.hpp"
+#include "engine/exchange.hpp"
 #include "engine/simulation.hpp"
 #include "engine/timer.hpp"
 #include "module.hpp"
@@ -24,8 +25,11 @@ struct ObjectNumber {
   std::int64_t number;
 };
 
-class PythonComponent final : public Component {
+class PythonComponent final : public Component, public Distributable {
  public:
+  // Its messages are objects of one interpreter.
+  bool stays_with_first() const override { return true; }
+
   // Called with the interpreter lock held or not, from any thread.
   void start() override { call("_start"); }
   void settle() override { call("_settle"); }

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages show is true: their Python runs, their C++ compiles, their links and commands exist.
-
-A ```text block right after a ```python block is what that block prints. A block with `<!-- not run -->`
-before it is left out.
-"""
+"""What the pages show is true: their Python and their commands run, their C++ compiles, their links lead somewhere."""
 
 import contextlib
 import io
@@ -12,57 +8,34 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer.main
+from docs_pages import ROOT, blocks, page_of, prose
 
-from manyscale.cli.app import app
+from manyscale.cli.app import app, main
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-_FENCE = re.compile(r"^(?P<skip><!-- not run -->\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _PATH = re.compile(r"`((?:core|bindings|src|docs|examples|tests|benchmarks|machines|tools)/[\w./-]*)`")
-
-page_of = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-
-
-@dataclass
-class Block:
-    """A fenced block of a page."""
-
-    language: str
-    text: str
-    line: int
-    skipped: bool
-    follows: bool  # nothing stands between the block before and this one
-
-
-def blocks(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    found = []
-    end = 0
-    for match in _FENCE.finditer(text):
-        line = text.count("\n", 0, match.start("text")) + 1
-        follows = end > 0 and not text[end : match.start()].strip()
-        found.append(Block(match["language"], match["text"], line, bool(match["skip"]), follows))
-        end = match.end()
-    return found
-
-
-def prose(page: Path) -> str:
-    """The page without its blocks."""
-    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+# Files that pages take to be there.
+_FILES = {
+    "kernels.ptx": ROOT / "src/manyscale/cli/demo.ptx",
+    "heat.xz": ROOT / "src/manyscale/cpu/samples/heat.xz",
+}
+# Pages that go on with a file of another.
+_BEFORE = {"docs/tutorials/unified-memory.md": "docs/tutorials/gpu-kernel.md"}
 
 
 @page_of
-def test_python_blocks_run_and_print_what_the_page_shows(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name, file in _FILES.items():
+        shutil.copy(file, name)
+    if before := _BEFORE.get(str(page.relative_to(ROOT))):
+        write_files(ROOT / before)
+    write_files(page)
     namespace = {"__name__": "page"}
     printed = None
     for block in blocks(page):
@@ -78,6 +51,27 @@ def test_python_blocks_run_and_print_what_the_page_shows(
             assert printed.rstrip() == block.text.rstrip(), where
         else:
             printed = None
+            if block.language == "sh" and not block.skipped:
+                run_commands(block.text, where)
+
+
+def write_files(page: Path) -> None:
+    for block in blocks(page):
+        if block.file is not None:
+            Path(block.file).write_text(block.text, encoding="utf-8")
+
+
+def run_commands(text: str, where: str) -> None:
+    """Runs the commands of Manyscale in a block; other programs, such as make, are not run."""
+    for line in text.replace("\\\n", " ").splitlines():
+        for command in re.split(r"&&", line):
+            words = shlex.split(command, comments=True)
+            if words[:1] != ["manyscale"]:
+                continue
+            complaint = io.StringIO()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(complaint):
+                code = main(words[1:])
+            assert code == 0, f"{where}: {command.strip()}\n{complaint.getvalue()}"
 
 
 @page_of

@@ -37,6 +37,7 @@ KEY_LINES = {
     "memory/ladder.py": "largest deviation: 0.00 %",
     "network/own_skeleton.py": "deviation: 0.00 %",
     "network/study.py": "fastest on 256 nodes: fat tree",
+    "sweeps/logarithm.py": "largest deviation from log2(nodes) steps: 0.00%",
     "uvm/first_touch.py": "pages that were sent ahead cost the kernel next to nothing: yes",
     "uvm/oversubscription.py": "suffers the most: random_access, the least: stream_triad",
     "uvm/prefetchers.py": "forgetting single pages hits at least as often in every program: yes",

@@ -9,6 +9,25 @@ void MessagePool::prepare(std::uint32_t partitions) {
   while (lists_.size() < partitions) lists_.push_back(std::make_unique<FreeList>());
 }
 
+void MessagePool::divide(std::uint32_t process, std::uint32_t processes) {
+  process_ = process;
+  processes_ = processes;
+  to_return_.resize(processes);
+}
+
+MessageSlot& MessagePool::visit(std::uint32_t slot) {
+  const std::size_t chunk = slot >> chunk_bits;
+  if (chunks_[chunk].load(std::memory_order_relaxed) == nullptr) make_chunk(chunk);
+  return (*this)[slot];
+}
+
+MessageSlot* MessagePool::make_chunk(std::size_t number) {
+  owned_.push_back(std::make_unique<MessageSlot[]>(chunk_slots));
+  MessageSlot* slots = owned_.back().get();
+  chunks_[number].store(slots, std::memory_order_release);
+  return slots;
+}
+
 void MessagePool::refill(FreeList& list) {
   const std::lock_guard lock(mutex_);
   if (!batches_.empty()) {
@@ -17,13 +36,12 @@ void MessagePool::refill(FreeList& list) {
     batches_.pop_back();
     return;
   }
-  if (used_chunks_ == most_chunks) throw SimulationError("more than 268 million messages are under way");
-  owned_.push_back(std::make_unique<MessageSlot[]>(chunk_slots));
-  MessageSlot* slots = owned_.back().get();
-  const auto first = static_cast<std::uint32_t>(used_chunks_ << chunk_bits);
+  const std::size_t chunk = used_chunks_++ * processes_ + process_;
+  if (chunk >= most_chunks) throw SimulationError("more than 268 million messages are under way");
+  MessageSlot* slots = make_chunk(chunk);
+  const auto first = static_cast<std::uint32_t>(chunk << chunk_bits);
   for (std::uint32_t i = 0; i < chunk_slots; ++i)
     slots[i].next = i + 1 < chunk_slots ? first + i + 1 : no_slot;
-  chunks_[used_chunks_++].store(slots, std::memory_order_release);
   list.head = first;
   list.count = chunk_slots;
 }

@@ -43,6 +43,16 @@ class MessagePool {
  public:
   // To be called before a run, with the number of partitions.
   void prepare(std::uint32_t partitions);
+  // Where several processes run a network together, each has its own numbers of slots, so that a message
+  // keeps its number when it comes to another process. There it has a slot of the same number, to be made by
+  // `visit`.
+  void divide(std::uint32_t process, std::uint32_t processes);
+  bool is_foreign(std::uint32_t slot) const {
+    return processes_ > 1 && (slot >> chunk_bits) % processes_ != process_;
+  }
+  MessageSlot& visit(std::uint32_t slot);
+  // Slots of another process that were given back here; to be sent to it.
+  std::vector<std::uint32_t>& to_return(std::uint32_t process) { return to_return_[process]; }
 
   MessageSlot& operator[](std::uint32_t slot) {
     return chunks_[slot >> chunk_bits].load(std::memory_order_relaxed)[slot & (chunk_slots - 1)];
@@ -56,12 +66,16 @@ class MessagePool {
     return slot;
   }
   void give_back(std::uint32_t partition, std::uint32_t slot) {
+    if (is_foreign(slot)) [[unlikely]] {
+      to_return_[(slot >> chunk_bits) % processes_].push_back(slot);
+      return;
+    }
     FreeList& list = *lists_[partition];
     (*this)[slot].next = list.head;
     list.head = slot;
     if (++list.count >= 2 * batch) spill(list);
   }
-  std::size_t bytes() const { return used_chunks_ * chunk_slots * sizeof(MessageSlot); }
+  std::size_t bytes() const { return owned_.size() * chunk_slots * sizeof(MessageSlot); }
 
  private:
   static constexpr std::uint32_t chunk_bits = 12;
@@ -74,6 +88,7 @@ class MessagePool {
     std::uint32_t count = 0;
   };
 
+  MessageSlot* make_chunk(std::size_t number);
   void refill(FreeList& list);
   void spill(FreeList& list);
 
@@ -81,7 +96,9 @@ class MessagePool {
   std::mutex mutex_;                    // guards all below
   std::vector<std::uint32_t> batches_;  // heads of lists of `batch` free slots
   std::vector<std::unique_ptr<MessageSlot[]>> owned_;
-  std::size_t used_chunks_ = 0;
+  std::size_t used_chunks_ = 0;  // of this process's own
+  std::uint32_t process_ = 0, processes_ = 1;
+  std::vector<std::vector<std::uint32_t>> to_return_;
   std::unique_ptr<std::atomic<MessageSlot*>[]> chunks_{new std::atomic<MessageSlot*>[most_chunks]};
 };
 

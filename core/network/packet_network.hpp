@@ -3,6 +3,7 @@
 // of which each group of switches (switch_group.hpp) touches its own part only. What is touched together lies
 // together.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -82,6 +83,12 @@ struct PacketNetwork {
     return topology.queues() + node * topology.rails() + rail;
   }
 
+  std::uint64_t packets_of(std::uint64_t bytes) const {
+    return std::max<std::uint64_t>(1, (bytes + payload - 1) / payload);
+  }
+  // Of a message, with the headers of its packets.
+  std::uint64_t wire_bytes(std::uint64_t bytes) const { return bytes + packets_of(bytes) * header; }
+
   const Routing& routing;
   const Topology& topology;
   MessagePool& pool;
@@ -103,8 +110,9 @@ struct PacketNetwork {
   std::vector<Output> outputs;     // as channels
   std::vector<NicLink> nic_links;  // per node and rail
   std::vector<NodeQueue> node_queues;
-  std::vector<LinkHistory> histories;    // as channels, or empty
-  std::vector<std::uint32_t> nic_lanes;  // per node: its link to the group of its switch
+  std::vector<LinkHistory> histories;            // as channels, or empty
+  std::vector<std::uint32_t> nic_lanes;          // per node: its link to the group of its switch
+  std::vector<std::uint32_t> process_of_domain;  // where several processes run the network together
 };
 
 }  // namespace manyscale::network

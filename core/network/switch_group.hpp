@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/component.hpp"
+#include "engine/exchange.hpp"
 #include "engine/port.hpp"
 #include "engine/simulation.hpp"
 #include "engine/timer.hpp"
@@ -56,13 +57,19 @@ struct SwitchGroupStatistics {
   Histogram latency;
 };
 
-class SwitchGroup final : public Component, public Carrier {
+class SwitchGroup final : public Component, public Carrier, public Distributable {
  public:
   SwitchGroup(PacketNetwork& network, std::uint32_t domain);
 
   void resume() override { network_.pool.prepare(partition_index() + 1); }
   std::vector<Wait> waits() const override;
   void submit(std::uint32_t slot, Time delay) override;
+
+  // Mail between processes: packets with what their receiver has to know of their message, and room.
+  void distribute(std::uint32_t process, std::uint32_t processes) override;
+  bool has_baggage() const override { return true; }
+  void pack(const Event& event, Bytes& bytes) override;
+  void unpack(Event& event, std::span<const std::byte> bytes) override;
 
   const SwitchGroupStatistics& totals() const { return statistics_; }
 
@@ -134,6 +141,12 @@ class SwitchGroup final : public Component, public Carrier {
   std::unique_ptr<NoticePort> nics_;
   std::unique_ptr<MailPort> mail_;
   std::vector<Peer> peers_;  // by domain
+  // Mail that came from other processes, by lane; two of them, used in turn.
+  struct Arrivals {
+    std::array<Mail, 2> mail;
+    std::uint32_t turn = 0;
+  };
+  std::vector<Arrivals> arrivals_;
   Timer<std::int64_t> advance_{*this};
   Timer<Due> later_{*this};
   Timer<NicDue> nic_due_{*this};

@@ -24,8 +24,8 @@ void SwitchGroup::enter(const std::uint32_t& slot) {
   time_ = now();
   MessageSlot& message = network_.pool[slot];
   const std::uint64_t bytes = message.message.bytes;
-  const std::uint64_t packets = std::max<std::uint64_t>(1, (bytes + network_.payload - 1) / network_.payload);
-  message.wire_to_send = message.wire_to_arrive = bytes + packets * network_.header;
+  const std::uint64_t packets = network_.packets_of(bytes);
+  message.wire_to_send = message.wire_to_arrive = network_.wire_bytes(bytes);
   message.entered = time_;
   message.last_sent = message.last_arrival = 0;
   message.handed_out = 0;
@@ -79,8 +79,7 @@ std::uint32_t SwitchGroup::next_unit(NodeQueue& node) {
   const std::uint32_t slot = first;
   MessageSlot& message = network_.pool[slot];
   const std::uint64_t left = message.message.bytes - message.handed_out;
-  const std::uint64_t packets_left =
-      std::max<std::uint64_t>(1, (left + network_.payload - 1) / network_.payload);
+  const std::uint64_t packets_left = network_.packets_of(left);
   const std::uint64_t packets = unit_packets(node, packets_left);
   const std::uint64_t bytes = std::min<std::uint64_t>(left, packets * network_.payload);
   message.handed_out += bytes;

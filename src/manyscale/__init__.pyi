@@ -13,6 +13,7 @@ from .errors import (
 from .machine import Machine, load_machine
 from .results import compare, identical, load
 from .spec import Bandwidth, Bytes, Count, Cycles, Frequency, Ratio, Spec, Time, parameter
+from .studies.sweep import Study
 from .system import (
     Clock,
     Component,
@@ -51,6 +52,7 @@ __all__ = [
     "RunError",
     "Series",
     "Spec",
+    "Study",
     "System",
     "Time",
     "Timer",

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from manyscale import validation
 from manyscale.cli.app import app, main
+from manyscale.cli.validate import BEGIN, END
 from manyscale.validation import Row
 
 pytestmark = pytest.mark.core
@@ -27,10 +28,18 @@ def quick(monkeypatch) -> list[str]:
 def test_json_of_the_programs():
     result = CliRunner().invoke(app, ["validate", "--only", "gpu-apps", "--json"])
     data = json.loads(result.stdout)
-    assert list(data) == ["rows", "mean_error_percent", "max_error_percent"]
+    assert list(data) == ["rows", "mean_error_percent", "max_error_percent", "tables"]
     assert len(data["rows"]) == 2
     for row in data["rows"]:
-        assert list(row) == ["name", "simulated", "reference", "unit", "error_percent", "source"]
+        assert list(row) == [
+            "validation",
+            "name",
+            "simulated",
+            "reference",
+            "unit",
+            "error_percent",
+            "source",
+        ]
     errors = [abs(row["error_percent"]) for row in data["rows"]]
     assert data["mean_error_percent"] == pytest.approx(sum(errors) / 2)
     assert data["max_error_percent"] == max(errors)
@@ -43,6 +52,39 @@ def test_a_table_and_the_errors_below_it(quick):
     assert "│ fast │ 99 │ 100 │ cycles │ -1.0 │ a paper │" in lines
     assert "│ slow │ 5,300 │ 5,000 │ cycles │ +6.0 │ a report │" in lines
     assert lines[-1] == "absolute error: mean 3.5%, max 6.0%"
+
+
+def test_tables_go_between_the_marks_of_a_page_and_those_of_others_stay(quick, tmp_path):
+    page = tmp_path / "validation.md"
+    page.write_text(
+        f"# Words\n\n{BEGIN}\n\n### cpu: old\n\n| kept |\n\n### quick: old\n\n| gone |\n{END}\n\n# After\n"
+    )
+    assert main(["validate", "--markdown", str(page)]) == 0
+    text = page.read_text()
+    assert text.startswith("# Words")
+    assert text.endswith("# After\n")
+    assert "| kept |" in text
+    assert "| gone |" not in text
+    assert "| slow | 5,300 | 5,000 | cycles | +6.0 | a report |" in text
+    assert "2 rows; absolute error: mean 3.5%, max 6.0%" in text
+    assert main(["validate", "--markdown", str(page)]) == 0
+    assert page.read_text() == text
+
+
+def test_a_page_without_marks_is_not_written_over(quick, tmp_path, capsys):
+    page = tmp_path / "notes.md"
+    page.write_text("mine")
+    assert main(["validate", "--markdown", str(page)]) == 2
+    assert page.read_text() == "mine"
+    assert not quick  # found out before the work
+    assert "lacks the lines" in capsys.readouterr().err
+
+
+def test_correlations_are_those_of_rows_of_one_unit():
+    rows = [Row(f"r{x}", 2.0 * x + 1, float(x), "cycles", "") for x in range(1, 6)]
+    rows += [Row("a", 1.0, 3.0, "us", ""), Row("b", 2.0, 2.0, "us", ""), Row("c", 3.0, 1.0, "us", "")]
+    rows += [Row("alone", 1.0, 1.0, "B", ""), *[Row("flat", 1.0, 1.0, "%", "")] * 4]
+    assert validation.correlations(rows) == pytest.approx({"cycles": 1.0, "us": -1.0})
 
 
 def test_an_unknown_name_lists_the_known_ones(capsys):

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/clock.hpp"
+#include "engine/exchange.hpp"
 #include "memory/dram/banked_channel.hpp"
 #include "memory/dram/controller.hpp"
 #include "memory/dram/simple_channel.hpp"
@@ -16,7 +17,7 @@ namespace manyscale::memory {
 
 // A channel of DRAM behind its memory controller; what it leaves out depends on the backend (see
 // SimpleChannel, BankedChannel, DramController and DramGates).
-class Dram final : public Component {
+class Dram final : public Component, public Distributable {
  public:
   using Spec = DramSpec;
 

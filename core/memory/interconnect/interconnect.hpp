@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/clock.hpp"
+#include "engine/exchange.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::memory {
@@ -47,7 +48,7 @@ std::vector<std::uint32_t> spread_places(std::uint32_t count, std::uint32_t limi
 //   void accept(Direction, const Message&, Cycle ready);  // a message arrived, to enter at that edge or
 //   later Cycle tick(Cycle);
 template <class Fabric>
-class Interconnect : public Component {
+class Interconnect : public Component, public Distributable {
  public:
   void start() override {
     for (const PortBase* port :

@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+#include "engine/exchange.hpp"
 #include "memory/cache/level.hpp"
 #include "memory/flat_map.hpp"
 #include "memory/protocol.hpp"
@@ -30,7 +31,7 @@ struct HomeStatistics {
   Counter invalidations_sent, downgrades_sent, recalls, upgrades, stale_puts, queued;
 };
 
-class Home final : public Component {
+class Home final : public Component, public Distributable {
  public:
   using Spec = HomeSpec;
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "engine/exchange.hpp"
 #include "memory/cache/level.hpp"
 #include "memory/cache/miss_table.hpp"
 #include "memory/protocol.hpp"
@@ -34,7 +35,7 @@ struct SharedCacheSpec {
   bool keep_values = false;
 };
 
-class SharedCache final : public Component {
+class SharedCache final : public Component, public Distributable {
  public:
   using Spec = SharedCacheSpec;
 

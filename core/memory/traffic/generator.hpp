@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/exchange.hpp"
 #include "engine/timer.hpp"
 #include "memory/cache/private_caches.hpp"
 #include "memory/protocol.hpp"
@@ -53,7 +54,7 @@ struct PerformedAccess {
   std::uint64_t kind;   // AccessKind
 };
 
-class Generator final : public Component, public PrivateCaches::Owner {
+class Generator final : public Component, public Distributable, public PrivateCaches::Owner {
  public:
   using Spec = GeneratorSpec;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/traffic/traffic.hpp"
 
+#include "engine/exchange.hpp"
+
 namespace manyscale::network {
 namespace {
 
@@ -16,7 +18,7 @@ Pattern parse_pattern(const std::string& name) {
 }
 
 // A node that sends by a pattern.
-class TrafficHost final : public Component {
+class TrafficHost final : public Component, public Distributable {
  public:
   TrafficHost(Network& network, std::uint32_t node, const TrafficSpec& spec)
       : spec_(spec),
@@ -105,7 +107,7 @@ class TrafficHost final : public Component {
 }  // namespace
 
 TrafficReport run_traffic(const NetworkDescription& description, const TrafficSpec& traffic,
-                          std::uint32_t threads, std::uint64_t seed, Time until) {
+                          std::uint32_t threads, std::uint64_t seed, Time until, Exchange* exchange) {
   Simulation simulation(seed);
   Network network(simulation, description);
   std::vector<const TrafficHost*> hosts;
@@ -118,6 +120,7 @@ TrafficReport run_traffic(const NetworkDescription& description, const TrafficSp
   RunOptions options;
   options.threads = threads;
   options.until = until;
+  options.exchange = exchange;
   TrafficReport report;
   report.run = simulation.run(options);
   report.sent_bytes.assign(network.nodes(), 0);

@@ -37,9 +37,10 @@ struct TrafficReport {
   StatisticRows rows;
 };
 
-// Simulates traffic on a network by itself.
+// Simulates traffic on a network by itself; with an exchange, the part of it that is this process's.
 TrafficReport run_traffic(const NetworkDescription& description, const TrafficSpec& traffic,
-                          std::uint32_t threads, std::uint64_t seed, Time until = never);
+                          std::uint32_t threads, std::uint64_t seed, Time until = never,
+                          Exchange* exchange = nullptr);
 
 }  // namespace manyscale::network
 

@@ -2,6 +2,7 @@
 // PHOLD, the usual load for measuring an event engine: jobs wander between components at random, each hop
 // taking the link's latency and an exponentially distributed delay. Stands for no hardware.
 #pragma once
+#include "engine/exchange.hpp"
 #include "engine/port.hpp"
 #include "engine/timer.hpp"
 
@@ -30,7 +31,7 @@ struct PholdStatistics {
   Series arrivals;
 };
 
-class Phold final : public Component {
+class Phold final : public Component, public Distributable {
  public:
   using Spec = PholdSpec;
 

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "engine/clock.hpp"
+#include "engine/exchange.hpp"
 #include "engine/port.hpp"
 
 namespace manyscale::synthetic {
@@ -42,7 +43,7 @@ struct RelayStatistics {
   Histogram age;
 };
 
-class Relay final : public Component {
+class Relay final : public Component, public Distributable {
  public:
   using Spec = RelaySpec;
 

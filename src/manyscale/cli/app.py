@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from manyscale import processes
 from manyscale.cli import (
     check,
     cpu,
@@ -17,6 +18,7 @@ from manyscale.cli import (
     cpu_trace,
     cuda,
     demo,
+    disassemble,
     gpu,
     machines,
     mem,
@@ -50,6 +52,7 @@ app.add_typer(runs.commands)
 app.add_typer(report.commands)
 app.add_typer(machines.commands)
 app.add_typer(mem.commands)
+gpu.commands.add_typer(disassemble.commands)
 app.add_typer(gpu.commands)
 cpu.commands.add_typer(cpu_trace.commands)
 cpu.commands.add_typer(cpu_scale.commands)
@@ -87,9 +90,13 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 only when the work is done."""
     try:
-        code = _run(arguments)
+        with processes.command_line() as ended:  # several processes if mpirun started this one
+            code = ended[0] = _run(arguments)
         # What is still buffered must meet a closed pipe here, not in the interpreter's last moments.
         sys.stdout.flush()
+    except ManyscaleError as error:
+        complain(str(error))
+        return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE

@@ -123,7 +123,7 @@ def _is_program(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return file.read(len(_ELF)) == _ELF
+            return path.suffix == ".xz" or file.read(len(_ELF)) == _ELF
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 

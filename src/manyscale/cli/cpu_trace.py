@@ -53,6 +53,15 @@ def record(
         bool,
         typer.Option("--functional", help="Run it without time, which is quicker; threads then take turns."),
     ] = False,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--near",
+            metavar="SIZE",
+            help="Accesses that hit a cache of this size are folded, not played; 0 keeps every access. By default a "
+            "quarter of the machine's first level.",
+        ),
+    ] = None,
     functions: Functions = None,
     root: Root = None,
     writable: Writable = False,
@@ -83,6 +92,7 @@ def record(
             changes=changes or [],
             cores=cores or ranks,
             functional=functional,
+            near=near,
             threads=threads,
             seed=seed or 0,
             functions=functions or [],

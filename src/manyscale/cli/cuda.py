@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyscale.cli.console import messages, say
-from manyscale.cli.options import Changes, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, CodeChoice, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, ManyscaleError
 
@@ -77,6 +77,7 @@ def cuda(
             "--instructions", min=0, metavar="N", help="Warp instructions of a launch at most; 0: any."
         ),
     ] = 0,
+    isa: CodeChoice = "ptx",
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
@@ -86,8 +87,8 @@ def cuda(
     """Run an unmodified CUDA program; no GPU is needed.
 
     The program must be linked with the shared CUDA runtime (nvcc -cudart shared)
-    of CUDA 11, 12 or 13, and must have PTX in it. Its output and its exit code
-    are its own. A table of its kernels and copies follows on standard error;
+    of CUDA 11, 12 or 13. One that has machine code only, and no PTX, needs a
+    --machine of the same generation. Its output and its exit code are its own. A table of its kernels and copies follows on standard error;
     the run directory keeps all of them, each call of the runtime, and the
     statistics of the GPUs.
 
@@ -109,6 +110,7 @@ def cuda(
         seed=seed or 0,
         maximum_instructions=instructions,
         until=None if limit is None else _number("--limit", limit, "TIME"),
+        isa=isa,
     )
     host = HostOptions(measured=host_time == "measured")
     if call_time is not None:

@@ -17,7 +17,7 @@ from manyscale.cli.check import Target
 from manyscale.cli.console import emit_json, tables
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Json, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, CodeChoice, Json, Quiet, Seed, Threads
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:

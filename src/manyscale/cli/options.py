@@ -7,7 +7,7 @@ Use them as annotations: `def run(machine: Machine, changes: Changes = None, jso
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -48,4 +48,11 @@ Json = Annotated[
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="No progress and no messages; errors are still shown."),
+]
+
+CodeChoice = Annotated[
+    Literal["auto", "sass", "ptx"],
+    typer.Option(
+        "--isa", help="What kernels run as: machine code, PTX, or machine code where it can be made and executed."
+    ),
 ]

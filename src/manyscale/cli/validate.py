@@ -3,22 +3,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyscale.cli.console import emit_json
+from manyscale.cli.console import emit_json, say
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Json, Machine
+from manyscale.cli.options import Json, Machine, Quiet
+from manyscale.errors import InputError
+
+if TYPE_CHECKING:
+    from manyscale.validation import Row
 
 commands = typer.Typer()
 
 _TITLES = {
-    "network": "networks beside other simulators",
+    "gpu-micro": "microbenchmarks on a GPU beside hardware",
+    "gpu-apps": "programs on a GPU beside hardware",
+    "gpu-clocks": "a GPU at other clocks beside hardware",
     "cpu": "processors beside what is published",
     "elastic": "replayed traces beside detailed runs",
+    "network": "networks beside other simulators",
+    "projection": "projections from one node beside detailed simulations of all nodes",
     "uvm": "unified memory beside a GTX 1080 Ti and another simulator",
 }
+_COLUMNS = ("name", "simulated", "reference", "unit", "error %", "source")
+BEGIN = "<!-- correlation tables: written by make validation -->"
+END = "<!-- end of the correlation tables -->"
 
 
 @commands.command()
@@ -28,52 +41,150 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network or uvm; all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network, projection or uvm; "
+            "all without it.",
         ),
     ] = None,
     machine: Machine = "v100",
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            help="Write the tables to this page, between its marks for them, or as a new one.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write them as an HTML page with charts."),
+    ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Compare the simulated V100 and processors with published measurements, and networks with other simulators.
+    """Compare the simulator with published measurements and with other simulators: every correlation table.
 
-    Another machine than v100 is compared with the same measurements. Processors, networks and unified memory have
-    machines of their own.
+    Each row has its error; below a table are the mean and the largest of them and the correlation of what was simulated
+    with its reference. Another machine than v100 is compared with the same measurements. Processors, networks and
+    unified memory have machines of their own.
     """
     from manyscale import validation
 
-    rows = validation.validate(only, machine)
-    mean, largest = validation.mean_error_percent(rows), validation.max_error_percent(rows)
+    if markdown is not None:
+        _page_around(markdown)  # before the work, so that a wrong name costs none
+    found: dict[str, list[Row]] = {}
+    for name, rows in validation.tables(only, machine):
+        found[name] = rows
+        if not json:
+            print_table(_TITLES.get(name, name), _COLUMNS, [_cells(row) for row in rows])
+            typer.echo(_summary(rows))
+    everything = [row for rows in found.values() for row in rows]
+    if markdown is not None:
+        _write_markdown(markdown, found)
+        say(f"Wrote {len(found)} tables to {markdown}", quiet=quiet or json)
+    if report is not None:
+        from manyscale.report.validation_page import validation_page
+
+        validation_page({_TITLES.get(name, name): rows for name, rows in found.items()}).write(report)
+        say(f"Wrote {report}", quiet=quiet or json)
     if json:
-        data = [
+        emit_json(
             {
-                "name": row.name,
-                "simulated": row.simulated,
-                "reference": row.reference,
-                "unit": row.unit,
-                "error_percent": row.error_percent,
-                "source": row.source,
+                "rows": [_data(name, row) for name, rows in found.items() for row in rows],
+                "mean_error_percent": validation.mean_error_percent(everything),
+                "max_error_percent": validation.max_error_percent(everything),
+                "tables": {name: _totals(rows) for name, rows in found.items()},
             }
-            for row in rows
-        ]
-        emit_json({"rows": data, "mean_error_percent": mean, "max_error_percent": largest})
-        return
-    print_table(
-        _TITLES.get(only or "", f"{machine} beside hardware"),
-        ("name", "simulated", "reference", "unit", "error %", "source"),
-        [
-            (
-                row.name,
-                _number(row.simulated),
-                _number(row.reference),
-                row.unit,
-                f"{row.error_percent:+.1f}",
-                row.source,
-            )
-            for row in rows
-        ],
-    )
-    typer.echo(f"absolute error: mean {mean:.1f}%, max {largest:.1f}%")
+        )
+    elif len(found) > 1:
+        typer.echo(f"all {len(everything)} rows: {_summary(everything, correlation=False)}")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    numbers = (_number(row.simulated), _number(row.reference))
+    return (row.name, *numbers, row.unit, f"{row.error_percent:+.1f}", row.source)
+
+
+def _data(name: str, row: Row) -> dict[str, Any]:
+    return {
+        "validation": name,
+        "name": row.name,
+        "simulated": row.simulated,
+        "reference": row.reference,
+        "unit": row.unit,
+        "error_percent": row.error_percent,
+        "source": row.source,
+    }
+
+
+def _totals(rows: Sequence[Row]) -> dict[str, Any]:
+    from manyscale import validation
+
+    return {
+        "rows": len(rows),
+        "mean_error_percent": validation.mean_error_percent(rows),
+        "max_error_percent": validation.max_error_percent(rows),
+        "correlation": validation.correlations(rows),
+    }
+
+
+def _summary(rows: Sequence[Row], *, correlation: bool = True) -> str:
+    from manyscale import validation
+
+    mean, largest = validation.mean_error_percent(rows), validation.max_error_percent(rows)
+    text = f"absolute error: mean {mean:.1f}%, max {largest:.1f}%"
+    coefficients = validation.correlations(rows) if correlation else {}
+    if coefficients:
+        text += "; correlation: " + ", ".join(f"{value:.4f} ({unit})" for unit, value in coefficients.items())
+    return text
+
+
+def _write_markdown(path: Path, found: Mapping[str, Sequence[Row]]) -> None:
+    """Replaces what is between the marks of the page; only the tables that were made again, if not all were."""
+    before, kept, after = _page_around(path)
+    for name, rows in found.items():
+        kept[name] = _markdown(name, rows)
+    order = [name for name in _TITLES if name in kept] + [name for name in kept if name not in _TITLES]
+    tables = "\n".join(kept[name] for name in order)
+    text = f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _page_around(path: Path) -> tuple[str, dict[str, str], str]:
+    """What stands before the tables, the tables that are there by name, and what comes behind."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}") from None
+        return "# Validation\n\n", {}, "\n"
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+    before, begin, rest = text.partition(BEGIN)
+    inside, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"{path} is not written over: it lacks the lines {BEGIN} and {END}")
+    kept = {}
+    for part in inside.split("\n### ")[1:]:
+        name = part.partition(":")[0].strip()
+        kept[name] = f"### {part.rstrip()}\n"
+    return before, kept, after
+
+
+def _markdown(name: str, rows: Sequence[Row]) -> str:
+    head = ["| " + " | ".join(_COLUMNS) + " |", "|---|---:|---:|---|---:|---|"]
+    lines = ["| " + " | ".join(_escaped(cell) for cell in _cells(row)) + " |" for row in rows]
+    title = f"### {name}: {_TITLES.get(name, name)}"
+    return "\n".join([title, "", *head, *lines, "", f"{len(rows)} rows; {_summary(rows)}.", ""])
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.2f}"
+    if value >= 1000 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value < 0.1 else f"{value:.2f}"

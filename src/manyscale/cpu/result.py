@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from manyscale.cpu.openmp import region_title
 from manyscale.cpu.program import Program
 from manyscale.results.files import replace_file
+from manyscale.results.notebook import NotebookView, headline_table, plot, rows_table
+from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
 from manyscale.results.totals import Totals
 from manyscale.units import TIME, humanize
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 _SECOND = 10**15  # femtoseconds
 _PROCESS_ADDRESS = (1 << 40) - 1  # the part of an address that a process sees; above it is its number
 OUTSIDE = "outside regions"
-TABLES = ("cpi_stack", "caches", "regions", "tasks", "hot_instructions")
+_MOST_BARS = 16  # in a notebook
+TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class FunctionalResult(ProgramResult):
         )
 
 
-class CpuResult(ProgramResult):
+class CpuResult(NotebookView, ProgramResult):
     """What came out of a run on a simulated processor. Times are in seconds, except in `stats`."""
 
     def __init__(
@@ -345,6 +348,17 @@ class CpuResult(ProgramResult):
             paths.append(path if len(logs) == 1 else path.with_name(f"{path.stem}.{core}{path.suffix}"))
             _write(paths[-1], text.encode())
         return paths
+
+    def _notebook(self) -> Iterable[str]:
+        yield headline_table(repr(self), self.headline)
+        if any(self.shares.values()):
+            bars = {
+                f"core {core}": {cause: share for cause, share in own.select("cause", "share").iter_rows()}
+                for (core,), own in self.cpi_stack.group_by("core", maintain_order=True)
+            }
+            shown = dict(list(bars.items())[:_MOST_BARS])
+            yield plot(stack_chart("Where the cycles went", "share of a core's cycles", shown))
+        yield rows_table("Caches", self.caches.columns, self.caches.iter_rows())
 
     def __repr__(self) -> str:
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,8 @@ from manyscale.cpu.result import CpuResult
 from manyscale.cpu.trace import Trace
 from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine
+from manyscale.results.line_chart import line_chart
+from manyscale.results.notebook import NotebookView, plot, rows_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +74,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(NotebookView):
     """Replays of one trace, compared with the first of them."""
 
     title: str
@@ -128,6 +130,15 @@ class Study:
             "efficiency": {"efficiency": line(self.efficiency)},
             "miss_rate": {level: line(partial(_miss_rate, level)) for level in levels},
         }
+
+    def _notebook(self) -> Iterable[str]:
+        table = self.table()
+        yield rows_table(self.title, table.columns, table.iter_rows())
+        axis = "replay" if self.kind == "vary" else "cores"
+        for name in ("speedup", "miss_rate"):
+            lines = {key: points for key, points in self.lines()[name].items() if points}
+            if lines:
+                yield plot(line_chart(f"{self.title}: {name}", axis, name, lines, log_x=self.kind != "vary"))
 
 
 def weak(

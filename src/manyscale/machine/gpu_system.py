@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,10 @@ def _whole(machine: Machine, where: str) -> Gpu:
         missing.append("gpu.memory.standard")
     if missing:
         raise InputError(f"{where}: {missing[0]}: is not stated, but is needed to run kernels with timing")
+    if gpu.architecture is not None and not re.fullmatch(r"sm_[0-9]{2,3}", gpu.architecture):
+        raise InputError(
+            f'{where}: gpu.architecture: is a name such as "sm_70" or "sm_80", not {gpu.architecture!r}'
+        )
     for name in ("sm_count", "l2_slices"):
         _check_count(getattr(gpu, name), f"{where}: gpu.{name}")
     if gpu.sm_groups is not None and gpu.sm_count is not None and gpu.sm_groups > gpu.sm_count:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -107,6 +108,20 @@ def _ancestors(path: Path, layer: Layer) -> Iterator[tuple[Path, Layer]]:
 
 
 def _read(path: Path) -> Layer:
+    try:
+        known = path.stat()
+    except OSError:
+        return _parsed(path)
+    return _parsed_once(path, known.st_mtime_ns, known.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed_once(path: Path, changed: int, size: int) -> Layer:
+    """Most of the time of loading goes into parsing, and a sweep loads one file thousands of times."""
+    return _parsed(path)
+
+
+def _parsed(path: Path) -> Layer:
     text = read_machine_text(path)
     if path.suffix in _INI_SUFFIXES or (path.suffix != ".toml" and looks_like_ini(text)):
         return read_ini(text, str(path))

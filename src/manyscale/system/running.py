@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale import _core, units
+from manyscale import _core, processes, units
 from manyscale.errors import DeadlockError, InputError, ManyscaleError
 from manyscale.results import RunWriter
+from manyscale.results.notebook import NotebookView, headline_table
 from manyscale.results.statistics import frame, scalar
 from manyscale.system.component import Component
 
@@ -26,7 +28,7 @@ TIMELINE_FILE = "timeline.pftrace"
 TIMELINE_TICK = 1000  # femtoseconds of simulated time shown as one nanosecond
 
 
-class Result:
+class Result(NotebookView):
     """What came out of a run: how it ended, headline numbers with units, statistics."""
 
     def __init__(self, report: dict[str, Any], columns: dict[str, list[Any]], directory: Path | None) -> None:
@@ -36,6 +38,7 @@ class Result:
         """Simulated time at the end, in femtoseconds."""
         self.events: int = report["events"]
         self.threads: int = report["threads"]
+        self.processes: int = report.get("processes", 1)
         self.wall_seconds: float = report["wall_seconds"]
         self.directory = directory
         self.headline: dict[str, dict[str, Any]] = {
@@ -50,6 +53,8 @@ class Result:
             },
             "wall_threads": {"value": self.threads, "unit": "1"},
         }
+        if self.processes > 1:
+            self.headline["wall_processes"] = {"value": self.processes, "unit": "1"}
         self.columns = columns
 
     @cached_property
@@ -61,10 +66,14 @@ class Result:
         """One scalar statistic."""
         return scalar(self.stats, component, statistic)
 
+    def _notebook(self) -> Iterable[str]:
+        yield headline_table(repr(self), self.headline)
+
     def __repr__(self) -> str:
         return (
             f"Result({self.outcome} at {units.humanize(self.now, units.TIME)}, {self.events:,} events in "
-            f"{self.wall_seconds:.3g} s on {self.threads} thread{'s' if self.threads > 1 else ''})"
+            f"{self.wall_seconds:.3g} s on {self.threads} thread{'s' if self.threads > 1 else ''}"
+            f"{f' of {self.processes} processes' if self.processes > 1 else ''})"
         )
 
 
@@ -89,6 +98,7 @@ def run_system(
     if timeline and out is None:
         raise InputError("a timeline is written to the run directory: give out= as well")
     system.check()
+    _check_processes(system, timeline)
     if timeline:
         with core_errors():
             system.simulation.enable_timeline()
@@ -142,11 +152,42 @@ def _simulate(
     progress: Callable[[int, int], None] | None,
     directory: Path | None,
 ) -> Result:
-    with core_errors():
-        report = system.simulation.run(**options, progress=progress)
+    report = run_simulation(system.simulation, progress, **options)
     if report["outcome"] == "deadlock":
         raise DeadlockError(explain_deadlock(report))
     return Result(report, statistics_columns(system), directory)
+
+
+def run_simulation(
+    simulation: Any, progress: Callable[[int, int], None] | None, **options: Any
+) -> dict[str, Any]:
+    """Runs the core: alone, or together with the processes that this one has joined."""
+    others = processes.together()
+    report: dict[str, Any]
+    if others is None:
+        with core_errors():
+            report = simulation.run(**options, progress=progress)
+    else:
+        if options.get("threads", 1) > 1:
+            raise InputError("each process runs on one thread; start more processes instead of threads")
+        shown = progress if others.is_first else None
+        with core_errors(), processes.noted_interrupts(shown) as noted:
+            report = simulation.run(**options, progress=noted, processes=others)
+    return report
+
+
+def _check_processes(system: System, timeline: bool) -> None:
+    """Whether the processes that run a system together have the same one, and ask for what they can do."""
+    others = processes.together()
+    if others is None:
+        return
+    if timeline:
+        raise InputError("a timeline is recorded by one process only; run the system without mpirun for it")
+    digest = hashlib.sha256(system.to_toml().encode()).hexdigest()
+    if len(set(others.gather(digest))) > 1:
+        raise InputError(
+            "the processes have built different systems; start all with the same files and options"
+        )
 
 
 @contextlib.contextmanager
@@ -171,10 +212,18 @@ def write_timeline(system: System, path: Path) -> None:
 
 def statistics_columns(system: System) -> dict[str, list[Any]]:
     """The statistics so far, as the columns of the tidy table."""
-    columns: dict[str, list[Any]] = system.simulation.statistics()
+    columns = simulation_columns(system.simulation)
     columns["scope"] = ["run"] * len(columns["component"])
     columns["key"] = [None if key != key else key for key in columns["key"]]
     return columns
+
+
+def simulation_columns(simulation: Any) -> dict[str, list[Any]]:
+    """The statistics of all components, also of those that other processes run."""
+    columns: dict[str, list[Any]] = simulation.statistics()
+    if processes.together() is None:
+        return columns
+    return processes.gathered_columns(columns, simulation.component_names())
 
 
 def explain_deadlock(report: dict[str, Any]) -> str:

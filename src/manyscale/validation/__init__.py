@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from manyscale.errors import InputError
-from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network, uvm
-from manyscale.validation.rows import Row, max_error_percent, mean_error_percent
+from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network, projection, uvm
+from manyscale.validation.rows import Row, correlations, max_error_percent, mean_error_percent
 
-__all__ = ["VALIDATIONS", "Row", "max_error_percent", "mean_error_percent", "validate"]
+__all__ = [
+    "VALIDATIONS",
+    "Row",
+    "correlations",
+    "max_error_percent",
+    "mean_error_percent",
+    "tables",
+    "validate",
+]
 
 # What each takes is the name or file of a machine.
 VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
@@ -19,14 +27,19 @@ VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
     "cpu": cpu.rows,
     "elastic": elastic.rows,
     "network": network.rows,
+    "projection": projection.rows,
     "uvm": uvm.rows,
 }
 
 
 def validate(only: str | None = None, machine: str = "v100") -> list[Row]:
     """The rows of the validation named `only`, or of all."""
-    if only is None:
-        return [row for rows in VALIDATIONS.values() for row in rows(machine)]
-    if only not in VALIDATIONS:
+    return [row for _, rows in tables(only, machine) for row in rows]
+
+
+def tables(only: str | None = None, machine: str = "v100") -> Iterator[tuple[str, list[Row]]]:
+    """Each validation with its rows, when they are there; only the one named `only`, if it is given."""
+    if only is not None and only not in VALIDATIONS:
         raise InputError(f"there is no validation named '{only}'; known: {', '.join(VALIDATIONS)}")
-    return VALIDATIONS[only](machine)
+    for name in VALIDATIONS if only is None else [only]:
+        yield name, VALIDATIONS[name](machine)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import Launch, TimedDevice, TimedLaunch
+from manyscale.gpu import Launch, TimedLaunch
+from manyscale.gpu.machine_code import Isa
+from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
 
 _KERNELS = Path(__file__).parent / "kernels"
@@ -21,17 +23,17 @@ _LU_BLOCK = 16
 _LU_TOLERANCE = 1e-6  # of the largest element
 
 
-def rows(machine: str = "v100") -> list[Row]:
+def rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """All programs."""
     return [
-        Row("vectorAdd, 163840 elements", vector_add(machine), 5_271, "cycles", _SOURCE),
-        Row("blocked LU, 256 x 256", blocked_lu(machine), 494_519, "cycles", _SOURCE),
+        Row("vectorAdd, 163840 elements", vector_add(machine, isa), 5_271, "cycles", _SOURCE),
+        Row("blocked LU, 256 x 256", blocked_lu(machine, isa), 494_519, "cycles", _SOURCE),
     ]
 
 
-def vector_add(machine: str) -> int:
+def vector_add(machine: str, isa: Isa = "ptx") -> int:
     """The cycles of one launch that adds two vectors."""
-    device = TimedDevice(machine)
+    device = GpuTarget(machine, isa).device()
     random = np.random.default_rng(1)
     a, b = (random.random(_ELEMENTS, np.float32) for _ in range(2))
     c = device.zeros(_ELEMENTS, np.float32)
@@ -42,9 +44,9 @@ def vector_add(machine: str) -> int:
     return _cycles(launch)
 
 
-def blocked_lu(machine: str) -> int:
+def blocked_lu(machine: str, isa: Isa = "ptx") -> int:
     """The cycles of the 46 launches that factor a matrix in place, without pivots."""
-    device = TimedDevice(machine)
+    device = GpuTarget(machine, isa).device()
     matrix = np.random.default_rng(1).random((_SIDE, _SIDE)) + _SIDE * np.eye(_SIDE)  # needs no pivots
     matrix = matrix.astype(np.float32)
     a = device.array(matrix)

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.gpu.machine_code import Isa
 from manyscale.machine import Machine, load_machine
+from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
 
 SM_CLOCKS = (500, 1312, 1800)  # MHz
@@ -34,10 +36,10 @@ Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
 
-def rows(machine: str = "v100") -> list[Row]:
+def rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """How much faster the code gets with faster SMs, and with faster memory where that helps most."""
-    slow, usual, fast = (step_seconds(machine, clock, MEMORY_CLOCKS[0]) for clock in SM_CLOCKS)
-    fast_memory = step_seconds(machine, SM_CLOCKS[0], MEMORY_CLOCKS[-1])
+    slow, usual, fast = (step_seconds(machine, clock, MEMORY_CLOCKS[0], isa=isa) for clock in SM_CLOCKS)
+    fast_memory = step_seconds(machine, SM_CLOCKS[0], MEMORY_CLOCKS[-1], isa=isa)
     return [
         Row("SM clock 500 to 1312 MHz", slow / usual, 2.5, "times faster", _SOURCE),
         Row("SM clock 1312 to 1800 MHz", usual / fast, 1.3, "times faster", _SOURCE),
@@ -45,9 +47,11 @@ def rows(machine: str = "v100") -> list[Row]:
     ]
 
 
-def step_seconds(machine: str, sm_clock: int, memory_clock: int, edge: int = _EDGE) -> float:
+def step_seconds(
+    machine: str, sm_clock: int, memory_clock: int, edge: int = _EDGE, isa: Isa = "ptx"
+) -> float:
     """Simulated seconds of a step that finds in the caches what the step before has left; clocks in MHz."""
-    blast = Blast(TimedDevice(_clocked(machine, sm_clock, memory_clock)), edge)
+    blast = Blast(GpuTarget(_clocked(machine, sm_clock, memory_clock), isa).device(), edge)
     blast.step()
     return blast.step()
 

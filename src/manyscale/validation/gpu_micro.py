@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.gpu.machine_code import Isa
 from manyscale.machine import load_machine
+from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
 
 _JIA = "Jia et al., arXiv:1804.06826"
@@ -107,9 +109,9 @@ _MEASURED = {
 _HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 
-def rows(machine: str = "v100") -> list[Row]:
+def rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """All microbenchmarks; of GPUs for which fewer measurements are published, those."""
-    found = [*latency_rows(machine), *throughput_rows(machine), *whole_gpu_rows(machine)]
+    found = [*latency_rows(machine, isa), *throughput_rows(machine, isa), *whole_gpu_rows(machine, isa)]
     measured = _MEASURED.get(load_machine(machine).machine.name or "")
     if measured is None:
         return found
@@ -121,47 +123,50 @@ def rows(machine: str = "v100") -> list[Row]:
     ]
 
 
-def latency_rows(machine: str = "v100") -> list[Row]:
+def latency_rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """Cycles until a dependent instruction issues, in one warp."""
+    target = GpuTarget(machine, isa)
     found = [
-        Row(f"{name} latency", _instruction_latency(machine, instruction), cycles, "cycles", source)
+        Row(f"{name} latency", _instruction_latency(target, instruction), cycles, "cycles", source)
         for name, instruction, cycles, source in _LATENCIES
     ]
     # The chase in L1 goes round 4 KiB; in L2 round 1 MiB, so far that L1 has forgotten; in memory it never comes back.
-    shared, l1 = _shared_latency(machine), _chase(machine, pointers=64, stride=64, loads=128)
-    l2 = _chase(machine, pointers=4096, stride=256, loads=2048)
-    memory = _chase(machine, pointers=256 * _ROUNDS, stride=4096, loads=256)
+    shared, l1 = _shared_latency(target), _chase(target, pointers=64, stride=64, loads=128)
+    l2 = _chase(target, pointers=4096, stride=256, loads=2048)
+    memory = _chase(target, pointers=256 * _ROUNDS, stride=4096, loads=256)
     return [
         *found,
         Row("shared memory latency", shared, 19, "cycles", _TABLE),
         Row("L1 hit latency", l1, 28, "cycles", _TABLE),
         Row("L2 hit latency", l2, 193, "cycles", _TABLE),
         Row("L2 miss latency", memory, 375, "cycles", _TABLE),
-        Row("atomic add beyond a hit in L2", _atomic_latency(machine) - l2, 243.6 - 211.1, "cycles", _TUNER),
-        Row("constant hit latency", _constant_latency(machine, 128), 27, "cycles", f"{_JIA} (recalled)"),
-        Row("constant L1.5 latency", _constant_latency(machine, 1024), 89, "cycles", f"{_JIA} (recalled)"),
+        Row("atomic add beyond a hit in L2", _atomic_latency(target) - l2, 243.6 - 211.1, "cycles", _TUNER),
+        Row("constant hit latency", _constant_latency(target, 128), 27, "cycles", f"{_JIA} (recalled)"),
+        Row("constant L1.5 latency", _constant_latency(target, 1024), 89, "cycles", f"{_JIA} (recalled)"),
     ]
 
 
-def throughput_rows(machine: str = "v100") -> list[Row]:
+def throughput_rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """Operations per cycle of one SM that is full of independent work."""
+    target = GpuTarget(machine, isa)
     found = [
-        Row(f"{name} throughput", _throughput(machine, instruction) * operations, reference, unit, _TUNER)
+        Row(f"{name} throughput", _throughput(target, instruction) * operations, reference, unit, _TUNER)
         for name, instruction, operations, reference, unit in _THROUGHPUTS
     ]
-    conflict = _throughput(machine, _CONFLICT) * 4
+    conflict = _throughput(target, _CONFLICT) * 4
     return [*found, Row("32-way bank conflict", conflict, 4, "B/clk/SM", "one of 32 banks of 4 B")]
 
 
-def whole_gpu_rows(machine: str = "v100") -> list[Row]:
+def whole_gpu_rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """What all SMs together get from the L2 and from memory, and the cost of a launch."""
-    empty = _empty(machine)
-    l2 = _l2_bytes_per_cycle(machine, empty)
+    target = GpuTarget(machine, isa)
+    empty = _empty(target)
+    l2 = _l2_bytes_per_cycle(target, empty)
     return [
         Row("L2 load bandwidth", l2, 2155 / 1.38, "B/clk", f"{_JIA}: 2155 GB/s at 1380 MHz"),
-        Row("DRAM read bandwidth", _stream(machine, empty), 750, "GB/s", _JIA),
+        Row("DRAM read bandwidth", _stream(target, empty), 750, "GB/s", _JIA),
         Row("empty kernel", empty.cycles, 2718, "cycles", _PPT),
-        Row("empty CTA", _empty_cta(machine), 2.13, "cycles", _PPT),
+        Row("empty CTA", _empty_cta(target), 2.13, "cycles", _PPT),
     ]
 
 
@@ -199,17 +204,17 @@ def _launch(
     return launch
 
 
-def _empty_cta(machine: str) -> float:
+def _empty_cta(target: GpuTarget) -> float:
     """What one more CTA adds to the time of a launch of many that do nothing."""
-    empty = TimedDevice(machine).load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    empty = target.device().load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
     few, many = empty[2000, 32](), empty[8000, 32]()
     assert isinstance(few, TimedLaunch) and isinstance(many, TimedLaunch)  # noqa: PT018
     return (many.cycles - few.cycles) / 6000
 
 
-def _empty(machine: str) -> TimedLaunch:
+def _empty(target: GpuTarget) -> TimedLaunch:
     """A launch that does nothing, of a kernel that the instruction caches know from a launch before."""
-    empty = TimedDevice(machine).load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    empty = target.device().load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
     _, launch = empty[1, 1](), empty[1, 1]()
     assert isinstance(launch, TimedLaunch)
     return launch
@@ -231,8 +236,8 @@ AGAIN:
   st.global.u64 [%out], %time;"""
 
 
-def _instruction_latency(machine: str, instruction: str) -> float:
-    device = TimedDevice(machine)
+def _instruction_latency(target: GpuTarget, instruction: str) -> float:
+    device = target.device()
     out = device.zeros(16, np.uint64)
     registers = ("u32 %r1", "u32 %r2", "u32 %r3", "f32 %f1", "f32 %f2", "f64 %d1", "u64 %l1", "u64 %l2")
     places = [(*register.split(), 8 * place) for place, register in enumerate(registers, 1)]
@@ -245,8 +250,8 @@ def _instruction_latency(machine: str, instruction: str) -> float:
     return float(out.numpy()[0]) / _CHAIN
 
 
-def _shared_latency(machine: str) -> float:
-    device = TimedDevice(machine)
+def _shared_latency(target: GpuTarget) -> float:
+    device = target.device()
     out = device.zeros(2, np.uint64)
     body = f"""
   mov.u32 %r1, cell;
@@ -258,9 +263,9 @@ def _shared_latency(machine: str) -> float:
     return float(out.numpy()[0]) / _CHAIN
 
 
-def _atomic_latency(machine: str) -> float:
+def _atomic_latency(target: GpuTarget) -> float:
     """Cycles of an addition to a word in L2 whose result the next one needs."""
-    device = TimedDevice(machine)
+    device = target.device()
     out, data = device.zeros(2, np.uint64), device.zeros(1, np.uint32)
     body = f"""
   mov.u32 %r1, %thread;
@@ -271,9 +276,9 @@ def _atomic_latency(machine: str) -> float:
     return float(out.numpy()[0]) / _COPIES
 
 
-def _constant_latency(machine: str, words: int) -> float:
+def _constant_latency(target: GpuTarget, words: int) -> float:
     """The cycles of a load in a ring of so many words of constant memory, each 64 bytes after the one before."""
-    device = TimedDevice(machine)
+    device = target.device()
     out = device.zeros(2, np.uint64)
     step = 64 // _WORD
     ring = ", ".join(str((i + step) % words * _WORD) if i % step == 0 else "0" for i in range(words))
@@ -291,9 +296,9 @@ def _constant_latency(machine: str, words: int) -> float:
     return float(out.numpy()[0]) / loads
 
 
-def _chase(machine: str, *, pointers: int, stride: int, loads: int) -> float:
+def _chase(target: GpuTarget, *, pointers: int, stride: int, loads: int) -> float:
     """The cycles of a load in a ring of pointers that are `stride` bytes apart."""
-    device = TimedDevice(machine)
+    device = target.device()
     out = device.zeros(2, np.uint64)
     data = device.empty(pointers * stride // _WORD, np.uint64)
     places = np.arange(pointers, dtype=np.uint64) * np.uint64(stride) + np.uint64(data.address)
@@ -312,9 +317,9 @@ def _chase(machine: str, *, pointers: int, stride: int, loads: int) -> float:
     return float(cycles) / loads
 
 
-def _throughput(machine: str, instruction: str) -> float:
+def _throughput(target: GpuTarget, instruction: str) -> float:
     """Instructions of a thread that one SM finishes per cycle."""
-    device = TimedDevice(machine)
+    device = target.device()
     times = device.zeros((_THREADS, 2), np.uint64)
     data = device.zeros(_CHAINS * _COPIES * _ROW // 8, np.uint64)
     chains = range(1, 1 + _CHAINS)
@@ -372,9 +377,9 @@ TIMED:
     return _TIMED_ROUNDS * _CHAINS * _COPIES * _THREADS / float(end.max() - begin.min())
 
 
-def _stream(machine: str, empty: TimedLaunch) -> float:
+def _stream(target: GpuTarget, empty: TimedLaunch) -> float:
     """GB/s of a kernel that reads an array once, without the cost of its launch."""
-    device = TimedDevice(machine)
+    device = target.device()
     out, data = device.zeros(1, np.uint32), device.zeros(_STREAM_BYTES // 4, np.uint32)
     loads, block = 4, 256
     grid = _STREAM_BYTES // (_WIDE * loads * block)
@@ -382,9 +387,9 @@ def _stream(machine: str, empty: TimedLaunch) -> float:
     return _STREAM_BYTES / (launch.seconds - empty.seconds) / 1e9
 
 
-def _l2_bytes_per_cycle(machine: str, empty: TimedLaunch) -> float:
+def _l2_bytes_per_cycle(target: GpuTarget, empty: TimedLaunch) -> float:
     """Bytes per cycle of a kernel that reads, past L1, what the L2 already holds."""
-    device = TimedDevice(machine)
+    device = target.device()
     out, data = device.zeros(1, np.uint32), device.zeros(_L2_FOOTPRINT // 4, np.uint32)
     sms, block = len(device.parts.sms), 1024
     _launch(device, _reading(1, 0), out, data, grid=_L2_FOOTPRINT // (_WIDE * block), block=block)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+LEAST_CORRELATED = 3  # rows of one unit from which on a correlation says something
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,26 @@ def mean_error_percent(rows: Sequence[Row]) -> float:
 def max_error_percent(rows: Sequence[Row]) -> float:
     """The largest absolute error."""
     return max(abs(row.error_percent) for row in rows)
+
+
+def correlations(rows: Sequence[Row]) -> dict[str, float]:
+    """Pearson's coefficient between simulated and reference values, for each unit with enough rows that differ.
+
+    Rows of different units are not put together: how cycles compare with bytes says nothing about the simulator.
+    """
+    found = {}
+    for unit in dict.fromkeys(row.unit for row in rows):
+        pairs = [(row.simulated, row.reference) for row in rows if row.unit == unit]
+        coefficient = _pearson(pairs) if len(pairs) >= LEAST_CORRELATED else None
+        if coefficient is not None:
+            found[unit] = coefficient
+    return found
+
+
+def _pearson(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """None where one of the two does not vary."""
+    count = len(pairs)
+    mean_x, mean_y = sum(x for x, _ in pairs) / count, sum(y for _, y in pairs) / count
+    product = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
+    squares = sum((x - mean_x) ** 2 for x, _ in pairs) * sum((y - mean_y) ** 2 for _, y in pairs)
+    return product / math.sqrt(squares) if squares > 0 else None

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weak scaling over processes: twice the system on two processes, against one system on one process.
+
+PHOLD with long windows and a halo exchange on a torus. The efficiency is the time of one process for one system over
+the time of two for two; times are of the processors, without what a process spends waiting for the other where that can
+be told apart, and of the clock. Needs mpi4py and mpiexec; without them it says so and measures nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from support.reporting import run_benchmark
+
+TARGETS = {"phold_identical": 1, "halo_identical": 1}
+
+
+def phold(size: int) -> dict[str, Any]:
+    """A ring of components whose jobs stay with their neighbours, with links of 50 ns."""
+    from manyscale import System
+
+    components = 64 * size
+    system = System("phold", seed=1)
+    nodes = [
+        system.add("synthetic.phold", f"node[{i}]", jobs=200, mean_delay="50ns") for i in range(components)
+    ]
+    for i in range(components):
+        system.connect(nodes[i].peers, nodes[(i + 1) % components].peers, "50ns")
+    result = system.run(until="10us")
+    return {"seconds": result.wall_seconds, "events": result.events, "now": result.now}
+
+
+def halo(size: int) -> dict[str, Any]:
+    """A halo exchange on a torus that grows along one axis."""
+    from manyscale import network
+
+    result = network.run(
+        "halo3d",
+        nodes=64 * size,
+        machine="omnipath",
+        changes=[f'network.topology.shape="{4 * size}x4x4"', "network.link.latency=1us"],
+        topology="torus",
+        face="128KiB",
+        iterations=20,
+    )
+    return {"seconds": result.wall_seconds, "events": result.events, "now": result.simulated_seconds}
+
+
+WORK = {"phold": phold, "halo": halo}
+
+
+def measured(name: str, size: int, processes: int) -> dict[str, Any]:
+    """One run in processes of its own."""
+    command = [sys.executable, __file__, "--work", name, str(size)]
+    if processes > 1:
+        found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+        assert found is not None
+        command = [found, "-n", str(processes), *command]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    data: dict[str, Any] = json.loads(output)
+    return data
+
+
+def work(name: str, size: int) -> None:
+    """What each process does; the first writes what it took, the processor time of each included."""
+    from manyscale import processes
+
+    others = processes.join()
+    WORK[name](1)  # imports, and a processor that is awake
+    begin = time.process_time()
+    result = WORK[name](size)
+    result["cpu"] = time.process_time() - begin
+    if others is not None:
+        result["cpu"] = max(others.gather(result["cpu"]))
+    if not processes.is_other():
+        print(json.dumps(result))
+
+
+def measure(rounds: int, scale: float) -> dict[str, float]:
+    """The best of several rounds."""
+    numbers: dict[str, float] = {}
+    for name in WORK:
+        one = min((measured(name, 1, 1) for _ in range(rounds)), key=lambda run: run["seconds"])
+        two = min((measured(name, 2, 2) for _ in range(rounds)), key=lambda run: run["seconds"])
+        reference = measured(name, 2, 1)
+        same = (two["events"], two["now"]) == (reference["events"], reference["now"])
+        numbers[f"{name}_identical"] = float(same)
+        numbers[f"{name}_events_per_second_on_1_process"] = reference["events"] / reference["seconds"]
+        numbers[f"{name}_events_per_second_on_2_processes"] = two["events"] / two["seconds"]
+        numbers[f"{name}_speed_of_2_processes"] = reference["seconds"] / two["seconds"]
+        numbers[f"{name}_weak_scaling_efficiency"] = one["seconds"] / two["seconds"]
+        numbers[f"{name}_weak_scaling_efficiency_by_processor_time"] = one["cpu"] / two["cpu"]
+    return numbers
+
+
+if __name__ == "__main__":
+    if "--work" in sys.argv:
+        work(sys.argv[2], int(sys.argv[3]))
+    elif importlib.util.find_spec("mpi4py") is None:
+        print("nothing was measured: several processes need mpi4py (pip install 'manyscale[mpi]')")
+    else:
+        sys.exit(run_benchmark(__doc__ or "", measure, TARGETS, rounds=2))

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation on many machines: the processes that mpirun started, and how they meet (mpi4py).
+
+After `join()` in each of them, runs are made together: each process has a share of the components. The first one has
+the results; what the others leave behind goes nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from manyscale.errors import InputError
+
+_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PALS_NRANKS", "MV2_COMM_WORLD_SIZE")
+_PATIENCE = 10.0  # seconds that a process waits at its end for the others to come to theirs
+
+
+class Processes:
+    """The processes of a run, as one of them sees them."""
+
+    def __init__(self, communicator: Any) -> None:
+        from mpi4py import MPI
+
+        self._communicator = communicator
+        self._bytes = MPI.BYTE
+        self._wait_all = MPI.Request.Waitall
+        self.process: int = communicator.Get_rank()
+        self.processes: int = communicator.Get_size()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that has the results."""
+        return self.process == 0
+
+    def alltoall(self, outgoing: memoryview, incoming: memoryview) -> None:
+        """Equal pieces to all, and from all."""
+        self._communicator.Alltoall([outgoing, self._bytes], [incoming, self._bytes])
+
+    def transfer(
+        self, outgoing: Sequence[tuple[int, memoryview]], incoming: Sequence[tuple[int, memoryview]]
+    ) -> None:
+        """Buffers to some processes and from some, which know of each other."""
+        on = self._communicator
+        requests = [on.Irecv([buffer, self._bytes], source) for source, buffer in incoming]
+        requests += [on.Isend([buffer, self._bytes], target) for target, buffer in outgoing]
+        self._wait_all(requests)
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all processes, in all of them."""
+        gathered: list[Any] = self._communicator.allgather(value)
+        return gathered
+
+    def all_end(self) -> bool:
+        """Whether all processes come to their end within a while."""
+        request = self._communicator.Ibarrier()
+        end = time.monotonic() + _PATIENCE
+        while not request.Test():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def abort(self, code: int) -> None:
+        """Ends all processes at once."""
+        self._communicator.Abort(code)
+
+
+_joined: Processes | None = None
+
+
+def together() -> Processes | None:
+    """The processes that this one has joined; None if it runs alone."""
+    return _joined
+
+
+def is_other() -> bool:
+    """Whether another process has the results."""
+    return _joined is not None and not _joined.is_first
+
+
+def announced() -> int:
+    """How many processes mpirun says it has started; 1 if it did not start this one."""
+    for name in _SIZES:
+        text = os.environ.get(name, "")
+        if text.isdigit():
+            return int(text)
+    return 1
+
+
+def join() -> Processes | None:
+    """From now on runs are made together with the other processes of mpirun; None if there are no others."""
+    global _joined
+    if _joined is None:
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:
+            raise InputError(
+                f"one simulation on several processes needs mpi4py and an MPI library ({error}): "
+                "pip install 'manyscale[mpi]'"
+            ) from None
+        if MPI.COMM_WORLD.Get_size() > 1:
+            _joined = Processes(MPI.COMM_WORLD.Dup())
+    return _joined
+
+
+def scratch_directory() -> Path:
+    """A folder for what processes other than the first would write; it goes with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="manyscale-process-", ignore_cleanup_errors=True)
+    _scratch.append(folder)
+    return Path(folder.name)
+
+
+_scratch: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@contextlib.contextmanager
+def command_line() -> Iterator[list[int]]:
+    """For the length of a command: joins if mpirun started this process, and speaks only in the first.
+
+    Gives a list for the exit code. A process that fails alone ends all others, which would wait for it for ever.
+    """
+    code = [0]
+    if announced() <= 1:
+        yield code
+        return
+    found = join()
+    if found is None:
+        yield code
+        return
+    with contextlib.ExitStack() as stack:
+        hidden = None if found.is_first else stack.enter_context(_speechless())
+        yield code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if not found.all_end():
+            if hidden is not None:
+                os.write(hidden[1], f"process {found.process}: ".encode() + hidden[0].read_bytes()[-4000:])
+            found.abort(code[0] or 1)
+
+
+@contextlib.contextmanager
+def _speechless() -> Iterator[tuple[Path, int]]:
+    """What is written to the standard streams goes to a file, which is given with the real standard error."""
+    path = scratch_directory() / "output"
+    sink = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    kept = [os.dup(stream) for stream in (1, 2)]
+    for stream in (1, 2):
+        os.dup2(sink, stream)
+    os.close(sink)
+    try:
+        yield path, kept[1]
+    finally:
+        sys.stdout.flush()
+        for stream, old in zip((1, 2), kept, strict=True):
+            os.dup2(old, stream)
+            os.close(old)
+
+
+@contextlib.contextmanager
+def noted_interrupts(progress: Callable[[int, int], None] | None) -> Iterator[Callable[[int, int], None]]:
+    """Ctrl-C is noted, and raised only where a run looks for it: not in the middle of a meeting of processes."""
+    pressed: list[int] = []
+
+    def report(now: int, events: int) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        if progress is not None:
+            progress(now, events)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield report
+        return
+    old = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield report
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def gathered_columns(own: Mapping[str, Sequence[Any]], order: Sequence[str]) -> dict[str, list[Any]]:
+    """The statistics of all processes, in the order of components."""
+    tables = [own] if _joined is None else _joined.gather(dict(own))
+    place = {name: index for index, name in enumerate(order)}
+    whole: dict[str, list[Any]] = {name: [value for table in tables for value in table[name]] for name in own}
+    rows = sorted(range(len(whole["component"])), key=lambda row: place[whole["component"][row]])
+    return {name: [values[row] for row in rows] for name, values in whole.items()}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes of a simulation as threads of one program, each with a simulation of its own: they meet in a
+// hall.
+#pragma once
+#include <barrier>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "engine/exchange.hpp"
+
+namespace manyscale::test {
+
+struct Hall {
+  explicit Hall(std::uint32_t processes)
+      : processes(processes), gate(processes), records(processes), boxes(processes) {}
+
+  std::uint32_t processes;
+  std::barrier<> gate;
+  std::vector<Bytes> records;              // by process
+  std::vector<std::vector<Bytes>*> boxes;  // what each has for the others
+};
+
+class HallExchange final : public Exchange {
+ public:
+  HallExchange(Hall& hall, std::uint32_t process) : hall_(hall), process_(process) {}
+
+  std::uint32_t process() const override { return process_; }
+  std::uint32_t processes() const override { return hall_.processes; }
+  void meet(const Meeting& meeting) override {
+    hall_.records[process_].assign(meeting.own.begin(), meeting.own.end());
+    hall_.boxes[process_] = &meeting.outgoing;
+    hall_.gate.arrive_and_wait();
+    meeting.records.clear();
+    for (std::uint32_t other = 0; other < hall_.processes; ++other) {
+      meeting.records.insert(meeting.records.end(), hall_.records[other].begin(), hall_.records[other].end());
+      meeting.incoming[other] = (*hall_.boxes[other])[process_];
+    }
+    hall_.gate.arrive_and_wait();
+  }
+
+ private:
+  Hall& hall_;
+  std::uint32_t process_;
+};
+
+// Does the same in each of so many processes.
+inline void in_processes(std::uint32_t processes, const std::function<void(HallExchange&)>& work) {
+  Hall hall(processes);
+  std::vector<std::jthread> threads;
+  for (std::uint32_t process = 0; process < processes; ++process) {
+    threads.emplace_back([&hall, &work, process] {
+      HallExchange exchange(hall, process);
+      work(exchange);
+    });
+  }
+}
+
+}  // namespace manyscale::test
