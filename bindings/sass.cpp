@@ -20,7 +20,8 @@ std::span<const std::byte> bytes_of(const nb::bytes& data) {
 }
 
 // The line that an instruction comes from: the last row that begins at it or before it.
-const sass::CubinLine* line_at(const std::vector<sass::CubinLine>& lines, std::size_t& next, std::uint32_t offset) {
+const sass::CubinLine* line_at(const std::vector<sass::CubinLine>& lines, std::size_t& next,
+                               std::uint32_t offset) {
   while (next < lines.size() && lines[next].offset <= offset) {
     ++next;
   }
@@ -51,8 +52,9 @@ nb::tuple disassemble_cubin(const nb::bytes& data, const std::string& name) {
   const sass::Cubin cubin = sass::read_cubin(bytes_of(data), name);
   nb::list functions;
   for (const sass::CubinFunction& function : cubin.functions) {
-    functions.append(nb::make_tuple(function.name, function.is_kernel, function.registers, function.shared_bytes,
-                                    function.frame_bytes, instruction_rows(cubin, function)));
+    functions.append(nb::make_tuple(function.name, function.is_kernel, function.registers,
+                                    function.shared_bytes, function.frame_bytes,
+                                    instruction_rows(cubin, function)));
   }
   return nb::make_tuple(cubin.architecture.number, nb::cast(cubin.files), nb::cast(cubin.ptx), functions);
 }
@@ -77,5 +79,6 @@ std::vector<std::optional<std::string>> instruction_texts(const nb::bytes& code,
 
 void bind_sass(nb::module_& module) {
   module.def("disassemble_cubin", &disassemble_cubin, nb::arg("data"), nb::arg("name"));
-  module.def("instruction_texts", &instruction_texts, nb::arg("code"), nb::arg("architecture"), nb::arg("offset") = 0);
+  module.def("instruction_texts", &instruction_texts, nb::arg("code"), nb::arg("architecture"),
+             nb::arg("offset") = 0);
 }

@@ -44,7 +44,7 @@ def _stored() -> Iterator[tuple[int, int, int, int, str]]:
 
 def test_one_instruction_of_each_kind_reads_as_nvdisasm_prints_it() -> None:
     rows = list(_stored())
-    assert len(rows) > 1000
+    assert len(rows) > 900
     wrong = []
     for architecture, high, low, offset, expected in rows:
         (found,) = _core.instruction_texts(words_as_bytes(low, high), architecture, offset)

@@ -270,7 +270,10 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
 
 // Whether a branch goes back in a way that looks like waiting for somebody.
 bool Warp::returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn) {
-  if (op.flow != Flow::branch || op.aux > pc || mask == 0) return false;
+  const bool is_branch =
+      op.flow == Flow::branch || op.flow == Flow::branch_if || op.flow == Flow::branch_if_apart;
+  if (is_branch ? op.aux > pc : op.flow != Flow::jump) return false;
+  if (mask == 0) return false;
   return (synchronised_ && ++spins_ >= kSpinsBeforeYield) || turn >= kTurn;
 }
 

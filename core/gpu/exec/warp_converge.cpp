@@ -24,11 +24,10 @@ bool Warp::branch_if(const Op& op, std::uint32_t pc) {
 }
 
 bool Warp::branch_if_apart(const Op& op, std::uint32_t pc) {
-  if (mask != 0) {
-    const Mask meant = lanes<Mask>(op.src[0])[std::countr_zero(mask)];
-    const bool apart = (meant & live_ & ~active) != 0;
-    if (apart == ((op.flags & kNegatedCondition) != 0)) mask = 0;
-  }
+  // The lanes that the guard lets pass are together if they are all that are meant; then or else all branch.
+  const Mask meant = lanes<Mask>(op.src[0])[std::countr_zero(active)] & live_;
+  const bool apart = mask != meant;
+  mask = apart == ((op.flags & kNegatedCondition) != 0) ? 0 : active;
   if (mask != active) return branch(op, pc);
   splits_[current_].pc = op.aux;
   return true;

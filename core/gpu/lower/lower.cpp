@@ -180,6 +180,7 @@ class FunctionLowering {
     const auto shared_value = static_cast<std::uint32_t>(words_.size());  // what the lanes compute together
     words_.push_back(1);
     std::vector<std::uint32_t> needed = whole.reads;
+    bool decided = false;  // whether all lanes are here
     auto chain = [&](std::string_view letters) {
       for (char letter : letters) {
         Step step;
@@ -188,8 +189,9 @@ class FunctionLowering {
           step.writes = {shared_value};
           needed = {shared_value};
         }
+        step.instruction.all_lanes = combined.alone_first && decided;
         add(kind_of_letter(letter), std::move(step));
-        if (combined.alone_first && kind_of_letter(letter) == Kind::branch) add(kind);
+        decided |= kind_of_letter(letter) == Kind::branch;
       }
     };
     chain(combined.before);

@@ -89,6 +89,7 @@ struct MachineInstruction {
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;
   bool combined = false;    // of an atomic operation: one for all lanes, if all take part
+  bool all_lanes = false;   // not executed unless all lanes of the warp are here
   std::uint8_t joined = 1;  // of a load: neighbours of the program that it loads at once, itself included
   IssueControl control;     // of a scheduled function
   std::uint32_t first = 0;  // MachineFunction::registers[first … + reads), then those it writes

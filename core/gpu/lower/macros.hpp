@@ -123,15 +123,15 @@ struct CombinedAtomic {
 };
 
 inline constexpr CombinedAtomic kCombinedAtomics[] = {
-    {"add", false, true, "rVCci", ""},
-    {"add", true, true, "rVCci", "rlcXI"},
-    {"add", false, false, "VIbXrIiXIXIXIXI", "", true},
-    {"add", true, false, "VIbXmrIiXIXIXIXI", "XXI", true},
-    {"and", false, false, "VIbXrLiXLXLXLXL", "", true},
-    {"or", false, false, "VIbXrLiXLXLXLXL", "", true},
-    {"xor", false, false, "VIbXrLiXLXLXLXL", "", true},
-    {"min", false, false, "VIbXrIIXIIXIIXIIiXII", "", true},
-    {"max", false, false, "VIbXrIIXIIXIIXIIiXII", "", true},
+    {"add", false, true, "rvCci", ""},
+    {"add", true, true, "rvCci", "rlcXI"},
+    {"add", false, false, "vibXrIiXIXIXIXI", "", true},
+    {"add", true, false, "vibXmrIiXIXIXIXI", "XXI", true},
+    {"and", false, false, "vibXrLiXLXLXLXL", "", true},
+    {"or", false, false, "vibXrLiXLXLXLXL", "", true},
+    {"xor", false, false, "vibXrLiXLXLXLXL", "", true},
+    {"min", false, false, "vibXrIIXIIXIIXIIiXII", "", true},
+    {"max", false, false, "vibXrIIXIIXIIXIIiXII", "", true},
 };
 
 }  // namespace manyscale::gpu

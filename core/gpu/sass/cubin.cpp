@@ -15,7 +15,7 @@ constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kSectionBytes = 64;
 constexpr std::size_t kSymbolBytes = 24;
 constexpr std::uint64_t kMostSharedBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;  // of sections without contents, together
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;         // of sections without contents, together
 constexpr std::uint32_t kMostLocalBytes = std::uint32_t{512} << 10;  // that hardware gives a thread
 
 enum SectionType : std::uint32_t { kSymbols = 2, kRelocationsWithAddend = 4, kNoBits = 8, kRelocations = 9 };
@@ -32,7 +32,8 @@ class Reader {
     return value;
   }
   std::span<const std::byte> part(std::uint64_t offset, std::uint64_t size) const {
-    if (offset > bytes_.size() || bytes_.size() - offset < size) fail("it is cut off, or a table points outside of it");
+    if (offset > bytes_.size() || bytes_.size() - offset < size)
+      fail("it is cut off, or a table points outside of it");
     return bytes_.subspan(offset, size);
   }
   std::string text(std::uint64_t offset) const {
@@ -40,11 +41,14 @@ class Reader {
     const auto rest = bytes_.subspan(offset);
     const auto end = std::ranges::find(rest, std::byte{0});
     if (end == rest.end()) fail("a name has no end");
-    return readable({reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())});
+    return readable(
+        {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())});
   }
   std::uint64_t size() const { return bytes_.size(); }
   Reader inside(std::span<const std::byte> bytes) const { return {bytes, name_}; }
-  [[noreturn]] void fail(const std::string& what) const { throw CubinError(name_ + ": this is no cubin: " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw CubinError(name_ + ": this is no cubin: " + what);
+  }
 
  private:
   std::span<const std::byte> bytes_;
@@ -70,8 +74,7 @@ enum Attribute : std::uint8_t {
 
 class CubinReader {
  public:
-  CubinReader(std::span<const std::byte> file, std::string name)
-      : name_(name), file_(file, name_) {
+  CubinReader(std::span<const std::byte> file, std::string name) : name_(name), file_(file, name_) {
     cubin_.name = std::move(name);
   }
 
@@ -88,8 +91,10 @@ class CubinReader {
 
  private:
   void read_header() {
-    if (file_.size() < kHeaderBytes || file_.at<std::uint32_t>(0) != 0x464c457f) file_.fail("it does not begin as one");
-    if (file_.at<std::uint8_t>(4) != 2 || file_.at<std::uint8_t>(5) != 1) file_.fail("it is not of 64 bits, little endian");
+    if (file_.size() < kHeaderBytes || file_.at<std::uint32_t>(0) != 0x464c457f)
+      file_.fail("it does not begin as one");
+    if (file_.at<std::uint8_t>(4) != 2 || file_.at<std::uint8_t>(5) != 1)
+      file_.fail("it is not of 64 bits, little endian");
     if (file_.at<std::uint16_t>(18) != kMachineCuda) file_.fail("its code is for another kind of processor");
     const auto flags = file_.at<std::uint32_t>(48);
     const std::uint32_t low = flags & 0xff;
@@ -102,7 +107,8 @@ class CubinReader {
     const auto table = file_.at<std::uint64_t>(40);
     const auto count = file_.at<std::uint16_t>(60);
     const auto names_index = file_.at<std::uint16_t>(62);
-    if (file_.at<std::uint16_t>(58) != kSectionBytes || names_index >= count) file_.fail("its table of sections is broken");
+    if (file_.at<std::uint16_t>(58) != kSectionBytes || names_index >= count)
+      file_.fail("its table of sections is broken");
     file_.part(table, std::uint64_t{count} * kSectionBytes);
     const std::uint64_t names_at = table + names_index * kSectionBytes;
     const Reader names = file_.inside(
@@ -163,11 +169,14 @@ class CubinReader {
       const bool with_addend = raw_[i].type == kRelocationsWithAddend;
       if (!with_addend && raw_[i].type != kRelocations) continue;
       const std::string& own = cubin_.sections[i].name;
-      const bool is_debugging = own.find(".debug") != std::string::npos || own.find("nv_debug") != std::string::npos;
+      const bool is_debugging =
+          own.find(".debug") != std::string::npos || own.find("nv_debug") != std::string::npos;
       const bool is_lines = own.ends_with(".debug_line") || own.ends_with(".nv_debug_line_sass");
       if (is_debugging && !is_lines) continue;
       // Its name says what it changes; where it says so by number, that may be another thing.
-      const std::string target = own.starts_with(".rela") ? own.substr(5) : own.starts_with(".rel") ? own.substr(4) : own;
+      const std::string target = own.starts_with(".rela")  ? own.substr(5)
+                                 : own.starts_with(".rel") ? own.substr(4)
+                                                           : own;
       const auto changed = by_name_.find(target);
       if (changed == by_name_.end()) continue;
       const Reader table = file_.inside(cubin_.sections[i].bytes);
@@ -180,7 +189,8 @@ class CubinReader {
         relocation.type = static_cast<std::uint32_t>(info);
         relocation.symbol = static_cast<std::uint32_t>(info >> 32);
         if (with_addend) relocation.addend = table.at<std::int64_t>(at + 16);
-        if (relocation.symbol >= cubin_.symbols.size()) file_.fail("a relocation names a symbol that is not there");
+        if (relocation.symbol >= cubin_.symbols.size())
+          file_.fail("a relocation names a symbol that is not there");
         (is_lines ? line_starts_ : cubin_.relocations).push_back(relocation);
       }
     }
@@ -196,7 +206,8 @@ class CubinReader {
       function.section = i;
       if (const auto found = by_name_.find(".nv.shared." + function.name); found != by_name_.end()) {
         const CubinSection& shared = cubin_.sections[found->second];
-        if (shared.size > kMostSharedBytes) file_.fail("kernel " + function.name + " has too much shared memory");
+        if (shared.size > kMostSharedBytes)
+          file_.fail("kernel " + function.name + " has too much shared memory");
         function.shared_bytes = shared.size;
         function.shared_alignment = shared.alignment;
       }
@@ -224,8 +235,9 @@ class CubinReader {
     constexpr std::string_view kInfo = ".nv.info";
     for (const CubinSection& section : cubin_.sections) {
       if (!section.name.starts_with(kInfo)) continue;
-      CubinFunction* own =
-          section.name.size() > kInfo.size() ? function_named(section.name.substr(kInfo.size() + 1)) : nullptr;
+      CubinFunction* own = section.name.size() > kInfo.size()
+                               ? function_named(section.name.substr(kInfo.size() + 1))
+                               : nullptr;
       const Reader table = file_.inside(section.bytes);
       for (std::uint64_t at = 0; at + 4 <= table.size();) {
         const auto format = table.at<std::uint8_t>(at);
@@ -243,7 +255,8 @@ class CubinReader {
     for (CubinFunction& function : cubin_.functions) {
       std::ranges::sort(function.parameters, {}, &CubinParameter::offset);
       for (const CubinParameter& parameter : function.parameters)
-        if (parameter.offset > 0x10000 || parameter.size > 0x10000) file_.fail("a parameter of " + function.name + " is too large");
+        if (parameter.offset > 0x10000 || parameter.size > 0x10000)
+          file_.fail("a parameter of " + function.name + " is too large");
     }
   }
 
@@ -272,7 +285,8 @@ class CubinReader {
       case kMaximumThreads:
       case kRequiredThreads:
         if (own != nullptr)
-          (attribute == kMaximumThreads ? own->maximum_threads : own->required_threads) = {word(0), word(1), word(2)};
+          (attribute == kMaximumThreads ? own->maximum_threads : own->required_threads) = {word(0), word(1),
+                                                                                           word(2)};
         break;
       default:
         break;
@@ -288,7 +302,7 @@ class CubinReader {
   Reader file_;
   Cubin cubin_;
   std::vector<RawSection> raw_;
-  std::unordered_map<std::string, std::uint32_t> by_name_;    // sections
+  std::unordered_map<std::string, std::uint32_t> by_name_;  // sections
   std::unordered_map<std::string, std::size_t> functions_;
   std::vector<CubinRelocation> line_starts_;
 };
@@ -313,11 +327,12 @@ std::vector<Instruction> Cubin::instructions(const CubinFunction& function) cons
 }
 
 std::string readable(std::string text) {
-  // Leading bytes by the number of bytes that must follow; the few forbidden code points are left to pass as they do
-  // no harm but for those that Python refuses: surrogates and what is too large or too long.
+  // Leading bytes by the number of bytes that must follow; the few forbidden code points are left to pass as
+  // they do no harm but for those that Python refuses: surrogates and what is too large or too long.
   const auto follows = [&](std::size_t at, unsigned count) {
     for (unsigned next = 1; next <= count; ++next)
-      if (at + next >= text.size() || (static_cast<unsigned char>(text[at + next]) & 0xc0) != 0x80) return false;
+      if (at + next >= text.size() || (static_cast<unsigned char>(text[at + next]) & 0xc0) != 0x80)
+        return false;
     return true;
   };
   for (std::size_t at = 0; at < text.size();) {

@@ -74,7 +74,7 @@ struct CubinFunction {
   std::uint32_t parameter_bytes = 0;
   std::uint64_t shared_bytes = 0;
   std::uint64_t shared_alignment = 1;
-  std::array<std::uint32_t, 3> maximum_threads{};   // zeros: it does not say
+  std::array<std::uint32_t, 3> maximum_threads{};  // zeros: it does not say
   std::array<std::uint32_t, 3> required_threads{};
   std::vector<CubinLine> lines;      // by offset; may be empty
   std::vector<CubinLine> ptx_lines;  // the same, in Cubin::ptx

@@ -281,9 +281,10 @@ class LineReader {
     }
     CubinFunction& function = cubin_.functions[function_];
     if (address_ < cubin_.sections[function.section].size) {
-      (function.*rows_).push_back({static_cast<std::uint32_t>(address_),
-                                   in_file ? static_cast<std::uint32_t>(first_file_ + file_ - 1) : 0,
-                                   static_cast<std::uint32_t>(line_)});
+      (function.*rows_)
+          .push_back({static_cast<std::uint32_t>(address_),
+                      in_file ? static_cast<std::uint32_t>(first_file_ + file_ - 1) : 0,
+                      static_cast<std::uint32_t>(line_)});
     }
   }
 

@@ -33,8 +33,8 @@ bool chosen(const ModifierField& field, const Words& words, Modifier& word) {
 }
 
 bool is_there(const ModifierField& field, const Words& words, Architecture architecture) {
-  return field.since <= architecture.number && architecture.number <= field.until && field.condition.holds(words) &&
-         field.second_condition.holds(words);
+  return field.since <= architecture.number && architecture.number <= field.until &&
+         field.condition.holds(words) && field.second_condition.holds(words);
 }
 
 class Reader {
@@ -62,7 +62,8 @@ class Reader {
       }
     }
     for (const OperandField& field : row.operands) {
-      if (field.since > architecture_.number || architecture_.number > field.until || !field.condition.holds(words_)) {
+      if (field.since > architecture_.number || architecture_.number > field.until ||
+          !field.condition.holds(words_)) {
         continue;
       }
       if (instruction_.operand_count == Instruction::kMaximumOperands ||
@@ -170,8 +171,8 @@ class Reader {
       return;
     }
     const auto uniform = static_cast<std::uint8_t>(words_.bits(layout.uniform, 6));
-    const bool is_descriptor =
-        layout.descriptor != 0 && architecture_.number >= kFirstWithDescriptors && words_.bit(layout.descriptor);
+    const bool is_descriptor = layout.descriptor != 0 && architecture_.number >= kFirstWithDescriptors &&
+                               words_.bit(layout.descriptor);
     if (!is_descriptor) {
       operand.uniform = uniform;
     } else if (architecture_.number >= kFirstNamingDescriptors) {

@@ -14,12 +14,12 @@ namespace manyscale::sass {
 struct Schedule {
   static constexpr std::uint8_t kNoBarrier = 7;
 
-  std::uint8_t stall = 0;                     // cycles until the warp's next instruction may issue
-  bool yield = false;                         // prefer another warp after this instruction
-  std::uint8_t write_barrier = kNoBarrier;    // the dependence counter (0..5) released when results are written
-  std::uint8_t read_barrier = kNoBarrier;     // the one released when source registers have been read
-  std::uint8_t wait_mask = 0;                 // the counters that must be zero before issue, one bit each
-  std::uint8_t reuse = 0;                     // source slots (bit 0: Ra, 1: Rb, 2: Rc) that stay in the operand cache
+  std::uint8_t stall = 0;                   // cycles until the warp's next instruction may issue
+  bool yield = false;                       // prefer another warp after this instruction
+  std::uint8_t write_barrier = kNoBarrier;  // the dependence counter (0..5) released when results are written
+  std::uint8_t read_barrier = kNoBarrier;   // the one released when source registers have been read
+  std::uint8_t wait_mask = 0;               // the counters that must be zero before issue, one bit each
+  std::uint8_t reuse = 0;  // source slots (bit 0: Ra, 1: Rb, 2: Rc) that stay in the operand cache
 
   bool operator==(const Schedule&) const = default;
 };
@@ -29,8 +29,9 @@ constexpr std::uint8_t kZeroRegister = 255;        // RZ
 constexpr std::uint8_t kZeroUniformRegister = 63;  // URZ
 constexpr std::uint8_t kTruePredicate = 7;         // PT, UPT
 
-// One operand. An instruction's operands stand at fixed positions whether they are printed or not: `shown` says whether
-// the disassembler prints this one (it leaves out RZ, PT and zero where they are the usual case).
+// One operand. An instruction's operands stand at fixed positions whether they are printed or not: `shown`
+// says whether the disassembler prints this one (it leaves out RZ, PT and zero where they are the usual
+// case).
 struct Operand {
   enum class Kind : std::uint8_t {
     none,
@@ -55,21 +56,24 @@ struct Operand {
   Kind kind = Kind::none;
   Format format = Format::integer;
   bool shown = true;
-  bool written = false;     // a destination
-  bool negated = false;     // -x, or !p of a predicate
-  bool inverted = false;    // ~x
-  bool absolute = false;    // |x|
-  bool reuse = false;       // .reuse
-  std::uint8_t index = 0;   // number of the register, predicate or barrier; base register of an address or constant
-  std::uint8_t count = 1;   // how many registers from `index` on
-  std::uint8_t uniform = kNone;     // uniform register that is added to an address
-  std::uint8_t descriptor = kNone;  // uniform register of desc[UR] or cx[UR]
-  std::uint8_t bank = 0;            // of a constant
-  bool indexed = false;             // a constant of LDC: its place is base register + value
+  bool written = false;   // a destination
+  bool negated = false;   // -x, or !p of a predicate
+  bool inverted = false;  // ~x
+  bool absolute = false;  // |x|
+  bool reuse = false;     // .reuse
+  std::uint8_t index =
+      0;  // number of the register, predicate or barrier; base register of an address or constant
+  std::uint8_t count = 1;            // how many registers from `index` on
+  std::uint8_t uniform = kNone;      // uniform register that is added to an address
+  std::uint8_t descriptor = kNone;   // uniform register of desc[UR] or cx[UR]
+  std::uint8_t bank = 0;             // of a constant
+  bool indexed = false;              // a constant of LDC: its place is base register + value
   std::array<Modifier, 3> suffix{};  // .H0_H0, .64, .X8, .U32 and the like, in printed order
   std::int64_t value = 0;
 
-  bool has(Modifier wanted) const { return suffix[0] == wanted || suffix[1] == wanted || suffix[2] == wanted; }
+  bool has(Modifier wanted) const {
+    return suffix[0] == wanted || suffix[1] == wanted || suffix[2] == wanted;
+  }
   bool operator==(const Operand&) const = default;
 };
 
@@ -94,11 +98,11 @@ struct Instruction {
   static constexpr unsigned kMaximumOperands = 10;
   static constexpr unsigned kMaximumModifiers = 10;
 
-  Opcode opcode{};                                     // Opcode{} when the bits mean nothing we know
+  Opcode opcode{};                                      // Opcode{} when the bits mean nothing we know
   std::array<Modifier, kMaximumModifiers> modifiers{};  // in printed order, Modifier{} after the last
   std::uint8_t guard = kTruePredicate;
   bool guard_negated = false;
-  bool guard_uniform = false;                           // the guard is a UP (uniform datapath instructions)
+  bool guard_uniform = false;  // the guard is a UP (uniform datapath instructions)
   std::uint8_t operand_count = 0;
   std::array<Operand, kMaximumOperands> operands{};
   Schedule schedule;
@@ -115,12 +119,12 @@ struct Architecture {
   std::uint16_t number = 70;
 };
 
-// The instruction of those bits at that offset of its function; `known()` is false where they are no instruction of the
-// architecture that we can read.
+// The instruction of those bits at that offset of its function; `known()` is false where they are no
+// instruction of the architecture that we can read.
 Instruction decode(Words words, Architecture architecture, std::uint32_t offset);
 
-// The instruction as the disassembler prints it, without its semicolon: "@!P0 FFMA.FTZ R1, R2, -R3, c[0x0][0x160]".
-// A target is printed as its offset, "0x1a0".
+// The instruction as the disassembler prints it, without its semicolon: "@!P0 FFMA.FTZ R1, R2, -R3,
+// c[0x0][0x160]". A target is printed as its offset, "0x1a0".
 std::string text(const Instruction& instruction);
 
 // The instruction's name and modifiers alone: "LDG.E.64".

@@ -15,7 +15,9 @@ struct MatrixSizes {
   std::uint8_t b;
 };
 
-bool is_value(const Operand& operand) { return operand.kind == Kind::general || operand.kind == Kind::uniform; }
+bool is_value(const Operand& operand) {
+  return operand.kind == Kind::general || operand.kind == Kind::uniform;
+}
 
 void set_count(Operand& operand, std::uint8_t count) {
   if (is_value(operand)) {
@@ -64,9 +66,7 @@ void size_memory(Instruction& instruction) {
 }
 
 void size_conversion(Instruction& instruction) {
-  const auto wide = [&](std::string_view name) {
-    return name == "F64" || name == "S64" || name == "U64";
-  };
+  const auto wide = [&](std::string_view name) { return name == "F64" || name == "S64" || name == "U64"; };
   // Two types at most: the result's stands first. Without a type it is one of 32 bits.
   std::uint8_t result = 1;
   std::uint8_t source = 1;

@@ -8,7 +8,9 @@
 namespace manyscale::sass {
 namespace {
 
-Modifier word(std::string_view name) { return static_cast<Modifier>(position_of(kModifierNames, name)); }
+Modifier word(std::string_view name) {
+  return static_cast<Modifier>(position_of(kModifierNames, name));
+}
 
 }  // namespace
 
@@ -41,9 +43,15 @@ ModifierField choice(std::uint8_t first, std::uint8_t count, std::initializer_li
   return field;
 }
 
-ModifierField bit(std::uint8_t position, std::string_view name) { return choice(position, 1, {"", name}); }
-ModifierField clear_bit(std::uint8_t position, std::string_view name) { return choice(position, 1, {name, ""}); }
-ModifierField always(std::string_view name) { return choice(0, 0, {name}); }
+ModifierField bit(std::uint8_t position, std::string_view name) {
+  return choice(position, 1, {"", name});
+}
+ModifierField clear_bit(std::uint8_t position, std::string_view name) {
+  return choice(position, 1, {name, ""});
+}
+ModifierField always(std::string_view name) {
+  return choice(0, 0, {name});
+}
 
 OperandField OperandField::written() const {
   OperandField copy = *this;
@@ -155,7 +163,9 @@ OperandField general(std::uint8_t first) {
   return made;
 }
 
-OperandField uniform(std::uint8_t first) { return fixed(Operand::Kind::uniform, first, 6); }
+OperandField uniform(std::uint8_t first) {
+  return fixed(Operand::Kind::uniform, first, 6);
+}
 
 OperandField predicate(std::uint8_t first, std::uint8_t negate) {
   OperandField made = fixed(Operand::Kind::predicate, first, 3);
@@ -167,8 +177,12 @@ OperandField uniform_predicate(std::uint8_t first, std::uint8_t negate) {
   return negate != 0 ? made.negated_by(negate) : made;
 }
 
-OperandField convergence(std::uint8_t first) { return fixed(Operand::Kind::convergence, first, 4); }
-OperandField number(std::uint8_t first, std::uint8_t bits) { return fixed(Operand::Kind::immediate, first, bits); }
+OperandField convergence(std::uint8_t first) {
+  return fixed(Operand::Kind::convergence, first, 4);
+}
+OperandField number(std::uint8_t first, std::uint8_t bits) {
+  return fixed(Operand::Kind::immediate, first, bits);
+}
 
 OperandField signed_number(std::uint8_t first, std::uint8_t bits) {
   OperandField made = number(first, bits);
@@ -188,7 +202,9 @@ OperandField address(AddressLayout layout) {
   return made;
 }
 
-OperandField special(std::uint8_t first) { return fixed(Operand::Kind::special, first, 8); }
+OperandField special(std::uint8_t first) {
+  return fixed(Operand::Kind::special, first, 8);
+}
 
 OperandField target(std::uint8_t first, std::uint8_t bits) {
   OperandField made = fixed(Operand::Kind::target, first, bits);
@@ -196,8 +212,12 @@ OperandField target(std::uint8_t first, std::uint8_t bits) {
   return made;
 }
 
-OperandField destination() { return fixed(Operand::Kind::general, 16, 8).written(); }
-OperandField uniform_destination() { return uniform(16).written(); }
+OperandField destination() {
+  return fixed(Operand::Kind::general, 16, 8).written();
+}
+OperandField uniform_destination() {
+  return uniform(16).written();
+}
 
 OperandField source_a() {
   OperandField made = general(24);
@@ -220,11 +240,21 @@ OperandField source(OperandField::Place place, std::uint8_t first, std::uint8_t 
 
 }  // namespace
 
-OperandField wide() { return source(OperandField::Place::wide, 32, kReuseB); }
-OperandField late() { return source(OperandField::Place::wide, 32, kReuseC); }
-OperandField narrow() { return source(OperandField::Place::narrow, 64, kReuseC); }
-OperandField source_b() { return source(OperandField::Place::second, 32, kReuseB); }
-OperandField source_c() { return source(OperandField::Place::third, 64, kReuseC); }
+OperandField wide() {
+  return source(OperandField::Place::wide, 32, kReuseB);
+}
+OperandField late() {
+  return source(OperandField::Place::wide, 32, kReuseC);
+}
+OperandField narrow() {
+  return source(OperandField::Place::narrow, 64, kReuseC);
+}
+OperandField source_b() {
+  return source(OperandField::Place::second, 32, kReuseB);
+}
+OperandField source_c() {
+  return source(OperandField::Place::third, 64, kReuseC);
+}
 
 namespace {
 
@@ -232,8 +262,8 @@ namespace {
 class Table {
  public:
   Table() {
-    for (auto* rows : {integer_rows, float_rows, half_rows, conversion_rows, move_rows, memory_rows, atomic_rows,
-                       control_rows, warp_rows, uniform_rows, tensor_rows, texture_rows}) {
+    for (auto* rows : {integer_rows, float_rows, half_rows, conversion_rows, move_rows, memory_rows,
+                       atomic_rows, control_rows, warp_rows, uniform_rows, tensor_rows, texture_rows}) {
       for (Row& row : rows()) {
         rows_.push_back(std::move(row));
       }
@@ -250,7 +280,8 @@ class Table {
   const Row* find(const Words& words, Architecture architecture) const {
     for (const std::uint16_t at : by_code_[words.bits(0, 12)]) {
       const Row& row = rows_[at];
-      if (row.since <= architecture.number && architecture.number <= row.until && row.condition.holds(words)) {
+      if (row.since <= architecture.number && architecture.number <= row.until &&
+          row.condition.holds(words)) {
         return &row;
       }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of the instruction tables: one row for each opcode says where its modifiers and operands stand in the 128 bits.
+// The form of the instruction tables: one row for each opcode says where its modifiers and operands stand in
+// the 128 bits.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -21,7 +22,8 @@ struct Condition {
   bool holds(const Words& words) const { return count == 0 || (words.bits(first, count) == value) == equal; }
 };
 
-// Words after a dot that some bits choose among. An empty word prints nothing; a value without a word is no instruction.
+// Words after a dot that some bits choose among. An empty word prints nothing; a value without a word is no
+// instruction.
 struct ModifierField {
   std::uint8_t first = 0;
   std::uint8_t count = 0;
@@ -44,21 +46,21 @@ ModifierField always(std::string_view word);
 
 // Where the parts of a memory address stand.
 struct AddressLayout {
-  std::uint8_t offset = 40;         // a signed number
+  std::uint8_t offset = 40;  // a signed number
   std::uint8_t offset_bits = 24;
-  std::uint8_t base = 24;           // the register
-  std::uint8_t uniform = 0;         // a uniform register that is added, if bit 91 is set; 0: there is none
-  std::uint8_t wide_base = 0;       // the bit that makes a base beside a uniform register one of 64 bits, not 32
-  std::uint8_t descriptor = 0;      // the bit that makes the uniform register a descriptor (from sm_80 on)
-  std::uint8_t scale = 0;           // two bits: the register counts units of 1, 4, 8 or 16 bytes
+  std::uint8_t base = 24;       // the register
+  std::uint8_t uniform = 0;     // a uniform register that is added, if bit 91 is set; 0: there is none
+  std::uint8_t wide_base = 0;   // the bit that makes a base beside a uniform register one of 64 bits, not 32
+  std::uint8_t descriptor = 0;  // the bit that makes the uniform register a descriptor (from sm_80 on)
+  std::uint8_t scale = 0;       // two bits: the register counts units of 1, 4, 8 or 16 bytes
   bool long_without_uniform = false;  // without bit 91 the offset takes all of 32..63
 };
 
 // One operand and where it stands.
 struct OperandField {
   enum class Place : std::uint8_t {
-    fixed,   // a register, predicate, number … at `first`
-    wide,    // the slot of 32 bits at 32, which the form makes a register, number, constant or uniform register
+    fixed,  // a register, predicate, number … at `first`
+    wide,  // the slot of 32 bits at 32, which the form makes a register, number, constant or uniform register
     narrow,  // the register at 64
     second,  // source B of three: wide or narrow as the form says
     third,   // source C of three: the other of the two
@@ -83,8 +85,8 @@ struct OperandField {
   Operand::Format format = Operand::Format::integer;
   std::uint16_t since = 0;
   std::uint16_t until = 999;
-  Condition condition{};         // the operand is there
-  Condition shown_condition;   // the operand is printed
+  Condition condition{};      // the operand is there
+  Condition shown_condition;  // the operand is printed
   std::vector<ModifierField> suffixes;
   AddressLayout layout;
   void (*read)(Operand&, const Words&, Architecture) = nullptr;  // for addresses and other composed operands
@@ -92,9 +94,9 @@ struct OperandField {
   OperandField written() const;
   OperandField hidden_when_nothing() const;  // not printed if RZ, URZ, PT
   OperandField hidden_when_zero() const;
-  OperandField negated_by(std::uint8_t position) const;  // -x, !p
+  OperandField negated_by(std::uint8_t position) const;   // -x, !p
   OperandField inverted_by(std::uint8_t position) const;  // ~x
-  OperandField minus() const;             // sources of arithmetic: the slot's own sign bit
+  OperandField minus() const;                             // sources of arithmetic: the slot's own sign bit
   OperandField minus_and_absolute() const;
   OperandField tilde() const;
   OperandField as(Operand::Format meant) const;

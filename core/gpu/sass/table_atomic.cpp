@@ -29,7 +29,8 @@ void read_copied_to(Operand& operand, const Words& words, Architecture architect
   operand.uniform = static_cast<std::uint8_t>(words.bits(32, 6));
 }
 
-// Before sm_90 three bits name the type of all operations; from then on floating-point ones have opcodes of their own.
+// Before sm_90 three bits name the type of all operations; from then on floating-point ones have opcodes of
+// their own.
 std::vector<ModifierField> with_type(std::vector<ModifierField> fields) {
   append(fields, {choice(73, 3, {"", "S32", "64", "F32", "F16x2", "S64", "F64"}).on(70, 89),
                   choice(73, 3, {"", "", "", "FTZ", "RN", "", "RN"}).on(70, 89),
@@ -40,9 +41,11 @@ std::vector<ModifierField> with_type(std::vector<ModifierField> fields) {
 }
 
 std::vector<ModifierField> with_float_type(std::vector<ModifierField> fields) {
-  append(fields, {choice(73, 4, {"F16x2", "?", "?", "?", "?", "?", "?", "BF16_V2", "?", "F32", "?", "F32", "?", "?", "?", "F64"}),
-                  choice(73, 4, {"", "", "", "", "", "", "", "", "", "FTZ", "", "", "", "", "", ""}),
-                  always("RN")});
+  append(fields,
+         {choice(73, 4,
+                 {"F16x2", "?", "?", "?", "?", "?", "?", "BF16_V2", "?", "F32", "?", "F32", "?", "?", "?",
+                  "F64"}),
+          choice(73, 4, {"", "", "", "", "", "", "", "", "", "FTZ", "", "", "", "", "", ""}), always("RN")});
   append(fields, memory_order());
   return fields;
 }
@@ -51,7 +54,8 @@ std::vector<ModifierField> with_float_type(std::vector<ModifierField> fields) {
 
 std::vector<Row> atomic_rows() {
   const ModifierField extended = bit(72, "E");
-  const ModifierField operation = choice(87, 4, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "SAFEADD"});
+  const ModifierField operation =
+      choice(87, 4, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "SAFEADD"});
   const ModifierField reduction = choice(87, 3, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"});
   const ModifierField float_operation = choice(87, 3, {"ADD", "?", "MIN", "?", "MAX"});
   const ModifierField shared_type = choice(73, 3, {"", "S32", "64", "F32", "F16x2", "S64", "F64"});
@@ -73,29 +77,80 @@ std::vector<Row> atomic_rows() {
       {"REDG", 0x18e, form(4), reduce, {address(kReduction), general(32)}, 90},
       {"REDG", 0x1a6, form(4), float_atomic, {address(kReduction), general(32)}, 90},
       {"ATOMS", 0x18c, form(1, 4), {operation, shared_type}, {destination(), address(kShared), general(32)}},
-      {"ATOMS", 0x18d, form(1, 4),
+      {"ATOMS",
+       0x18d,
+       form(1, 4),
        {choice(87, 2, {"CAS", "CAS", "?", "CAST"}), choice(87, 2, {"", "", "", "SPIN"}), shared_type},
        {destination(), address(kShared), general(32), general(64)}},
-      {"ATOMS", 0x18c, form(7), {always("ARRIVE"), always("64")}, {destination(), address(kShared)},
-       80, 999, false, {87, 4, 9}},
-      {"ATOMS", 0x18c, form(7), {always("POPC"), always("INC"), always("32")}, {destination(), address(kShared)},
-       80, 999, false, {88, 3, 5}},
-      {"ARRIVES", 0x1b0, form(4), {always("LDGSTSBAR"), always("64"), bit(71, "TRANSCNT")},
-       {address(kShared)}, 80},
-      {"SYNCS", 0x1a7, form(4),
+      {"ATOMS",
+       0x18c,
+       form(7),
+       {always("ARRIVE"), always("64")},
+       {destination(), address(kShared)},
+       80,
+       999,
+       false,
+       {87, 4, 9}},
+      {"ATOMS",
+       0x18c,
+       form(7),
+       {always("POPC"), always("INC"), always("32")},
+       {destination(), address(kShared)},
+       80,
+       999,
+       false,
+       {88, 3, 5}},
+      {"ARRIVES",
+       0x1b0,
+       form(4),
+       {always("LDGSTSBAR"), always("64"), bit(71, "TRANSCNT")},
+       {address(kShared)},
+       80},
+      {"SYNCS",
+       0x1a7,
+       form(4),
        {always("ARRIVE"), always("TRANS64"), bit(74, "RED"),
         choice(84, 3, {"?", "A1T0", "A0T1", "A0TR", "?", "ART0"})},
-       {destination(), address(kBarrier), general(32)}, 90},
-      {"SYNCS", 0x1a7, form(2), {always("PHASECHK"), always("TRANS64"), bit(72, "TRYWAIT")},
-       {done, address(kBarrier), general(32)}, 90},
-      {"SYNCS", 0x1b2, form(2), {always("EXCH"), always("64")},
-       {uniform_destination(), composed(read_uniform_address), uniform(32)}, 90, 999, true},
-      {"UBLKCP", 0x1ba, form(1), {always("S"), always("G")},
-       {composed(read_copied_to), composed(read_uniform_address), uniform(64)}, 90, 999, true, {72, 4, 2}},
-      {"FENCE", 0x1c6, form(1), {always("VIEW"), always("ASYNC"), always("S")}, {}, 90, 999, false, {72, 4, 0}},
-      {"LDGSTS", 0x1ae, form(7),
+       {destination(), address(kBarrier), general(32)},
+       90},
+      {"SYNCS",
+       0x1a7,
+       form(2),
+       {always("PHASECHK"), always("TRANS64"), bit(72, "TRYWAIT")},
+       {done, address(kBarrier), general(32)},
+       90},
+      {"SYNCS",
+       0x1b2,
+       form(2),
+       {always("EXCH"), always("64")},
+       {uniform_destination(), composed(read_uniform_address), uniform(32)},
+       90,
+       999,
+       true},
+      {"UBLKCP",
+       0x1ba,
+       form(1),
+       {always("S"), always("G")},
+       {composed(read_copied_to), composed(read_uniform_address), uniform(64)},
+       90,
+       999,
+       true,
+       {72, 4, 2}},
+      {"FENCE",
+       0x1c6,
+       form(1),
+       {always("VIEW"), always("ASYNC"), always("S")},
+       {},
+       90,
+       999,
+       false,
+       {72, 4, 0}},
+      {"LDGSTS",
+       0x1ae,
+       form(7),
        {always("E"), clear_bit(81, "BYPASS"), bit(72, "LTC128B"), access_size(), bit(82, "ZFILL")},
-       {address(kCopyDestination), address(kCopySource), predicate(87, 90).hidden_when_nothing()}, 80},
+       {address(kCopyDestination), address(kCopySource), predicate(87, 90).hidden_when_nothing()},
+       80},
   };
 }
 

@@ -7,7 +7,8 @@ namespace manyscale::sass {
 namespace {
 
 constexpr AddressLayout kLoad = {.uniform = 32, .wide_base = 90, .descriptor = 76};
-constexpr AddressLayout kGenericLoad = {.uniform = 32, .wide_base = 90, .descriptor = 76, .long_without_uniform = true};
+constexpr AddressLayout kGenericLoad = {
+    .uniform = 32, .wide_base = 90, .descriptor = 76, .long_without_uniform = true};
 constexpr AddressLayout kStore = {.uniform = 64, .wide_base = 90, .descriptor = 76};
 constexpr AddressLayout kPlain = {};
 constexpr AddressLayout kGenericStore = {.offset = 32, .offset_bits = 32};
@@ -48,19 +49,33 @@ std::vector<Row> memory_rows() {
       {"ST", 0x185, form(4), global, {address(kStore), general(32)}},
       {"STL", 0x187, form(1, 4), local, {address(kLocalStore), general(32)}},
       {"STS", 0x188, form(1, 4), {access_size()}, {address(kSharedStore), general(32)}},
-      {"LDSM", 0x03b, form(4),
+      {"LDSM",
+       0x03b,
+       form(4),
        {always("16"), choice(78, 1, {"M88", "MT88"}), choice(72, 2, {"", "2", "4"})},
        {destination(), address(kLocalLoad)}},
-      {"STSM", 0x044, form(4),
+      {"STSM",
+       0x044,
+       form(4),
        {always("16"), choice(78, 1, {"M88", "MT88"}), choice(72, 2, {"", "2", "4"})},
-       {address(kLocalStore), general(32)}, 90},
-      {"QSPC", 0x1aa, form(1), {bit(72, "E"), choice(73, 2, {"?", "?", "S"})},
+       {address(kLocalStore), general(32)},
+       90},
+      {"QSPC",
+       0x1aa,
+       form(1),
+       {bit(72, "E"), choice(73, 2, {"?", "?", "S"})},
        {predicate(81).written(), destination(), address(kPlain)}},
-      {"MEMBAR", 0x192, form(4),
-       {choice(79, 2, {"SC", "ALL"}), choice(76, 3, {"CTA", "SM", "GPU", "SYS", "?", "VC"})}, {}},
+      {"MEMBAR",
+       0x192,
+       form(4),
+       {choice(79, 2, {"SC", "ALL"}), choice(76, 3, {"CTA", "SM", "GPU", "SYS", "?", "VC"})},
+       {}},
       {"ERRBAR", 0x1ab, form(4), {}, {}},
-      {"CCTL", 0x18f, form(4),
-       {choice(87, 4, {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP"})}, {}},
+      {"CCTL",
+       0x18f,
+       form(4),
+       {choice(87, 4, {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP"})},
+       {}},
       {"LDGDEPBAR", 0x1af, form(4), {}, {}, 80},
   };
 }

@@ -3,19 +3,27 @@
 
 namespace manyscale::sass {
 
-ModifierField access_size() { return choice(73, 3, {"U8", "S8", "U16", "S16", "", "64", "128", "U.128"}); }
+ModifierField access_size() {
+  return choice(73, 3, {"U8", "S8", "U16", "S16", "", "64", "128", "U.128"});
+}
 
-ModifierField eviction() { return choice(84, 3, {"EF", "", "EL", "LU", "EU", "NA"}); }
+ModifierField eviction() {
+  return choice(84, 3, {"EF", "", "EL", "LU", "EU", "NA"});
+}
 
-ModifierField cache_hint() { return choice(68, 2, {"", "LTC64B", "LTC128B", "LTC256B"}).on(80).when(0, 9, 0x181); }
+ModifierField cache_hint() {
+  return choice(68, 2, {"", "LTC64B", "LTC128B", "LTC256B"}).on(80).when(0, 9, 0x181);
+}
 
 std::vector<ModifierField> memory_order() {
   return {choice(79, 2, {"CONSTANT", "", "STRONG", "MMIO"}).on(70, 75),
           choice(77, 2, {"CTA", "SM", "GPU", "SYS"}).on(70, 75),
           choice(77, 4,
-                 {"", "?", "?", "?", "CONSTANT", "STRONG", "?", "STRONG", "?", "?", "STRONG", "?", "?", "?", "?", "?"})
+                 {"", "?", "?", "?", "CONSTANT", "STRONG", "?", "STRONG", "?", "?", "STRONG", "?", "?", "?",
+                  "?", "?"})
               .on(80),
-          choice(77, 4, {"", "?", "?", "?", "", "SM", "?", "GPU", "?", "?", "SYS", "?", "?", "?", "?", "?"}).on(80)};
+          choice(77, 4, {"", "?", "?", "?", "", "SM", "?", "GPU", "?", "?", "SYS", "?", "?", "?", "?", "?"})
+              .on(80)};
 }
 
 }  // namespace manyscale::sass

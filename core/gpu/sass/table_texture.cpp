@@ -19,7 +19,9 @@ void read_shape(Operand& operand, const Words& words, Architecture) {
 }
 
 // Which of the four components are wanted: printed unless all are.
-OperandField components() { return number(72, 4).shown_unless(72, 4, 15); }
+OperandField components() {
+  return number(72, 4).shown_unless(72, 4, 15);
+}
 
 struct Layout {
   std::uint8_t form;
@@ -42,9 +44,9 @@ std::vector<Row> texture_rows() {
   const ModifierField compare = bit(78, "DC");
   const ModifierField no_dependence = bit(90, "NODEP");
   std::vector<Row> rows;
-  for (const Layout& layout : {Layout{form(5), 70, 999, {number(54, 5), number(40, 14)}},
-                               Layout{form(7), 90, 999, {uniform(40), number(46, 8)}},
-                               Layout{form(1), 70, 999, {}}}) {
+  for (const Layout& layout :
+       {Layout{form(5), 70, 999, {number(54, 5), number(40, 14)}},
+        Layout{form(7), 90, 999, {uniform(40), number(46, 8)}}, Layout{form(1), 70, 999, {}}}) {
     const ModifierField bindless = bit(59, "B");
     const std::uint16_t unbound = layout.form == form(1) ? 1 : 0;
     const auto add = [&](std::string_view name, std::uint16_t code, std::vector<ModifierField> modifiers,
@@ -57,16 +59,16 @@ std::vector<Row> texture_rows() {
     };
     const std::vector<OperandField> sources = {found, second, destination(), general(24),
                                                general(32).hidden_when_nothing()};
-    add("TEX", 0x160, {scalar, bindless, half, half_rounding, level, offsets, compare, no_dependence}, sources,
-        {shape, components()});
+    add("TEX", 0x160, {scalar, bindless, half, half_rounding, level, offsets, compare, no_dependence},
+        sources, {shape, components()});
     add("TLD4", 0x163,
         {scalar, bindless, half, half_rounding, choice(87, 2, {"R", "G", "B", "A"}),
          choice(76, 2, {"", "AOFFI", "PTP"}), compare, no_dependence},
         sources, {shape, components()});
-    add("TLD", 0x166,
-        {scalar, bindless, half, half_rounding, level, offsets, bit(78, "MS"), no_dependence}, sources,
+    add("TLD", 0x166, {scalar, bindless, half, half_rounding, level, offsets, bit(78, "MS"), no_dependence},
+        sources, {shape, components()});
+    add("TXD", 0x16c, {bindless, half, half_rounding, offsets, no_dependence}, sources,
         {shape, components()});
-    add("TXD", 0x16c, {bindless, half, half_rounding, offsets, no_dependence}, sources, {shape, components()});
     add("TXQ", 0x16f, {bindless, no_dependence}, {second, destination(), general(24), composed(read_query)},
         {components()});
   }

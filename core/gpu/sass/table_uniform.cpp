@@ -10,9 +10,9 @@ namespace {
 // Most are the instruction of the same name on uniform registers, with this bit of the opcode set.
 constexpr std::uint16_t kUniformCode = 0x080;
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"IADD3", "UIADD3"}, {"LEA", "ULEA"},   {"LOP3", "ULOP3"}, {"PRMT", "UPRMT"}, {"SHF", "USHF"},
-    {"SGXT", "USGXT"},   {"BMSK", "UBMSK"}, {"IMAD", "UIMAD"}, {"ISETP", "UISETP"}, {"SEL", "USEL"},
-    {"PLOP3", "UPLOP3"},
+    {"IADD3", "UIADD3"}, {"LEA", "ULEA"},   {"LOP3", "ULOP3"},   {"PRMT", "UPRMT"},
+    {"SHF", "USHF"},     {"SGXT", "USGXT"}, {"BMSK", "UBMSK"},   {"IMAD", "UIMAD"},
+    {"ISETP", "UISETP"}, {"SEL", "USEL"},   {"PLOP3", "UPLOP3"},
 };
 
 void add(std::vector<Row>& rows, Row row) {
@@ -45,21 +45,40 @@ std::vector<Row> uniform_rows() {
   }
   const std::vector<ModifierField> size = {choice(73, 3, {"U8", "S8", "U16", "S16", "", "64", "128"})};
   add(rows, {"UMOV", 0x082, form(4, 6), {}, {uniform_destination(), wide()}});
-  add(rows, {"UFLO", 0x0bd, form(1, 4), {clear_bit(73, "U32"), bit(74, "SH")},
+  add(rows, {"UFLO",
+             0x0bd,
+             form(1, 4),
+             {clear_bit(73, "U32"), bit(74, "SH")},
              {uniform_destination(), predicate(81).written().hidden_when_nothing(), wide().tilde()}});
   add(rows, {"UBREV", 0x0be, form(1, 4), {}, {uniform_destination(), wide()}});
   add(rows, {"UPOPC", 0x0bf, form(1, 4), {}, {uniform_destination(), wide().tilde()}});
   add(rows, {"ULDC", 0x0b9, form(5), size, {uniform_destination(), wide()}});
   add(rows, {"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}});
-  rows.push_back({"R2UR", 0x1c2, form(1), {},
-                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 75});
-  rows.push_back({"R2UR", 0x0ca, form(1), {},
-                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)}, 90});
-  rows.push_back({"REDUX", 0x1c4, form(1),
+  rows.push_back({"R2UR",
+                  0x1c2,
+                  form(1),
+                  {},
+                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)},
+                  75});
+  rows.push_back({"R2UR",
+                  0x0ca,
+                  form(1),
+                  {},
+                  {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)},
+                  90});
+  rows.push_back({"REDUX",
+                  0x1c4,
+                  form(1),
                   {choice(78, 3, {"", "OR", "XOR", "SUM", "MIN", "MAX"}), bit(73, "S32")},
-                  {uniform_destination(), general(24)}, 80});
-  rows.push_back({"VOTEU", 0x086, form(4), {choice(72, 2, {"ALL", "ANY", "EQ"})},
-                  {uniform_destination().hidden_when_nothing(), uniform_predicate(81).written(), predicate(87, 90)}, 75});
+                  {uniform_destination(), general(24)},
+                  80});
+  rows.push_back(
+      {"VOTEU",
+       0x086,
+       form(4),
+       {choice(72, 2, {"ALL", "ANY", "EQ"})},
+       {uniform_destination().hidden_when_nothing(), uniform_predicate(81).written(), predicate(87, 90)},
+       75});
   return rows;
 }
 

@@ -17,7 +17,8 @@ std::string hexadecimal(std::int64_t value) {
   char digits[32];
   const bool negative = value < 0;
   const auto magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  std::snprintf(digits, sizeof digits, "%s0x%llx", negative ? "-" : "", static_cast<unsigned long long>(magnitude));
+  std::snprintf(digits, sizeof digits, "%s0x%llx", negative ? "-" : "",
+                static_cast<unsigned long long>(magnitude));
   return digits;
 }
 
@@ -53,7 +54,8 @@ std::string decimal16(std::uint32_t bits) {
   const int fraction = static_cast<int>(bits & 1023);
   double value = 0;
   if (exponent == 31) {
-    value = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    value =
+        fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   } else {
     value = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
   }
@@ -88,15 +90,20 @@ std::string immediate(const Operand& operand) {
   }
 }
 
-std::string numbered(std::string_view letters, unsigned index, unsigned nothing, std::string_view nothing_name) {
+std::string numbered(std::string_view letters, unsigned index, unsigned nothing,
+                     std::string_view nothing_name) {
   if (index == nothing) {
     return std::string{nothing_name};
   }
   return std::string{letters} + std::to_string(index);
 }
 
-std::string general(unsigned index) { return numbered("R", index, kZeroRegister, "RZ"); }
-std::string uniform(unsigned index) { return numbered("UR", index, kZeroUniformRegister, "URZ"); }
+std::string general(unsigned index) {
+  return numbered("R", index, kZeroRegister, "RZ");
+}
+std::string uniform(unsigned index) {
+  return numbered("UR", index, kZeroUniformRegister, "URZ");
+}
 
 std::string suffixes(const Operand& operand) {
   std::string made;
@@ -119,8 +126,8 @@ void join(std::string& sum, const std::string& part) {
 
 std::string address(const Operand& operand) {
   std::string sum;
-  const bool register_shown = operand.index != kZeroRegister ||
-                              (operand.uniform == Operand::kNone && operand.value == 0);
+  const bool register_shown =
+      operand.index != kZeroRegister || (operand.uniform == Operand::kNone && operand.value == 0);
   if (register_shown) {
     sum = general(operand.index) + suffixes(operand);
   }
@@ -149,7 +156,8 @@ std::string constant(const Operand& operand, bool matrix_unit) {
   }
   const std::string table = operand.descriptor != Operand::kNone ? "cx[" + uniform(operand.descriptor) + "]"
                                                                  : "c[" + hexadecimal(operand.bank) + "]";
-  const bool half = operand.format == Operand::Format::float16x2 || operand.format == Operand::Format::bfloat16x2;
+  const bool half =
+      operand.format == Operand::Format::float16x2 || operand.format == Operand::Format::bfloat16x2;
   return table + (half && !matrix_unit ? " [" : "[") + place + "]";
 }
 

@@ -365,7 +365,9 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     }
   }
   if (scheduled) follow_schedule(slot, instruction, now);
-  if (++slot.at == slot.end)
+  do ++slot.at;  // those that need all lanes are left out if there were fewer at the last operation
+  while (slot.at != slot.end && slot.at->all_lanes && slot.warp->active != kAllLanes);
+  if (slot.at == slot.end)
     next_operation(index, now);
   else
     find_earliest(index);

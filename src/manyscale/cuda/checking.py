@@ -12,6 +12,8 @@ from elftools.elf.sections import SymbolTableSection
 
 from manyscale.errors import InputError
 from manyscale.gpu import KernelCheck, check
+from manyscale.gpu.assembler import NEWEST_ARCHITECTURE, OLDEST_ARCHITECTURE
+from manyscale.gpu.machine_code import Isa
 
 from .executable import Executable
 from .modules import without_ptx
@@ -51,7 +53,8 @@ def _problems(program: Executable) -> Iterator[CallProblem]:
             "the CUDA runtime", "it is linked into the program; build it again with: nvcc -cudart shared"
         )
     images = program.images
-    if images and not any(image.is_ptx for image in images):
+    runs = any(OLDEST_ARCHITECTURE <= image.architecture <= NEWEST_ARCHITECTURE for image in images)
+    if images and not any(image.is_ptx for image in images) and not runs:
         yield CallProblem("device code", without_ptx(images))
     for name in program.needed:
         if name.startswith(_ONLY_ON_HARDWARE):
@@ -70,11 +73,15 @@ def _problems(program: Executable) -> Iterator[CallProblem]:
             yield CallProblem(name, "the simulator's runtime does not have this function")
 
 
-def check_kernels(program: Executable) -> Sequence[KernelCheck]:
-    """All kernels of a program, with the instructions that cannot be executed."""
+def check_kernels(program: Executable, isa: Isa = "ptx") -> Sequence[KernelCheck]:
+    """All kernels of a program, with the instructions that cannot be executed; of one without PTX, in machine code."""
     checks: list[KernelCheck] = []
     for text in program.ptx(_CAPABILITY):
-        checks += check(text)
+        checks += check(text, isa=isa)
+    if not checks:
+        for image in program.images:
+            if OLDEST_ARCHITECTURE <= image.architecture <= NEWEST_ARCHITECTURE and not image.is_ptx:
+                checks += check(image.unpacked())
     return checks
 
 

@@ -112,10 +112,12 @@ class CudaModule:
                 problems = file.problems() if has_ptx and gpu.isa == "auto" else []
                 if not problems:
                     self.architecture = machine.architecture
-                    return LoadedCode(gpu.native.load(file), "sass", "the program has machine code for this GPU")
+                    return LoadedCode(
+                        gpu.native.load(file), "sass", "the program has machine code for this GPU"
+                    )
             except InputError as error:
                 if not has_ptx or gpu.isa == "sass":
-                    raise CudaError(Status.INVALID_KERNEL_IMAGE, str(error)) from None
+                    raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, str(error)) from None
         parsed = self._parse(gpu.capability)
         try:
             return load_code(gpu.native, parsed, gpu.isa, f"sm_{gpu.capability}")

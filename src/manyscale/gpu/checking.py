@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .parsing import parse
+from manyscale.errors import InputError
+
+from .machine_code import Isa, architecture_near, assembled, isa_of, read_machine_code
+from .parsing import ParsedModule, parse
+from .sources import machine_file_of
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,32 @@ class KernelCheck:
     problems: tuple[Problem, ...]
 
 
-def check(source: Any, *, target: str | None = None) -> list[KernelCheck]:
-    """Checks every kernel of a module; `source` as for `parse`."""
-    parsed = parse(source, target=target)
-    by_kernel: dict[str, list[Problem]] = {name: [] for name in parsed.kernels}
-    for row in parsed.native.problems():
-        by_kernel[row[0]].append(Problem(*row[1:]))
-    return [KernelCheck(parsed.name, kernel, tuple(problems)) for kernel, problems in by_kernel.items()]
+def check(source: Any, *, target: str | None = None, isa: Isa = "ptx") -> list[KernelCheck]:
+    """Checks every kernel of a module; `source` as for `Device.load`.
+
+    With `isa="sass"` the machine code is checked that is assembled for the module's own GPU, or the nearest to it;
+    with "auto" that or, where it cannot be made, the PTX.
+    """
+    machine = machine_file_of(source)
+    if machine is not None:
+        file = read_machine_code(*machine)
+        return _checks(machine[1], file.kernels, file.problems())
+    parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
+    if isa_of(isa) != "ptx":
+        try:
+            made = assembled(parsed, architecture_near(parsed.target))
+            return _checks(parsed.name, parsed.kernels, made.problems())
+        except InputError:
+            if isa == "sass":
+                raise
+    return _checks(parsed.name, parsed.kernels, parsed.native.problems())
+
+
+def _checks(name: str, kernels: list[str], rows: Iterable[tuple[Any, ...]]) -> list[KernelCheck]:
+    by_kernel: dict[str, list[Problem]] = {kernel: [] for kernel in kernels}
+    for row in rows:
+        by_kernel.setdefault(row[0], []).append(Problem(*row[1:]))
+    return [KernelCheck(name, kernel, tuple(problems)) for kernel, problems in by_kernel.items()]
 
 
 def problems_of(rows: Iterable[tuple[Any, ...]]) -> list[Problem]:

@@ -55,20 +55,28 @@ def architecture_near(target: str) -> str:
     return f"sm_{min(max(wanted, OLDEST_ARCHITECTURE), NEWEST_ARCHITECTURE)}"
 
 
+def assembled(parsed: ParsedModule, architecture: str) -> _core.MachineFile:
+    """The machine code of a module of PTX; an error if it cannot be made."""
+    return read_machine_code(assemble(parsed.native.text, parsed.name, architecture), parsed.name)
+
+
 def assemble_module(parsed: ParsedModule, architecture: str) -> _core.MachineFile:
     """The machine code of a module of PTX; an error if it cannot be made or executed, which says why."""
-    machine = read_machine_code(assemble(parsed.native.text, parsed.name, architecture), parsed.name)
+    machine = assembled(parsed, architecture)
     rows = machine.problems()
     if rows:
         lines = [f"  {parsed.name}:{row[4]}: {row[2] or row[0]}: {row[3]}" for row in rows[:_SHOWN]]
         more = [f"  … and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
         raise InputError(
-            f"{parsed.name}: its machine code for {architecture} cannot be executed:\n" + "\n".join(lines + more)
+            f"{parsed.name}: its machine code for {architecture} cannot be executed:\n"
+            + "\n".join(lines + more)
         )
     return machine
 
 
-def load_code(device: _core.GpuDevice, parsed: ParsedModule, isa: Isa, architecture: str | None) -> LoadedCode:
+def load_code(
+    device: _core.GpuDevice, parsed: ParsedModule, isa: Isa, architecture: str | None
+) -> LoadedCode:
     """Loads a module as PTX or as machine code for an architecture; None: there is no machine code for the GPU."""
     if isa == "ptx":
         return LoadedCode(device.load(parsed.native), "ptx", "it was asked for")

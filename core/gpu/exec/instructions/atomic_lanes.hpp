@@ -184,6 +184,7 @@ void update(Warp& warp, const Op& op) {
   const Register<T> b(warp, op.src[1]);
   const Register<T> c(warp, op.src[2] == kNoSlot ? op.src[1] : op.src[2]);
   const Register<T> result(warp, op.dst);
+  if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, kAllLanes);  // it was done
   if (located.uniform) {
     // One access for all lanes. The register of the result may be that of an operand, and a failed attempt
     // must not touch it.

@@ -115,6 +115,23 @@ void check_level(Warp& warp, Slot slot, bool by_index, unsigned lane) {
     throw Fault("mipmap level " + std::to_string(level) + " of a texture that has level 0 only", lane);
 }
 
+}  // namespace
+
+Colour read_point(const Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane) {
+  const Texture& texture = find_texture(warp, handle, lane);
+  if (point.geometry == Geometry::two && texture.dimensions == 1 && !texture.layered && !texture.cube)
+    point.geometry = Geometry::one;
+  const GeometryInfo& geometry = info_of(point.geometry);
+  const TextureReader reader = open(warp, texture, geometry, lane);
+  std::uint32_t layer = point.layer;
+  if (geometry.cube) layer = layer * 6 + find_face(point.coordinates);
+  return point.by_index  ? reader.fetch(point.indices, point.offsets, layer)
+         : point.gathers ? reader.gather(point.coordinates, point.offsets, layer, point.component)
+                         : reader.sample(point.coordinates, point.offsets, layer);
+}
+
+namespace {
+
 void write_results(Warp& warp, const Op& op, const Read& read, const Texture& texture, const Colour& colour,
                    unsigned lane) {
   const auto half = [&](unsigned i) {

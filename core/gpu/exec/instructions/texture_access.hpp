@@ -39,6 +39,21 @@ const Texture& find_texture(const Warp& warp, std::uint64_t handle, unsigned lan
 // A fault of the lane unless the texture has the geometry that the instruction names.
 void check_geometry(const Texture& texture, const GeometryInfo& geometry, unsigned lane);
 
+// What one lane reads of a texture.
+struct TexturePoint {
+  Geometry geometry = Geometry::one;
+  bool by_index = false;  // integers, not filtered
+  bool gathers = false;   // one component of four texels
+  std::uint8_t component = 0;
+  std::uint32_t layer = 0;
+  std::array<float, 3> coordinates{};
+  std::array<std::int32_t, 3> indices{};
+  std::array<std::int32_t, 3> offsets{};
+};
+// Its colour. Machine code has no textures of one dimension that are filtered: they are of two, and so are read as
+// if they had one.
+Colour read_point(const Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane);
+
 // The slot of the handle in an operand [handle, {coordinates}].
 Slot handle_of(Builder& builder, const ptx::Operand& operand);
 // Slots of the first `count` of {a, b, …}; a single one may stand without braces, further ones mean nothing.

@@ -164,6 +164,7 @@ void decode_atomic(MachineBuilder& builder) {
                                                                : ptx::Space::generic;
   Op& op = builder.emit(choice.handler, Class::atomic, wanted ? Flow::yield : Flow::next);
   op.dst = dst;
+  op.dst2 = builder.predicate_result(0);
   builder.address(op, *address, space);
   op.src[1] = b;
   op.src[2] = c;

@@ -64,7 +64,32 @@ void add3_carry(Warp& warp, const Op& op) {
   }
 }
 
+// Sums of two halves each.
+void add_halves(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0), b(warp, op, 1);
+  const U32 flip = op.immediate & negated_bit(1) ? ~U32{0} : 0;
+  const U32 one = op.immediate & negated_bit(1) ? 1 : 0;
+  for_words(warp, op.dst, [=](unsigned i) {
+    const U32 other = b[i] ^ flip;
+    const U32 low = (a[i] + other + one) & 0xffff;
+    const U32 high = (a[i] >> 16) + (other >> 16) + one;
+    return low | high << 16;
+  });
+}
+
+void decode_add_halves(MachineBuilder& builder) {
+  I64 modifiers = 0;
+  const Slot dst = builder.destination();
+  const Slot a = builder.source(0);
+  const Slot b = builder.source(1, 1, &modifiers, 1);
+  Op& op = builder.emit(add_halves, Class::integer);
+  op.dst = dst;
+  op.src = {a, b, kNoSlot, kNoSlot};
+  op.immediate = modifiers;
+}
+
 void decode_iadd3(MachineBuilder& builder) {
+  if (builder.accept("16x2")) return decode_add_halves(builder);
   const bool extended = builder.accept("X");
   I64 modifiers = 0;
   const Slot dst = builder.destination();
@@ -376,7 +401,18 @@ void extreme(Warp& warp, const Op& op) {
   });
 }
 
+template <class T>
+void extreme_halves(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0), b(warp, op, 1);
+  const Mask smaller = first_condition(warp, op);
+  for_words(warp, op.dst, [=](unsigned i) {
+    const bool least = bit(smaller, i) != 0;
+    return integers::by_halves<T>(a[i], b[i], [=](T x, T y) { return (x < y) == least ? x : y; });
+  });
+}
+
 void decode_imnmx(MachineBuilder& builder) {
+  const int halves = builder.accept_one_of({"S16x2", "U16x2"});
   const bool is_unsigned = builder.accept("U32");
   I64 modifiers = 0;
   const Slot dst = builder.destination();
@@ -384,7 +420,12 @@ void decode_imnmx(MachineBuilder& builder) {
   const Slot b = builder.source(1, 1, &modifiers, 1);
   bool negated = false;
   const Slot smaller = builder.condition(0, negated);
-  Op& op = builder.emit(is_unsigned ? extreme<U32> : extreme<I32>, Class::integer);
+  if (halves >= 0 && modifiers != 0) builder.unsupported("negated halves");
+  Op& op = builder.emit(halves == 0   ? extreme_halves<std::int16_t>
+                        : halves == 1 ? extreme_halves<std::uint16_t>
+                        : is_unsigned ? extreme<U32>
+                                      : extreme<I32>,
+                        Class::integer);
   op.dst = dst;
   op.src = {a, b, kNoSlot, smaller};
   op.immediate = modifiers | (negated ? kPredicateNegated : 0);

@@ -56,9 +56,9 @@ void decode_sel(MachineBuilder& builder) {
 void take_one(Warp& warp, const Op& op) {
   const U32 value = warp.lanes<U32>(op.src[0])[__builtin_ctz(warp.mask)];
   if (op.dst2 != kNoSlot) {
-    // Which lanes have the value that was taken.
+    // Which lanes have another value than that.
     const U32* values = warp.lanes<U32>(op.src[0]);
-    set_predicate(warp, op.dst2, ballot([=](unsigned i) { return values[i] == value; }));
+    set_predicate(warp, op.dst2, ballot([=](unsigned i) { return values[i] != value; }));
   }
   for_words(warp, op.dst, [=](unsigned) { return value; });
 }
