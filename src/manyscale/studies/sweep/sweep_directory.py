@@ -8,12 +8,13 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import RunError
 from manyscale.results.files import is_locked, replace_file
+from manyscale.results.notebook import NotebookView, rows_table
 from manyscale.results.run_directory import package_version
 from manyscale.studies.sweep.result_log import ResultLog, read_log
 from manyscale.studies.sweep.table import headline_metrics, results_table
@@ -116,7 +117,7 @@ class SweepDirectory:
             raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from None
 
 
-class Sweep:
+class Sweep(NotebookView):
     """What a sweep has found so far: how far it is, and the table of its points."""
 
     def __init__(self, path: Path, info: Mapping[str, Any], table: pl.DataFrame) -> None:
@@ -143,6 +144,9 @@ class Sweep:
             raise RunError(
                 f"pandas tables need the optional libraries ({error}): pip install 'manyscale[pandas]'"
             ) from None
+
+    def _notebook(self) -> Iterable[str]:
+        yield rows_table(repr(self), self.table.columns, self.table.iter_rows())
 
     def __repr__(self) -> str:
         counts = self.info["counts"]
