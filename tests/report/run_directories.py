@@ -70,6 +70,10 @@ def kernel_run(path: Path, **metrics: float) -> Run:
 def large_run(path: Path, statistics: int = 20_000, events: int = 1_000_000) -> Run:
     """A run with so many statistics, and a timeline of so many events."""
     rows = [(f"core[{k // 200}]", f"counter_{k % 200}", "run", k * 1.37) for k in range(statistics)]
+    rows += [
+        ("gpu", name, "k", value)
+        for name, value in (("duration", 1e-3), ("stall_memory", 70), ("stall_issued", 30))
+    ]
     run = make_run(path, rows, kind="memory")
     (path / "timeline.pftrace").write_bytes(perfetto(events))
     return run

@@ -139,14 +139,12 @@ def test_a_large_run_opens_quickly(browser, tmp_path):
     assert time.process_time() - began < 30
     assert path.stat().st_size < 10e6
     browser.open(path)
-    # The page's thread alone: on a busy machine its clock counts the time of others.
-    metrics = {
-        entry["name"]: entry["value"] for entry in browser.command("Performance.getMetrics")["metrics"]
-    }
-    assert metrics["TaskDuration"] < 3
+    assert browser.page_seconds() < 3
     assert browser.errors() == []
-    assert "of 20,000" in browser.text()
-    assert "2,000,000" in browser.text() or "1,000,000 events" in browser.text()
+    text = browser.text()
+    assert "of 20,003" in text
+    assert "1,000,000 events" in text
+    assert "Stall stacks" in text
 
 
 def test_the_dark_scheme_is_dark(page):
