@@ -167,6 +167,24 @@ def test_a_node_alone_that_makes_fewer_calls():
     assert _phases_known(steps, alone) == {1: whole, 5: last}
 
 
+def test_a_phase_at_a_place_of_its_own_is_found():
+    """Of two ranks that send at two copies of one line, each has the phase that the other has under another name."""
+    from manyscale.studies.projection.recorded_job import _phases_known
+
+    steps = [
+        ("compute", ("MPI_Init", 1), ("MPI_Send", 7)),
+        ("compute", ("MPI_Send", 7), ("MPI_Send", 2)),
+        ("compute", ("MPI_Send", 2), ("MPI_Recv", 3)),
+    ]
+    known = [
+        phase_name("MPI_Init", "MPI_Send", (1, 8)),
+        phase_name("MPI_Send", "MPI_Send", (8, 2)),
+        phase_name("MPI_Send", "MPI_Recv", (2, 3)),
+    ]
+    profile = TimingProfile([PhaseTiming.of(name, [[1e-3]]) for name in known])
+    assert list(_phases_known(steps, profile).values()) == known
+
+
 def test_wrong_questions_are_refused(native):
     job = record(native, 2, ["heat"])
     some = measured([1e-3], ranks=2)

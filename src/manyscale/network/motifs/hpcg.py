@@ -52,6 +52,7 @@ class Hpcg(Varying):
 
         def halo(level: int, site: str = "halo") -> None:
             self.compute_before(mpi, site)
+            self.call_nobody(mpi, peers)
             # The program posts its sends, too; the study's skeleton waits for each.
             exchange(mpi, peers, [amount[level] for amount in amounts], blocking=not self.timed)
 

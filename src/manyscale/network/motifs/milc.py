@@ -41,6 +41,7 @@ class Milc(Varying):
 
         def faces(site: str) -> None:
             self.compute_before(mpi, site)
+            self.call_nobody(mpi, peers * len(_HOPS))
             requests = []
             for receives in (True, False):
                 for place, peer in enumerate(peers):

@@ -31,17 +31,23 @@ class Motif(Spec):
     """
 
     _timings: tuple[tuple[tuple[int, ...], Timings], ...] = PrivateAttr(())
+    _nobody: tuple[int, int] = PrivateAttr((0, 0))
 
     def with_timings(
-        self: AnyMotif, timings: Timings, special: Mapping[Sequence[int], Timings] | None = None
+        self: AnyMotif,
+        timings: Timings,
+        special: Mapping[Sequence[int], Timings] | None = None,
+        nobody: tuple[int, int] = (0, 0),
     ) -> AnyMotif:
         """The skeleton with measured compute phases; `special` are those of ranks that behave otherwise.
 
-        A negative number in `special` counts ranks from the last one.
+        A negative number in `special` counts ranks from the last one. `nobody` are the femtoseconds of a send to
+        MPI_PROC_NULL and of a receive from it, which programs call for where a grid ends.
         """
         copy = self.model_copy()
         given = [(tuple(ranks), own) for ranks, own in (special or {}).items()]
         copy._timings = (*given, ((), timings))
+        copy._nobody = nobody
         return copy
 
     @property
@@ -75,6 +81,12 @@ class Motif(Spec):
             left = left & ~mine
             with mpi.where(mine):
                 mpi.compute(_timing(own, name), scale, phase=name)
+
+    def call_nobody(self, mpi: Mpi, peers: Sequence[Any], sends: bool = True, receives: bool = True) -> None:
+        """The calls for peers that a rank does not have, which the program makes all the same."""
+        cost = sends * self._nobody[0] + receives * self._nobody[1]
+        if self.timed and cost:
+            mpi.compute(cost * sum(np.asarray(peer == mpi.NOBODY, np.int64) for peer in peers))
 
     def begin(self, mpi: Mpi) -> None:
         """The program's preparations up to the sum of one number in which all ranks meet, if they were measured."""

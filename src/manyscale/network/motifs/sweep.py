@@ -31,10 +31,12 @@ def wavefronts(
         behind = [grid.neighbour(rank, offset) for offset in ((down, 0), (0, right))]
         with mpi.loop(per_corner), mpi.loop(blocks):
             motif.compute_before(mpi, "receive")
+            motif.call_nobody(mpi, before, sends=False)
             for tag, (peer, amount) in enumerate(zip(before, amounts, strict=True)):
                 mpi.recv(peer, amount, tag=tag)
             motif.work(mpi, block)
             motif.compute_before(mpi, "send")
+            motif.call_nobody(mpi, behind, receives=False)
             for tag, (peer, amount) in enumerate(zip(behind, amounts, strict=True)):
                 mpi.send(peer, amount, tag=tag)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,8 @@ def measure_job(
     """
     if external and native_program is None:
         raise InputError("ranks of other nodes need the program compiled for this machine (--native)")
+    if not external and not alone:
+        raise InputError("nothing is simulated with neither external ranks nor a node alone")
     say("costs of the MPI library (kept for the next time)")
     costs = calibrated(machine, changes, network, network_changes)
     labels, per_node = profile.clusters.labels, profile.ranks_per_node
@@ -229,11 +231,9 @@ def _alone(
     arguments: Sequence[str],
     common: dict[str, Any],
 ) -> NodeResult:
-    from dataclasses import replace
-
     single = replace(program, args=tuple(arguments))
-    recording = None if native_program is None else record(native_program, ranks, arguments)
     try:
+        recording = None if native_program is None else record(native_program, ranks, arguments)
         return simulate_node(single, ranks_per_node=ranks, recording=recording, **common)
     except ManyscaleError as error:
         raise InputError(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from manyscale import _core
 from manyscale.cpu.program import Program
 from manyscale.cpu.running import launch_of, program_errors
-from manyscale.errors import InputError
+from manyscale.errors import InputError, ProgramError
 from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.results.totals import Totals
@@ -92,6 +92,7 @@ def simulate_node(
         others = ExternalRanks(native_program, program, node=node, nodes=nodes, ranks_per_node=ranks_per_node)
         others.launch(parts)
         now = others.run(parts, threads=threads, progress=progress)["now"]
+    _check_exits(program, parts, node * ranks_per_node)
     calls = calls_of_ranks(parts, ranks_per_node)
     first = node * ranks_per_node
     names = [] if recording is None else recording.phase_names(range(first, first + ranks_per_node))
@@ -111,6 +112,13 @@ def simulate_node(
     return NodeResult(
         profile, phases, sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
     )
+
+
+def _check_exits(program: Program, parts: CpuSystem, first: int) -> None:
+    for rank, (code, _, errors) in enumerate(_core.cpu_processes(parts.program.native), first):
+        if code:
+            words = errors.decode(errors="replace").strip()[-400:]
+            raise ProgramError(f"{program.path}: the simulated rank {rank} ended with code {code}: {words}")
 
 
 def phases_between_calls(

@@ -155,7 +155,8 @@ def _program(
         tuple(rank for rank, group in enumerate(groups) if group == other): durations[other]
         for other in sorted(set(groups) - {commonest})
     }
-    timed = work.with_timings(durations[commonest], special or None)
+    nobody = (measured.costs.nobody_send, measured.costs.nobody_receive)
+    timed = work.with_timings(durations[commonest], special or None, nobody)
     return compile(timed.emit, ranks, name=type(work).__name__.lower())
 
 

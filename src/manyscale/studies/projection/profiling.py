@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +100,6 @@ def profile_functional(
     progress: Any = None,
 ) -> RankProfile:
     """Counts by executing all ranks of a RISC-V program without time; there is no IPC then."""
-    from dataclasses import replace
-
     whole = replace(program, ranks=ranks)
     native = start_functional(whole, ranks, 0, False, ())
     native.count_work()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -251,20 +252,45 @@ def _phases_known(steps: Sequence[tuple[Any, ...]], profile: TimingProfile) -> d
     then put where the first of these is.
     """
     computes = [(place, *step[1:]) for place, step in enumerate(steps) if step[0] == "compute"]
+    names = _stand_ins([_phase(before, after) for _, before, after in computes], profile)
     found: dict[int, str] = {}
     index = 0
     while index < len(computes):
         place, before, after = computes[index]
+        name = names[_phase(before, after)]
         index += 1
-        if (name := profile.known(_phase(before, after))) is not None:
+        if name is not None:
             found[place] = name
             continue
         for ahead in range(index, min(index + _MOST_AHEAD, len(computes))):
+            if names[_phase(*computes[ahead][1:])] is not None:
+                break
             whole = _phase(before, computes[ahead][2])
             if whole in profile:
                 found[place] = whole
                 index = ahead + 1
                 break
+    return found
+
+
+def _stand_ins(wanted: Sequence[str], profile: TimingProfile) -> dict[str, str | None]:
+    """For each phase of a rank the one of the profile that it is; None if there is none.
+
+    A compiler may make two places of one call, for ranks that go different ways. A phase that is unknown is then one
+    between calls of the same names that the rank does not have itself, if there is one: that with the nearest number
+    of occurrences.
+    """
+    counts = Counter(wanted)
+    found = {name: profile.known(name) for name in counts}
+    unused: dict[str, list[str]] = defaultdict(list)
+    for name in profile:
+        if name not in counts:
+            unused[name.partition(" @")[0]].append(name)
+    for name, count in counts.items():
+        others = unused[name.partition(" @")[0]]
+        if found[name] is None and others:
+            found[name] = min(others, key=lambda other: (abs(profile[other].samples - count), other))
+            others.remove(found[name] or "")
     return found
 
 
