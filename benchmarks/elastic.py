@@ -47,6 +47,11 @@ def program(name: str, threads: int, size: int) -> cpu.Program:
     return cpu.Program(cpu.sample("elastic"), [name, str(threads), str(size)])
 
 
+def tell(text: str) -> None:
+    """Says how far the measurement is; all of it takes some minutes."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def measure(rounds: int, scale: float) -> dict[str, float]:
     """All figures: times are the best of some rounds."""
     numbers: dict[str, float] = {}
@@ -67,6 +72,8 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
             numbers[f"{name}_replay_speedup"] = detailed / replayed
             numbers[f"{name}_bytes_per_instruction"] = recorded.bytes_per_instruction
             numbers[f"{name}_nodes_per_instruction"] = recorded.nodes_per_instruction
+            times = f"detailed {detailed:.2f} s, replay {replayed:.2f} s"
+            tell(f"{name} {size}: {recorded.instructions:,} instructions, {times}")
         speedups = [numbers[f"{name}_replay_speedup"] for name in SIZES]
         numbers["replay_speedup"] = math.exp(sum(map(math.log, speedups)) / len(speedups))
         numbers["instructions_per_byte"] = 1 / max(numbers[f"{name}_bytes_per_instruction"] for name in SIZES)
@@ -76,6 +83,9 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
         begin = time.process_time()
         point = scaling.weak(trace, [REPLICAS]).points[0]
         seconds = time.process_time() - begin
+        tell(
+            f"matrix {size} on {REPLICAS} cores: {point.instructions:,} instructions, replay {seconds:.1f} s"
+        )
         numbers["replicated_instructions_per_second"] = point.instructions / seconds
         numbers["replicated_seconds"] = seconds
         numbers["replays_on_128_cores_in_ten_minutes"] = _TEN_MINUTES / seconds

@@ -24,7 +24,7 @@ ProgramFeed::ProgramFeed(const Spec& spec) : spec_(spec) {
   deadline_timer_.on_expire<&ProgramFeed::deadline_came>();
   bell_timer_.on_expire<&ProgramFeed::wake>();
   for (std::int64_t i = 0; i < spec.cores; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(static_cast<std::size_t>(spec.run_ahead)));
+    lanes_.push_back(std::make_unique<Lane>(spec.run_ahead));
   }
 }
 
@@ -81,9 +81,7 @@ void ProgramFeed::start() {
                           std::to_string(cores_.width()) + " cores are connected");
   }
   started_ = true;
-  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-    cores_.send({0, &lanes_[i]->ring, FeedAnswer::Kind::attach}, 0, i);
-  }
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) lanes_[i]->attach(cores_, i);
   step([&] {
     for (std::uint32_t i = 0; i < lanes_.size(); ++i) advance(*lanes_[i], i);
   });
@@ -228,7 +226,7 @@ void ProgramFeed::delay(Lane& lane, std::uint32_t number, Time time) {
 
 void ProgramFeed::advance(Lane& lane, std::uint32_t number) {
   if (lane.delayed || lane.halted_by != riscv::Stop::budget) return;
-  const std::uint64_t limit = lane.taken + static_cast<std::uint64_t>(spec_.run_ahead);
+  const std::uint64_t limit = lane.limit();
   while (true) {
     const bool room = write_markers(lane, limit);
     if (!room || !choose_thread(lane, number)) break;
@@ -236,10 +234,8 @@ void ProgramFeed::advance(Lane& lane, std::uint32_t number) {
     if (lane.current != nullptr && lane.markers.empty()) break;
   }
   announce(lane, number);
-  if (lane.current == nullptr && !lane.delayed && lane.markers.empty() && !std::exchange(lane.asleep, true)) {
-    ++statistics_.sleeps;
-    cores_.send({lane.end, nullptr, FeedAnswer::Kind::sleeps}, 0, number);
-  }
+  if (lane.current == nullptr && !lane.delayed && lane.markers.empty())
+    statistics_.sleeps += lane.sleep(cores_, number);
 }
 
 // Whether a thread can run on the lane's core now; takes the next one if none
@@ -302,7 +298,7 @@ void ProgramFeed::write_records(Lane& lane) {
   const auto nanoseconds = static_cast<std::uint64_t>(now() / nanosecond);
   const auto cycles = static_cast<std::uint64_t>(now() / period_of(spec_.clock));
   riscv::Interpreter& interpreter = thread.process->interpreter;
-  const std::uint64_t limit = lane.taken + static_cast<std::uint64_t>(spec_.run_ahead);
+  const std::uint64_t limit = lane.limit();
   lane.marker_thread = static_cast<std::uint16_t>(thread.number);
   while (lane.end < limit) {
     interpreter.set_time(cycles, nanoseconds);
@@ -333,13 +329,10 @@ void ProgramFeed::write_records(Lane& lane) {
 }
 
 void ProgramFeed::announce(Lane& lane, std::uint32_t number) {
-  if (lane.end == lane.announced) return;
-  statistics_.records += static_cast<std::int64_t>(lane.end - lane.announced);
   if (sink_ != nullptr) {
     for (std::uint64_t i = lane.announced; i < lane.end; ++i) sink_->take({&lane.ring[i], 1});
   }
-  lane.announced = lane.end;
-  cores_.send({lane.end, nullptr, FeedAnswer::Kind::available}, 0, number);
+  statistics_.records += lane.announce(cores_, number);
 }
 
 }  // namespace manyscale::cpu

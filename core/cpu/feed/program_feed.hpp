@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/feed/feed_lane.hpp"
 #include "cpu/feed/gateway_protocol.hpp"
 #include "cpu/feed/marked_program.hpp"
 #include "cpu/feed/rank_rings.hpp"
@@ -85,13 +85,9 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
 
  private:
   // What happens between the feed and one core.
-  struct Lane {
-    explicit Lane(std::size_t capacity) : ring(capacity) {}
+  struct Lane : FeedLane {
+    using FeedLane::FeedLane;
 
-    RecordRing ring;
-    std::uint64_t end = 0;        // records before this number are written
-    std::uint64_t announced = 0;  // … and the core was told of those before this one
-    std::uint64_t taken = 0;      // … and the core is done with those before this one
     riscv::Producers producers;
     std::deque<std::uint64_t> markers;  // to be written before the thread goes on
     std::uint16_t marker_thread = 0;
@@ -101,8 +97,6 @@ class ProgramFeed final : public Component, private Kernel::Scheduler {
     riscv::Stop halted_by = riscv::Stop::budget;  // of the last record, which the core has to reach;
                                                   // budget: none
     bool past_marker = false;
-    bool delayed = false;  // until a timer resumes it
-    bool asleep = false;
     Time turn_began = 0;
   };
   struct Resume {

@@ -33,7 +33,7 @@ TraceFeed::TraceFeed(const Spec& spec) : spec_(spec) {
   resume_timer_.on_expire<&TraceFeed::resumed>();
   ready_timer_.on_expire<&TraceFeed::became_ready>();
   for (std::int64_t i = 0; i < spec.cores; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(static_cast<std::size_t>(spec.run_ahead)));
+    lanes_.push_back(std::make_unique<Lane>(spec.run_ahead));
     declare(lanes_.back()->states, "core[" + std::to_string(i) + "].");
   }
 }
@@ -44,9 +44,7 @@ void TraceFeed::start() {
     throw SimulationError(name() + ": `cores` is " + std::to_string(lanes_.size()) + ", but " +
                           std::to_string(cores_.width()) + " cores are connected");
   }
-  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-    cores_.send({0, &lanes_[i]->ring, FeedAnswer::Kind::attach}, 0, i);
-  }
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) lanes_[i]->attach(cores_, i);
   for (const auto& worker : workers_) await_first_region(*worker);
   for (const auto& lane : lanes_) advance(*lane);
   if (arbiter_->finished()) end_all();
@@ -315,8 +313,7 @@ void TraceFeed::rest(Lane& lane) {
     return !each->players.empty() && sync_kind(each->players.back().node) != SyncKind::begin;
   });
   enter(lane, waits ? State::stall : State::idle);
-  if (waits || std::exchange(lane.asleep, true)) return;
-  cores_.send({lane.end, nullptr, FeedAnswer::Kind::sleeps}, 0, lane_number(lane));
+  if (!waits) lane.sleep(cores_, lane_number(lane));
 }
 
 void TraceFeed::delay(Lane& lane, State state, Time time) {
@@ -334,7 +331,7 @@ void TraceFeed::write_records(Lane& lane) {
   Player& player = worker.players.back();
   const std::uint32_t copy = arbiter_->copy_of(player.strand);
   const bool moves = copy > 0 && offset_;
-  const std::uint64_t limit = lane.taken + static_cast<std::uint64_t>(spec_.run_ahead);
+  const std::uint64_t limit = lane.limit();
   if (std::exchange(lane.playing, player.strand) != player.strand) lane.nodes = 0;
   while (lane.end < limit) {
     const Record* node = player.cursor.next(*blocks_, *trace_);
@@ -368,10 +365,7 @@ void TraceFeed::write_end(Lane& lane, Player& player) {
 }
 
 void TraceFeed::announce(Lane& lane) {
-  if (lane.end == lane.announced) return;
-  statistics_.records += static_cast<std::int64_t>(lane.end - lane.announced);
-  lane.announced = lane.end;
-  cores_.send({lane.end, nullptr, FeedAnswer::Kind::available}, 0, lane_number(lane));
+  statistics_.records += lane.announce(cores_, lane_number(lane));
 }
 
 void TraceFeed::enter(Lane& lane, State state) {

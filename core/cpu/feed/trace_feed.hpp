@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "cpu/feed/arbiter.hpp"
-#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/feed/feed_lane.hpp"
 #include "cpu/feed/task_scheduler.hpp"
 #include "cpu/feed/trace_cursor.hpp"
 #include "cpu/feed/trace_feed_spec.hpp"
@@ -75,13 +75,9 @@ class TraceFeed final : public Component {
     std::vector<Player> players{};  // the one that is executed last; those before it wait for it
   };
   // What happens between the feed and one core.
-  struct Lane {
-    explicit Lane(std::size_t capacity) : ring(capacity) {}
+  struct Lane : FeedLane {
+    using FeedLane::FeedLane;
 
-    RecordRing ring;
-    std::uint64_t end = 0;        // records before this number are written
-    std::uint64_t announced = 0;  // … and the core was told of those before this one
-    std::uint64_t taken = 0;      // … and the core is done with those before this one
     std::vector<Worker*> workers{};
     std::deque<Worker*> ready{};
     Worker* current = nullptr;
@@ -90,8 +86,6 @@ class TraceFeed final : public Component {
     std::uint32_t nodes = 0;         // of it since another's, as far as producers reach
     bool halted = false;             // until the core reaches the last record
     bool arrives = false;            // at a node, when the delay is over
-    bool delayed = false;            // until a timer resumes it
-    bool asleep = false;
     State state = State::idle;
     Time since = 0;
     CoreStateStatistics states{};

@@ -6,9 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "cpu/trace/block.hpp"
-#include "cpu/trace/folder.hpp"
 #include "cpu/trace/near_lines.hpp"
+#include "cpu/trace/recorded_streams.hpp"
 #include "cpu/trace/recorded_thread.hpp"
 #include "cpu/trace/shared_pages.hpp"
 
@@ -38,12 +37,8 @@ struct Recorder::Implementation {
   const CoreSpec core;
   const RegionTable& regions;
   const TaskTable& tasks;
-  BlockSink sink;
-  Latencies latencies;
   RecorderStatistics statistics;
-  std::vector<StreamInfo> streams;
-  std::vector<std::unique_ptr<Folder>> folders;  // of streams that have not ended
-  std::vector<std::unique_ptr<Folder>> spare;
+  RecordedStreams streams;
   std::vector<TeamInfo> teams;
   std::vector<std::uint32_t> open_teams;
   std::array<SyncCost, sync_kinds> costs{};
@@ -56,8 +51,8 @@ struct Recorder::Implementation {
   bool forks_kept = false;
 
   Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
-      : core(core_), regions(regions_), tasks(tasks_), sink(std::move(sink_)), latencies(core_) {
-    statistics.hit_cycles = latencies.hit();
+      : core(core_), regions(regions_), tasks(tasks_), streams(core_, statistics, std::move(sink_)) {
+    statistics.hit_cycles = streams.latencies().hit();
     fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 4);
   }
 
@@ -66,64 +61,7 @@ struct Recorder::Implementation {
     statistics.near_bytes = near_lines.bytes();
   }
 
-  // Streams.
-
-  std::uint32_t open_stream(StreamInfo info) {
-    const auto number = static_cast<std::uint32_t>(streams.size());
-    streams.push_back(std::move(info));
-    if (spare.empty()) {
-      // So few that a group of them is much less than the reorder buffer holds.
-      const auto most =
-          static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255));
-      const FoldLimits limits{.width = static_cast<std::uint64_t>(core.dispatch_width), .most_folded = most};
-      spare.push_back(std::make_unique<Folder>(latencies, limits));
-    }
-    folders.push_back(std::move(spare.back()));
-    spare.pop_back();
-    return number;
-  }
-
-  void close_stream(std::uint32_t stream) {
-    Folder& folder = *folders[stream];
-    folder.flush();
-    while (!folder.nodes().empty()) write_block(stream);
-    folder.reset();
-    spare.push_back(std::move(folders[stream]));
-  }
-
-  void write_block(std::uint32_t stream) {
-    std::vector<Record>& nodes = folders[stream]->nodes();
-    const std::size_t count = std::min(nodes.size(), block_nodes);
-    const std::span<const Record> written(nodes.data(), count);
-    const std::span<const Hits> hits(folders[stream]->hits().data(), count);
-    StreamInfo& info = streams[stream];
-    RecordedBlock block{
-        .stream = stream, .number = info.blocks++, .nodes = static_cast<std::uint32_t>(count)};
-    std::uint64_t without_markers = 0;
-    for (const Record& node : written) {
-      if (node.kind == Kind::marker) continue;
-      ++without_markers;
-      block.instructions += node.weight + 1u;
-      statistics.mispredicted += node.has(Trait::mispredicted);
-    }
-    block.bytes = encode_block(written, hits);
-    info.nodes += without_markers;
-    info.instructions += block.instructions;
-    info.bytes += block.bytes.size();
-    statistics.nodes += without_markers;
-    statistics.instructions += block.instructions;
-    statistics.bytes += block.bytes.size();
-    nodes.erase(nodes.begin(), nodes.begin() + static_cast<long>(count));
-    folders[stream]->hits().erase(folders[stream]->hits().begin(),
-                                  folders[stream]->hits().begin() + static_cast<long>(count));
-    sink(std::move(block));
-  }
-
-  void add(std::uint32_t stream, const Record& record, const NearAccess& near = {}) {
-    Folder& folder = *folders[stream];
-    folder.take(record, near);
-    if (folder.nodes().size() >= block_nodes) write_block(stream);
-  }
+  // Nodes that are no instructions.
 
   void add_marker(const RecordedThread& thread, std::uint32_t stream, std::uint32_t region,
                   MarkerAction action) {
@@ -131,13 +69,13 @@ struct Recorder::Implementation {
     marker.kind = Kind::marker;
     marker.address = marker_address(region, action);
     marker.thread = thread.number;
-    add(stream, marker);
+    streams.add(stream, marker);
   }
 
   void add_sync(const RecordedThread& thread, std::uint32_t stream, SyncKind kind, std::uint64_t object,
                 std::uint64_t pc) {
     ++costs[static_cast<std::size_t>(kind)].nodes;
-    add(stream, sync_node(kind, object, thread.number, pc));
+    streams.add(stream, sync_node(kind, object, thread.number, pc));
   }
 
   // Threads.
@@ -158,7 +96,7 @@ struct Recorder::Implementation {
   std::uint32_t own_stream(RecordedThread& thread) {
     if (thread.stream == none) {
       thread.stream =
-          open_stream({.subject = thread.number, .process = thread.process, .thread = thread.number});
+          streams.open({.subject = thread.number, .process = thread.process, .thread = thread.number});
     }
     return thread.stream;
   }
@@ -212,7 +150,7 @@ struct Recorder::Implementation {
   }
 
   void record_instruction(RecordedThread& thread, std::uint32_t stream, Record& node, Place& place) {
-    const std::uint64_t position = folders[stream]->instructions();
+    const std::uint64_t position = streams.instructions(stream);
     for (std::uint16_t& distance : node.producers) {
       if (distance == 0) continue;
       const bool known = distance < places_kept && distance <= thread.executed;
@@ -232,7 +170,7 @@ struct Recorder::Implementation {
       const bool others = pages.touch(thread.number, node.address);
       near = near_lines.touch(node, stream, position, others);
     }
-    add(stream, node, near);
+    streams.add(stream, node, near);
   }
 
   // Regions.
@@ -435,7 +373,7 @@ struct Recorder::Implementation {
         team->sync = SyncKind::join;
       }
     }
-    if (frame.role == Frame::Role::task && frame.region == none) close_stream(frame.stream);
+    if (frame.role == Frame::Role::task && frame.region == none) streams.close(frame.stream);
   }
 
   void unlock(RecordedThread& thread, std::uint32_t number, std::uint64_t pc) {
@@ -466,7 +404,7 @@ struct Recorder::Implementation {
       ++scheduling.nodes;
     }
     Frame frame{.role = Frame::Role::task, .kind = RegionKind::task, .subject = number};
-    frame.stream = open_stream(std::move(info));
+    frame.stream = streams.open(std::move(info));
     thread.frames.push_back(frame);
   }
 
@@ -490,7 +428,7 @@ struct Recorder::Implementation {
       while (!thread->frames.empty()) close_innermost(*thread, 0);
       if (thread->stream == none) continue;
       add_sync(*thread, thread->stream, SyncKind::thread_end, thread->number, 0);
-      close_stream(thread->stream);
+      streams.close(thread->stream);
     }
   }
 };
@@ -524,7 +462,7 @@ const RecorderStatistics& Recorder::statistics() const {
   return implementation_->statistics;
 }
 const std::vector<StreamInfo>& Recorder::streams() const {
-  return implementation_->streams;
+  return implementation_->streams.infos();
 }
 const std::vector<TeamInfo>& Recorder::teams() const {
   return implementation_->teams;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/trace/recorded_streams.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cpu/trace/block.hpp"
+
+namespace manyscale::cpu {
+
+namespace {
+
+FoldLimits fold_limits(const CoreSpec& core) {
+  // So few are folded together that they are much less than the reorder buffer holds.
+  return {.width = static_cast<std::uint64_t>(core.dispatch_width),
+          .most_folded =
+              static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255))};
+}
+
+}  // namespace
+
+RecordedStreams::RecordedStreams(const CoreSpec& core, RecorderStatistics& statistics,
+                                 Recorder::BlockSink sink)
+    : limits_(fold_limits(core)), latencies_(core), statistics_(statistics), sink_(std::move(sink)) {}
+
+std::uint32_t RecordedStreams::open(StreamInfo info) {
+  const auto number = static_cast<std::uint32_t>(infos_.size());
+  infos_.push_back(std::move(info));
+  if (spare_.empty()) spare_.push_back(std::make_unique<Folder>(latencies_, limits_));
+  folders_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  return number;
+}
+
+void RecordedStreams::close(std::uint32_t stream) {
+  Folder& folder = *folders_[stream];
+  folder.flush();
+  while (!folder.nodes().empty()) write_block(stream);
+  folder.reset();
+  spare_.push_back(std::move(folders_[stream]));
+}
+
+void RecordedStreams::add(std::uint32_t stream, const Record& record, const NearAccess& near) {
+  Folder& folder = *folders_[stream];
+  folder.take(record, near);
+  if (folder.nodes().size() >= block_nodes) write_block(stream);
+}
+
+void RecordedStreams::write_block(std::uint32_t stream) {
+  std::vector<Record>& nodes = folders_[stream]->nodes();
+  std::vector<Hits>& hits = folders_[stream]->hits();
+  const std::size_t count = std::min(nodes.size(), block_nodes);
+  const std::span<const Record> written(nodes.data(), count);
+  StreamInfo& info = infos_[stream];
+  RecordedBlock block{.stream = stream, .number = info.blocks++, .nodes = static_cast<std::uint32_t>(count)};
+  std::uint64_t without_markers = 0;
+  for (const Record& node : written) {
+    if (node.kind == Kind::marker) continue;
+    ++without_markers;
+    block.instructions += node.weight + 1u;
+    statistics_.mispredicted += node.has(Trait::mispredicted);
+  }
+  block.bytes = encode_block(written, {hits.data(), count});
+  info.nodes += without_markers;
+  info.instructions += block.instructions;
+  info.bytes += block.bytes.size();
+  statistics_.nodes += without_markers;
+  statistics_.instructions += block.instructions;
+  statistics_.bytes += block.bytes.size();
+  nodes.erase(nodes.begin(), nodes.begin() + static_cast<long>(count));
+  hits.erase(hits.begin(), hits.begin() + static_cast<long>(count));
+  sink_(std::move(block));
+}
+
+}  // namespace manyscale::cpu
