@@ -29,7 +29,7 @@ demo: install
 
 # The documentation as a site, in build/site.
 docs: install
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # The tables of docs/validation.md, measured anew.
 validation: install

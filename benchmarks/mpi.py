@@ -2,8 +2,9 @@
 """Weak scaling over processes: twice the system on two processes, against one system on one process.
 
 PHOLD with long windows and a halo exchange on a torus. The efficiency is the time of one process for one system over
-the time of two for two; times are of the processors, without what a process spends waiting for the other where that can
-be told apart, and of the clock. Needs mpi4py and mpiexec; without them it says so and measures nothing.
+the time of two for two. By the clock it needs two idle cores; by the processors it is what the busier of the two had to
+do, meetings included but not the waiting for the other, so that other work on the machine does not count. Needs mpi4py
+and mpiexec; without them it says so and measures nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +16,21 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from support.reporting import run_benchmark
 
-TARGETS = {"phold_identical": 1, "halo_identical": 1}
+TARGETS = {
+    "phold_identical": 1,
+    "halo_identical": 1,
+    "phold_weak_scaling_by_processor_time": 0.75,
+    "halo_weak_scaling_by_processor_time": 0.75,
+}
 
 
-def phold(size: int) -> dict[str, Any]:
+def phold(size: int) -> Callable[[], dict[str, Any]]:
     """A ring of components whose jobs stay with their neighbours, with links of 50 ns."""
     from manyscale import System
 
@@ -34,24 +41,31 @@ def phold(size: int) -> dict[str, Any]:
     ]
     for i in range(components):
         system.connect(nodes[i].peers, nodes[(i + 1) % components].peers, "50ns")
-    result = system.run(until="10us")
-    return {"seconds": result.wall_seconds, "events": result.events, "now": result.now}
+
+    def run() -> dict[str, Any]:
+        result = system.run(until="20us")
+        return {"seconds": result.wall_seconds, "events": result.events, "now": result.now}
+
+    return run
 
 
-def halo(size: int) -> dict[str, Any]:
+def halo(size: int) -> Callable[[], dict[str, Any]]:
     """A halo exchange on a torus that grows along one axis."""
     from manyscale import network
 
-    result = network.run(
-        "halo3d",
-        nodes=64 * size,
-        machine="omnipath",
-        changes=[f'network.topology.shape="{4 * size}x4x4"', "network.link.latency=1us"],
-        topology="torus",
-        face="128KiB",
-        iterations=20,
-    )
-    return {"seconds": result.wall_seconds, "events": result.events, "now": result.simulated_seconds}
+    def run() -> dict[str, Any]:
+        result = network.run(
+            "halo3d",
+            nodes=256 * size,
+            machine="omnipath",
+            changes=[f'network.topology.shape="{4 * size}x8x8"', "network.link.latency=1us"],
+            topology="torus",
+            face="128KiB",
+            iterations=4,
+        )
+        return {"seconds": result.wall_seconds, "events": result.events, "now": result.simulated_seconds}
+
+    return run
 
 
 WORK = {"phold": phold, "halo": halo}
@@ -74,12 +88,13 @@ def work(name: str, size: int) -> None:
     from manyscale import processes
 
     others = processes.join()
-    WORK[name](1)  # imports, and a processor that is awake
+    waited = 0.0 if others is None else others.waited
+    run = WORK[name](size)
     begin = time.process_time()
-    result = WORK[name](size)
+    result = run()
     result["cpu"] = time.process_time() - begin
     if others is not None:
-        result["cpu"] = max(others.gather(result["cpu"]))
+        result["cpu"] = max(others.gather(result["cpu"] - (others.waited - waited)))
     if not processes.is_other():
         print(json.dumps(result))
 
@@ -96,8 +111,8 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
         numbers[f"{name}_events_per_second_on_1_process"] = reference["events"] / reference["seconds"]
         numbers[f"{name}_events_per_second_on_2_processes"] = two["events"] / two["seconds"]
         numbers[f"{name}_speed_of_2_processes"] = reference["seconds"] / two["seconds"]
-        numbers[f"{name}_weak_scaling_efficiency"] = one["seconds"] / two["seconds"]
-        numbers[f"{name}_weak_scaling_efficiency_by_processor_time"] = one["cpu"] / two["cpu"]
+        numbers[f"{name}_weak_scaling_by_the_clock"] = one["seconds"] / two["seconds"]
+        numbers[f"{name}_weak_scaling_by_processor_time"] = one["cpu"] / two["cpu"]
     return numbers
 
 

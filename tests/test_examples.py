@@ -37,6 +37,8 @@ KEY_LINES = {
     "memory/ladder.py": "largest deviation: 0.00 %",
     "network/own_skeleton.py": "deviation: 0.00 %",
     "network/study.py": "fastest on 256 nodes: fat tree",
+    "projection/figures.py": "with variability and external ranks it is nearer to the truth: yes",
+    "projection/gpu_training.py": "the gradients are those of numpy: yes",
     "sweeps/logarithm.py": "largest deviation from log2(nodes) steps: 0.00%",
     "uvm/first_touch.py": "pages that were sent ahead cost the kernel next to nothing: yes",
     "uvm/oversubscription.py": "suffers the most: random_access, the least: stream_triad",
@@ -70,6 +72,13 @@ FILES = {
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],
     "engine/ring.py": ["run.json", "timeline.pftrace"],
     "network/study.py": ["bandwidth.svg", "latency.svg", "topologies.svg", "scaling.svg"],
+    "projection/figures.py": [
+        "figure_4_5_hpcg.svg",
+        "figure_6_milc.svg",
+        "figure_7_snap.svg",
+        "figure_12.svg",
+    ],
+    "projection/gpu_training.py": ["gpu_training.svg"],
     "uvm/oversubscription.py": ["slowdowns.svg", "pages.svg", "transfers.svg", "pages.parquet"],
     "uvm/prefetchers.py": ["prefetchers.svg", "shootdowns.svg"],
 }

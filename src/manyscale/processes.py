@@ -21,6 +21,7 @@ from typing import Any
 from manyscale.errors import InputError
 
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PALS_NRANKS", "MV2_COMM_WORLD_SIZE")
+_TRIES = 200  # before others may have the core
 _PATIENCE = 10.0  # seconds that a process waits at its end for the others to come to theirs
 
 
@@ -32,9 +33,11 @@ class Processes:
 
         self._communicator = communicator
         self._bytes = MPI.BYTE
-        self._wait_all = MPI.Request.Waitall
+        self._test_all = MPI.Request.Testall
         self.process: int = communicator.Get_rank()
         self.processes: int = communicator.Get_size()
+        self.waited = 0.0
+        """Seconds of its processor that this process has spent waiting for others."""
 
     @property
     def is_first(self) -> bool:
@@ -43,7 +46,7 @@ class Processes:
 
     def alltoall(self, outgoing: memoryview, incoming: memoryview) -> None:
         """Equal pieces to all, and from all."""
-        self._communicator.Alltoall([outgoing, self._bytes], [incoming, self._bytes])
+        self._finish(self._communicator.Ialltoall([outgoing, self._bytes], [incoming, self._bytes]).Test)
 
     def transfer(
         self, outgoing: Sequence[tuple[int, memoryview]], incoming: Sequence[tuple[int, memoryview]]
@@ -52,7 +55,20 @@ class Processes:
         on = self._communicator
         requests = [on.Irecv([buffer, self._bytes], source) for source, buffer in incoming]
         requests += [on.Isend([buffer, self._bytes], target) for target, buffer in outgoing]
-        self._wait_all(requests)
+        self._finish(lambda: self._test_all(requests))
+
+    def _finish(self, done: Callable[[], bool]) -> None:
+        """Waits; not for long on a core that another process may need, as MPI libraries do."""
+        if done():
+            return
+        begin = time.thread_time()
+        for _ in range(_TRIES):
+            if done():
+                break
+        else:
+            while not done():
+                os.sched_yield()
+        self.waited += time.thread_time() - begin
 
     def gather(self, value: Any) -> list[Any]:
         """The values of all processes, in all of them."""

@@ -35,8 +35,8 @@ def system(made, **options):
     return {{"outcome": result.outcome, "columns": result.columns, **facts}}
 
 def twice(made):
-    first = system(made, until="200ns")
-    return [first, system(made, until="400ns")]
+    first = system(made, until="40ns")
+    return [first, system(made, until="80ns")]
 
 def memory():
     workload = MemoryWorkload(pattern="random", accesses=200, footprint="64KiB", shared=True, writes=0.3)
@@ -54,7 +54,7 @@ def refusal(made, **options):
         return [type(error).__name__, str(error)]
 
 cases = {{
-    "phold": lambda: system(make_phold(components=9), until="300ns"),
+    "phold": lambda: system(make_phold(components=9), until="100ns"),
     "phold, run on": lambda: twice(make_phold(components=6)),
     "more processes than clusters": lambda: system(make_ring(stages=3, tokens=2, hops=9)),
     "relays": lambda: system(make_ring(stages=7, tokens=2)),
@@ -99,7 +99,7 @@ def alone() -> dict[str, Any]:
 def test_one_process_gives_what_it_should(alone: dict[str, Any]) -> None:
     """So that the comparisons below compare something."""
     assert alone["phold"]["outcome"] == "limit"
-    assert alone["phold"]["events"] > 10_000
+    assert alone["phold"]["events"] > 5_000
     assert alone["relays"]["outcome"] == "finished"
     assert alone["memory"]["events"] > 1_000
     assert alone["deadlock"][0] == "DeadlockError"
@@ -143,7 +143,6 @@ def test_a_command_leaves_one_run(tmp_path: Path) -> None:
             "cannot be divided among processes",
         ),
         (["net", "run", "halo3d", "--nodes", "8", "--threads", "2"], 2, "each process runs on one thread"),
-        (["net", "run", "halo4d"], 2, "did you mean 'halo3d'"),
     ],
 )
 def test_what_cannot_be_divided_is_explained_once(

@@ -9,11 +9,12 @@ from manyscale.machine import load_machine
 from manyscale.machine.dram import dram_standard
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.validation import gpu_micro
+from manyscale.validation.gpu_target import GpuTarget
 
 pytestmark = pytest.mark.core
 
 FLOAT, INTEGER, DOUBLE = (
-    lambda machine, instruction=instruction: gpu_micro._instruction_latency(machine, instruction)
+    lambda target, instruction=instruction: gpu_micro._instruction_latency(target, instruction)
     for instruction in (
         "fma.rn.f32 %f1, %f1, %f2, %f1;",
         "add.s32 %r2, %r2, %r1;",
@@ -22,7 +23,7 @@ FLOAT, INTEGER, DOUBLE = (
 )
 # A ring of pointers that L1 holds, one that only L2 holds, and one that is never seen twice.
 IN_L1, IN_L2, IN_MEMORY = (
-    lambda machine, ring=ring: gpu_micro._chase(machine, **ring)
+    lambda target, ring=ring: gpu_micro._chase(target, **ring)
     for ring in (
         {"pointers": 64, "stride": 64, "loads": 128},
         {"pointers": 4096, "stride": 256, "loads": 2048},
@@ -58,7 +59,7 @@ SHARED = gpu_micro._shared_latency
 )
 def test_latencies_are_near_the_published_ones(machine, measure, published):
     one_sm = load_machine(machine, ["gpu.sm_count=1"]).machine
-    cycles = measure(one_sm)
+    cycles = measure(GpuTarget(one_sm))
     assert cycles == pytest.approx(published, rel=0.04), f"{cycles:.1f} cycles"
 
 

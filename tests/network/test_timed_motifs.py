@@ -88,6 +88,17 @@ def test_some_ranks_have_timings_of_their_own():
     assert result.simulated_seconds > 10e-6
 
 
+def test_calls_for_peers_that_do_not_exist_take_their_time():
+    """One rank has none of its 26 neighbours: 2 x 8 exchanges of 26 sends and receives, of 3 and 4 us."""
+    skeleton = motif("hpcg", **SMALL["hpcg"])
+    times = [
+        Job(compile(skeleton.with_timings(timings("hpcg"), nobody=cost).emit, 1), cluster(nodes=1)).run()
+        for cost in ((0, 0), (3 * 10**9, 4 * 10**9))
+    ]
+    added = times[1].simulated_seconds - times[0].simulated_seconds
+    assert added == pytest.approx(2 * 8 * 26 * 7e-6, rel=1e-9)
+
+
 def test_a_place_without_timings_is_named():
     with pytest.raises(InputError, match="no site 'dot'"):
         compile(motif("hpcg", **SMALL["hpcg"]).with_timings({"halo": Distribution.of(["1us"])}).emit, 2)

@@ -12,13 +12,14 @@ import typer
 
 from manyscale.cli.console import complain, emit_json
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Json
+from manyscale.cli.options import CodeChoice, Json
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.cpu.checking import ProgramProblem
     from manyscale.cuda.checking import CallProblem
     from manyscale.gpu import KernelCheck
+    from manyscale.gpu.machine_code import Isa
 
 commands = typer.Typer()
 
@@ -53,15 +54,15 @@ class _File:
         )
 
 
-def _kernels(path: Path, target: str | None) -> Sequence[KernelCheck]:
+def _kernels(path: Path, target: str | None, isa: Isa) -> Sequence[KernelCheck]:
     from manyscale import gpu
 
-    return gpu.check(path, target=target)
+    return gpu.check(path, target=target, isa=isa)
 
 
 # Who reads which files, by the end of their names.
-Reader = Callable[[Path, str | None], "Sequence[KernelCheck]"]
-READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels}
+Reader = Callable[[Path, str | None, "Isa"], "Sequence[KernelCheck]"]
+READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels, ".cubin": _kernels}
 _ELF = b"\x7fELF"
 _RISCV = "EM_RISCV"
 
@@ -72,13 +73,15 @@ def check(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="CUDA and RISC-V programs, files with PTX (.ptx) or CUDA C++ (.cu), or folders with such files.",
+            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or machine code of a GPU (.cubin), or "
+            "folders with such files.",
         ),
     ],
     everything: Annotated[
         bool, typer.Option("--all", help="Show every problem, as is done for a single file.")
     ] = False,
     target: Target = None,
+    isa: CodeChoice = "ptx",
     json: Json = False,
 ) -> None:
     """Say what of a program is not supported, before it is run.
@@ -89,7 +92,7 @@ def check(
     calls it makes cannot be known. Of a CUDA program, all kernels are looked at
     and the functions of the CUDA runtime that it may call.
     """
-    files = [_looked_at(path, target) for path in _found(paths)]
+    files = [_looked_at(path, target, isa) for path in _found(paths)]
     if json:
         emit_json(
             {"supported": all(file.supported for file in files), "files": [_data(file) for file in files]}
@@ -109,11 +112,11 @@ def _found(paths: Sequence[Path]) -> Iterator[Path]:
         yield from inside or [path]
 
 
-def _looked_at(path: Path, target: str | None) -> _File:
+def _looked_at(path: Path, target: str | None, isa: Isa) -> _File:
     try:
         if _is_program(path):
-            return _checked_program(path)
-        return _File(path, _reader(path)(path, target))
+            return _checked_program(path, isa)
+        return _File(path, _reader(path)(path, target, isa))
     except InputError as error:
         return _File(path, error=str(error))
 
@@ -123,12 +126,12 @@ def _is_program(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return path.suffix == ".xz" or file.read(len(_ELF)) == _ELF
+            return path.suffix == ".xz" or (path.suffix not in READERS and file.read(len(_ELF)) == _ELF)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _checked_program(path: Path) -> _File:
+def _checked_program(path: Path, isa: Isa) -> _File:
     """A program: of this machine, and then with CUDA in it; or one for the simulated processors."""
     from manyscale.cpu import Program
     from manyscale.cpu.checking import check as check_program
@@ -141,7 +144,7 @@ def _checked_program(path: Path) -> _File:
         return _File(path, program=check_program(Program(path)))
     if executable.machine == _RISCV or not executable.uses_cuda:
         return _File(path, program=check_program(Program(path)))
-    return _File(path, check_kernels(executable), calls=check_calls(executable))
+    return _File(path, check_kernels(executable, isa), calls=check_calls(executable))
 
 
 def _reader(path: Path) -> Reader:

@@ -84,6 +84,7 @@ def run(
     ] = False,
     changes: Changes = None,
     threads: Threads = 1,
+    isa: CodeChoice = "ptx",
     target: Target = None,
     seed: Seed = None,
     out: Annotated[
@@ -134,7 +135,7 @@ def run(
     shape = _extents("--grid", grid), _extents("--block", block)
     resolved = _machine(machine, changes, out, timeline)
     device = _device(
-        resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json
+        resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json, isa=isa
     )
     chosen = _kernel(device.load(file, target=target), kernel)
     make = functools.partial(_managed_array, device) if managed else device.array
@@ -166,10 +167,14 @@ def run(
         _save(path, arrays[name])
     summaries = {name: _summary(array, show) for name, array in arrays.items()}
     if json:
-        data = _data(launch, shape, summaries) | ({} if out is None else {"directory": str(out)})
+        data = (
+            _data(launch, shape, summaries)
+            | {"isa": chosen.module.isa}
+            | ({} if out is None else {"directory": str(out)})
+        )
         emit_json(data | ({} if moved is None else {"unified_memory": moved}))
     elif not quiet:
-        _print(launch, shape, summaries, out, moved)
+        _print(launch, shape, summaries, out, moved, _code_in_words(chosen.module))
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
 
@@ -337,6 +342,13 @@ def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
     }
 
 
+def _code_in_words(module: Module) -> str:
+    """What a module runs as, and why if that is not what could have been expected."""
+    if module.isa == "sass":
+        return f"machine code ({module.isa_reason})"
+    return "PTX" if "\n" in module.isa_reason or "asked" in module.isa_reason else f"PTX: {module.isa_reason}"
+
+
 def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> dict[str, Any]:
     timing = _timing(launch)
     total = {"total_cycles": timing["cycles"], "simulated_seconds": timing.pop("seconds")} if timing else {}
@@ -365,6 +377,7 @@ def _print(
     arrays: dict[str, Any],
     out: Path | None,
     moved: dict[str, int] | None,
+    code: str,
 ) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -376,6 +389,7 @@ def _print(
     grid, block = (" x ".join(map(str, extents)) for extents in shape)
     facts = {
         "kernel": f"{launch.kernel}, {grid} blocks of {block} threads",
+        "run as": code,
         "warp instructions": f"{launch.warp_instructions:,}",
         "thread instructions": f"{launch.thread_instructions:,}",
         "took": f"{launch.wall_seconds:.3g} s",

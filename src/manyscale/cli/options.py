@@ -53,6 +53,7 @@ Quiet = Annotated[
 CodeChoice = Annotated[
     Literal["auto", "sass", "ptx"],
     typer.Option(
-        "--isa", help="What kernels run as: machine code, PTX, or machine code where it can be made and executed."
+        "--isa",
+        help="What kernels run as: machine code, PTX, or machine code where it can be made and executed.",
     ),
 ]

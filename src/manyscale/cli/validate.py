@@ -46,6 +46,14 @@ def validate(
         ),
     ] = None,
     machine: Machine = "v100",
+    isa: Annotated[
+        str,
+        typer.Option(
+            "--isa",
+            metavar="FORM",
+            help="How kernels of the GPU validations run: ptx, sass (machine code), auto, or both beside each other.",
+        ),
+    ] = "ptx",
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -68,11 +76,15 @@ def validate(
     unified memory have machines of their own.
     """
     from manyscale import validation
+    from manyscale.gpu.machine_code import isa_of
 
     if markdown is not None:
         _page_around(markdown)  # before the work, so that a wrong name costs none
     found: dict[str, list[Row]] = {}
-    for name, rows in validation.tables(only, machine):
+    if isa == "both":
+        for name in validation.FORMS if only is None else [only]:
+            found.update(_both_forms(name, machine, json))
+    for name, rows in [] if isa == "both" else validation.tables(only, machine, isa_of(isa)):
         found[name] = rows
         if not json:
             print_table(_TITLES.get(name, name), _COLUMNS, [_cells(row) for row in rows])
@@ -97,6 +109,33 @@ def validate(
         )
     elif len(found) > 1:
         typer.echo(f"all {len(everything)} rows: {_summary(everything, correlation=False)}")
+
+
+def _both_forms(name: str, machine: str, quiet: bool) -> dict[str, list[Row]]:
+    """One validation with its kernels as PTX and as machine code, errors beside each other."""
+    from manyscale import validation
+
+    if name not in validation.FORMS:
+        raise InputError(
+            f"'{name}' runs no kernels in two forms; those that do: {', '.join(validation.FORMS)}"
+        )
+    rows = {isa: validation.FORMS[name](machine, isa) for isa in ("ptx", "sass")}
+    if not quiet:
+        print_table(
+            _TITLES.get(name, name),
+            ("name", "reference", "unit", "PTX", "error %", "machine code", "error %"),
+            [
+                (
+                    *(ptx.name, _number(ptx.reference), ptx.unit),
+                    *(_number(ptx.simulated), f"{ptx.error_percent:+.1f}"),
+                    *(_number(sass.simulated), f"{sass.error_percent:+.1f}"),
+                )
+                for ptx, sass in zip(rows["ptx"], rows["sass"], strict=True)
+            ],
+        )
+        for isa, title in (("ptx", "PTX"), ("sass", "machine code")):
+            typer.echo(f"{title}: {_summary(rows[isa])}")
+    return {f"{name} ({isa})": table for isa, table in rows.items()}
 
 
 def _cells(row: Row) -> tuple[str, ...]:

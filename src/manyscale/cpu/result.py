@@ -353,7 +353,7 @@ class CpuResult(NotebookView, ProgramResult):
         yield headline_table(repr(self), self.headline)
         if any(self.shares.values()):
             bars = {
-                f"core {core}": {cause: share for cause, share in own.select("cause", "share").iter_rows()}
+                f"core {core}": dict(own.select("cause", "share").iter_rows())
                 for (core,), own in self.cpi_stack.group_by("core", maintain_order=True)
             }
             shown = dict(list(bars.items())[:_MOST_BARS])

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from manyscale.errors import InputError
+from manyscale.gpu.machine_code import Isa
 from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network, projection, uvm
 from manyscale.validation.rows import Row, correlations, max_error_percent, mean_error_percent
 
 __all__ = [
+    "FORMS",
     "VALIDATIONS",
     "Row",
     "correlations",
@@ -32,14 +34,27 @@ VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
 }
 
 
-def validate(only: str | None = None, machine: str = "v100") -> list[Row]:
+# Those whose kernels run as PTX or as machine code.
+FORMS: dict[str, Callable[[str, Isa], list[Row]]] = {
+    "gpu-micro": gpu_micro.rows,
+    "gpu-apps": gpu_apps.rows,
+    "gpu-clocks": gpu_clocks.rows,
+}
+
+
+def validate(only: str | None = None, machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
     """The rows of the validation named `only`, or of all."""
-    return [row for _, rows in tables(only, machine) for row in rows]
+    return [row for _, rows in tables(only, machine, isa) for row in rows]
 
 
-def tables(only: str | None = None, machine: str = "v100") -> Iterator[tuple[str, list[Row]]]:
-    """Each validation with its rows, when they are there; only the one named `only`, if it is given."""
+def tables(
+    only: str | None = None, machine: str = "v100", isa: Isa = "ptx"
+) -> Iterator[tuple[str, list[Row]]]:
+    """Each validation with its rows, when they are there; only the one named `only`, if it is given.
+
+    `isa`: whether the kernels of those in `FORMS` run as PTX or as machine code.
+    """
     if only is not None and only not in VALIDATIONS:
         raise InputError(f"there is no validation named '{only}'; known: {', '.join(VALIDATIONS)}")
     for name in VALIDATIONS if only is None else [only]:
-        yield name, VALIDATIONS[name](machine)
+        yield name, FORMS[name](machine, isa) if name in FORMS else VALIDATIONS[name](machine)

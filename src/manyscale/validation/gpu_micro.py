@@ -53,15 +53,28 @@ _THROUGHPUTS = (
     ("INT32", "mad.lo.s32 %r{i}, %r{i}, %r0, %r{i};", 2, 126.89, "op/clk/SM"),
     ("SFU", "ex2.approx.ftz.f32 %f{i}, %f{i};", 1, 15.98, "op/clk/SM"),
     ("FP16", "fma.rn.f16x2 %r{i}, %r{i}, %r0, %r{i};", 4, 249.33, "flop/clk/SM"),
-    ("shared 32-bit load", "ld.volatile.shared.u32 %r{i}, [%r11];", 4, 126.5, "B/clk/SM"),
-    ("shared 64-bit load", "ld.volatile.shared.u64 %l{i}, [%r10];", 8, 127.9, "B/clk/SM"),
+    (
+        "shared 32-bit load",
+        "ld.shared.u32 %r5, [%r11+{place}]; xor.b32 %r{i}, %r{i}, %r5;",
+        4,
+        126.5,
+        "B/clk/SM",
+    ),
+    (
+        "shared 64-bit load",
+        "ld.shared.u64 %l5, [%r10+{place}]; xor.b64 %l{i}, %l{i}, %l5;",
+        8,
+        127.9,
+        "B/clk/SM",
+    ),
     ("L1 64-bit load", "ld.global.u64 %l5, [%l6+{place}]; xor.b64 %l{i}, %l{i}, %l5;", 8, 122.8, "B/clk/SM"),
 )
 # All lanes want another word of one bank: a word in each cycle.
-_CONFLICT = "ld.volatile.shared.u32 %r{i}, [%r9];"
+_CONFLICT = "ld.shared.u32 %r5, [%r9+{word}]; xor.b32 %r{i}, %r{i}, %r5;"
 
 _THREADS = 1024
 _ROW = 256  # bytes that a warp reads at once, eight by each lane
+_PLACES = 16  # rows that loads read one after the other
 _TIMED_ROUNDS = 16  # after one that is not timed; the tuner times as many instructions
 
 _WORD = 8  # bytes of a pointer in a chase
@@ -321,7 +334,7 @@ def _throughput(target: GpuTarget, instruction: str) -> float:
     """Instructions of a thread that one SM finishes per cycle."""
     device = target.device()
     times = device.zeros((_THREADS, 2), np.uint64)
-    data = device.zeros(_CHAINS * _COPIES * _ROW // 8, np.uint64)
+    data = device.zeros(_PLACES * _ROW // 8, np.uint64)
     chains = range(1, 1 + _CHAINS)
     kinds = ("u32 %r", "f32 %f", "f64 %d", "u64 %l")
     start = "".join(
@@ -334,12 +347,16 @@ def _throughput(target: GpuTarget, instruction: str) -> float:
   mad.lo.u32 %r11, %r5, 4, %r6;
   mad.lo.u32 %r10, %r5, 8, %r6;
   mad.lo.u32 %r9, %r5, 128, %r6;
-  mad.wide.u32 %l6, %r5, 8, %data;"""
-    repeated = "".join(
-        instruction.format(i=chain, place=_ROW * (_CHAINS * copy + chain - 1))
-        for copy in range(_COPIES)
-        for chain in chains
-    )
+  mad.wide.u32 %l6, %r5, 8, %data;
+  ld.volatile.global.u32 %r7, [%data];
+  ld.volatile.global.u64 %l7, [%data];"""
+    # Loads of one place would become one: after some of them an addition of zero hides that places come again.
+    hide = "add.u64 %l6, %l6, %l7; " + "".join(f"add.u32 %r{i}, %r{i}, %r7;" for i in (9, 10, 11))
+    repeated = ""
+    for number in range(_COPIES * _CHAINS):
+        place = number % _PLACES
+        repeated += hide if place == 0 and "ld." in instruction else ""
+        repeated += instruction.format(i=1 + number % _CHAINS, place=_ROW * place, word=4 * place)
     # The results are added up so that every chain is of use.
     sums = "".join(
         f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i}; add.u64 %l0, %l0, %l{i};"
@@ -357,7 +374,6 @@ AGAIN:
   mov.u64 %begin, %clock64;
 TIMED:
   {repeated}
-  add.u64 %l6, %l6, %l0;
   add.u32 %round, %round, 1;
   setp.le.u32 %p, %round, %rounds;
   @%p bra AGAIN;
@@ -371,7 +387,7 @@ TIMED:
   st.volatile.global.u64 [%l1], %begin;
   st.volatile.global.u64 [%l1+8], %end;
   ret;"""
-    declare = ".shared .align 128 .b8 cells[4096];"
+    declare = ".shared .align 128 .b8 cells[8192];"
     _launch(device, body, times, data, block=_THREADS, rounds=_TIMED_ROUNDS, declare=declare)
     begin, end = times.numpy().T
     return _TIMED_ROUNDS * _CHAINS * _COPIES * _THREADS / float(end.max() - begin.min())
@@ -383,7 +399,8 @@ def _stream(target: GpuTarget, empty: TimedLaunch) -> float:
     out, data = device.zeros(1, np.uint32), device.zeros(_STREAM_BYTES // 4, np.uint32)
     loads, block = 4, 256
     grid = _STREAM_BYTES // (_WIDE * loads * block)
-    launch = _launch(device, _reading(loads, grid * block * _WIDE), out, data, grid=grid, block=block)
+    reading = _reading(loads, block * _WIDE, rows=loads)  # a CTA reads what lies together
+    launch = _launch(device, reading, out, data, grid=grid, block=block)
     return _STREAM_BYTES / (launch.seconds - empty.seconds) / 1e9
 
 
@@ -398,21 +415,25 @@ def _l2_bytes_per_cycle(target: GpuTarget, empty: TimedLaunch) -> float:
     return 2 * sms * block * _L2_LOADS * _WIDE / (launch.cycles - empty.cycles)
 
 
-def _reading(loads: int, step: int, wrap: int | None = None) -> str:
-    """Each thread reads 16 bytes `loads` times, `step` bytes apart, past L1; `wrap` is where offsets start again."""
+def _reading(loads: int, step: int, wrap: int | None = None, rows: int = 1) -> str:
+    """Each thread reads 16 bytes `loads` times, `step` bytes apart, past L1; `wrap` is where offsets start again.
+
+    CTAs begin so many rows apart, each of 16 bytes for every thread.
+    """
     masked = "" if wrap is None else f"and.b32 %index, %index, {wrap - 1};"
     one = f"""
   {masked}
   cvt.u64.u32 %l1, %index;
   add.u64 %l1, %data, %l1;
   ld.global.cg.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l1];
-  or.b32 %r5, %r5, %r1;
+  or.b32 %r5, %r5, %r1; or.b32 %r5, %r5, %r2; or.b32 %r5, %r5, %r3; or.b32 %r5, %r5, %r4;
   add.u32 %index, %index, {step};"""
     # All that is read is zero, so nothing is stored; a compiler could not know that and keeps the loads.
     return f"""
   mov.u32 %r5, 0;
   mov.u32 %r1, %ctaid.x;
   mov.u32 %r2, %ntid.x;
+  mul.lo.u32 %r1, %r1, {rows};
   mad.lo.u32 %index, %r1, %r2, %thread;
   shl.b32 %index, %index, 4;
   {one * loads}

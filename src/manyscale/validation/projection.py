@@ -107,12 +107,18 @@ def compare(case: Case, native: Path, machine: str = "broadwell", network: str =
         profile_functional(program, ranks, ranks_per_node=case.ranks_per_node),
         machine=machine,
         network=network,
-        network_changes=['network.fidelity="packet"'],
         alone_args=[case.program, *case.alone.split()],
     )
     job = record(native, ranks, arguments)
     found: dict[str, float] = {
-        variant: predict(job, measured, nodes=case.nodes, variant=variant, repetitions=_REPETITIONS).seconds
+        variant: predict(
+            job,
+            measured,
+            nodes=case.nodes,
+            variant=variant,
+            network_changes=['network.fidelity="packet"'],
+            repetitions=_REPETITIONS,
+        ).seconds
         for variant in VARIANTS
     }
     return Outcome(case, truth.seconds, found)
