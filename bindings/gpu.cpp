@@ -299,7 +299,8 @@ void bind_gpu(nb::module_& module) {
           },
           nb::rv_policy::reference_internal)
       .def(
-          "load", [](Device& self, const MachineFile& machine) -> LoadedModule& { return self.load(machine.cubin); },
+          "load",
+          [](Device& self, const MachineFile& machine) -> LoadedModule& { return self.load(machine.cubin); },
           nb::rv_policy::reference_internal)
       // From now on, memory knows which of its bytes somebody has written.
       .def("track_writes", [](Device& self) { self.memory.track_writes(); })

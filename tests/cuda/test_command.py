@@ -149,11 +149,11 @@ def test_a_runtime_that_is_linked_in_is_explained(tmp_path: Path, capsys: pytest
 
 
 def test_machine_code_alone_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = container((b"\x7fELF" + bytes(60), 86), kind=2)
+    data = container((b"\x7fELF" + bytes(60), 61), kind=2)  # older than what can be executed
     program = compiled(tmp_path, WITHOUT_RUNTIME, data, "machine_code")
     assert main(["check", str(program), "--json"]) == 1
     problems = json.loads(capsys.readouterr().out)["files"][0]["problems"]
-    assert any("machine code for sm_86 only" in problem["why"] for problem in problems)
+    assert any("machine code for sm_61 only" in problem["why"] for problem in problems)
 
 
 def test_the_kernels_of_a_program_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

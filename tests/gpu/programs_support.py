@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 
 from manyscale import InputError, gpu, load_machine
+from manyscale.gpu.assembler import find_assembler
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 FIXTURES = HERE / "fixtures"
 ISA = os.environ.get("MANYSCALE_TEST_ISA", "ptx")
 """What the programs run as, unless a test says so itself: "ptx" or, to have all of them as machine code, "sass"."""
+NOT_MACHINE_CODE = ("async_barrier", "cluster_exchange")
+"""Programs with machine instructions that are not modelled: barriers in memory before sm_90, clusters."""
 MOST_INSTRUCTIONS = 2_000_000
 """More than any launch needs; threads that wait for ever end here."""
 
@@ -87,7 +90,8 @@ class Program:
 def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable], Callable]:
     """Runs a test once for each fixture of a program; the first of them also with all checks, and with time.
 
-    Of fixtures that are not modelled it is expected that they are refused before they run.
+    Of fixtures that are not modelled it is expected that they are refused before they run. The first also runs as
+    machine code, which is assembled on the spot.
     """
     refused = pytest.mark.xfail(raises=InputError, strict=True, reason="not modelled")
     cases = []
@@ -96,11 +100,15 @@ def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable],
         marks = [refused] if target in not_modelled else []
         if not cases:
             cases += [pytest.param(path, mode, id=mode, marks=marks) for mode in ("checked", "timed")]
+            machine_marks = [refused] if name in NOT_MACHINE_CODE else marks
+            cases.append(pytest.param(path, "machine code", id="machine-code", marks=machine_marks))
         cases.append(pytest.param(path, "", id=target, marks=marks))
 
     def decorate(test: Callable[[Program], None]) -> Callable[[Path, str], None]:
         @pytest.mark.parametrize(("path", "mode"), cases)
         def run(path: Path, mode: str) -> None:
+            if mode == "machine code" and find_assembler() is None:
+                pytest.skip("machine code needs ptxas: pip install nvidia-cuda-nvcc-cu12")
             if mode == "timed":
                 _same_on_any_number_of_threads(path, test)
             else:

@@ -53,11 +53,14 @@ def test_text_that_is_no_ptx(device, text, message):
 
 def test_files_that_are_no_source(device, tmp_path):
     binary = tmp_path / "kernel.ptx"
-    binary.write_bytes(b"\x7fELF\0\0")
+    binary.write_bytes(b"PTX\0\0")
+    machine = tmp_path / "kernel.cubin"
+    machine.write_bytes(b"\x7fELF\0\0")
     for source, message in (
         (tmp_path / "none.ptx", "none.ptx: there is no such file"),
         (tmp_path, "this is a folder"),
         (binary, "kernel.ptx: this is not text; give a file with PTX, or CUDA C\\+\\+ named .cu"),
+        (machine, "kernel.cubin: this is no cubin"),
     ):
         with pytest.raises(InputError, match=message):
             device.load(source)

@@ -53,8 +53,7 @@ AccessTraits machine_traits(const Code& code, const OpInfo& info) {
   };
   traits.strong = has("STRONG") || has("MMIO");
   traits.reads = !(opcode.starts_with("ATOM") && has("EXCH"));
-  traits.stores_registers =
-      opcode == "ST" || opcode == "STG" || opcode == "STS" || opcode == "STL";
+  traits.stores_registers = opcode == "ST" || opcode == "STG" || opcode == "STS" || opcode == "STL";
   traits.value_bytes = 4;
   return traits;
 }
@@ -203,8 +202,7 @@ class AccessCheck {
 
   std::string whose() const {
     const Program& program = *warp_.launch().program;
-    return "kernel " + program.kernel_name + ", CTA " +
-           in_words(warp_.cta().position());
+    return "kernel " + program.kernel_name + ", CTA " + in_words(warp_.cta().position());
   }
 
   // The first line says what is wrong and where: what has the same is not said again.

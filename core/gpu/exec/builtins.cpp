@@ -95,9 +95,10 @@ void free_memory(Warp& warp, const Op& op) {
 
 void assertion_failed(Warp& warp, const Op& op) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
-  builtins::assertion_failed(warp, lane,
-                             {argument<std::uint64_t>(warp, op, 0, lane), argument<std::uint64_t>(warp, op, 1, lane),
-                              argument<std::uint32_t>(warp, op, 2, lane), argument<std::uint64_t>(warp, op, 3, lane)});
+  builtins::assertion_failed(
+      warp, lane,
+      {argument<std::uint64_t>(warp, op, 0, lane), argument<std::uint64_t>(warp, op, 1, lane),
+       argument<std::uint32_t>(warp, op, 2, lane), argument<std::uint64_t>(warp, op, 3, lane)});
 }
 
 struct Builtin {

@@ -117,7 +117,8 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   const auto key = std::pair(kernel, reordered && machine_ == nullptr);
   const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
-  if (machine_ == nullptr) return programs_.emplace(key, decode(module_, kernel, placement_, reordered)).first->second;
+  if (machine_ == nullptr)
+    return programs_.emplace(key, decode(module_, kernel, placement_, reordered)).first->second;
   const KernelSignature& signature = signatures_.at(kernel);
   Program program;
   if (const sass::CubinFunction* function = machine_->kernel(signature.name))
@@ -161,8 +162,7 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
 Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
   const Program& program = module.program(kernel, request.reordered);
   const KernelSignature& function = module.signature(kernel);
-  if (!program.problems.empty())
-    throw BadLaunch("kernel " + function.name + " cannot be executed");
+  if (!program.problems.empty()) throw BadLaunch("kernel " + function.name + " cannot be executed");
   std::uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
     threads *= request.block[axis];

@@ -33,8 +33,8 @@ struct KernelSignature {
   std::array<std::uint32_t, 3> maximum_threads{};
 };
 
-// A module whose variables have a place in a device's memory: PTX, machine code, or machine code that was made
-// of PTX and has names and types from there.
+// A module whose variables have a place in a device's memory: PTX, machine code, or machine code that was
+// made of PTX and has names and types from there.
 class LoadedModule {
  public:
   LoadedModule(ptx::Module module, DeviceMemory& memory);

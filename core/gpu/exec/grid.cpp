@@ -84,8 +84,8 @@ LaunchResult collect(std::vector<Worker>& workers) {
 }  // namespace
 
 void Launch::give_up() const {
-  throw KernelFault("kernel " + program->kernel_name +
-                    " has executed more than the " + std::to_string(maximum_instructions) +
+  throw KernelFault("kernel " + program->kernel_name + " has executed more than the " +
+                    std::to_string(maximum_instructions) +
                     " warp instructions it may; if it is not caught in a loop, allow more");
 }
 

@@ -47,7 +47,7 @@ struct Launch {
   // Of machine code: the constants of the program with what the launch knows, and all of its banks.
   std::vector<ConstantLanes> constants;
   std::array<std::span<const std::byte>, ConstantBanks::kCount> banks{};
-  std::vector<std::byte> launch_bank;  // bank 0: the shape of the grid, windows and parameters
+  std::vector<std::byte> launch_bank;       // bank 0: the shape of the grid, windows and parameters
   unsigned threads = 1;                     // of the host
   bool check = false;                       // look for races and uninitialised reads
   std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit

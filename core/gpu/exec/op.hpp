@@ -44,12 +44,12 @@ enum class Flow : std::uint8_t {
   warp_barrier,  // like warp_sync, but lanes may be at different instructions
   yield,         // the handler runs and others may be worth running first (nanosleep, a failed wait)
   // Of machine code:
-  branch_if,       // target in aux, taken where the predicate in src[0] holds too; flags: it is negated
-  branch_if_apart,  // target in aux, taken by all unless the lanes of the mask in src[0] are here and pass the
-                    // guard; flags: taken if they do
-  jump,            // to the address in src[0], two words, + immediate; flags: counted from the code window
-  converge,        // waits for all lanes that the convergence barrier in src[3] names
-  forsake,         // lanes leave the convergence barrier in src[3]: those who wait there may go on
+  branch_if,        // target in aux, taken where the predicate in src[0] holds too; flags: it is negated
+  branch_if_apart,  // target in aux, taken by all unless the lanes of the mask in src[0] are here and pass
+                    // the guard; flags: taken if they do
+  jump,             // to the address in src[0], two words, + immediate; flags: counted from the code window
+  converge,         // waits for all lanes that the convergence barrier in src[3] names
+  forsake,          // lanes leave the convergence barrier in src[3]: those who wait there may go on
 };
 
 // Which part of the hardware an instruction belongs to.

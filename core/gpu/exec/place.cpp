@@ -30,7 +30,8 @@ std::string place_of(const Program& program, const OpInfo& info) {
 const ptx::Instruction* instruction_of(const Program& program, const Code& code, const OpInfo& info) {
   const auto function = static_cast<std::size_t>(&code - program.codes.data());
   if (program.module == nullptr || info.instruction == ptx::kNone ||
-      function >= program.module->functions.size()) return nullptr;
+      function >= program.module->functions.size())
+    return nullptr;
   return &program.module->functions[function].instructions[info.instruction];
 }
 

@@ -21,7 +21,7 @@ struct OpInfo {
   ptx::SourceLine source;  // in the program's own source
   std::uint32_t instruction =
       ptx::kNone;                // in the function's instructions, or in Code::machine; kNone for a join
-  std::uint32_t first_read = 0;            // Code::registers[first_read … + reads): the registers it reads
+  std::uint32_t first_read = 0;  // Code::registers[first_read … + reads): the registers it reads
   std::uint32_t first_write = 0;
   std::uint16_t reads = 0;
   std::uint16_t writes = 0;
@@ -65,7 +65,8 @@ struct Code {
   std::vector<std::uint8_t> register_result_bytes;
   std::uint32_t frame_bytes = 0;  // registers
   std::uint32_t local_bytes = 0;  // local memory of one thread
-  // Of machine code: its instructions, one for each operation, and where the functions lie that it is made of.
+  // Of machine code: its instructions, one for each operation, and where the functions lie that it is made
+  // of.
   std::vector<sass::Instruction> machine;
   std::vector<CodeSection> sections;
 };
@@ -111,15 +112,15 @@ struct ConstantBanks {
   std::uint32_t first_parameter = 0;
   std::uint32_t variables_at = 0;
   std::uint32_t environment_at = 0;
-  std::uint32_t stack_bytes = 0;      // of a thread: it begins at the top of local memory
+  std::uint32_t stack_bytes = 0;  // of a thread: it begins at the top of local memory
 };
 
 struct Program {
   const ptx::Module* module = nullptr;  // that it was decoded from; null if that was machine code
   std::string module_name;              // for messages
   std::string kernel_name;
-  std::vector<std::string> files;  // of the source
-  std::uint32_t kernel = 0;        // whose code is to be run
+  std::vector<std::string> files;    // of the source
+  std::uint32_t kernel = 0;          // whose code is to be run
   std::vector<Code> codes;           // by function id of the module; empty where it cannot be reached
   std::vector<std::byte> constants;  // values that are the same in all lanes and for all warps
   std::vector<KernelParameter> parameters;

@@ -79,8 +79,8 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   fill<std::uint32_t>(area, Special::zero, 0);
   fill<std::uint32_t>(area, Special::one, 1);
   bases_[static_cast<std::size_t>(Base::warp)] = area;
-  bases_[static_cast<std::size_t>(Base::constants)] =
-      const_cast<std::byte*>(launch.constants.empty() ? program.constants.data() : launch.constants.front().data());
+  bases_[static_cast<std::size_t>(Base::constants)] = const_cast<std::byte*>(
+      launch.constants.empty() ? program.constants.data() : launch.constants.front().data());
 
   splits_.clear();
   joins_.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How lanes of machine code part and meet. Branches only part them. They meet where the code says so: at a
-// convergence barrier, which each lane knows by a mask of the lanes that are to come (BSSY sets it, BSYNC waits
-// for them), and behind warp-wide waits.
+// convergence barrier, which each lane knows by a mask of the lanes that are to come (BSSY sets it, BSYNC
+// waits for them), and behind warp-wide waits.
 #include <algorithm>
 #include <bit>
 
@@ -38,10 +38,12 @@ std::uint32_t Warp::jump_target(const Op& op, std::uint64_t address, unsigned la
   if (op.flags & kAbsoluteAddress) {
     for (const CodeSection& section : code().sections) {
       const std::uint64_t inside = address - kCodeWindow - section.address;
-      if (inside < std::uint64_t{section.count} * sass::Instruction::kBytes && inside % sass::Instruction::kBytes == 0)
+      if (inside < std::uint64_t{section.count} * sass::Instruction::kBytes &&
+          inside % sass::Instruction::kBytes == 0)
         return section.first + static_cast<std::uint32_t>(inside / sass::Instruction::kBytes);
     }
-  } else if (address / sass::Instruction::kBytes < code().ops.size() && address % sass::Instruction::kBytes == 0) {
+  } else if (address / sass::Instruction::kBytes < code().ops.size() &&
+             address % sass::Instruction::kBytes == 0) {
     return static_cast<std::uint32_t>(address / sass::Instruction::kBytes);
   }
   throw Fault("it jumps to a place where there is no code", lane);
@@ -112,8 +114,7 @@ bool Warp::part(const std::array<std::uint32_t, kLanes>& targets, std::uint32_t 
 // Whom the lanes of a split wait for at a convergence barrier: those that each of them has in its mask.
 Mask Warp::barrier_members(const Split& split) const {
   const Op& op = split.frame->code->ops[split.pc];
-  const auto* members =
-      reinterpret_cast<const Mask*>(split.frame->registers + (op.src[3] & ~Slot{3}));
+  const auto* members = reinterpret_cast<const Mask*>(split.frame->registers + (op.src[3] & ~Slot{3}));
   Mask all = 0;
   for_each_active(split.mask, [&](unsigned lane) { all |= members[lane]; });
   return all & live_;

@@ -90,7 +90,8 @@ void Warp::release_complete_syncs() {
     const Op& op = split.frame->code->ops[split.pc];
     Mask present = 0;
     for (const Split& other : splits_) {
-      if (other.state != Split::State::at_warp_sync || ((other.members ^ split.members) & live_) != 0) continue;
+      if (other.state != Split::State::at_warp_sync || ((other.members ^ split.members) & live_) != 0)
+        continue;
       const bool same = other.pc == split.pc && other.frame == split.frame;
       const Op& other_op = other.frame->code->ops[other.pc];
       if (same || (op.flow == Flow::warp_barrier && other_op.flow == Flow::warp_barrier))

@@ -206,7 +206,7 @@ class Reader {
                       << field.shift;
       return;
     }
-    operand.index = static_cast<std::uint8_t>(field.reversed ? 7 - bits : bits);
+    operand.index = static_cast<std::uint8_t>(bits);
     operand.reuse = field.reuse != 0 && words_.bit(field.reuse);
     if (row_->is_uniform) {
       to_uniform(operand);

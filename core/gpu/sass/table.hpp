@@ -32,7 +32,6 @@ struct ModifierField {
   std::uint16_t until = 999;
   Condition condition{};
   Condition second_condition;
-  bool first_word = false;  // `words` are wanted at the front, whatever stands before
 
   ModifierField on(std::uint16_t first_architecture, std::uint16_t last_architecture = 999) const;
   ModifierField when(std::uint8_t at, std::uint8_t bits, std::uint64_t value) const;
@@ -73,7 +72,6 @@ struct OperandField {
   std::uint8_t first = 0;
   std::uint8_t bits = 0;
   bool signed_value = false;
-  bool reversed = false;      // a predicate counted from the top
   std::uint8_t shift = 0;     // the number is in units of 2^shift
   std::uint8_t negate = 0;    // the bit that negates, or 0
   std::uint8_t absolute = 0;  // the bit that takes the absolute value, or 0

@@ -170,6 +170,7 @@ def without_ptx(found: Sequence[Image]) -> str:
         return "the program has no device code"
     has = ", ".join(f"sm_{architecture}" for architecture in architectures)
     return (
-        f"the program has machine code for {has} only, which this GPU cannot run, and no PTX; build it again with PTX, such as "
+        f"the program has machine code for {has} only, which this GPU cannot run, and no PTX; build it again with "
+        "PTX, such as "
         f"-gencode arch=compute_{architectures[0]},code=compute_{architectures[0]}"
     )

@@ -162,7 +162,8 @@ class _PtxPlaces:
     def of(self, place: tuple[int, int] | None, _: int | None) -> tuple[SourceLine | None, SourceLine | None]:
         if place is None or not 0 < place[1] <= len(self._lines):
             return None, None
-        return SourceLine(self._name, place[1], _one_blank(self._lines[place[1] - 1])), self._sources[place[1] - 1]
+        at = place[1] - 1
+        return SourceLine(self._name, place[1], _one_blank(self._lines[at])), self._sources[at]
 
 
 class _ProgramPlaces:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,6 +17,14 @@ Isa = Literal["auto", "sass", "ptx"]
 """What to run: machine code, PTX, or machine code where that is possible."""
 
 _SHOWN = 8  # problems of a module
+_FUNCTION = rb"\.func\s*(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\))?"
+_VARIABLE = rb"\.(?:global|const)\b[^;={}]*?([\w$]+)\s*(?:\[[^\]]*\])*\s*"
+_FUNCTION_DECLARATION = re.compile(rb"^[ \t]*\.extern\s+" + _FUNCTION + rb"\s*;", re.MULTILINE)
+_FUNCTION_DEFINITION = re.compile(rb"^[ \t]*\.(?:visible|weak)\s+" + _FUNCTION + rb"[^;{]*\{", re.MULTILINE)
+_VARIABLE_DECLARATION = re.compile(rb"^[ \t]*\.extern\s+" + _VARIABLE + rb";", re.MULTILINE)
+_VARIABLE_DEFINITION = re.compile(
+    rb"^[ \t]*\.(?:visible|weak|common)\s+" + _VARIABLE + rb"(?:=[^;]*)?;", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,40 @@ def architecture_near(target: str) -> str:
 
 def assembled(parsed: ParsedModule, architecture: str) -> _core.MachineFile:
     """The machine code of a module of PTX; an error if it cannot be made."""
-    return read_machine_code(assemble(parsed.native.text, parsed.name, architecture), parsed.name)
+    text = without_resolved_declarations(parsed.native.text)
+    return read_machine_code(assemble(text, parsed.name, architecture), parsed.name)
+
+
+def without_resolved_declarations(ptx: bytes) -> bytes:
+    """Linked PTX as assemblers want it: what it defines itself is not declared as external, and is defined before use.
+
+    Lines stay where they are.
+    """
+    functions = {found[1] for found in _FUNCTION_DEFINITION.finditer(ptx)}
+    ptx = _FUNCTION_DECLARATION.sub(
+        lambda found: found[0].replace(b".extern", b".visible", 1) if found[1] in functions else found[0], ptx
+    )
+    definitions = {found[1]: found for found in _VARIABLE_DEFINITION.finditer(ptx)}
+    moved: set[bytes] = set()
+
+    def in_its_place(found: re.Match[bytes]) -> bytes:
+        definition = definitions.get(found[1])
+        if definition is None:
+            return found[0]
+        first = found[1] not in moved and found.start() < definition.start()
+        moved.add(found[1])
+        lines = b"\n" * found[0].count(b"\n")
+        return definition[0].replace(b"\n", b" ") + lines if first else lines
+
+    before = {
+        found[1]
+        for found in _VARIABLE_DECLARATION.finditer(ptx)
+        if found[1] in definitions and found.start() < definitions[found[1]].start()
+    }
+    ptx = _VARIABLE_DEFINITION.sub(
+        lambda found: b"\n" * found[0].count(b"\n") if found[1] in before else found[0], ptx
+    )
+    return _VARIABLE_DECLARATION.sub(in_its_place, ptx)
 
 
 def assemble_module(parsed: ParsedModule, architecture: str) -> _core.MachineFile:

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gpu/exec/address_space.hpp"
+#include "gpu/exec/instructions/atomic_lanes.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
-#include "gpu/exec/instructions/atomic_lanes.hpp"
 #include "gpu/exec/memory_access.hpp"
 #include "gpu/exec/opcodes.hpp"
 

@@ -85,8 +85,9 @@ void decode_barrier(Builder& builder) {
     flags = static_cast<std::uint8_t>(reduction + 1);
     builder.type();
     builder.expect_operands(3, 4);
-    dst = flags == static_cast<std::uint8_t>(BarrierReduction::count) ? builder.destination(0, Type::b32)
-                         : builder.predicate_destination(builder.operand(0));
+    dst = flags == static_cast<std::uint8_t>(BarrierReduction::count)
+              ? builder.destination(0, Type::b32)
+              : builder.predicate_destination(builder.operand(0));
     next = 1;
     bool negated = false;
     predicate = builder.predicate_source(builder.operand(builder.operands() - 1), &negated);
@@ -98,8 +99,7 @@ void decode_barrier(Builder& builder) {
   const Slot barrier = builder.source(next, Type::b32);
   const Slot threads = next + 1 < last ? builder.source(next + 1, Type::b32) : kNoSlot;
   if (kind == 2 && threads == kNoSlot) builder.unsupported("bar.arrive needs the number of threads");
-  Op& op =
-      kind == 2 ? builder.emit(arrive_at_barrier, Class::barrier)
+  Op& op = kind == 2 ? builder.emit(arrive_at_barrier, Class::barrier)
                      : builder.emit(wait_at_barrier, Class::barrier, Flow::barrier);
   op.dst = dst;
   op.src[0] = barrier;

@@ -25,8 +25,8 @@ std::vector<Slot> fragment_sources(Builder& builder, const ptx::Operand& operand
 std::vector<Slot> fragment_destinations(Builder& builder, const ptx::Operand& operand, ptx::Type type,
                                         unsigned count);
 
-// Handlers of ldmatrix and stmatrix, whose registers are listed, and of movmatrix, from src[0] to dst. Rows have
-// so many bytes.
+// Handlers of ldmatrix and stmatrix, whose registers are listed, and of movmatrix, from src[0] to dst. Rows
+// have so many bytes.
 inline constexpr unsigned kMatrixRowBytes = 16;
 Handler row_access(bool loads, bool transposed);
 void transpose_register(Warp& warp, const Op& op);

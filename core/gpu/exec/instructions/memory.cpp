@@ -4,23 +4,23 @@
 #include <cstring>
 
 #include "gpu/exec/fault.hpp"
-#include "gpu/exec/lanes.hpp"
 #include "gpu/exec/instructions/memory_lanes.hpp"
+#include "gpu/exec/lanes.hpp"
 #include "gpu/exec/memory_access.hpp"
 #include "gpu/exec/opcodes.hpp"
 
 namespace manyscale::gpu {
 namespace {
 
-using ptx::Operand;
-using ptx::Space;
-using ptx::Type;
 using memory_lanes::load;
 using memory_lanes::load_parameter;
 using memory_lanes::load_vector;
 using memory_lanes::store;
 using memory_lanes::store_vector;
 using memory_lanes::Wide;
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
 
 // The handlers of one kind of access for a type in memory and the bytes of the register.
 struct Handlers {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "gpu/exec/lanes.hpp"
 #include "gpu/exec/instructions/warp_lanes.hpp"
+#include "gpu/exec/lanes.hpp"
 #include "gpu/exec/numerics/ordering.hpp"
 #include "gpu/exec/opcodes.hpp"
 

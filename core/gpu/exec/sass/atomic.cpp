@@ -93,7 +93,8 @@ Choice choose(Operation operation, std::string_view type) {
                                 : nullptr,
             1};
   }
-  if (type == "16" || type == "U16") return {operation == kCas ? kUpdate<CompareAndSwap<std::uint16_t>> : nullptr, 1};
+  if (type == "16" || type == "U16")
+    return {operation == kCas ? kUpdate<CompareAndSwap<std::uint16_t>> : nullptr, 1};
   switch (operation) {
     case kAdd:
       return {kUpdate<Add<U32>>, 1};
@@ -121,21 +122,24 @@ Choice choose(Operation operation, std::string_view type) {
 }
 
 std::string_view accept_type(MachineBuilder& builder) {
-  for (std::string_view type : {"F32", "F64", "F16x2", "BF16x2", "BF16_V2", "S32", "S64", "U64", "64", "U32", "16", "U16"})
+  for (std::string_view type :
+       {"F32", "F64", "F16x2", "BF16x2", "BF16_V2", "S32", "S64", "U64", "64", "U32", "16", "U16"})
     if (builder.accept(type)) return type;
   return "U32";
 }
 
 void decode_atomic(MachineBuilder& builder) {
-  const int operation = builder.accept_one_of(
-      {"POPC", "ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "SAFEADD", "CAS"}) - 1;
+  const int operation = builder.accept_one_of({"POPC", "ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR",
+                                               "EXCH", "SAFEADD", "CAS"}) -
+                        1;
   const bool counts = builder.name() == "ATOMS" && operation == -1;
   if (counts) {
     builder.ignore({"INC", "32"});
   }
   const bool tests = operation == -2 && builder.accept("CAST");
   if (operation < 0 && !counts && !tests) builder.unsupported("no such operation");
-  builder.ignore({"E", "STRONG", "SYS", "GPU", "CTA", "SM", "RN", "FTZ", "NOFTZ", "FTZ.RN", "EF", "EL", "LU", "EU", "SPIN"});
+  builder.ignore({"E", "STRONG", "SYS", "GPU", "CTA", "SM", "RN", "FTZ", "NOFTZ", "FTZ.RN", "EF", "EL", "LU",
+                  "EU", "SPIN"});
   const std::string_view type = accept_type(builder);
   builder.ignore({"RN", "FTZ"});
   const Operand* address = builder.find(Operand::Kind::address);
@@ -159,7 +163,7 @@ void decode_atomic(MachineBuilder& builder) {
     b = builder.source(0, choice.words);
   }
   const std::string_view name = builder.name();
-  const ptx::Space space = name == "ATOMS"                                        ? ptx::Space::shared
+  const ptx::Space space = name == "ATOMS"                     ? ptx::Space::shared
                            : name == "ATOMG" || name == "REDG" ? ptx::Space::global
                                                                : ptx::Space::generic;
   Op& op = builder.emit(choice.handler, Class::atomic, wanted ? Flow::yield : Flow::next);

@@ -9,7 +9,8 @@ namespace manyscale::gpu {
 
 using sass::Operand;
 
-MachineBuilder::MachineBuilder(MachineDecoder& decoder, const sass::Instruction& instruction, Op& op, Class& kind)
+MachineBuilder::MachineBuilder(MachineDecoder& decoder, const sass::Instruction& instruction, Op& op,
+                               Class& kind)
     : decoder_(decoder), instruction_(instruction), op_(op), kind_(kind) {
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[i];
@@ -83,10 +84,12 @@ Slot MachineBuilder::source(const Operand& operand, unsigned words, std::int64_t
   }
   switch (operand.kind) {
     case Operand::Kind::general:
-      if (operand.index == sass::kZeroRegister) return decoder_.constant(std::vector<std::uint32_t>(words, 0));
+      if (operand.index == sass::kZeroRegister)
+        return decoder_.constant(std::vector<std::uint32_t>(words, 0));
       return general_register(operand.index);
     case Operand::Kind::uniform:
-      if (operand.index == sass::kZeroUniformRegister) return decoder_.constant(std::vector<std::uint32_t>(words, 0));
+      if (operand.index == sass::kZeroUniformRegister)
+        return decoder_.constant(std::vector<std::uint32_t>(words, 0));
       return decoder_.layout().uniform_register(operand.index);
     case Operand::Kind::immediate: {
       std::vector<std::uint32_t> value(words, 0);
@@ -202,8 +205,8 @@ void MachineBuilder::address(Op& op, const Operand& operand, ptx::Space space) {
   op.src[3] = has_uniform ? decoder_.layout().uniform_register(operand.uniform) : kNoSlot;
   fields.offset = static_cast<std::int32_t>(operand.value);
   op.immediate = packed(fields);
-  op.flags = static_cast<std::uint8_t>(op.flags | kMachineAddress |
-                                       static_cast<unsigned>(space) << kSpaceShift);
+  op.flags =
+      static_cast<std::uint8_t>(op.flags | kMachineAddress | static_cast<unsigned>(space) << kSpaceShift);
 }
 
 Op& MachineBuilder::emit(Handler handler, Class kind, Flow flow) {

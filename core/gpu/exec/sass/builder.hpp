@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder of one machine instruction works with: its modifiers and operands, turned into slots. As with
-// PTX, a modifier or an operand's property that nobody accepted makes the instruction unsupported, so a
+// What a decoder of one machine instruction works with: its modifiers and operands, turned into slots. As
+// with PTX, a modifier or an operand's property that nobody accepted makes the instruction unsupported, so a
 // decoder never ignores what it does not know.
 #pragma once
 #include <initializer_list>
@@ -42,10 +42,11 @@ class MachineBuilder {
   // The first operand of a kind; null if there is none.
   const sass::Operand* find(sass::Operand::Kind kind) const;
 
-  // The slot of a value of so many words. Properties of the operand (negated, inverted, absolute) are put into
-  // `modifiers` as those of source `k`; without room for them they are an error. An immediate is extended by
-  // zeros, one of a double is its upper word.
-  Slot source(const sass::Operand& operand, unsigned words = 1, std::int64_t* modifiers = nullptr, unsigned k = 0);
+  // The slot of a value of so many words. Properties of the operand (negated, inverted, absolute) are put
+  // into `modifiers` as those of source `k`; without room for them they are an error. An immediate is
+  // extended by zeros, one of a double is its upper word.
+  Slot source(const sass::Operand& operand, unsigned words = 1, std::int64_t* modifiers = nullptr,
+              unsigned k = 0);
   Slot source(unsigned index, unsigned words = 1, std::int64_t* modifiers = nullptr, unsigned k = 0) {
     return source(value(index), words, modifiers, k);
   }

@@ -41,8 +41,8 @@ void decode_bra(MachineBuilder& builder) {
     Slot lanes = builder.constant(kAllLanes);
     if (builder.values() > 0) {
       const Operand& meant = builder.value(0);
-      const bool all = meant.inverted && meant.kind == Operand::Kind::uniform &&
-                       meant.index == sass::kZeroUniformRegister;
+      const bool all =
+          meant.inverted && meant.kind == Operand::Kind::uniform && meant.index == sass::kZeroUniformRegister;
       if (!all) lanes = builder.source(meant);
     }
     Op& op = builder.emit(nullptr, Class::branch, Flow::branch_if_apart);
@@ -253,8 +253,9 @@ void decode_b2r(MachineBuilder& builder) {
 // --- Fences
 
 void decode_fence(MachineBuilder& builder) {
-  builder.ignore({"SC", "ALL", "CTA", "GPU", "SYS", "VC", "IVALL", "IVALLP", "LE", "VIEW", "ASYNC", "T", "G", "S",
-                  "IVTH", "IV", "DF", "PML1", "PML2", "WB", "C", "D", "U", "I", "E", "RS", "RML2", "QRY1"});
+  builder.ignore({"SC",    "ALL", "CTA", "GPU", "SYS",  "VC", "IVALL", "IVALLP", "LE",   "VIEW",
+                  "ASYNC", "T",   "G",   "S",   "IVTH", "IV", "DF",    "PML1",   "PML2", "WB",
+                  "C",     "D",   "U",   "I",   "E",    "RS", "RML2",  "QRY1"});
   builder.emit(memory_fence, Class::fence, Flow::yield);
 }
 
@@ -265,16 +266,37 @@ void decode_depbar(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"BRA", decode_bra},         {"CALL", decode_call},          {"RET", decode_ret},
-    {"BRX", decode_brx},         {"BRXU", decode_brx},           {"JMX", decode_jmx},
-    {"JMXU", decode_jmx},        {"LEPC", decode_lepc},          {"ULEPC", decode_lepc},
-    {"EXIT", decode_exit},       {"BPT", decode_bpt},            {"BSSY", decode_bssy},
-    {"BSYNC", decode_bsync},     {"BREAK", decode_break},        {"BMOV", decode_bmov},
-    {"WARPSYNC", decode_warpsync}, {"ENDCOLLECTIVE", decode_nothing}, {"NOP", decode_nothing},
-    {"YIELD", decode_yield},     {"NANOSLEEP", decode_yield},    {"BAR", decode_bar},
-    {"B2R", decode_b2r},         {"MEMBAR", decode_fence},       {"ERRBAR", decode_fence},
-    {"CGAERRBAR", decode_fence}, {"CCTL", decode_fence},         {"CCTLL", decode_fence},
-    {"FENCE", decode_fence},     {"PREEXIT", decode_nothing}, {"LDGDEPBAR", decode_depbar},    {"DEPBAR", decode_depbar},
+    {"BRA", decode_bra},
+    {"CALL", decode_call},
+    {"RET", decode_ret},
+    {"BRX", decode_brx},
+    {"BRXU", decode_brx},
+    {"JMX", decode_jmx},
+    {"JMXU", decode_jmx},
+    {"LEPC", decode_lepc},
+    {"ULEPC", decode_lepc},
+    {"EXIT", decode_exit},
+    {"BPT", decode_bpt},
+    {"BSSY", decode_bssy},
+    {"BSYNC", decode_bsync},
+    {"BREAK", decode_break},
+    {"BMOV", decode_bmov},
+    {"WARPSYNC", decode_warpsync},
+    {"ENDCOLLECTIVE", decode_nothing},
+    {"NOP", decode_nothing},
+    {"YIELD", decode_yield},
+    {"NANOSLEEP", decode_yield},
+    {"BAR", decode_bar},
+    {"B2R", decode_b2r},
+    {"MEMBAR", decode_fence},
+    {"ERRBAR", decode_fence},
+    {"CGAERRBAR", decode_fence},
+    {"CCTL", decode_fence},
+    {"CCTLL", decode_fence},
+    {"FENCE", decode_fence},
+    {"PREEXIT", decode_nothing},
+    {"LDGDEPBAR", decode_depbar},
+    {"DEPBAR", decode_depbar},
 };
 
 }  // namespace

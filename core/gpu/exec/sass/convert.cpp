@@ -117,7 +117,10 @@ void float_to_integer(Warp& warp, const Op& op) {
   convert_each<Int, Rounding::rz>(warp, op, [=]<Rounding R>(unsigned i) {
     const T value = flushes ? flush(from[i]) : from[i];
     const Int result = to_int<Int, R>(value);
-    return static_cast<std::make_unsigned_t<Int>>(is_nan(value) ? (nan_is_zero ? Int{0} : other) : result);
+    const Int number = is_nan(value) ? (nan_is_zero ? Int{0} : other) : result;
+    // A byte or half fills its register, with its sign.
+    using Filled = std::conditional_t<sizeof(Int) == 8, U64, U32>;
+    return static_cast<Filled>(number);
   });
 }
 
@@ -128,8 +131,10 @@ To to_format(From value) {
   } else if constexpr (std::is_same_v<To, double>) {
     return to_f64(value);
   } else if constexpr (std::is_same_v<To, float>) {
-    if constexpr (std::is_same_v<From, double>) return to_f32<R>(value);
-    else return to_f32(value);
+    if constexpr (std::is_same_v<From, double>)
+      return to_f32<R>(value);
+    else
+      return to_f32(value);
   } else if constexpr (std::is_same_v<To, F16>) {
     return to_f16<R>(value);
   } else {
@@ -326,8 +331,8 @@ void decode_frnd(MachineBuilder& builder) {
   const Rounding rounding = accept_rounding(builder);
   const I64 flags = builder.accept("FTZ") ? kFlushes : 0;
   const unsigned words = format == Float::f64 ? 2 : 1;
-  emit_conversion(builder, with_float(format, []<class T>(T) -> Handler { return to_whole<T>; }), rounding, words,
-                  words, flags);
+  emit_conversion(builder, with_float(format, []<class T>(T) -> Handler { return to_whole<T>; }), rounding,
+                  words, words, flags);
 }
 
 // F2FP: two floats become two halves of a register; the first operand is the upper one.
@@ -361,8 +366,7 @@ void decode_f2fp(MachineBuilder& builder) {
   Op& op = builder.emit(floats[0] == Float::f16 ? pack_halves<F16> : pack_halves<Bf16>, Class::convert);
   op.dst = dst;
   op.src = {a, b, kNoSlot, kNoSlot};
-  op.immediate =
-      modifiers | (positive ? kRelu : 0) | I64{static_cast<unsigned>(rounding)} << kRoundingBits;
+  op.immediate = modifiers | (positive ? kRelu : 0) | I64{static_cast<unsigned>(rounding)} << kRoundingBits;
 }
 
 // I2IP: two integers, clamped to bytes, above the lower half of a third.
@@ -391,7 +395,7 @@ void decode_i2ip(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"I2F", decode_i2f},   {"I2FP", decode_i2f}, {"F2I", decode_f2i},   {"F2F", decode_f2f},
+    {"I2F", decode_i2f},   {"I2FP", decode_i2f},  {"F2I", decode_f2i},   {"F2F", decode_f2f},
     {"FRND", decode_frnd}, {"F2FP", decode_f2fp}, {"I2IP", decode_i2ip},
 };
 

@@ -85,8 +85,8 @@ void MachineDecoder::decode(const sass::Instruction& instruction, const std::str
   if (!instruction.known()) return problem("these bits are no instruction that we know");
   if (instruction.guard != sass::kTruePredicate || instruction.guard_negated) {
     op.guard = instruction.guard == sass::kTruePredicate ? constant(std::vector<std::uint32_t>{kAllLanes})
-               : instruction.guard_uniform             ? layout_.uniform_predicate(instruction.guard)
-                                                       : layout_.predicate(instruction.guard);
+               : instruction.guard_uniform               ? layout_.uniform_predicate(instruction.guard)
+                                                         : layout_.predicate(instruction.guard);
     op.guard_negated = instruction.guard_negated;
   }
   const MachineOpcode* opcode = find_machine_opcode(sass::name_of(instruction.opcode));

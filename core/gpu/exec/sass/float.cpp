@@ -46,7 +46,9 @@ void compute_modified(Warp& warp, const Op& op) {
   const bool flushes = (op.immediate & kFlushes) != 0;
   const bool saturates = (op.immediate & kSaturates) != 0;
   const auto scale = static_cast<int>(op.immediate >> kScaleBits & 7);
-  const T factor = scale == 0 ? T{1} : scale <= 3 ? T{1} / static_cast<T>(1 << scale) : static_cast<T>(1 << (scale - 3));
+  const T factor = scale == 0   ? T{1}
+                   : scale <= 3 ? T{1} / static_cast<T>(1 << scale)
+                                : static_cast<T>(1 << (scale - 3));
   const Numbers<T, true> a(warp, op, 0), b(warp, op, 1), c(warp, op, count - 1);
   alignas(64) std::array<T, kLanes> results;
   const auto prepared = [=](T x) { return flushes ? flush(x) : x; };
@@ -54,7 +56,8 @@ void compute_modified(Warp& warp, const Op& op) {
     for_each_active(warp.mask, [&](unsigned i) {
       T result;
       if constexpr (count == 2)
-        result = f.template operator()<R>(scale != 0 ? prepared(a[i]) * factor : prepared(a[i]), prepared(b[i]));
+        result =
+            f.template operator()<R>(scale != 0 ? prepared(a[i]) * factor : prepared(a[i]), prepared(b[i]));
       else
         result = f.template operator()<R>(prepared(a[i]), prepared(b[i]), prepared(c[i]));
       if (flushes) result = flush(result);
@@ -98,8 +101,8 @@ void decode_arithmetic(MachineBuilder& builder) {
   Op& op = builder.emit(handler, words == 2 ? Class::fp64 : Class::fp32);
   op.dst = dst;
   op.src = sources;
-  op.immediate = modifiers | I64{static_cast<unsigned>(rounding)} << kRoundingBits | (flushes ? kFlushes : 0) |
-                 (saturates ? kSaturates : 0) | I64{scale} << kScaleBits;
+  op.immediate = modifiers | I64{static_cast<unsigned>(rounding)} << kRoundingBits |
+                 (flushes ? kFlushes : 0) | (saturates ? kSaturates : 0) | I64{scale} << kScaleBits;
 }
 
 // --- Smaller and larger
@@ -199,8 +202,8 @@ Handler comparison_handler(int index) {
   }
 }
 
-// DSETP.MIN and .MAX: whether the first operand is the smaller or larger one, where NaN is neither; and whether
-// both are NaN.
+// DSETP.MIN and .MAX: whether the first operand is the smaller or larger one, where NaN is neither; and
+// whether both are NaN.
 template <bool larger>
 void choose_extreme(Warp& warp, const Op& op) {
   const Numbers<double, true> a(warp, op, 0), b(warp, op, 1);
@@ -214,6 +217,8 @@ void choose_extreme(Warp& warp, const Op& op) {
   if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, neither & with);
 }
 
+constexpr unsigned kBooleanBit = 77;  // of FSET: its result is a number
+
 template <class T, bool word>
 void decode_comparison(MachineBuilder& builder) {
   constexpr unsigned words = sizeof(T) / 4;
@@ -221,7 +226,7 @@ void decode_comparison(MachineBuilder& builder) {
   const int relation = builder.accept_one_of(
       {"LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU"});
   const bool flushes = builder.accept("FTZ");
-  const bool boolean = builder.accept("BF");
+  const bool boolean = builder.accept("BF") || (word && builder.instruction().words.bit(kBooleanBit));
   const int how = builder.accept_one_of({"AND", "OR", "XOR"});
   const Handler handler = extreme == 0   ? choose_extreme<false>
                           : extreme == 1 ? choose_extreme<true>
@@ -344,9 +349,9 @@ constexpr auto kRcp64 = [](double a) { return rcp_approx_ftz(a); };
 constexpr auto kRsq64 = [](double a) { return rsqrt_approx_ftz(a); };
 
 void decode_mufu(MachineBuilder& builder) {
-  constexpr Handler kHandlers[] = {special<kRcp>, special<kRsq>, special<kSqrt>, special<kLg2>, special<kEx2>,
-                                   special<kTanh>, special<kSin>, special<kCos>, special_upper<kRcp64>,
-                                   special_upper<kRsq64>};
+  constexpr Handler kHandlers[] = {special<kRcp>,         special<kRsq>,        special<kSqrt>, special<kLg2>,
+                                   special<kEx2>,         special<kTanh>,       special<kSin>,  special<kCos>,
+                                   special_upper<kRcp64>, special_upper<kRsq64>};
   const int which =
       builder.accept_one_of({"RCP", "RSQ", "SQRT", "LG2", "EX2", "TANH", "SIN", "COS", "RCP64H", "RSQ64H"});
   if (which < 0) builder.unsupported("no such special function");
@@ -360,12 +365,18 @@ void decode_mufu(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"FADD", decode_arithmetic<kSum, float, 2>},     {"FMUL", decode_arithmetic<kProduct, float, 2>},
-    {"FFMA", decode_arithmetic<kFused, float, 3>},   {"DADD", decode_arithmetic<kSum, double, 2>},
-    {"DMUL", decode_arithmetic<kProduct, double, 2>}, {"DFMA", decode_arithmetic<kFused, double, 3>},
-    {"FMNMX", decode_fmnmx},                         {"FSETP", decode_comparison<float, false>},
-    {"DSETP", decode_comparison<double, false>},     {"FSET", decode_comparison<float, true>},
-    {"FSEL", decode_fsel},                           {"FCHK", decode_fchk},
+    {"FADD", decode_arithmetic<kSum, float, 2>},
+    {"FMUL", decode_arithmetic<kProduct, float, 2>},
+    {"FFMA", decode_arithmetic<kFused, float, 3>},
+    {"DADD", decode_arithmetic<kSum, double, 2>},
+    {"DMUL", decode_arithmetic<kProduct, double, 2>},
+    {"DFMA", decode_arithmetic<kFused, double, 3>},
+    {"FMNMX", decode_fmnmx},
+    {"FSETP", decode_comparison<float, false>},
+    {"DSETP", decode_comparison<double, false>},
+    {"FSET", decode_comparison<float, true>},
+    {"FSEL", decode_fsel},
+    {"FCHK", decode_fchk},
     {"MUFU", decode_mufu},
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on two halves of a register. Each operand says which halves it brings: both as they are, or one
 // of them twice (.H0_H0, .H1_H1); an operand may also be a float (.F32).
-#include "gpu/exec/numerics/flush.hpp"
 #include "gpu/exec/numerics/half.hpp"
+#include "gpu/exec/numerics/flush.hpp"
 #include "gpu/exec/numerics/half_arithmetic.hpp"
 #include "gpu/exec/numerics/ordering.hpp"
 #include "gpu/exec/sass/builder.hpp"
@@ -23,7 +23,7 @@ constexpr I64 kFlushes = I64{1} << (kFreeBits + 8);
 constexpr I64 kSaturates = I64{1} << (kFreeBits + 9);
 constexpr I64 kRelu = I64{1} << (kFreeBits + 10);
 constexpr I64 kToFloat = I64{1} << (kFreeBits + 11);
-constexpr I64 kIsAnd = I64{1} << (kFreeBits + 12);   // HSETP2.H0_AND: both comparisons together
+constexpr I64 kIsAnd = I64{1} << (kFreeBits + 12);  // HSETP2.H0_AND: both comparisons together
 constexpr I64 kBoolean = I64{1} << (kFreeBits + 13);
 constexpr I64 kNan = I64{1} << (kFreeBits + 14);
 constexpr unsigned kHowBits = kFreeBits + 16;
@@ -93,7 +93,8 @@ void compute(Warp& warp, const Op& op) {
 template <class H>
 void add_to_float(Warp& warp, const Op& op) {
   const HalfSource<H> a(warp, op, 0), b(warp, op, 1);
-  for_words(warp, op.dst, [=](unsigned i) { return bits_of(canonical(to_f32(a.at(i, 0)) + to_f32(b.at(i, 0)))); });
+  for_words(warp, op.dst,
+            [=](unsigned i) { return bits_of(canonical(to_f32(a.at(i, 0)) + to_f32(b.at(i, 0)))); });
 }
 
 Halves accept_halves(MachineBuilder& builder, const sass::Operand& operand) {
@@ -276,8 +277,8 @@ void decode_comparison(MachineBuilder& builder) {
   auto sources = half_sources(builder, 2, modifiers);
   bool negated = false;
   sources[3] = builder.condition(0, negated);
-  const Handler handler = word ? (bf16 ? set_word<Bf16> : set_word<F16>)
-                               : (bf16 ? set_predicates<Bf16> : set_predicates<F16>);
+  const Handler handler =
+      word ? (bf16 ? set_word<Bf16> : set_word<F16>) : (bf16 ? set_predicates<Bf16> : set_predicates<F16>);
   Op& op = builder.emit(handler, Class::compare);
   if constexpr (word) {
     op.dst = builder.destination();
@@ -291,9 +292,12 @@ void decode_comparison(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"HADD2", decode_arithmetic<kSum, 2>}, {"HMUL2", decode_arithmetic<kProduct, 2>},
-    {"HFMA2", decode_arithmetic<kFused, 3>}, {"HMNMX2", decode_extreme},
-    {"VHMNMX", decode_extreme},            {"HSETP2", decode_comparison<false>},
+    {"HADD2", decode_arithmetic<kSum, 2>},
+    {"HMUL2", decode_arithmetic<kProduct, 2>},
+    {"HFMA2", decode_arithmetic<kFused, 3>},
+    {"HMNMX2", decode_extreme},
+    {"VHMNMX", decode_extreme},
+    {"HSETP2", decode_comparison<false>},
     {"HSET2", decode_comparison<true>},
 };
 

@@ -54,7 +54,8 @@ void add3_carry(Warp& warp, const Op& op) {
   }
   alignas(64) std::array<U64, kLanes> sums;
   for (unsigned i = 0; i < kLanes; ++i)
-    sums[i] = U64{a[i] ^ flip[0]} + (b[i] ^ flip[1]) + (c[i] ^ flip[2]) + extra + bit(first, i) + bit(second, i);
+    sums[i] =
+        U64{a[i] ^ flip[0]} + (b[i] ^ flip[1]) + (c[i] ^ flip[2]) + extra + bit(first, i) + bit(second, i);
   for_words(warp, op.dst, [&](unsigned i) { return static_cast<U32>(sums[i]); });
   if constexpr (wide) {
     const Slot carry = warp.listed(op, 0);
@@ -207,7 +208,8 @@ void multiply_add_wide_carry(Warp& warp, const Op& op) {
 
 template <class T>
 Handler choose_wide(Part part, bool modified, bool carries) {
-  if (carries) return part == Part::high ? multiply_add_wide_carry<T, true> : multiply_add_wide_carry<T, false>;
+  if (carries)
+    return part == Part::high ? multiply_add_wide_carry<T, true> : multiply_add_wide_carry<T, false>;
   if (part == Part::high) return modified ? multiply_add_high<T, true> : multiply_add_high<T, false>;
   return modified ? multiply_add_wide<T, true> : multiply_add_wide<T, false>;
 }
@@ -273,7 +275,8 @@ void lea(Warp& warp, const Op& op) {
     sums[i] = index + b[i] + bit(in, i);
   }
   for_words(warp, op.dst, [&](unsigned i) { return sums[i]; });
-  if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, ballot([&](unsigned i) { return sums[i] >> 32 != 0; }));
+  if (op.dst2 != kNoSlot)
+    set_predicate(warp, op.dst2, ballot([&](unsigned i) { return sums[i] >> 32 != 0; }));
 }
 
 void lea_simple(Warp& warp, const Op& op) {
@@ -298,7 +301,9 @@ void decode_lea(MachineBuilder& builder) {
   bool negated = false;
   const Slot in = extended ? builder.condition(0, negated, false) : kNoSlot;
   const bool simple = !high && modifiers == 0 && out == kNoSlot && !extended;
-  Op& op = builder.emit(simple ? lea_simple : high ? (sign ? lea<true, true> : lea<true, false>) : lea<false, false>,
+  Op& op = builder.emit(simple ? lea_simple
+                        : high ? (sign ? lea<true, true> : lea<true, false>)
+                               : lea<false, false>,
                         Class::integer);
   op.dst = dst;
   op.dst2 = out;
@@ -503,7 +508,8 @@ void absolute_difference4(Warp& warp, const Op& op) {
 void emit_three(MachineBuilder& builder, Handler handler, Class kind) {
   const Slot dst = builder.destination();
   std::array<Slot, 4> sources{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-  for (unsigned k = 0; k < 3; ++k) sources[k] = k < builder.values() ? builder.source(k) : builder.constant(0);
+  for (unsigned k = 0; k < 3; ++k)
+    sources[k] = k < builder.values() ? builder.source(k) : builder.constant(0);
   Op& op = builder.emit(handler, kind);
   op.dst = dst;
   op.src = sources;
@@ -519,8 +525,10 @@ void decode_vabsdiff4(MachineBuilder& builder) {
   builder.accept("S8");
   const bool accumulates = builder.accept("ACC");
   emit_three(builder,
-             is_unsigned ? (accumulates ? absolute_difference4<std::uint8_t, true> : absolute_difference4<std::uint8_t, false>)
-                         : (accumulates ? absolute_difference4<std::int8_t, true> : absolute_difference4<std::int8_t, false>),
+             is_unsigned ? (accumulates ? absolute_difference4<std::uint8_t, true>
+                                        : absolute_difference4<std::uint8_t, false>)
+                         : (accumulates ? absolute_difference4<std::int8_t, true>
+                                        : absolute_difference4<std::int8_t, false>),
              Class::integer);
 }
 
@@ -543,7 +551,8 @@ void decode_idp(MachineBuilder& builder) {
   builder.ignore({"2A", "LO"});
   bool signs[2] = {false, false};
   for (bool& sign : signs) {
-    const int type = four ? builder.accept_one_of({"U8", "S8"}) : builder.accept_one_of({"U16", "S16", "U8", "S8"});
+    const int type =
+        four ? builder.accept_one_of({"U8", "S8"}) : builder.accept_one_of({"U16", "S16", "U8", "S8"});
     sign = type == 1 || type == 3;
   }
   const auto choose = [&]<class A, class B>(A, B) -> Handler {
@@ -552,22 +561,38 @@ void decode_idp(MachineBuilder& builder) {
   };
   Handler handler = nullptr;
   if (four) {
-    handler = signs[0] ? (signs[1] ? choose(std::int8_t{}, std::int8_t{}) : choose(std::int8_t{}, std::uint8_t{}))
-                       : (signs[1] ? choose(std::uint8_t{}, std::int8_t{}) : choose(std::uint8_t{}, std::uint8_t{}));
+    handler =
+        signs[0]
+            ? (signs[1] ? choose(std::int8_t{}, std::int8_t{}) : choose(std::int8_t{}, std::uint8_t{}))
+            : (signs[1] ? choose(std::uint8_t{}, std::int8_t{}) : choose(std::uint8_t{}, std::uint8_t{}));
   } else {
-    handler = signs[0] ? (signs[1] ? choose(std::int16_t{}, std::int8_t{}) : choose(std::int16_t{}, std::uint8_t{}))
-                       : (signs[1] ? choose(std::uint16_t{}, std::int8_t{}) : choose(std::uint16_t{}, std::uint8_t{}));
+    handler =
+        signs[0]
+            ? (signs[1] ? choose(std::int16_t{}, std::int8_t{}) : choose(std::int16_t{}, std::uint8_t{}))
+            : (signs[1] ? choose(std::uint16_t{}, std::int8_t{}) : choose(std::uint16_t{}, std::uint8_t{}));
   }
   emit_three(builder, handler, Class::integer);
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"IADD3", decode_iadd3},       {"UIADD3", decode_iadd3},   {"IADD", decode_iadd3},
-    {"VIADD", decode_iadd3},       {"IMAD", decode_imad},      {"UIMAD", decode_imad},
-    {"LEA", decode_lea},           {"ULEA", decode_lea},       {"ISETP", decode_isetp},
-    {"UISETP", decode_isetp},      {"IMNMX", decode_imnmx},    {"UIMNMX", decode_imnmx},
-    {"VIMNMX", decode_imnmx},      {"IABS", decode_iabs},      {"VIADDMNMX", decode_viaddmnmx},
-    {"VABSDIFF", decode_vabsdiff}, {"VABSDIFF4", decode_vabsdiff4}, {"IDP", decode_idp},
+    {"IADD3", decode_iadd3},
+    {"UIADD3", decode_iadd3},
+    {"IADD", decode_iadd3},
+    {"VIADD", decode_iadd3},
+    {"IMAD", decode_imad},
+    {"UIMAD", decode_imad},
+    {"LEA", decode_lea},
+    {"ULEA", decode_lea},
+    {"ISETP", decode_isetp},
+    {"UISETP", decode_isetp},
+    {"IMNMX", decode_imnmx},
+    {"UIMNMX", decode_imnmx},
+    {"VIMNMX", decode_imnmx},
+    {"IABS", decode_iabs},
+    {"VIADDMNMX", decode_viaddmnmx},
+    {"VABSDIFF", decode_vabsdiff},
+    {"VABSDIFF4", decode_vabsdiff4},
+    {"IDP", decode_idp},
 };
 
 }  // namespace

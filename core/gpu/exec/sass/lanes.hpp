@@ -116,7 +116,8 @@ inline void for_pairs(Warp& warp, Slot dst, F f) {
 // dst = f(lane) in 32 bits, for the active lanes.
 template <class F>
 inline void for_words(Warp& warp, Slot dst, F f) {
-  for_lanes(warp, warp.lanes<std::uint32_t>(dst), [=](unsigned i) { return static_cast<std::uint32_t>(f(i)); });
+  for_lanes(warp, warp.lanes<std::uint32_t>(dst),
+            [=](unsigned i) { return static_cast<std::uint32_t>(f(i)); });
 }
 
 // dst = f(lane), which is a float or a double.

@@ -13,7 +13,8 @@ using I64 = std::int64_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-// --- LOP3: any function of three bits, by its table. Bit 4 a + 2 b + c of the table is the result for a, b, c.
+// --- LOP3: any function of three bits, by its table. Bit 4 a + 2 b + c of the table is the result for a, b,
+// c.
 
 constexpr unsigned kTableBits = kFreeBits;
 
@@ -173,7 +174,7 @@ void shift_pair(Warp& warp, const Op& op) {
     const U64 value = low[i] | U64{high[i]} << 32;
     const U32 wanted = by[i] & wrap;
     const U32 amount = wanted < most ? wanted : most;
-    const bool beyond = wanted > 63;
+    const bool beyond = most == 63 && wanted > 63;
     U64 result = 0;
     if constexpr (right && is_signed) {
       result = static_cast<U64>(static_cast<I64>(value) >> amount);
@@ -218,9 +219,9 @@ void decode_shf(MachineBuilder& builder) {
   // The whole value is in the word from which bits do not come in.
   if (known && (right == upper) && (right || !upper) && (right ? true : is_zero(rest))) {
     const Slot from = builder.source(word);
-    Op& op = builder.emit(right ? (is_signed ? shift_word<true, true> : shift_word<true, false>)
-                                : shift_word<false, false>,
-                          Class::integer);
+    Op& op = builder.emit(
+        right ? (is_signed ? shift_word<true, true> : shift_word<true, false>) : shift_word<false, false>,
+        Class::integer);
     op.dst = dst;
     op.src[0] = from;
     op.immediate = by.value;
@@ -229,9 +230,10 @@ void decode_shf(MachineBuilder& builder) {
   const Slot low = builder.source(0);
   const Slot amount = builder.source(by);
   const Slot high = builder.source(2);
-  const Handler handler = right ? (is_signed ? (upper ? shift_pair<true, true, true> : shift_pair<true, true, false>)
-                                             : (upper ? shift_pair<true, false, true> : shift_pair<true, false, false>))
-                                : (upper ? shift_pair<false, false, true> : shift_pair<false, false, false>);
+  const Handler handler =
+      right ? (is_signed ? (upper ? shift_pair<true, true, true> : shift_pair<true, true, false>)
+                         : (upper ? shift_pair<true, false, true> : shift_pair<true, false, false>))
+            : (upper ? shift_pair<false, false, true> : shift_pair<false, false, false>);
   Op& op = builder.emit(handler, Class::integer);
   op.dst = dst;
   op.src = {low, amount, high, kNoSlot};
@@ -306,8 +308,8 @@ void permute_known(Warp& warp, const Op& op) {
                                    8 * (select >> 12 & 7)};
   for_words(warp, op.dst, [=](unsigned i) {
     const U64 bytes = a[i] | U64{c[i]} << 32;
-    return static_cast<U32>((bytes >> by[0] & 0xff) | (bytes >> by[1] & 0xff) << 8 | (bytes >> by[2] & 0xff) << 16 |
-                            (bytes >> by[3] & 0xff) << 24);
+    return static_cast<U32>((bytes >> by[0] & 0xff) | (bytes >> by[1] & 0xff) << 8 |
+                            (bytes >> by[2] & 0xff) << 16 | (bytes >> by[3] & 0xff) << 24);
   });
 }
 
@@ -320,8 +322,11 @@ void decode_prmt(MachineBuilder& builder) {
   const Slot selector = builder.source(1);
   const Slot c = builder.source(2);
   const sass::Operand& known = builder.value(1);
-  const bool is_known = choice < 0 && known.kind == sass::Operand::Kind::immediate && (known.value & 0x8888) == 0;
-  Op& op = builder.emit(is_known ? permute_known : choice < 0 ? permute<Choice::index> : kHandlers[choice],
+  const bool is_known =
+      choice < 0 && known.kind == sass::Operand::Kind::immediate && (known.value & 0x8888) == 0;
+  Op& op = builder.emit(is_known     ? permute_known
+                        : choice < 0 ? permute<Choice::index>
+                                     : kHandlers[choice],
                         Class::integer);
   op.dst = dst;
   op.src = {a, selector, c, kNoSlot};
@@ -404,7 +409,8 @@ void extend(Warp& warp, const Op& op) {
     const U32 bits = wanted < 32 ? wanted : 32;
     const U32 unused = 32 - bits;
     const U32 top = bits == 0 ? 0 : a[i] << (unused & 31);
-    const U32 result = is_signed ? static_cast<U32>(static_cast<I32>(top) >> (unused & 31)) : top >> (unused & 31);
+    const U32 result =
+        is_signed ? static_cast<U32>(static_cast<I32>(top) >> (unused & 31)) : top >> (unused & 31);
     return bits == 0 ? 0 : result;
   });
 }
@@ -448,7 +454,8 @@ void word_to_predicates(Warp& warp, const Op& op) {
   const auto chosen = warp.lanes<U32>(op.src[1])[__builtin_ctz(warp.mask)];
   for (unsigned p = 0; p < kPredicates; ++p)
     if (chosen >> p & 1)
-      set_predicate(warp, op.src[3] + 4 * p, ballot([&](unsigned i) { return (from[i] >> (shift + p) & 1) != 0; }));
+      set_predicate(warp, op.src[3] + 4 * p,
+                    ballot([&](unsigned i) { return (from[i] >> (shift + p) & 1) != 0; }));
 }
 
 // Which byte of the register: .B1 and so on, behind the opcode or the register.
@@ -483,13 +490,27 @@ void decode_r2p(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"LOP3", decode_lop3},   {"ULOP3", decode_lop3},           {"PLOP3", decode_plop3},
-    {"UPLOP3", decode_plop3}, {"SHF", decode_shf},             {"USHF", decode_shf},
-    {"USHL", decode_shift<false>}, {"USHR", decode_shift<true>}, {"PRMT", decode_prmt},
-    {"UPRMT", decode_prmt},  {"POPC", decode_word<kCount>},    {"UPOPC", decode_word<kCount>},
-    {"BREV", decode_word<kReverse>}, {"UBREV", decode_word<kReverse>}, {"FLO", decode_flo},
-    {"UFLO", decode_flo},    {"BMSK", decode_bmsk},            {"UBMSK", decode_bmsk},
-    {"SGXT", decode_sgxt},   {"USGXT", decode_sgxt},           {"P2R", decode_p2r},
+    {"LOP3", decode_lop3},
+    {"ULOP3", decode_lop3},
+    {"PLOP3", decode_plop3},
+    {"UPLOP3", decode_plop3},
+    {"SHF", decode_shf},
+    {"USHF", decode_shf},
+    {"USHL", decode_shift<false>},
+    {"USHR", decode_shift<true>},
+    {"PRMT", decode_prmt},
+    {"UPRMT", decode_prmt},
+    {"POPC", decode_word<kCount>},
+    {"UPOPC", decode_word<kCount>},
+    {"BREV", decode_word<kReverse>},
+    {"UBREV", decode_word<kReverse>},
+    {"FLO", decode_flo},
+    {"UFLO", decode_flo},
+    {"BMSK", decode_bmsk},
+    {"UBMSK", decode_bmsk},
+    {"SGXT", decode_sgxt},
+    {"USGXT", decode_sgxt},
+    {"P2R", decode_p2r},
     {"R2P", decode_r2p},
 };
 

@@ -61,7 +61,8 @@ Calls calls_of(const MachineText& text, std::span<const CubinSymbol> symbols, st
   // Functions are where symbols say; a call of one that can come back to it is recursion.
   std::vector<std::uint64_t> begins{0};
   for (const CubinSymbol& symbol : symbols)
-    if (symbol.section == section && symbol.kind == CubinSymbol::Kind::function) begins.push_back(symbol.value);
+    if (symbol.section == section && symbol.kind == CubinSymbol::Kind::function)
+      begins.push_back(symbol.value);
   std::ranges::sort(begins);
   begins.erase(std::ranges::unique(begins).begin(), begins.end());
   const auto function_at = [&](std::uint64_t offset) {
@@ -101,7 +102,8 @@ Calls calls_of(const MachineText& text, std::span<const CubinSymbol> symbols, st
 
 }  // namespace
 
-MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory) : cubin_(std::move(cubin)), memory_(memory) {
+MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory)
+    : cubin_(std::move(cubin)), memory_(memory) {
   place_functions();
   place_sections();
   relocate();
@@ -128,7 +130,8 @@ void MachineModule::place_sections() {
     allocations_.push_back(address);
     data_[i] = address;
     std::memset(memory_.host(address), 0, section.size);
-    if (!section.bytes.empty()) std::memcpy(memory_.host(address), section.bytes.data(), section.bytes.size());
+    if (!section.bytes.empty())
+      std::memcpy(memory_.host(address), section.bytes.data(), section.bytes.size());
     memory_.mark_written(address, section.size);
   }
   for (const CubinSymbol& symbol : cubin_.symbols) {
@@ -141,7 +144,8 @@ void MachineModule::place_sections() {
 }
 
 std::uint64_t MachineModule::address_of(const CubinSymbol& symbol) const {
-  if (const auto place = data_.find(symbol.section); place != data_.end()) return place->second + symbol.value;
+  if (const auto place = data_.find(symbol.section); place != data_.end())
+    return place->second + symbol.value;
   if (const auto place = functions_.find(symbol.section); place != functions_.end())
     return kCodeWindow + place->second + symbol.value;
   return builtin_address(symbol.name).value_or(0);
@@ -151,8 +155,10 @@ void MachineModule::relocate() {
   for (const CubinRelocation& relocation : cubin_.relocations) {
     const std::uint64_t value =
         address_of(cubin_.symbols[relocation.symbol]) + static_cast<std::uint64_t>(relocation.addend);
-    const bool wide = relocation.type == CubinRelocation::word64 || relocation.type == CubinRelocation::generic64;
-    if (!wide && relocation.type != CubinRelocation::word32 && relocation.type != CubinRelocation::generic32) continue;
+    const bool wide =
+        relocation.type == CubinRelocation::word64 || relocation.type == CubinRelocation::generic64;
+    if (!wide && relocation.type != CubinRelocation::word32 && relocation.type != CubinRelocation::generic32)
+      continue;
     const std::size_t bytes = wide ? 8 : 4;
     const std::uint64_t size = cubin_.sections[relocation.section].size;
     if (relocation.offset > size || size - relocation.offset < bytes) continue;
@@ -239,8 +245,9 @@ std::vector<KernelParameter> machine_parameters(const CubinFunction& kernel) {
                            : parameter.size == 4 ? ptx::Type::b32
                                                  : ptx::Type::b64;
     const bool is_array = parameter.size != ptx::size_of(type);
-    parameters.push_back({"parameter " + std::to_string(parameters.size() + 1), is_array ? ptx::Type::b8 : type,
-                          parameter.offset, parameter.size, is_array ? 1 : parameter.size, is_array});
+    parameters.push_back({"parameter " + std::to_string(parameters.size() + 1),
+                          is_array ? ptx::Type::b8 : type, parameter.offset, parameter.size,
+                          is_array ? 1 : parameter.size, is_array});
   }
   return parameters;
 }

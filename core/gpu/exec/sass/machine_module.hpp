@@ -48,8 +48,8 @@ class MachineModule {
   sass::Cubin cubin_;
   DeviceMemory& memory_;
   std::vector<std::uint64_t> allocations_;
-  std::map<std::uint32_t, std::uint64_t> data_;       // addresses of sections in memory
-  std::map<std::uint32_t, std::uint64_t> functions_;  // places of sections in the code window
+  std::map<std::uint32_t, std::uint64_t> data_;                // addresses of sections in memory
+  std::map<std::uint32_t, std::uint64_t> functions_;           // places of sections in the code window
   std::map<std::uint32_t, std::vector<std::byte>> constants_;  // sections of constants, relocated
   std::vector<Variable> variables_;
 };

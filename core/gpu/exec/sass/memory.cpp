@@ -77,8 +77,9 @@ Width accept_width(MachineBuilder& builder) {
 // How strongly an access is ordered. Other threads may wait for one that is strong.
 bool accept_order(MachineBuilder& builder) {
   const bool strong = builder.accept("STRONG") || builder.accept("MMIO");
-  builder.ignore({"E",  "SYS", "GPU", "CTA", "SM",  "CONSTANT", "CONSTANT.PRIVATE", "PRIVATE", "WEAK", "EF", "EL", "LU",
-                  "EU", "NA",  "IL",  "LTC64B", "LTC128B", "LTC256B", "U", "ZD", "32", "STRONG", "CI", "CV", "VM", "HINT"});
+  builder.ignore({"E",  "SYS",    "GPU", "CTA", "SM", "CONSTANT", "CONSTANT.PRIVATE", "PRIVATE", "WEAK", "EF",
+                  "EL", "LU",     "EU",  "NA",  "IL", "LTC64B",   "LTC128B",          "LTC256B", "U",    "ZD",
+                  "32", "STRONG", "CI",  "CV",  "VM", "HINT"});
   return strong;
 }
 
@@ -96,7 +97,8 @@ void finish(Op& op, const Width& width) {
 
 void decode_load(MachineBuilder& builder) {
   constexpr Handler kParts[] = {memory_lanes::load<std::uint8_t, U32>, memory_lanes::load<std::int8_t, U32>,
-                                memory_lanes::load<std::uint16_t, U32>, memory_lanes::load<std::int16_t, U32>};
+                                memory_lanes::load<std::uint16_t, U32>,
+                                memory_lanes::load<std::int16_t, U32>};
   const Width width = accept_width(builder);
   const bool strong = accept_order(builder);
   const Slot dst = builder.destination(0, width.words);
@@ -159,7 +161,8 @@ void decode_qspc(MachineBuilder& builder) {
   if (space < 0) builder.unsupported("no space is named");
   const Operand* address = builder.find(Operand::Kind::address);
   if (address == nullptr) builder.unsupported("no address is named");
-  const Slot dst = builder.results() > 0 && builder.is_wanted(builder.result(0)) ? builder.destination() : kNoSlot;
+  const Slot dst =
+      builder.results() > 0 && builder.is_wanted(builder.result(0)) ? builder.destination() : kNoSlot;
   Op& op = builder.emit(space == 0   ? query_space<Space::shared>
                         : space == 1 ? query_space<Space::local>
                                      : query_space<Space::global>,
@@ -231,8 +234,8 @@ void decode_prefetch(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"LD", decode_load},   {"LDG", decode_load},  {"LDS", decode_load},  {"LDL", decode_load},
-    {"ST", decode_store},  {"STG", decode_store}, {"STS", decode_store}, {"STL", decode_store},
+    {"LD", decode_load},   {"LDG", decode_load},      {"LDS", decode_load},       {"LDL", decode_load},
+    {"ST", decode_store},  {"STG", decode_store},     {"STS", decode_store},      {"STL", decode_store},
     {"QSPC", decode_qspc}, {"LDGSTS", decode_ldgsts}, {"CCTLT", decode_prefetch},
 };
 

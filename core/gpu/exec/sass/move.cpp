@@ -99,16 +99,16 @@ struct SpecialValue {
 };
 
 constexpr SpecialValue kSpecials[] = {
-    {"SR_TID.X", Special::tid_x},           {"SR_TID.Y", Special::tid_y},
-    {"SR_TID.Z", Special::tid_z},           {"SR_CTAID.X", Special::ctaid_x},
-    {"SR_CTAID.Y", Special::ctaid_y},       {"SR_CTAID.Z", Special::ctaid_z},
-    {"SR_NTID.X", Special::ntid_x},         {"SR_NTID.Y", Special::ntid_y},
-    {"SR_NTID.Z", Special::ntid_z},         {"SR_NCTAID.X", Special::nctaid_x},
-    {"SR_NCTAID.Y", Special::nctaid_y},     {"SR_NCTAID.Z", Special::nctaid_z},
-    {"SR_LANEID", Special::laneid},         {"SR_EQMASK", Special::lanemask_eq},
-    {"SR_LTMASK", Special::lanemask_lt},    {"SR_LEMASK", Special::lanemask_le},
-    {"SR_GTMASK", Special::lanemask_gt},    {"SR_GEMASK", Special::lanemask_ge},
-    {"SR_VIRTUALSMID", Special::smid},      {"SR_SMEMSZ", Special::total_smem_size},
+    {"SR_TID.X", Special::tid_x},        {"SR_TID.Y", Special::tid_y},
+    {"SR_TID.Z", Special::tid_z},        {"SR_CTAID.X", Special::ctaid_x},
+    {"SR_CTAID.Y", Special::ctaid_y},    {"SR_CTAID.Z", Special::ctaid_z},
+    {"SR_NTID.X", Special::ntid_x},      {"SR_NTID.Y", Special::ntid_y},
+    {"SR_NTID.Z", Special::ntid_z},      {"SR_NCTAID.X", Special::nctaid_x},
+    {"SR_NCTAID.Y", Special::nctaid_y},  {"SR_NCTAID.Z", Special::nctaid_z},
+    {"SR_LANEID", Special::laneid},      {"SR_EQMASK", Special::lanemask_eq},
+    {"SR_LTMASK", Special::lanemask_lt}, {"SR_LEMASK", Special::lanemask_le},
+    {"SR_GTMASK", Special::lanemask_gt}, {"SR_GEMASK", Special::lanemask_ge},
+    {"SR_VIRTUALSMID", Special::smid},   {"SR_SMEMSZ", Special::total_smem_size},
     {"SR_WARPID", Special::warpid},
 };
 
@@ -180,8 +180,8 @@ void load_constant(Warp& warp, const Op& op) {
     const U32 offset = first + (index == nullptr ? 0 : index[lane]);
     if (offset > bytes.size() || bytes.size() - offset < size)
       throw Fault("out of bounds: it reads " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                      " of constant bank " + std::to_string(bank) + ", which has " + std::to_string(bytes.size()) +
-                      " bytes",
+                      " of constant bank " + std::to_string(bank) + ", which has " +
+                      std::to_string(bytes.size()) + " bytes",
                   lane);
     from[lane] = bytes.data() + offset;
     warp.access.addresses[lane] = origin + offset;
@@ -230,9 +230,9 @@ void decode_ldc(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"MOV", decode_mov},      {"UMOV", decode_mov},      {"SEL", decode_sel},       {"USEL", decode_sel},
-    {"R2UR", decode_r2ur},    {"S2R", decode_special},   {"S2UR", decode_special},  {"CS2R", decode_special},
-    {"CS2UR", decode_special}, {"LDC", decode_ldc},      {"ULDC", decode_ldc},
+    {"MOV", decode_mov},       {"UMOV", decode_mov},    {"SEL", decode_sel},      {"USEL", decode_sel},
+    {"R2UR", decode_r2ur},     {"S2R", decode_special}, {"S2UR", decode_special}, {"CS2R", decode_special},
+    {"CS2UR", decode_special}, {"LDC", decode_ldc},     {"ULDC", decode_ldc},
 };
 
 }  // namespace

@@ -30,9 +30,7 @@ struct RegisterLayout {
   constexpr Slot barrier(unsigned index) const { return uniform_register(uniform + index); }
   constexpr Slot discard() const { return barrier(kBarriers); }
   // P0 to P6 and UP0 to UP6 are a mask each; behind them one that nobody reads.
-  constexpr Slot predicate(unsigned index) const {
-    return next_word(discard(), kDiscardWords) + 4 * index;
-  }
+  constexpr Slot predicate(unsigned index) const { return next_word(discard(), kDiscardWords) + 4 * index; }
   constexpr Slot uniform_predicate(unsigned index) const { return predicate(8 + index); }
   constexpr Slot discarded_predicate() const { return predicate(7); }
   constexpr std::uint32_t bytes() const { return predicate(16) & ~Slot{3}; }

@@ -22,10 +22,10 @@ struct NamedShape {
 };
 
 constexpr NamedShape kShapes[] = {
-    {"884", {8, 8, 4}},       {"1688", {16, 8, 8}},     {"16816", {16, 8, 16}},   {"1684", {16, 8, 4}},
-    {"8816", {8, 8, 16}},     {"16832", {16, 8, 32}},   {"8832", {8, 8, 32}},     {"16864", {16, 8, 64}},
-    {"88128", {8, 8, 128}},   {"168128", {16, 8, 128}}, {"168256", {16, 8, 256}}, {"8x8x4", {8, 8, 4}},
-    {"16x8x4", {16, 8, 4}},   {"16x8x8", {16, 8, 8}},   {"16x8x16", {16, 8, 16}},
+    {"884", {8, 8, 4}},     {"1688", {16, 8, 8}},     {"16816", {16, 8, 16}},   {"1684", {16, 8, 4}},
+    {"8816", {8, 8, 16}},   {"16832", {16, 8, 32}},   {"8832", {8, 8, 32}},     {"16864", {16, 8, 64}},
+    {"88128", {8, 8, 128}}, {"168128", {16, 8, 128}}, {"168256", {16, 8, 256}}, {"8x8x4", {8, 8, 4}},
+    {"16x8x4", {16, 8, 4}}, {"16x8x8", {16, 8, 8}},   {"16x8x16", {16, 8, 16}},
 };
 
 MatrixShape accept_shape(MachineBuilder& builder) {
@@ -40,9 +40,8 @@ struct NamedType {
 };
 
 constexpr NamedType kTypes[] = {
-    {"F32", Type::f32},   {"F16", Type::f16},   {"BF16", Type::bf16}, {"TF32", Type::tf32},
-    {"U8", Type::u8},     {"S8", Type::s8},     {"U4", Type::u4},     {"S4", Type::s4},
-    {"E4M3", Type::e4m3}, {"E5M2", Type::e5m2},
+    {"F32", Type::f32}, {"F16", Type::f16}, {"BF16", Type::bf16}, {"TF32", Type::tf32}, {"U8", Type::u8},
+    {"S8", Type::s8},   {"U4", Type::u4},   {"S4", Type::s4},     {"E4M3", Type::e4m3}, {"E5M2", Type::e5m2},
 };
 
 // The next type among the modifiers, in their order.
@@ -199,7 +198,8 @@ void decode_dmma(MachineBuilder& builder) {
   Multiplication kind;
   kind.shape = accept_shape(builder);
   kind.a = kind.b = kind.c = kind.d = Type::f64;
-  if (find_multiplication(kind, false, Rounding::rn) == nullptr) builder.unsupported("there is no such multiplication");
+  if (find_multiplication(kind, false, Rounding::rn) == nullptr)
+    builder.unsupported("there is no such multiplication");
   std::vector<Slot> slots;
   const auto add_pairs = [&](Slot first, unsigned count) {
     for (unsigned i = 0; i < count; ++i) slots.push_back(next_word(first, 2 * i));
@@ -213,7 +213,8 @@ void decode_dmma(MachineBuilder& builder) {
   add_pairs(builder.source(2, 2 * d), d);
   const auto total = static_cast<unsigned>(slots.size());
   if (2 * total > RegisterLayout::kDiscardWords) builder.unsupported("a matrix that is too large");
-  for (unsigned i = 0; i < total; ++i) slots.push_back(next_word(builder.decoder().layout().discard(), 2 * i));
+  for (unsigned i = 0; i < total; ++i)
+    slots.push_back(next_word(builder.decoder().layout().discard(), 2 * i));
   Op& op = builder.emit(multiply_doubles, Class::tensor);
   op.aux = builder.list(slots);
   op.count = static_cast<std::uint8_t>(total);
@@ -230,7 +231,8 @@ void decode_rows(MachineBuilder& builder, bool loads) {
   const sass::Operand* address = builder.find(sass::Operand::Kind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   std::vector<Slot> slots;
-  add_words(slots, loads ? builder.destination(0, count) : builder.source(builder.values() - 1, count), count);
+  add_words(slots, loads ? builder.destination(0, count) : builder.source(builder.values() - 1, count),
+            count);
   Op& op = builder.emit(row_access(loads, transposed), loads ? Class::load : Class::store);
   builder.address(op, *address, ptx::Space::shared);
   op.aux = builder.list(slots);

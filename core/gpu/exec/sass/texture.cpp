@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads of textures. The handle is a word of a constant bank or a uniform register; the coordinates are in
-// registers one after the other, a layer first, and the level is in another; the components that a mask names go
-// to two vectors of registers.
+// registers one after the other, a layer first, and the level is in another; the components that a mask names
+// go to two vectors of registers.
 #include "gpu/exec/instructions/texture_access.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/sass/builder.hpp"

@@ -12,7 +12,8 @@ using namespace warp_lanes;
 using I32 = std::int32_t;
 
 void decode_shfl(MachineBuilder& builder) {
-  constexpr Handler kHandlers[] = {shfl<Shuffle::up>, shfl<Shuffle::down>, shfl<Shuffle::bfly>, shfl<Shuffle::idx>};
+  constexpr Handler kHandlers[] = {shfl<Shuffle::up>, shfl<Shuffle::down>, shfl<Shuffle::bfly>,
+                                   shfl<Shuffle::idx>};
   const int mode = builder.accept_one_of({"UP", "DOWN", "BFLY", "IDX"});
   if (mode < 0) builder.unsupported("no such kind of shuffle");
   const Slot dst = builder.destination();
@@ -91,8 +92,8 @@ void decode_match(MachineBuilder& builder) {
 }
 
 void decode_redux(MachineBuilder& builder) {
-  constexpr Handler kUnsigned[] = {redux<U32, Sum>, redux<U32, Smaller<U32>>, redux<U32, Larger<U32>>,
-                                   redux<U32, Both>, redux<U32, Either>, redux<U32, Odd>};
+  constexpr Handler kUnsigned[] = {redux<U32, Sum>,  redux<U32, Smaller<U32>>, redux<U32, Larger<U32>>,
+                                   redux<U32, Both>, redux<U32, Either>,       redux<U32, Odd>};
   const int kind = builder.accept_one_of({"SUM", "MIN", "MAX", "AND", "OR", "XOR"});
   const bool is_signed = builder.accept("S32");
   builder.ignore({"U32"});
