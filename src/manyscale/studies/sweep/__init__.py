@@ -4,29 +4,10 @@
 >>> from manyscale import Study
 >>> study = Study({"kind": "network", "work": "allreduce"}, axes={"workload.nodes": [4, 8]})
 >>> study.run().table                                         # doctest: +SKIP
+
+The names are in `__init__.pyi` and imported when first used, so that workers, which need few of them, start at once.
 """
 
-from .axes import Axis
-from .controller import Begun, Notice
-from .executor import Executor, Finished, Lost
-from .local import LocalExecutor
-from .study import Study
-from .sweep_directory import Sweep, load_sweep
-from .workload import Given, Kind, Outcome, Parameter
+import lazy_loader
 
-__all__ = [
-    "Axis",
-    "Begun",
-    "Executor",
-    "Finished",
-    "Given",
-    "Kind",
-    "LocalExecutor",
-    "Lost",
-    "Notice",
-    "Outcome",
-    "Parameter",
-    "Study",
-    "Sweep",
-    "load_sweep",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
