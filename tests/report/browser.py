@@ -73,7 +73,7 @@ class Browser:
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode(errors="replace")) from None
 
-    def open(self, page: Path, seconds: float = 120.0) -> float:
+    def open(self, page: Path, seconds: float = 300.0) -> float:
         """Opens a report from the disk and returns how long it took to be whole, in seconds of the page's clock."""
         self._send("POST", self._session + "/url", {"url": page.resolve().as_uri()})
         end = time.monotonic() + seconds

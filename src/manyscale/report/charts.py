@@ -302,6 +302,7 @@ class Graph(Chart):
                 "type": "scatter",
                 "mode": "markers+text" if len(self.things) <= _MOST_NAMED else "markers",
                 "textposition": "top center",
+                "cliponaxis": False,
                 "name": "",
                 "x": [thing[0] for thing in self.things],
                 "y": [thing[1] for thing in self.things],
@@ -314,7 +315,8 @@ class Graph(Chart):
         hidden = {"visible": False, "showgrid": False, "zeroline": False}
         loaded = any(load for _, _, load in self.connections)
         axes = {"xaxis": hidden, "yaxis": hidden | {"scaleanchor": "x"}, "showlegend": loaded}
-        return {"data": data, "layout": _layout(420) | axes}
+        room = {"margin": {"l": 110, "r": 110, "t": 40, "b": 30}}  # for names at the rim
+        return {"data": data, "layout": _layout(420) | axes | room}
 
 
 def _scatter(name: str, points: Points) -> dict[str, Any]:
