@@ -10,6 +10,8 @@ import pytest
 from manyscale import _core, cpu
 from manyscale.cpu.building import build
 from manyscale.cpu.running import run_functional
+from manyscale.machine import load_machine
+from manyscale.machine.cpu_system import build_cpu
 from manyscale.network import compile, motif
 from manyscale.network.durations import Distribution
 from manyscale.studies.detailed_cluster import run_detailed
@@ -93,6 +95,16 @@ def test_skeletons_send_what_programs_send(name, ranks, native):
         if step.kind in ("send", "isend") and step["peer"] >= 0
     )
     assert sent == modelled
+
+
+@pytest.mark.parametrize(("cores", "engines"), [(2, ["dma[0]"]), (20, ["dma[0]", "dma[1]"])])
+def test_every_socket_has_an_engine_and_the_first_a_device(cores, engines):
+    machine = load_machine("broadwell").machine
+    parts = build_cpu(machine, cores, dma_bandwidth="12.5GB/s")
+    assert [name for name in parts.system.components if name.startswith("dma")] == engines
+    assert parts.dma is not None
+    assert parts.dma.name == "dma[0]"
+    assert build_cpu(machine, cores).dma is None
 
 
 def test_injected_memory_traffic_can_be_turned_off(native):

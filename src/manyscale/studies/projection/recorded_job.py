@@ -68,10 +68,10 @@ class RecordedJob:
             for profile in profiles
         ]
         durations: dict[int, dict[str, Pattern]] = {
-            id(profile): {name: profile[name].duration(variant) for name in profile} for profile in profiles
+            key: {name: profile[name].duration(variant) for name in profile}
+            for key, profile in {id(profile): profile for profile in profiles}.items()
         }
-        tags = _Tags()
-        plans = [_plan(notes, tags, self._names) for notes in self.ranks]
+        plans = self._plans
         second = 10**15
         per = (
             {}
@@ -114,15 +114,15 @@ class RecordedJob:
 
     def phase_names(self, ranks: Iterable[int]) -> list[list[str]]:
         """The names of the compute phases of some ranks, in their order."""
-        tags = _Tags()
         return [
-            [
-                _phase(step[1], step[2])
-                for step in _plan(self.ranks[rank], tags, self._names)
-                if step[0] == "compute"
-            ]
-            for rank in ranks
+            [_phase(step[1], step[2]) for step in self._plans[rank] if step[0] == "compute"] for rank in ranks
         ]
+
+    @cached_property
+    def _plans(self) -> list[list[tuple[Any, ...]]]:
+        """What each rank does, step by step."""
+        tags = _Tags()
+        return [_plan(notes, tags, self._names) for notes in self.ranks]
 
     @cached_property
     def _names(self) -> list[str]:
