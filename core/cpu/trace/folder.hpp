@@ -6,9 +6,9 @@
 // so that it can be played on a cache with another latency.
 //
 // When an operand of a node is there is the latest of a few times: the results of older nodes, each with a
-// delay, and the node's own dispatch with a delay. A node has three places for these. Where folding would
-// need more, or a delay that is too long, calculations stay nodes: so chains keep their length, whatever
-// number of instructions they take.
+// delay, and the dispatch of itself or of an older node with a delay. A node has three places for these.
+// Where folding would need more, or a delay that is too long, calculations stay nodes: so chains keep their
+// length, whatever number of instructions they take.
 //
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it
 // would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
