@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from docs_pages import ROOT, blocks, page_of, prose
 
+from docs_pages import ROOT, blocks, page_of, prose
 from manyscale.cli.app import app, main
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -137,7 +137,9 @@ def check_command(words: list[str], where: str) -> None:
             break
         assert words[0] in command.commands, f"{where}: there is no command '{words[0]}'"
         command, words = command.commands[words[0]], words[1:]
-    known = {"--help", "-h", *(option for parameter in command.params for option in parameter.opts)}
+    known = {"--help", "-h"}
+    for parameter in command.params:
+        known |= {*parameter.opts, *parameter.secondary_opts}  # the second are such as --no-…
     for word in words:
         if word == "--":
             break

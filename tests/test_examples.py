@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 KEY_LINES = {
     "cpu/scaling.py": "efficiency on 16 threads: below one half",
     "elastic/cache_sizes.py": "the replays order the sizes as the detailed runs do: yes",
+    "elastic/dibona.py": "the pipeline gains more than the small product, replayed and in detail: yes",
     "elastic/strong_scaling.py": "ferret, fifo: faster on every doubling of cores: yes",
     "elastic/weak_scaling.py": "copies with data of their own miss more in L2 than copies on the same data: yes",
     "engine/deadlock.py": "they wait in a circle: stage[0] -> stage[1] -> stage[2] -> stage[3] -> stage[0]",
@@ -67,6 +68,7 @@ NEEDS = {
 # What an example leaves in the folder that it is given.
 FILES = {
     "cpu/scaling.py": ["scaling.svg"],
+    "elastic/dibona.py": ["dibona_speedup.svg"],
     "elastic/weak_scaling.py": ["weak_time.svg", "weak_misses.svg"],
     "engine/deadlock.py": ["run/run.json", "run/stats.parquet"],
     "engine/phold.py": ["threads-1/run.json", "threads-2/run.json", "threads-4/run.json"],

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from click import Command, Group
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
@@ -59,7 +58,8 @@ def presets() -> str:
     from manyscale.machine import list_presets, load_machine
 
     rows = [(f"`{name}`", load_machine(name).machine.description) for name in list_presets()]
-    return f"# Presets\n\n`manyscale machines show NAME` shows each number with its source.\n\n{table(('name', 'what it is'), rows)}"
+    listing = table(("name", "what it is"), rows)
+    return f"# Presets\n\n`manyscale machines show NAME` shows each number with its source.\n\n{listing}"
 
 
 def models() -> str:
@@ -105,11 +105,12 @@ def commands() -> str:
             for parameter in command.params
             if not getattr(parameter, "hidden", False)
         ]
-        text += f"\n## {name}\n\n{' '.join((command.help or '').split())}\n\n{table(('argument or option', 'meaning'), rows)}"
+        described = " ".join((command.help or "").split())
+        text += f"\n## {name}\n\n{described}\n\n{table(('argument or option', 'meaning'), rows)}"
     return text
 
 
-def _leaves(command: Command | Group, name: str) -> Iterator[tuple[str, Command]]:
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     inner: dict[str, Any] = getattr(command, "commands", {})
     if not inner or getattr(command, "invoke_without_command", False):
         yield name, command

@@ -8,6 +8,7 @@ the results; what the others leave behind goes nowhere.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -203,9 +204,19 @@ def noted_interrupts(progress: Callable[[int, int], None] | None) -> Iterator[Ca
 
 
 def gathered_columns(own: Mapping[str, Sequence[Any]], order: Sequence[str]) -> dict[str, list[Any]]:
-    """The statistics of all processes, in the order of components."""
+    """The statistics of all processes, in the order of components; the rows of a component are all in one process."""
     tables = [own] if _joined is None else _joined.gather(dict(own))
-    place = {name: index for index, name in enumerate(order)}
-    whole: dict[str, list[Any]] = {name: [value for table in tables for value in table[name]] for name in own}
-    rows = sorted(range(len(whole["component"])), key=lambda row: place[whole["component"][row]])
-    return {name: [values[row] for row in rows] for name, values in whole.items()}
+    pieces: dict[str, tuple[Mapping[str, Sequence[Any]], slice]] = {}
+    for table in tables:
+        begin = 0
+        for component, rows in itertools.groupby(table["component"]):
+            end = begin + sum(1 for _ in rows)
+            pieces[component] = table, slice(begin, end)
+            begin = end
+    whole: dict[str, list[Any]] = {name: [] for name in own}
+    for component in order:
+        if component in pieces:
+            table, rows_of_component = pieces[component]
+            for name, values in whole.items():
+                values += table[name][rows_of_component]
+    return whole

@@ -87,8 +87,8 @@ def test_what_cannot_be_read_does_not_keep_the_others_from_being_checked(folder)
         "broken.ptx:1:1: expected '.version' at the start of the module, found 'this'",
         "none.ptx: there is no such file",
         "kernels/notes.txt: it is not known how to check this; "
-        "give a CUDA or RISC-V program or a file named .ptx or .cu",
-        "empty: there is no file named .ptx or .cu in this folder",
+        "give a CUDA or RISC-V program or a file named .ptx or .cu or .cubin",
+        "empty: there is no file named .ptx or .cu or .cubin in this folder",
     ]
 
 

@@ -229,6 +229,34 @@ void chains_keep_their_length() {
   check_equal(turns, rounds, "every taken branch ends a fetch group");
 }
 
+// A chain that waits for nothing but its own dispatch counts from the node that its first instruction is in.
+void long_delays_count_from_older_dispatches() {
+  Stream stream;
+  add(stream, instruction(Kind::integer));
+  add(stream, instruction(Kind::load), 50);
+  add(stream, instruction(Kind::integer, 2));
+  for (int i = 0; i < 7; ++i) add(stream, instruction(Kind::integer, 1));
+  add(stream, instruction(Kind::load, 1), 50);
+  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false});
+  check_equal(nodes.size(), std::size_t{2}, "the loads");
+  check_equal(nodes.back().producers[0], static_cast<std::uint16_t>(Record::dispatched | 1),
+              "the first load");
+  // Nine cycles after an instruction that is dispatched with it; parts of a cycle between two may count as
+  // none.
+  check_between(static_cast<double>(nodes.back().delays[0]), 9, 11, "cycles of the chain");
+}
+
+// Where few may be folded together, the one that is complete last is the node.
+void groups_have_their_last_as_node() {
+  Stream stream;
+  for (int i = 0; i < 64; ++i) add(stream, instruction(i % 8 == 3 ? Kind::divide : Kind::integer));
+  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false, .most_folded = 8});
+  for (const Record& node : nodes) {
+    check(node.weight <= 8, "no more than may be");
+    check(node.pc == 63 || node.kind == Kind::divide, "a division, or the last instruction");
+  }
+}
+
 // Calculations in a row become few nodes.
 void rows_of_calculations_fold() {
   Stream stream;
@@ -344,6 +372,8 @@ int main() {
   unlimited_data_flow_is_exact();
   bounded_cores_differ_little();
   chains_keep_their_length();
+  long_delays_count_from_older_dispatches();
+  groups_have_their_last_as_node();
   rows_of_calculations_fold();
   scarce_ports_keep_their_pace();
   near_loads_fold();

@@ -298,6 +298,10 @@ def test_commands(binaries, tmp_path):
 
     given = ["cpu", "record", binaries["c"], "-m", MACHINE, "-o", trace, "--json", "--", "triad", "500", "2"]
     recorded = json.loads(invoke(*given))
+    every = json.loads(invoke(*given[:3], "--near", "0", *given[3:]))
+    assert every["instructions"] == recorded["instructions"]
+    assert every["nodes"] > recorded["nodes"]
+    recorded = json.loads(invoke(*given))
     assert recorded["bytes_per_instruction"] == recorded["bytes"] / recorded["instructions"]
     shown = json.loads(invoke("cpu", "trace", trace, "--check", "--json"))
     assert shown["instructions"] == recorded["instructions"]
@@ -331,5 +335,6 @@ def test_accesses_that_hit_any_first_level_are_folded(tmp_path):
     assert slower[1] / times[1] == pytest.approx(slower[0] / times[0], rel=0.1)
     with pytest.raises(InputError, match="record it with near=4096"):
         cpu.replay(folded, changes=["memory.l1.size=4KiB"])
-    with pytest.raises(InputError, match="near"):
-        cpu.record(program, folded, machine=MACHINE, cores=1, near=-1)
+    for wrong in (-1, "2GiB", "4"):
+        with pytest.raises(InputError, match="near"):
+            cpu.record(program, folded, machine=MACHINE, cores=1, near=wrong)

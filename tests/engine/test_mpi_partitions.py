@@ -121,7 +121,7 @@ def test_a_command_leaves_one_run(tmp_path: Path) -> None:
     system.write_text(make_phold(components=6).to_toml())
     command = [sys.executable, "-m", "manyscale.cli.app", "run", str(system), "--until", "100ns"]
     alone = subprocess.run([*command, "--out", "alone"], cwd=tmp_path, capture_output=True, check=False)
-    assert alone.returncode == 0
+    assert alone.returncode == 0, alone.stderr
     done = subprocess.run(
         [*mpiexec(2), *command, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -134,22 +134,10 @@ def test_a_command_leaves_one_run(tmp_path: Path) -> None:
     assert manyscale.identical(run, manyscale.load(tmp_path / "alone"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (
-            ["net", "run", "halo3d", "--nodes", "8", "--fidelity", "flow"],
-            1,
-            "cannot be divided among processes",
-        ),
-        (["net", "run", "halo3d", "--nodes", "8", "--threads", "2"], 2, "each process runs on one thread"),
-    ],
-)
-def test_what_cannot_be_divided_is_explained_once(
-    tmp_path: Path, arguments: list[str], code: int, said: str
-) -> None:
+def test_what_cannot_be_divided_is_explained_once(tmp_path: Path) -> None:
+    arguments = ["net", "run", "halo3d", "--nodes", "8", "--fidelity", "flow"]
     command = [*mpiexec(2), sys.executable, "-m", "manyscale.cli.app", *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code
+    assert done.returncode == 1
     assert done.stderr.count("Error: ") == 1
-    assert said in done.stderr
+    assert "cannot be divided among processes" in done.stderr

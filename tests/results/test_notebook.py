@@ -24,7 +24,10 @@ PTX = """.version 7.0
 
 def test_a_system_and_its_run(tmp_path):
     system = System("line")
-    first, last = system.add("synthetic.relay", "first", tokens=1, hops=1), system.add("synthetic.relay", "last")
+    first, last = (
+        system.add("synthetic.relay", "first", tokens=1, hops=1),
+        system.add("synthetic.relay", "last"),
+    )
     system.connect(first.output, last.input, latency="1ns")
     result = system.run(out=tmp_path / "run")
     bundle = result._repr_mimebundle_()

@@ -73,7 +73,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or machine code of a GPU (.cubin), or "
+            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or machine code (.cubin), or "
             "folders with such files.",
         ),
     ],

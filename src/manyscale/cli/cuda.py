@@ -88,9 +88,10 @@ def cuda(
 
     The program must be linked with the shared CUDA runtime (nvcc -cudart shared)
     of CUDA 11, 12 or 13. One that has machine code only, and no PTX, needs a
-    --machine of the same generation. Its output and its exit code are its own. A table of its kernels and copies follows on standard error;
-    the run directory keeps all of them, each call of the runtime, and the
-    statistics of the GPUs.
+    --machine of the same generation. Its output and its exit code are its own.
+    A table of its kernels and copies follows on standard error; the run
+    directory keeps all of them, each call of the runtime, and the statistics of
+    the GPUs.
 
     With --json, standard output holds one line of JSON and nothing else: what
     the program writes there goes to standard error.

@@ -29,7 +29,7 @@ _PARTS: dict[str, tuple[Part, ...]] = {
         gpu.metrics,
         gpu.hot_instructions,
     ),
-    "unified-memory": (*_SHORT, gpu.stalls, unified_memory.unified_memory, general.timeline),
+    "unified-memory": (*_SHORT, gpu.stalls, unified_memory.unified_memory),
     "programs": (*_SHORT, cpu.cpi_stacks, memory.levels, cpu.regions, cpu.output),
     "replays": (*_SHORT, cpu.cpi_stacks, cpu.tasks, memory.levels),
     "network": (*_SHORT, network.ranks, network.network, network.critical_path, general.timeline),

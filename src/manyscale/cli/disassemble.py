@@ -79,13 +79,22 @@ def _listings(file: Path, architecture: str | None) -> list[MachineListing]:
     machine = machine_file_of(file)
     if machine is None or machine[0][18:20] == _GPU_CODE:
         return [disassemble(file, architecture=architecture)]
-    images = [image for image in Executable.read(file).images if not image.is_ptx]
+    program = Executable.read(file)
+    images = [image for image in program.images if not image.is_ptx]
     if architecture is not None:
         images = [image for image in images if f"sm_{image.architecture}" == architecture]
-    if not images:
-        what = "machine code" if architecture is None else f"machine code for {architecture}"
-        raise InputError(f"{file.name}: there is no {what} in this program")
-    return [disassemble_cubin(image.unpacked(), f"{file.name}, sm_{image.architecture}") for image in images]
+    if images:
+        return [
+            disassemble_cubin(image.unpacked(), f"{file.name}, sm_{image.architecture}") for image in images
+        ]
+    if not program.images:
+        raise InputError(f"{file.name}: there is no device code in this program")
+    if architecture is None:
+        raise InputError(
+            f"{file.name}: there is only PTX in this program; --architecture says what to assemble for"
+        )
+    digits = "".join(character for character in architecture if character.isdigit())
+    return [disassemble(text, architecture=architecture) for text in program.ptx(int(digits or 0))]
 
 
 def _print(listing: MachineListing, function: MachineFunction, hexadecimal: bool) -> None:

@@ -389,10 +389,10 @@ def _print(
     grid, block = (" x ".join(map(str, extents)) for extents in shape)
     facts = {
         "kernel": f"{launch.kernel}, {grid} blocks of {block} threads",
-        "run as": code,
         "warp instructions": f"{launch.warp_instructions:,}",
         "thread instructions": f"{launch.thread_instructions:,}",
         "took": f"{launch.wall_seconds:.3g} s",
+        "run as": code,
     }
     if moved is not None:
         facts["far faults"] = f"{moved['faults']:,} in {moved['fault_groups']:,} groups"

@@ -111,9 +111,7 @@ def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> Non
     ]
     if tables:
         replace_file(writer.directory / OPERATIONS_FILE, pl.concat(tables).write_parquet)
-        profiles = {
-            scope: launch.profile for scope, launch in zip(scopes(launches), launches, strict=True)
-        }
+        profiles = {scope: launch.profile for scope, launch in zip(scopes(launches), launches, strict=True)}
         write_profiles(writer.directory, profiles)
 
 

@@ -138,9 +138,11 @@ def record(
 
 
 def _near_bytes(near: int | str) -> int:
-    if near == "0":
-        near = 0
-    size = units.parse(near, units.BYTES) if isinstance(near, str) else near
+    try:
+        # Nothing needs no unit.
+        size = units.parse(near, units.BYTES) if isinstance(near, str) and near != "0" else int(near)
+    except InputError as error:
+        raise InputError(f"near: {error}") from None
     if not 0 <= size <= _MOST_NEAR:
         raise InputError(f"near: {near} is not a size from 0 to {units.format(_MOST_NEAR, units.BYTES)}")
     return int(size)

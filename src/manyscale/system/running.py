@@ -183,7 +183,9 @@ def _check_processes(system: System, timeline: bool) -> None:
         return
     if timeline:
         raise InputError("a timeline is recorded by one process only; run the system without mpirun for it")
-    digest = hashlib.sha256(system.to_toml().encode()).hexdigest()
+    facts = [(name, repr(component.spec)) for name, component in system.components.items()]
+    description = repr((system.seed, system.cut_latency, system.hints, facts, system.links))
+    digest = hashlib.sha256(description.encode()).hexdigest()
     if len(set(others.gather(digest))) > 1:
         raise InputError(
             "the processes have built different systems; start all with the same files and options"

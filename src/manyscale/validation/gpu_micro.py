@@ -397,10 +397,9 @@ def _stream(target: GpuTarget, empty: TimedLaunch) -> float:
     """GB/s of a kernel that reads an array once, without the cost of its launch."""
     device = target.device()
     out, data = device.zeros(1, np.uint32), device.zeros(_STREAM_BYTES // 4, np.uint32)
-    loads, block = 4, 256
-    grid = _STREAM_BYTES // (_WIDE * loads * block)
-    reading = _reading(loads, block * _WIDE, rows=loads)  # a CTA reads what lies together
-    launch = _launch(device, reading, out, data, grid=grid, block=block)
+    block = 256
+    grid = _STREAM_BYTES // (_WIDE * block)
+    launch = _launch(device, _reading(1, 0), out, data, grid=grid, block=block)
     return _STREAM_BYTES / (launch.seconds - empty.seconds) / 1e9
 
 
@@ -415,11 +414,8 @@ def _l2_bytes_per_cycle(target: GpuTarget, empty: TimedLaunch) -> float:
     return 2 * sms * block * _L2_LOADS * _WIDE / (launch.cycles - empty.cycles)
 
 
-def _reading(loads: int, step: int, wrap: int | None = None, rows: int = 1) -> str:
-    """Each thread reads 16 bytes `loads` times, `step` bytes apart, past L1; `wrap` is where offsets start again.
-
-    CTAs begin so many rows apart, each of 16 bytes for every thread.
-    """
+def _reading(loads: int, step: int, wrap: int | None = None) -> str:
+    """Each thread reads 16 bytes `loads` times, `step` bytes apart, past L1; `wrap` is where offsets start again."""
     masked = "" if wrap is None else f"and.b32 %index, %index, {wrap - 1};"
     one = f"""
   {masked}
@@ -433,7 +429,6 @@ def _reading(loads: int, step: int, wrap: int | None = None, rows: int = 1) -> s
   mov.u32 %r5, 0;
   mov.u32 %r1, %ctaid.x;
   mov.u32 %r2, %ntid.x;
-  mul.lo.u32 %r1, %r1, {rows};
   mad.lo.u32 %index, %r1, %r2, %thread;
   shl.b32 %index, %index, 4;
   {one * loads}
