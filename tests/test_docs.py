@@ -68,10 +68,11 @@ def run_commands(text: str, where: str) -> None:
             words = shlex.split(command, comments=True)
             if words[:1] != ["manyscale"]:
                 continue
-            complaint = io.StringIO()
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(complaint):
+            complaint, unseen = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+            with contextlib.redirect_stdout(unseen), contextlib.redirect_stderr(complaint):
                 code = main(words[1:])
-            assert code == 0, f"{where}: {command.strip()}\n{complaint.getvalue()}"
+            complaint.seek(0)
+            assert code == 0, f"{where}: {command.strip()}\n{complaint.read()}"
 
 
 @page_of

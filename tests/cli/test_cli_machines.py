@@ -62,8 +62,11 @@ def test_show_gives_each_number_with_unit_and_source_by_section():
     lines = lines_of(invoke("show", "v100").stdout)
     assert lines[0].startswith("v100: CPU with an NVIDIA V100")
     gpu = lines.index("[gpu]")
-    assert lines[gpu + 1] == "clock 1312MHz SST-GPU final report, Table 2b, Clock"
-    assert lines[gpu + 2] == "sm_count 84 SST-GPU final report, Table 2b, SMs"
+    assert lines[gpu + 1] == (
+        "architecture sm_70 CUDA C++ Programming Guide, compute capabilities: 7.0 for Volta (V100)"
+    )
+    assert lines[gpu + 2] == "clock 1312MHz SST-GPU final report, Table 2b, Clock"
+    assert lines[gpu + 3] == "sm_count 84 SST-GPU final report, Table 2b, SMs"
     assert (
         "capacity 16GiB SST-GPU final report, Table 2b, HBM Capacity" in lines[lines.index("[gpu.memory]") :]
     )
