@@ -66,8 +66,9 @@ def test_a_running_scheduler_survives_the_death_of_a_worker(tmp_path: Path) -> N
 
 
 SBATCH = """#!/bin/sh
-# Stands for Slurm: runs the job in the background, as its own session.
-setsid sh "$1" > "{folder}/job.$$.log" 2>&1 &
+# Stands for Slurm: keeps the script, which is gone soon, and runs it in the background as a session of its own.
+cp "$1" "{folder}/job.$$.sh"
+setsid sh "{folder}/job.$$.sh" > "{folder}/job.$$.log" 2>&1 &
 echo $! >> {folder}/jobs
 echo "Submitted batch job $!"
 """
