@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
 # What a folder within one of these must not include: programs are executed without a notion of time, and cores know
 # neither instruction sets nor operating systems nor files.
 FORBIDDEN: dict[str, set[str]] = {
+    "gpu/sass": {"engine", "memory", "gpu/ptx", "gpu/exec", "gpu/lower", "gpu/sm"},
     "cpu/riscv": {"engine", "memory", "cpu/core", "cpu/trace"},
     "cpu/linux": {"memory", "cpu/core", "cpu/trace"},
     "cpu/core": {"cpu/riscv", "cpu/linux", "cpu/trace"},

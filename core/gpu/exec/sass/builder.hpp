@@ -99,6 +99,7 @@ struct MachineOpcode {
 
 // The lists of the files beside this one.
 std::span<const MachineOpcode> machine_integer_opcodes();
+std::span<const MachineOpcode> machine_integer_parts_opcodes();
 std::span<const MachineOpcode> machine_logic_opcodes();
 std::span<const MachineOpcode> machine_float_opcodes();
 std::span<const MachineOpcode> machine_half_opcodes();
