@@ -2,6 +2,7 @@
 // The driver that serves far faults: takes them in groups, decides what comes along, pays for its own work,
 // and sends one run of pages after the other.
 #include <algorithm>
+#include <span>
 
 #include "gpu/uvm/unified_memory.hpp"
 
@@ -50,11 +51,12 @@ void UnifiedMemory::start_driver() {
 void UnifiedMemory::driver_step(const bool& step) {
   if (step == kTakesBatch) {
     take_batch();
-    const Time cost = batch_cost();
-    for (const Run& run : batch_runs_) touched_blocks_[run.first / kPagesPerBlock] = true;
-    driver_timer_.after(cost, kBeginsTransfers);
+    const Time cost = fixed_ ? 0 : (batch_entries_ - 1) * spec_.fault_cost;
+    plan_block();
+    driver_timer_.after(cost + block_cost(), kBeginsTransfers);
     return;
   }
+  for (const Run& run : batch_runs_) touched_blocks_[run.first / kPagesPerBlock] = true;
   batch_planned_ = true;
   advance_driver();
   advance_prefetches();
@@ -81,16 +83,22 @@ void UnifiedMemory::take_batch() {
     }
   }
   std::ranges::sort(batch_faults_);
-  plan_runs();
+  for (const PageIndex page : batch_faults_) residency_.begin_arriving(page);
+  next_fault_ = 0;
 }
 
-// What comes, block by block: pages that faulted first, then those that come along.
-void UnifiedMemory::plan_runs() {
+// What comes for the next block with faults: pages that faulted first, then those that come along. Blocks are
+// served one after the other, so what comes along depends on what had to leave for those before.
+void UnifiedMemory::plan_block() {
   Prefetcher& prefetcher =
       oversubscribed_ && oversubscribed_prefetcher_ ? *oversubscribed_prefetcher_ : *prefetcher_;
+  const std::size_t begin = next_fault_;
+  while (next_fault_ < batch_faults_.size() &&
+         batch_faults_[next_fault_] / kPagesPerBlock == batch_faults_[begin] / kPagesPerBlock)
+    ++next_fault_;
+  const std::span faults = std::span(batch_faults_).subspan(begin, next_fault_ - begin);
   batch_pages_.clear();
-  prefetcher.choose(residency_, batch_faults_, random(), batch_pages_);
-  for (const PageIndex page : batch_faults_) residency_.begin_arriving(page);
+  prefetcher.choose(residency_, faults, random(), batch_pages_);
   std::erase_if(batch_pages_, [&](PageIndex page) {
     if (!residency_.can_come(page) || residency_.at(page).is(Page::prefer_host)) return true;
     residency_.begin_arriving(page);
@@ -100,7 +108,7 @@ void UnifiedMemory::plan_runs() {
 
   batch_runs_.clear();
   next_run_ = 0;
-  auto fault = batch_faults_.begin();
+  auto fault = faults.begin();
   auto other = batch_pages_.begin();
   const auto add = [&](PageIndex page, Cause cause) {
     // Pages that are nowhere cross the link where neighbours do.
@@ -115,20 +123,20 @@ void UnifiedMemory::plan_runs() {
     }
     batch_runs_.push_back({page, 1, cause, populates, 0});
   };
-  while (fault != batch_faults_.end() || other != batch_pages_.end()) {
-    const BlockIndex block = std::min(fault == batch_faults_.end() ? kNone : *fault / kPagesPerBlock,
+  while (fault != faults.end() || other != batch_pages_.end()) {
+    const BlockIndex block = std::min(fault == faults.end() ? kNone : *fault / kPagesPerBlock,
                                       other == batch_pages_.end() ? kNone : *other / kPagesPerBlock);
-    for (; fault != batch_faults_.end() && *fault / kPagesPerBlock == block; ++fault)
+    for (; fault != faults.end() && *fault / kPagesPerBlock == block; ++fault)
       add(*fault, Cause::fault);
     for (; other != batch_pages_.end() && *other / kPagesPerBlock == block; ++other)
       add(*other, Cause::prefetch);
   }
 }
 
-// The driver's work for the batch, besides what it takes for any.
-Time UnifiedMemory::batch_cost() const {
+// The driver's work for what was planned, besides what a batch takes.
+Time UnifiedMemory::block_cost() const {
   if (fixed_) return 0;
-  Time cost = (batch_entries_ - 1) * spec_.fault_cost;
+  Time cost = 0;
   for (std::size_t first = 0; first < batch_runs_.size();) {
     const BlockIndex block = batch_runs_[first].first / kPagesPerBlock;
     PageIndex lowest = kNone, highest = 0;
@@ -169,13 +177,17 @@ void UnifiedMemory::advance_driver() {
     if (run.count == 0) ++next_run_;
     begin_run(part);
   }
-  if (!to_device_busy_ || to_device_.cause == Cause::command) end_batch();
+  if (to_device_busy_ && to_device_.cause != Cause::command) return;
+  if (next_fault_ == batch_faults_.size()) return end_batch();
+  batch_planned_ = false;
+  plan_block();
+  driver_timer_.after(block_cost(), kBeginsTransfers);
 }
 
 // Sees to frames for a run; true if it has to wait for them. Pages that only come along give up where no
 // other page can leave, which leaves a run of none.
 bool UnifiedMemory::wait_for_room(Run& run) {
-  const bool enough = make_room(frames_.wanted(run.first / kPagesPerBlock, run.count));
+  const bool enough = make_room_for(run);
   const std::uint32_t fit = fitting(run);
   if (fit == run.count) return false;
   if (enough) return true;

@@ -5,45 +5,77 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/uvm/managed_ranges.hpp"
+#include "gpu/uvm/root_chunks.hpp"
 
 namespace manyscale::gpu {
 
-// Counts frames by page; or by block: then the first page of a block takes all of it, and the last gives all
-// of it back.
+// Counts frames by page; by block: then the first page of a block takes all of it, and the last gives all of
+// it back; or by root chunk, which small blocks share.
 class Frames {
  public:
-  Frames(std::int64_t capacity, bool by_block) : capacity_(capacity), by_block_(by_block) {}
+  enum class Unit : std::uint8_t { page, block, root };
 
-  void grow(BlockIndex blocks) { blocks_.resize(blocks); }
+  Frames(std::int64_t capacity, Unit unit) : capacity_(capacity), unit_(unit) {}
+
+  void grow(BlockIndex blocks) {
+    blocks_.resize(blocks);
+    roots_.grow(blocks);
+  }
   // A block has so many pages.
-  void set_size(BlockIndex block, std::uint32_t pages) { blocks_[block].size = pages; }
+  void set_size(BlockIndex block, std::uint32_t pages) {
+    blocks_[block].size = pages;
+    roots_.set_size(block, pages);
+  }
   // Frames that are not for managed pages.
   void reserve(std::int64_t frames) { reserved_ = frames; }
   std::int64_t reserved() const { return reserved_; }
-  std::int64_t usable() const { return capacity_ - reserved_; }
-  std::int64_t used() const { return used_; }
-  std::int64_t free() const { return usable() - used_; }
+  std::int64_t usable() const {
+    const std::int64_t left = capacity_ - reserved_;
+    return by_root() ? std::max<std::int64_t>(0, left) / kPagesPerBlock * kPagesPerBlock : left;
+  }
+  std::int64_t used() const { return by_root() ? frames_in(roots_.used()) : used_; }
+  std::int64_t free() const { return usable() - used(); }
   // Of the used, those that will be free when all pages that are leaving have left.
-  std::int64_t leaving() const { return leaving_; }
+  std::int64_t leaving() const { return by_root() ? frames_in(roots_.leaving()) : leaving_; }
 
-  // Frames that so many more pages of a block take.
-  std::int64_t wanted(BlockIndex block, std::uint32_t pages) const {
-    if (!by_block_) return pages;
-    return blocks_[block].pages == 0 ? blocks_[block].size : 0;
+  // Frames that pages of one block take if they come.
+  std::int64_t wanted(PageIndex first, std::uint32_t count) const {
+    if (by_root()) return frames_in(roots_.wanted(first, count));
+    if (unit_ == Unit::page) return count;
+    const Block& block = blocks_[first / kPagesPerBlock];
+    return block.pages == 0 ? block.size : 0;
   }
-  // How many of so many pages find frames.
-  std::uint32_t fitting(BlockIndex block, std::uint32_t pages) const {
+  // How many of these pages, from the first on, find frames.
+  std::uint32_t fitting(PageIndex first, std::uint32_t count) const {
     const std::int64_t left = std::max<std::int64_t>(0, free());
-    if (by_block_) return wanted(block, pages) <= left ? pages : 0;
-    return static_cast<std::uint32_t>(std::min<std::int64_t>(pages, left));
+    if (unit_ != Unit::page) return wanted(first, count) <= left ? count : 0;
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(count, left));
   }
 
-  // Pages of a block get frames; one is going to leave; one that was has left; one is gone at once.
-  void take(BlockIndex block, std::uint32_t pages) { change(block, pages, 0); }
-  void will_leave(BlockIndex block) { change(block, 0, 1); }
-  void leave(BlockIndex block) { change(block, -1, -1); }
-  void give_back(BlockIndex block) { change(block, -1, 0); }
+  // Pages of a block get frames; they have come; one is going to leave; one that was has left; one is gone at
+  // once.
+  void take(PageIndex first, std::uint32_t count) {
+    if (by_root()) return roots_.take(first, count);
+    change(first, count, 0);
+  }
+  void arrive(PageIndex first, std::uint32_t count) {
+    if (by_root()) roots_.arrive(first, count);
+  }
+  void will_leave(PageIndex page) {
+    if (by_root()) return roots_.will_leave(page);
+    change(page, 0, 1);
+  }
+  void leave(PageIndex page) {
+    if (by_root()) return roots_.leave(page);
+    change(page, -1, -1);
+  }
+  void give_back(PageIndex page) {
+    if (by_root()) return roots_.give_back(page);
+    change(page, -1, 0);
+  }
+
+  bool by_root() const { return unit_ == Unit::root; }
+  RootChunks& roots() { return roots_; }
 
  private:
   struct Block {
@@ -52,14 +84,16 @@ class Frames {
     std::int64_t leaving = 0;  // of these
   };
 
+  static std::int64_t frames_in(std::uint32_t roots) { return std::int64_t{roots} * kPagesPerBlock; }
   std::int64_t used_of(const Block& block) const {
-    return !by_block_ ? block.pages : block.pages != 0 ? block.size : 0;
+    return unit_ == Unit::page ? block.pages : block.pages != 0 ? block.size : 0;
   }
   std::int64_t leaving_of(const Block& block) const {
-    return !by_block_ ? block.leaving : block.pages != 0 && block.leaving == block.pages ? block.size : 0;
+    if (unit_ == Unit::page) return block.leaving;
+    return block.pages != 0 && block.leaving == block.pages ? block.size : 0;
   }
-  void change(BlockIndex index, std::int64_t pages, std::int64_t leaving) {
-    Block& block = blocks_[index];
+  void change(PageIndex page, std::int64_t pages, std::int64_t leaving) {
+    Block& block = blocks_[page / kPagesPerBlock];
     used_ -= used_of(block);
     leaving_ -= leaving_of(block);
     block.pages += pages;
@@ -69,11 +103,12 @@ class Frames {
   }
 
   std::int64_t capacity_;
-  bool by_block_;
+  Unit unit_;
   std::int64_t reserved_ = 0;
   std::int64_t used_ = 0;
   std::int64_t leaving_ = 0;
   std::vector<Block> blocks_;
+  RootChunks roots_;
 };
 
 }  // namespace manyscale::gpu

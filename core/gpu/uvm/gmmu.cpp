@@ -27,7 +27,7 @@ std::uint32_t remote_bytes(const Lookup& lookup) {
 
 void UnifiedMemory::receive(const TranslationRequest& request, std::uint32_t lane) {
   const PageIndex page = ranges_->page_of(request.address);
-  if (page == kNoPage) throw SimulationError(name() + " was asked for memory that is not managed");
+  if (page == kNoPage) return access_fixed_memory(request, lane);
   switch (request.kind) {
     case TranslationRequest::Kind::translate:
       ++statistics_.translations;
@@ -200,6 +200,18 @@ void UnifiedMemory::look_up_remote(const TranslationRequest& request, std::uint3
     look_up(lookup);
 }
 
+// Pinned memory of the host, and memory of other devices, is accessed where it is; no page table knows it.
+void UnifiedMemory::access_fixed_memory(const TranslationRequest& request, std::uint32_t lane) {
+  using Kind = TranslationRequest::Kind;
+  if (request.kind == Kind::translate || request.kind == Kind::used)
+    throw SimulationError(name() + " was asked for memory that is not managed");
+  const bool write = request.kind != Kind::remote_read;
+  ++(request.kind == Kind::remote_write ? statistics_.remote_writes : statistics_.remote_reads);
+  const Lookup lookup{kNoPage, request.tag, lane, write, false, request.sectors, now()};
+  statistics_.remote_bytes += remote_bytes(lookup);
+  send_over_link({lookup, request.kind == Kind::remote_atomic}, write);
+}
+
 bool UnifiedMemory::host_serves(const Page& page, bool write) {
   return page.is(Page::on_host) && !page.is(Page::on_device | Page::leaving) &&
          !(write && page.is(Page::arriving));
@@ -224,8 +236,8 @@ void UnifiedMemory::remote_moved(std::uint32_t index) {
   const RemoteAccess access = remote_accesses_.take(index);
   const Lookup& lookup = access.lookup;
   if (access.comes_back) return send_over_link({lookup, false}, false);
-  sms_.send({ranges_->address_of(lookup.page), lookup.tag, Answer::remote_done},
-            spec_.remote_latency * period_, lookup.lane);
+  const std::uint64_t address = lookup.page == kNoPage ? 0 : ranges_->address_of(lookup.page);
+  sms_.send({address, lookup.tag, Answer::remote_done}, spec_.remote_latency * period_, lookup.lane);
 }
 
 void UnifiedMemory::page_moved(const PageMoved& moved, std::uint32_t) {

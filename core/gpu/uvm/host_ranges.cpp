@@ -48,7 +48,7 @@ void UnifiedMemory::advance_prefetches() {
     while (run.count < most && residency_.can_come(first + run.count) &&
            residency_.at(first + run.count).is(Page::on_host) == !run.populates)
       ++run.count;
-    const bool enough = make_room(frames_.wanted(first / kPagesPerBlock, run.count));
+    const bool enough = make_room_for(run);
     if (fitting(run) < run.count && enough) return;
     run.count = fitting(run);
     if (run.count == 0) {
@@ -149,7 +149,7 @@ void UnifiedMemory::bring_back(const HostCommand& command, PageIndex page) {
     if (!writes && at.is(Page::read_mostly))
       at.set(Page::keeps_copy);
     else
-      frames_.will_leave(other / kPagesPerBlock);
+      frames_.will_leave(other);
     leaving.pages.push_back(other);
   }
   leaving.cuts.push_back(static_cast<std::uint32_t>(leaving.pages.size()));

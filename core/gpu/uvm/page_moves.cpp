@@ -6,24 +6,32 @@
 
 namespace manyscale::gpu {
 
-// Takes pages from the device until so many frames are free or will be; false if no more page can leave.
-bool UnifiedMemory::make_room(std::int64_t frames) {
+// Takes pages from the device until so many frames are free or will be, which is asked anew after each
+// choice; false if no more page can leave.
+template <class Wanted>
+bool UnifiedMemory::evict_until(const Wanted& wanted) {
   Leaving leaving;
   bool enough = true;
-  while (frames_.free() + frames_.leaving() < frames) {
+  while (frames_.free() + frames_.leaving() < wanted()) {
     oversubscribed_ = true;
     victims_.clear();
-    eviction_->choose(residency_, true, random(), victims_);
-    if (victims_.empty()) eviction_->choose(residency_, false, random(), victims_);
+    bool later = false;
+    for (const bool spare_preferred : {true, false}) {
+      if (!victims_.empty() || later) break;
+      if (frames_.by_root())
+        later = choose_root(spare_preferred);
+      else
+        eviction_->choose(residency_, spare_preferred, random(), victims_);
+    }
     if (victims_.empty()) {
-      enough = false;
+      enough = later;
       break;
     }
     leaving.cuts.push_back(static_cast<std::uint32_t>(victims_.size()));
     for (const PageIndex page : victims_) {
       residency_.begin_leaving(page);
       eviction_->left(page);
-      frames_.will_leave(page / kPagesPerBlock);
+      frames_.will_leave(page);
       leaving.pages.push_back(page);
     }
   }
@@ -31,9 +39,46 @@ bool UnifiedMemory::make_room(std::int64_t frames) {
   return enough;
 }
 
+bool UnifiedMemory::make_room(std::int64_t frames) {
+  return evict_until([&] { return frames; });
+}
+
+bool UnifiedMemory::make_room_for(const Run& run) {
+  return evict_until([&] { return frames_.wanted(run.first, run.count); });
+}
+
+// The oldest root chunk leaves with all that is in it, also what has come in the same group of faults. Returns
+// true if it has to wait for pages that SMs are just about to use.
+bool UnifiedMemory::choose_root(bool spare_preferred) {
+  RootChunks& roots = frames_.roots();
+  for (RootChunks::Root root = roots.oldest(); root != kNone; root = roots.newer(root)) {
+    if (roots.busy(root)) continue;
+    bool spared = false, pinned = false;
+    victims_.clear();
+    roots.for_chunks(root, [&](ChunkIndex chunk) {
+      for (PageIndex page = chunk * kPagesPerChunk; page < (chunk + 1) * kPagesPerChunk; ++page) {
+        const Page& at = residency_.at(page);
+        if (!at.is(Page::on_device)) continue;
+        spared = spared || (spare_preferred && at.is(Page::prefer_device));
+        pinned = pinned || at.pins != 0;
+        victims_.push_back(page);
+      }
+    });
+    if (spared || victims_.empty()) continue;
+    if (pinned) {
+      victims_.clear();
+      return true;
+    }
+    roots.begin_eviction(root);
+    return false;
+  }
+  victims_.clear();
+  return false;
+}
+
 // How many pages of a run, from its first on, find frames now.
 std::uint32_t UnifiedMemory::fitting(const Run& run) const {
-  return frames_.fitting(run.first / kPagesPerBlock, run.count);
+  return frames_.fitting(run.first, run.count);
 }
 
 void UnifiedMemory::show_transfer(std::string_view what, const Run& run, std::uint32_t track) {
@@ -53,7 +98,7 @@ void UnifiedMemory::keep_share_free() {
 
 // Gives frames to pages that are to come and sends them over the link, which is free.
 void UnifiedMemory::begin_run(const Run& run) {
-  frames_.take(run.first / kPagesPerBlock, run.count);
+  frames_.take(run.first, run.count);
   show_frames();
   Run begun = run;
   begun.begun = now();
@@ -76,6 +121,7 @@ void UnifiedMemory::arrive(const Run& run) {
   log(run.populates ? PageEvent::Kind::populate : PageEvent::Kind::to_device, run.cause, run.first, run.count,
       run.begun, now());
   if (!run.populates) show_transfer("pages to the device", run, 1);
+  frames_.arrive(run.first, run.count);
   AllocationStatistics& allocation = allocation_of(run.first);
   allocation.pages_to_device += run.count;
   allocation.resident_pages += run.count;
@@ -177,7 +223,7 @@ void UnifiedMemory::finish_leaving(PageIndex page, Cause cause, bool transferred
     return;
   }
   --allocation.resident_pages;
-  frames_.leave(page / kPagesPerBlock);
+  frames_.leave(page);
   show_frames();
   if (at.first_waiter != kNone) queue_fault(page);
 }

@@ -51,7 +51,7 @@ UnifiedMemory::UnifiedMemory(const Spec& spec)
       walkers_(spec.walkers, spec.walk_latency * period_),
       l2_tlb_(spec.l2_tlb_entries),
       frames_(spec.capacity / static_cast<std::int64_t>(kPageBytes),
-              one_of<2>("frames", spec.frames, {"page", "block"}) == 1) {
+              static_cast<Frames::Unit>(one_of<3>("frames", spec.frames, {"page", "block", "root"}))) {
   if (spec.oversubscribed_prefetcher != "same")
     oversubscribed_prefetcher_ = make_prefetcher(spec.oversubscribed_prefetcher);
   if (spec.host_granularity % static_cast<std::int64_t>(kPageBytes) != 0 ||
@@ -140,7 +140,7 @@ void UnifiedMemory::free(std::uint64_t address) {
   for (std::uint64_t at = address; at < end; at += kPageBytes) {
     const PageIndex page = ranges_->page_of(at);
     if (residency_.at(page).is(Page::on_device)) {
-      frames_.give_back(page / kPagesPerBlock);
+      frames_.give_back(page);
       eviction_->left(page);
       flush_at_resume_ = true;
     }

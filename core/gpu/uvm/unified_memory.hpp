@@ -58,6 +58,8 @@ class UnifiedMemory final : public Component {
   const std::vector<PageEvent>& log() const { return log_.events(); }
   const UnifiedMemoryStatistics& counted() const { return statistics_; }
   const Spec& spec() const { return spec_; }
+  // Whether host and device have the same memory, so that nothing crosses a link.
+  bool is_shared() const { return shared_; }
 
  private:
   // Pages with consecutive numbers that cross the link together.
@@ -94,6 +96,7 @@ class UnifiedMemory final : public Component {
   bool stays_remote(PageIndex page, bool write) const;
   void release(PageIndex page);
   void look_up_remote(const TranslationRequest& request, std::uint32_t lane);
+  void access_fixed_memory(const TranslationRequest& request, std::uint32_t lane);
   static bool host_serves(const Page& page, bool write);
   void cross_link(const Lookup& lookup, bool atomic);
   void send_over_link(const RemoteAccess& access, bool to_host);
@@ -108,14 +111,18 @@ class UnifiedMemory final : public Component {
   void start_driver();
   void driver_step(const bool& batch_is_planned);
   void take_batch();
-  void plan_runs();
-  Time batch_cost() const;
+  void plan_block();
+  Time block_cost() const;
   void advance_driver();
   bool wait_for_room(Run& run);
   void end_batch();
 
   // --- Moves of pages (page_moves.cpp) ---
+  template <class Wanted>
+  bool evict_until(const Wanted& wanted);
   bool make_room(std::int64_t frames);
+  bool make_room_for(const Run& run);
+  bool choose_root(bool spare_preferred);
   std::uint32_t fitting(const Run& run) const;
   void show_frames();
   void show_transfer(std::string_view what, const Run& run, std::uint32_t track);
@@ -190,10 +197,11 @@ class UnifiedMemory final : public Component {
   Time batch_begun_ = 0;
   Time busy_since_ = 0;
   std::int64_t batch_entries_ = 0;
-  std::vector<PageIndex> batch_faults_;
+  std::vector<PageIndex> batch_faults_;  // in the order of their numbers
+  std::size_t next_fault_ = 0;           // the first of a block that is not yet planned
   std::vector<PageIndex> batch_pages_;   // to come along
   std::vector<PageIndex> batch_served_;  // whose waiters are to be told
-  std::vector<Run> batch_runs_;
+  std::vector<Run> batch_runs_;          // of the blocks that are served now
   std::size_t next_run_ = 0;
   bool batch_planned_ = false;
 

@@ -151,8 +151,10 @@ struct describe<gpu::UnifiedMemorySpec> {
                             "what counts as use of pages when others leave: migration (they came to the "
                             "device), or access too (lfu counts nothing else)"},
       Field<S, std::string>{"frames", &S::frames, Unit::none,
-                            "what pages take of the device's memory: page, or block, all of 2 MiB from the "
-                            "first page on"},
+                            "what pages take of the device's memory: page; block, all of 2 MiB from the first "
+                            "page on; or root: the same, but blocks smaller than 2 MiB share root chunks of "
+                            "that size, 64 KiB at a time, and the root chunk to which pages came longest ago "
+                            "leaves as a whole, whatever eviction says"},
       Field<S, double>{"free_share", &S::free_share, Unit::ratio,
                        "of the memory that pages are evicted ahead to keep free", 0, 0.9},
       Field<S, double>{"reserved_share", &S::reserved_share, Unit::ratio,

@@ -15,8 +15,8 @@ extern "C" __global__ void expand(const Node* nodes, const int* edges, unsigned 
         return;
     }
     frontier[node] = 0;
-    const Node mine = nodes[node];
-    for (int edge = mine.first; edge < mine.first + mine.edges; ++edge) {
+    // What is written may be part of nodes, for all that the compiler knows: each round reads them anew.
+    for (int edge = nodes[node].first; edge < nodes[node].first + nodes[node].edges; ++edge) {
         const int neighbour = edges[edge];
         if (!visited[neighbour]) {
             distance[neighbour] = distance[node] + 1;

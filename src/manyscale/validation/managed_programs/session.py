@@ -15,6 +15,7 @@ from manyscale.gpu.array import DeviceArray
 
 _HERE = Path(__file__).parent
 _BLOCK, _SMALLEST = 2 << 20, 64 << 10
+_BEYOND_BLOCKS = 3 << 19  # of the 11,009.5 MiB that were free when the programs were measured: what is no whole block
 
 
 class Session:
@@ -33,6 +34,7 @@ class Session:
         self._oversubscribed = oversubscribed
         self.launches: list[Launch] = []
         self.working_set = 0  # bytes that the device needs at once of what is shared with the host
+        self._own = 0  # bytes that only the device uses
         self._kept: list[DeviceArray] = []  # so that the pages can be looked at when the program has ended
         self._program = program
         self._module = device.load(_HERE / f"{program}.ptx")
@@ -63,13 +65,14 @@ class Session:
 
     def own(self, values: npt.NDArray[Any]) -> DeviceArray:
         """An array that only the device uses."""
+        self._own += values.nbytes
         return self.device.array(values)
 
     def launch(self, kernel: str, grid: Any, block: Any, *arguments: Any) -> None:
         """Launches a kernel of the program and waits for its end."""
         if not self.launches and self._oversubscribed is not None:
             assert isinstance(self.device, TimedDevice)
-            self.device.uvm.capacity = usable_bytes(int(self.working_set / self._oversubscribed))
+            self.device.uvm.capacity = usable_bytes(int(self.working_set / self._oversubscribed), self._own)
         self.launches.append(self._module[kernel][grid, block](*arguments))
 
     def expect(
@@ -87,13 +90,14 @@ def managed_bytes(size: int) -> int:
     return whole * _BLOCK + (max(_SMALLEST, 1 << (rest - 1).bit_length()) if rest else 0)
 
 
-def usable_bytes(free: int) -> int:
-    """What managed pages can use of so many bytes that are said to be free: whole blocks, one less, and at least one.
+def usable_bytes(free: int, own: int = 0) -> int:
+    """What managed pages can use of so many bytes that were to be free: whole blocks, and at least one.
 
-    So it was when the programs were measured: hotspot, whose six blocks were exactly what was free, moved nearly all of
-    them anew in every launch.
+    So it was when the programs were measured. Of what was free on the card, 11,009.5 MiB, all but these bytes were
+    taken by one allocation, which is a multiple of 2 MiB; what then is left over of 2 MiB is of no use for pages. And
+    the program's own allocations, which came later, share blocks of 2 MiB.
     """
-    return max(free // _BLOCK - 1, 1) * _BLOCK
+    return max((free - _BEYOND_BLOCKS) // _BLOCK - -(-own // _BLOCK), 1) * _BLOCK
 
 
 def blocks(elements: int, per_block: int) -> int:
