@@ -235,6 +235,12 @@ void bind_gpu(nb::module_& module) {
           nb::keep_alive<0, 1>())
       .def_prop_ro("variables", &LoadedModule::variables)
       .def_prop_ro("is_machine_code", &LoadedModule::is_machine_code)
+      .def_prop_ro("managed",
+                   [](const LoadedModule& self) {
+                     std::vector<std::tuple<std::uint64_t, std::uint64_t>> ranges;
+                     for (const auto& [address, bytes] : self.managed()) ranges.emplace_back(address, bytes);
+                     return ranges;
+                   })
       .def("variable", [](const LoadedModule& self, const std::string& name) {
         const auto placed = self.variable(name);
         return placed ? std::optional(std::tuple(placed->address, placed->bytes)) : std::nullopt;

@@ -28,10 +28,7 @@ class GpuManaged {
   }
 
   std::uint64_t allocate(Device& device, std::uint64_t bytes, const std::string& label) {
-    // SMs look addresses up only once there is something to find.
-    if (!attached_)
-      for (Sm* sm : sms_) sm->attach(unified_->ranges());
-    attached_ = true;
+    attach();
     const std::uint64_t address = device.memory.allocate(bytes, label, kBlockBytes);
     try {
       unified_->allocate(address, bytes, label);
@@ -42,9 +39,28 @@ class GpuManaged {
     return address;
   }
 
+  // Memory that is there already becomes managed, such as that of a variable.
+  void adopt(std::uint64_t address, std::uint64_t bytes, const std::string& label) {
+    attach();
+    unified_->allocate(address, bytes, label);
+  }
+
   void free(Device& device, std::uint64_t address) {
     unified_->free(address);
     device.memory.free(address);
+  }
+
+  // Kernels find memory beyond the link from an address on, or no longer.
+  void add_remote(std::uint64_t address, std::uint64_t bytes) {
+    if (unified_->is_shared()) return;  // host and device have the same memory
+    if (remote_->empty())
+      for (Sm* sm : sms_) sm->attach(std::shared_ptr<const RemoteRanges>(remote_));
+    remote_->add(address, bytes);
+  }
+  void remove_remote(std::uint64_t address) {
+    if (!remote_->remove(address)) return;
+    if (remote_->empty())
+      for (Sm* sm : sms_) sm->attach(std::shared_ptr<const RemoteRanges>());
   }
 
   // Whether all of the bytes are in one managed allocation.
@@ -115,8 +131,16 @@ class GpuManaged {
   }
 
  private:
+  // SMs look addresses up only once there is something to find.
+  void attach() {
+    if (!attached_)
+      for (Sm* sm : sms_) sm->attach(unified_->ranges());
+    attached_ = true;
+  }
+
   UnifiedMemory* unified_;
   std::vector<Sm*> sms_;
+  std::shared_ptr<RemoteRanges> remote_ = std::make_shared<RemoteRanges>();
   bool attached_ = false;  // the SMs know of managed memory
 };
 
@@ -160,7 +184,10 @@ void bind_gpu_uvm(nb::module_& module) {
           },
           nb::keep_alive<1, 2>(), nb::arg("unified"), nb::arg("sms"))
       .def("allocate", &GpuManaged::allocate, nb::arg("device"), nb::arg("bytes"), nb::arg("label"))
+      .def("adopt", &GpuManaged::adopt, nb::arg("address"), nb::arg("bytes"), nb::arg("label"))
       .def("free", &GpuManaged::free, nb::arg("device"), nb::arg("address"))
+      .def("add_remote", &GpuManaged::add_remote, nb::arg("address"), nb::arg("bytes"))
+      .def("remove_remote", &GpuManaged::remove_remote, nb::arg("address"))
       .def("contains", &GpuManaged::contains, nb::arg("address"), nb::arg("bytes"))
       .def("sm_counts", &GpuManaged::sm_counts)
       .def("allocations", &GpuManaged::allocations)

@@ -428,11 +428,11 @@ def test_wrong_handles_and_levels_are_faults(device):
         )
 
 
-def test_texture_references_are_refused(device):
+def test_a_texture_reference_that_is_not_bound_is_a_fault(device):
     text = kernel(f"tex.2d.v4.f32.f32 {RESULTS}, [reference, {{%f0, %f1}}];", 2)
     text = text.replace(".visible", ".global .texref reference;\n.visible", 1)
     arrays = [device.zeros(256, np.float32) for _ in range(3)]
-    with pytest.raises(ManyscaleError, match="texture references such as 'reference' are not supported"):
+    with pytest.raises(ManyscaleError, match="the texture reference is not bound"):
         device.load(text)["kernel"][1, 32](0, *arrays)
 
 

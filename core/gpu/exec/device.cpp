@@ -47,8 +47,7 @@ LoadedModule::LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& 
     : module_(std::move(module)),
       memory_(memory),
       machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
-  for (const MachineModule::Variable& variable : machine_->variables())
-    variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
+  read_machine_variables();
   // Variables that no kernel uses are not in the machine code; the host may yet.
   placement_.variables.assign(module_.variables.size(), 0);
   for (std::size_t i = 0; i < module_.variables.size(); ++i) {
@@ -64,13 +63,19 @@ LoadedModule::LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& 
 
 LoadedModule::LoadedModule(sass::Cubin cubin, DeviceMemory& memory)
     : memory_(memory), machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
-  for (const MachineModule::Variable& variable : machine_->variables())
-    variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
+  read_machine_variables();
   const auto& functions = machine_->cubin().functions;
   for (std::uint32_t i = 0; i < functions.size(); ++i)
     if (functions[i].is_kernel)
       signatures_[i] = {functions[i].name, machine_parameters(functions[i]), functions[i].required_threads,
                         functions[i].maximum_threads};
+}
+
+void LoadedModule::read_machine_variables() {
+  for (const MachineModule::Variable& variable : machine_->variables())
+    variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
+  for (const MachineModule::Variable& managed : machine_->managed())
+    managed_.push_back({managed.address, managed.bytes});
 }
 
 void LoadedModule::read_signatures() {
@@ -88,7 +93,10 @@ LoadedModule::~LoadedModule() {
 
 std::uint64_t LoadedModule::place(const ptx::Variable& variable) {
   if (!has_memory(variable)) return 0;
-  allocations_.push_back(memory_.allocate(variable.size, "variable " + std::string(variable.name)));
+  allocations_.push_back(
+      memory_.allocate(variable.size, "variable " + std::string(variable.name),
+                       variable.managed ? DeviceMemory::kManagedAlignment : DeviceMemory::kAlignment));
+  if (variable.managed) managed_.push_back({allocations_.back(), variable.size});
   return allocations_.back();
 }
 

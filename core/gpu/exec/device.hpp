@@ -57,8 +57,11 @@ class LoadedModule {
   };
   std::optional<Placed> variable(std::string_view name) const;
   std::vector<std::string> variables() const;
+  // Memory of variables that host and device share.
+  const std::vector<Placed>& managed() const { return managed_; }
 
  private:
+  void read_machine_variables();
   void read_signatures();
   std::uint64_t place(const ptx::Variable& variable);
   void fill(const ptx::Variable& variable, std::uint64_t address);
@@ -68,6 +71,7 @@ class LoadedModule {
   std::unique_ptr<MachineModule> machine_;
   std::map<std::uint32_t, KernelSignature> signatures_;
   std::map<std::string, Placed, std::less<>> variables_;
+  std::vector<Placed> managed_;
   Placement placement_;
   std::vector<std::uint64_t> allocations_;
   std::map<std::pair<std::uint32_t, bool>, Program> programs_;

@@ -27,6 +27,7 @@ class DeviceMemory {
   };
 
   static constexpr std::uint64_t kAlignment = 256;
+  static constexpr std::uint64_t kManagedAlignment = 2 << 20;  // of memory whose pages can move to the host
 
   // New memory, zeroed, its address a multiple of `alignment` (a power of two, at least 256), the run of
   // `alignment` bytes that its end is in all its own; `label` says in messages what it is. Throws

@@ -63,8 +63,9 @@ struct Code {
   std::vector<Slot> register_results;
   std::vector<std::uint8_t> register_parameter_bytes;
   std::vector<std::uint8_t> register_result_bytes;
-  std::uint32_t frame_bytes = 0;  // registers
-  std::uint32_t local_bytes = 0;  // local memory of one thread
+  std::uint32_t frame_bytes = 0;      // registers
+  std::uint32_t discarded_bytes = 0;  // of these, at the end: results that nobody reads
+  std::uint32_t local_bytes = 0;      // local memory of one thread
   // Of machine code: its instructions, one for each operation, and where the functions lie that it is made
   // of.
   std::vector<sass::Instruction> machine;

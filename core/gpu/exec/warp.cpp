@@ -21,6 +21,10 @@ constexpr std::uint64_t kTurn = 1 << 20;
 // Local memory of a thread, for its frames.
 constexpr std::size_t kMaximumLocal = std::size_t{512} << 10;
 
+std::uint32_t* special(std::byte* area, Special special) {
+  return reinterpret_cast<std::uint32_t*>(area + static_cast<std::size_t>(special) * kSpecialStride);
+}
+
 template <class T>
 void fill(std::byte* area, Special special, T value) {
   auto* lanes = reinterpret_cast<T*>(area + static_cast<std::size_t>(special) * kSpecialStride);
@@ -28,6 +32,23 @@ void fill(std::byte* area, Special special, T value) {
 }
 
 }  // namespace
+
+// Fills in what is the same in every warp.
+Warp::Warp() {
+  std::byte* area = specials_.data();
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    special(area, Special::laneid)[lane] = lane;
+    special(area, Special::lanemask_eq)[lane] = 1U << lane;
+    special(area, Special::lanemask_lt)[lane] = (1U << lane) - 1;
+    special(area, Special::lanemask_le)[lane] = (2U << lane) - 1;
+    special(area, Special::lanemask_ge)[lane] = ~((1U << lane) - 1);
+    special(area, Special::lanemask_gt)[lane] = ~((2U << lane) - 1);
+  }
+  fill<std::uint32_t>(area, Special::smid, 0);
+  fill<std::uint32_t>(area, Special::nsmid, 1);
+  fill<std::uint32_t>(area, Special::zero, 0);
+  fill<std::uint32_t>(area, Special::one, 1);
+}
 
 void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   cta_ = &cta;
@@ -45,21 +66,20 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   yields_ = 0;
 
   std::byte* area = specials_.data();
+  std::array<std::uint32_t, 3> thread{first % launch.block[0], first / launch.block[0] % launch.block[1],
+                                      first / (launch.block[0] * launch.block[1])};
+  auto* x = special(area, Special::tid_x);
+  auto* y = special(area, Special::tid_y);
+  auto* z = special(area, Special::tid_z);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const unsigned thread = first + lane;
-    auto set = [&](Special special, std::uint32_t value) {
-      reinterpret_cast<std::uint32_t*>(area + static_cast<std::size_t>(special) * kSpecialStride)[lane] =
-          value;
-    };
-    set(Special::tid_x, thread % launch.block[0]);
-    set(Special::tid_y, thread / launch.block[0] % launch.block[1]);
-    set(Special::tid_z, thread / (launch.block[0] * launch.block[1]));
-    set(Special::laneid, lane);
-    set(Special::lanemask_eq, 1U << lane);
-    set(Special::lanemask_lt, (1U << lane) - 1);
-    set(Special::lanemask_le, (2U << lane) - 1);
-    set(Special::lanemask_ge, ~((1U << lane) - 1));
-    set(Special::lanemask_gt, ~((2U << lane) - 1));
+    x[lane] = thread[0];
+    y[lane] = thread[1];
+    z[lane] = thread[2];
+    if (++thread[0] != launch.block[0]) continue;
+    thread[0] = 0;
+    if (++thread[1] != launch.block[1]) continue;
+    thread[1] = 0;
+    ++thread[2];
   }
   for (unsigned axis = 0; axis < 3; ++axis) {
     auto along = [axis](Special x) { return static_cast<Special>(static_cast<unsigned>(x) + axis); };
@@ -69,15 +89,11 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   }
   fill<std::uint32_t>(area, Special::warpid, index);
   fill<std::uint32_t>(area, Special::nwarpid, launch.warps_per_cta());
-  fill<std::uint32_t>(area, Special::smid, 0);
-  fill<std::uint32_t>(area, Special::nsmid, 1);
   fill<std::uint64_t>(area, Special::gridid, launch.sequence);
   fill(area, Special::total_smem_size, static_cast<std::uint32_t>(launch.shared_bytes()));
   fill(area, Special::dynamic_smem_size, static_cast<std::uint32_t>(launch.dynamic_shared_bytes));
   fill(area, Special::workspace_low, static_cast<std::uint32_t>(launch.workspace));
   fill(area, Special::workspace_high, static_cast<std::uint32_t>(launch.workspace >> 32));
-  fill<std::uint32_t>(area, Special::zero, 0);
-  fill<std::uint32_t>(area, Special::one, 1);
   bases_[static_cast<std::size_t>(Base::warp)] = area;
   bases_[static_cast<std::size_t>(Base::constants)] = const_cast<std::byte*>(
       launch.constants.empty() ? program.constants.data() : launch.constants.front().data());
@@ -87,7 +103,7 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   free_frames_.clear();
   for (auto& frame : frames_) free_frames_.push_back(frame.get());
   Frame* frame = new_frame(program.codes[program.kernel], nullptr);
-  std::memset(frame->registers, 0, frame->code->frame_bytes);
+  std::memset(frame->registers, 0, frame->code->frame_bytes - frame->code->discarded_bytes);
   std::fill(local_.begin(), local_.end(), std::byte{0});
   splits_.push_back({0, live_, -1, Split::State::ready, 0, frame});
 }
@@ -292,7 +308,7 @@ const Op* Warp::next() {
   }
 }
 
-void Warp::step() {
+bool Warp::step() {
   const std::uint32_t pc = splits_[current_].pc;
   const Op& op = frame_->code->ops[pc];
   fault_info_ = op.info;
@@ -306,7 +322,7 @@ void Warp::step() {
   if (op.flow == Flow::next) {
     if (mask != 0) op.handler(*this, op);
     splits_[current_].pc = pc + 1;
-    return;
+    return (&op)[1].flow != Flow::join;
   }
   const Mask executed = mask;
   if (redirect(op, pc)) {
@@ -317,6 +333,7 @@ void Warp::step() {
     }
   }
   mask = executed;
+  return false;
 }
 
 // The current split stops for now, so that those it may wait for can run: it becomes the last to be chosen.

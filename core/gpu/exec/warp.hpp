@@ -108,7 +108,7 @@ enum class Outcome : std::uint8_t {
 
 class Warp {
  public:
-  Warp() = default;
+  Warp();
   Warp(const Warp&) = delete;
   Warp& operator=(const Warp&) = delete;
 
@@ -119,9 +119,10 @@ class Warp {
   Outcome run();
 
   // One instruction at a time, for those who say when: the one that comes next, null if the warp has finished
-  // or waits; and executing it. Then mask says for which lanes, and access what memory it touched.
+  // or waits; and executing it. Then mask says for which lanes, and access what memory it touched; it is true
+  // if the operation behind it is sure to be next.
   const Op* next();
-  void step();
+  bool step();
 
   // Lets go on what can go on without those it waits for; false if there is nothing such. Used when a CTA is
   // stuck.

@@ -68,7 +68,11 @@ struct IssueControl {
   std::uint8_t waits = 0;              // for these counters to be zero, a bit each
   std::uint8_t write_counter = kNone;  // counts it until its result is there
   std::uint8_t read_counter = kNone;   // counts it until it has read its operands
-  bool yields = false;                 // another warp is preferred after it
+  std::uint8_t limited = kNone;        // waits until this counter counts no more than `remaining`
+  std::uint8_t remaining = 0;
+  bool copies = false;         // to shared memory, in the group of copies that is open
+  bool closes_copies = false;  // is done when all copies before it are
+  bool yields = false;         // another warp is preferred after it
   // Cycles in which the register file gives its operands: all of them, or without those that the instruction
   // before left in the operand cache.
   std::uint8_t read_cycles = 0;
@@ -104,6 +108,7 @@ struct MachineFunction {
   std::uint32_t used_registers = 0;     // 32-bit registers that a thread needs here
   std::uint32_t spilled = 0;            // values that found none
   bool scheduled = false;  // its instructions say themselves when they may issue; they list no registers
+  std::uint8_t limited_counters = 0;  // that some instruction waits for in part, a bit each
 };
 
 struct MachineProgram {

@@ -17,7 +17,9 @@ struct KindRow {
   Kind kind;
 };
 
-// What is not here is an integer instruction; those that begin with U are of the uniform datapath.
+// What is not here is of the unit for integers, comparisons of floats and choices between them too (the
+// assembler lets additions of floats wait a cycle longer for FMNMX, FSETP and FSEL than for each other);
+// those that begin with U are of the uniform datapath.
 constexpr KindRow kKinds[] = {
     {"LOP3", Kind::logic},
     {"PLOP3", Kind::logic},
@@ -30,12 +32,7 @@ constexpr KindRow kKinds[] = {
     {"FADD", Kind::fp32},
     {"FMUL", Kind::fp32},
     {"FFMA", Kind::fp32},
-    {"FSETP", Kind::fp32},
-    {"FSET", Kind::fp32},
-    {"FMNMX", Kind::fp32},
-    {"FSEL", Kind::fp32},
     {"FSWZADD", Kind::fp32},
-    {"FCHK", Kind::fp32},
     {"HADD2", Kind::fp16},
     {"HMUL2", Kind::fp16},
     {"HFMA2", Kind::fp16},
@@ -202,15 +199,22 @@ bool reads_constant(const Instruction& instruction) {
   return false;
 }
 
-// The counters that an instruction of its own kind waits for (DEPBAR).
-std::uint8_t named_counters(const Instruction& instruction) {
+// What an instruction of its own kind waits for (DEPBAR): counters to be zero, or one to be at most a number.
+void wait_for_named(const Instruction& instruction, IssueControl& control) {
   unsigned counters = 0;
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[i];
-    if (operand.kind == Operand::Kind::dependence) counters |= 1U << operand.index;
+    if (operand.kind == Operand::Kind::dependence && operand.index < IssueControl::kCounters)
+      control.limited = operand.index;
+    if (operand.kind == Operand::Kind::immediate)
+      control.remaining = static_cast<std::uint8_t>(std::clamp<std::int64_t>(operand.value, 0, 255));
     if (operand.kind == Operand::Kind::flag_mask) counters |= static_cast<unsigned>(operand.value);
   }
-  return static_cast<std::uint8_t>(counters & ((1U << IssueControl::kCounters) - 1));
+  if (control.limited != IssueControl::kNone && control.remaining == 0) {
+    counters |= 1U << control.limited;
+    control.limited = IssueControl::kNone;
+  }
+  control.waits |= static_cast<std::uint8_t>(counters & ((1U << IssueControl::kCounters) - 1));
 }
 
 }  // namespace
@@ -234,10 +238,15 @@ MachineFunction scheduled_function(std::span<const Instruction> instructions) {
     made.reads_constant = made.kind != Kind::load_constant && reads_constant(instruction);
     IssueControl& control = made.control;
     control.stall = instruction.schedule.stall;
-    control.waits = static_cast<std::uint8_t>(instruction.schedule.wait_mask | named_counters(instruction));
+    control.waits = instruction.schedule.wait_mask;
     control.write_counter = instruction.schedule.write_barrier;
     control.read_counter = instruction.schedule.read_barrier;
     control.yields = instruction.schedule.yield;
+    if (instruction.opcode == sass::op("DEPBAR")) wait_for_named(instruction, control);
+    if (control.limited != IssueControl::kNone)
+      result.limited_counters |= static_cast<std::uint8_t>(1U << control.limited);
+    control.copies = instruction.opcode == sass::op("LDGSTS");
+    control.closes_copies = instruction.opcode == sass::op("LDGDEPBAR");
     const Reads reads = reads_of(instruction);
     control.read_cycles = read_cycles(reads, nullptr);
     control.read_cycles_cached = read_cycles(reads, &before);

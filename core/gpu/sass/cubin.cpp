@@ -155,6 +155,7 @@ class CubinReader {
                       : type == 3 ? CubinSymbol::Kind::section
                                   : CubinSymbol::Kind::other;
         symbol.is_entry = (table.at<std::uint8_t>(at + 5) & 0x10) != 0;
+        symbol.is_managed = type == 1 && (table.at<std::uint8_t>(at + 5) & 4) != 0;
         symbol.section = table.at<std::uint16_t>(at + 6);
         symbol.value = table.at<std::uint64_t>(at + 8);
         symbol.size = table.at<std::uint64_t>(at + 16);

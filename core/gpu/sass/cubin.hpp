@@ -35,6 +35,7 @@ struct CubinSymbol {
   std::string name;
   Kind kind = Kind::other;
   bool is_entry = false;
+  bool is_managed = false;  // a variable that host and device share
   std::uint32_t section = kUndefined;
   std::uint64_t value = 0;  // bytes from the start of its section
   std::uint64_t size = 0;

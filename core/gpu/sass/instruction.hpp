@@ -49,6 +49,7 @@ struct Operand {
     word,               // a word of the instruction that is printed among the operands: in `suffix`
     predicates,         // PR: all predicates at once
     flag_mask,          // a set of dependence counters {0,2}, in `value`
+    policy,             // desc[UR]: how caches are to treat what is moved
   };
   enum class Format : std::uint8_t { integer, float16x2, bfloat16x2, float32, float64_high };
   static constexpr std::uint8_t kNone = 255;  // no uniform register here

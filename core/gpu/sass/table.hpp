@@ -157,6 +157,7 @@ std::vector<Row> conversion_rows();
 std::vector<Row> move_rows();
 std::vector<Row> memory_rows();
 std::vector<Row> atomic_rows();
+std::vector<Row> async_rows();
 std::vector<Row> control_rows();
 std::vector<Row> warp_rows();
 std::vector<Row> uniform_rows();

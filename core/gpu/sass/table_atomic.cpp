@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read-modify-write instructions and asynchronous copies.
+// Read-modify-write instructions.
 #include "gpu/sass/table.hpp"
 #include "gpu/sass/table_parts.hpp"
 
@@ -11,23 +11,6 @@ constexpr AddressLayout kPlain = {};
 constexpr AddressLayout kWithUniform = {.uniform = 64, .wide_base = 70, .descriptor = 71};
 constexpr AddressLayout kReduction = {.uniform = 64, .wide_base = 90, .descriptor = 71};
 constexpr AddressLayout kShared = {.uniform = 64, .scale = 78};
-constexpr AddressLayout kCopySource = {
-    .offset = 32, .offset_bits = 12, .uniform = 64, .wide_base = 70, .descriptor = 76};
-constexpr AddressLayout kCopyDestination = {.offset = 44, .offset_bits = 20, .base = 16};
-
-constexpr AddressLayout kBarrier = {.uniform = 64};
-
-// [UR] at one of two places.
-void read_uniform_address(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::address;
-  operand.index = kZeroRegister;
-  operand.uniform = static_cast<std::uint8_t>(words.bits(24, 6));
-}
-
-void read_copied_to(Operand& operand, const Words& words, Architecture architecture) {
-  read_uniform_address(operand, words, architecture);
-  operand.uniform = static_cast<std::uint8_t>(words.bits(32, 6));
-}
 
 // Before sm_90 three bits name the type of all operations; from then on floating-point ones have opcodes of
 // their own.
@@ -35,7 +18,7 @@ std::vector<ModifierField> with_type(std::vector<ModifierField> fields) {
   append(fields, {choice(73, 3, {"", "S32", "64", "F32", "F16x2", "S64", "F64"}).on(70, 89),
                   choice(73, 3, {"", "", "", "FTZ", "RN", "", "RN"}).on(70, 89),
                   choice(73, 3, {"", "", "", "RN", "", "", ""}).on(70, 89),
-                  choice(73, 4, {"", "S32", "64", "S64"}).on(90)});
+                  choice(73, 4, {"", "S32", "64", "S64", "128"}).on(90)});
   append(fields, memory_order());
   return fields;
 }
@@ -100,57 +83,6 @@ std::vector<Row> atomic_rows() {
        999,
        false,
        {88, 3, 5}},
-      {"ARRIVES",
-       0x1b0,
-       form(4),
-       {always("LDGSTSBAR"), always("64"), bit(71, "TRANSCNT")},
-       {address(kShared)},
-       80},
-      {"SYNCS",
-       0x1a7,
-       form(4),
-       {always("ARRIVE"), always("TRANS64"), bit(74, "RED"),
-        choice(84, 3, {"?", "A1T0", "A0T1", "A0TR", "?", "ART0"})},
-       {destination(), address(kBarrier), general(32)},
-       90},
-      {"SYNCS",
-       0x1a7,
-       form(2),
-       {always("PHASECHK"), always("TRANS64"), bit(72, "TRYWAIT")},
-       {done, address(kBarrier), general(32)},
-       90},
-      {"SYNCS",
-       0x1b2,
-       form(2),
-       {always("EXCH"), always("64")},
-       {uniform_destination(), composed(read_uniform_address), uniform(32)},
-       90,
-       999,
-       true},
-      {"UBLKCP",
-       0x1ba,
-       form(1),
-       {always("S"), always("G")},
-       {composed(read_copied_to), composed(read_uniform_address), uniform(64)},
-       90,
-       999,
-       true,
-       {72, 4, 2}},
-      {"FENCE",
-       0x1c6,
-       form(1),
-       {always("VIEW"), always("ASYNC"), always("S")},
-       {},
-       90,
-       999,
-       false,
-       {72, 4, 0}},
-      {"LDGSTS",
-       0x1ae,
-       form(7),
-       {always("E"), clear_bit(81, "BYPASS"), bit(72, "LTC128B"), access_size(), bit(82, "ZFILL")},
-       {address(kCopyDestination), address(kCopySource), predicate(87, 90).hidden_when_nothing()},
-       80},
   };
 }
 

@@ -65,7 +65,7 @@ void name_multiply_add(Instruction& instruction, Architecture architecture) {
     use = mod("MOV");
   } else if (b.kind == Operand::Kind::immediate && b.value == 1) {
     use = mod("IADD");
-  } else if (b.kind == Operand::Kind::immediate && is_zero(c) && b.value != kHalfWordShift &&
+  } else if (b.kind == Operand::Kind::immediate && is_zero(c) && b.value > 0 && b.value != kHalfWordShift &&
              std::has_single_bit(static_cast<std::uint32_t>(b.value))) {
     use = mod("SHL");
   } else {

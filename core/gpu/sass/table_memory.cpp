@@ -30,6 +30,16 @@ void read_table_entry(Operand& operand, const Words& words, Architecture) {
   }
 }
 
+// The line that CCTL is about, unless it is about all of them.
+void read_cached(Operand& operand, const Words& words, Architecture) {
+  constexpr unsigned kBits = 24;
+  const std::uint64_t what = words.bits(87, 4);
+  operand.kind = Operand::Kind::address;
+  operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
+  operand.value = static_cast<std::int64_t>(words.bits(40, kBits) << (64 - kBits)) >> (64 - kBits);
+  operand.shown = what < 4 || what == 5 || what > 8;
+}
+
 }  // namespace
 
 std::vector<Row> memory_rows() {
@@ -63,7 +73,7 @@ std::vector<Row> memory_rows() {
       {"QSPC",
        0x1aa,
        form(1),
-       {bit(72, "E"), choice(73, 2, {"?", "?", "S"})},
+       {bit(72, "E"), choice(73, 2, {"G", "L", "S", "D"})},
        {predicate(81).written(), destination(), address(kPlain)}},
       {"MEMBAR",
        0x192,
@@ -74,8 +84,10 @@ std::vector<Row> memory_rows() {
       {"CCTL",
        0x18f,
        form(4),
-       {choice(87, 4, {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP"})},
-       {}},
+       {bit(72, "E"), choice(87, 4,
+                             {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP", "PML2",
+                              "DML2", "RML2"})},
+       {composed(read_cached)}},
       {"LDGDEPBAR", 0x1af, form(4), {}, {}, 80},
   };
 }

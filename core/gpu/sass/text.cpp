@@ -202,6 +202,8 @@ std::string bare(const Operand& operand, bool matrix_unit) {
       return "PR";
     case Kind::flag_mask:
       return flag_mask(operand.value);
+    case Kind::policy:
+      return "desc[" + uniform(operand.index) + "]";
     case Kind::none:
       break;
   }

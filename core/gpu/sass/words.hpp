@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 197> kOpcodeNames = {
     "YIELD",
 };
 
-constexpr std::array<std::string_view, 257> kModifierNames = {
+constexpr std::array<std::string_view, 282> kModifierNames = {
     "",
     "FTZ",
     "SAT",
@@ -304,6 +304,31 @@ constexpr std::array<std::string_view, 257> kModifierNames = {
     "16x2",
     "U16x2",
     "S16x2",
+    "TMASK",
+    "OPTOUT",
+    "A0TX",
+    "ARVCNT",
+    "CCTL",
+    "Rpc.HI",
+    "Rpc.LO",
+    "MULTICAST",
+    "4D",
+    "5D",
+    "IM2COL",
+    "PF",
+    "SYNCS",
+    "DML2",
+    "PML2",
+    "RML2",
+    "D",
+    "F16x4",
+    "F16x8",
+    "BF16x2",
+    "BF16x4",
+    "BF16x8",
+    "F32x2",
+    "F32x4",
+    "L2",
 };
 
 // Words are looked up when the simulator is compiled, so that a misspelled one is an error there.

@@ -65,25 +65,23 @@ inline unsigned lanes_of_busiest_word(const Access& access) {
   return most;
 }
 
-// The two commonest accesses of a whole warp: all lanes want one place, or each the word after the one
-// before.
-inline bool is_one_pass(const Access& access) {
+// Whether all lanes of a warp want words so close to each other that no two of them are in one bank.
+inline bool is_one_pass(const Access& access, unsigned words_of_lane, unsigned banks) {
   if (access.mask != kAllLanes) return false;
-  const std::uint64_t first = access.addresses[0];
-  std::uint64_t not_same = 0;
-  std::uint64_t not_next = access.bytes > 4 ? 1 : first % 4;
+  std::uint64_t least = access.addresses[0];
+  std::uint64_t most = least;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    not_same |= access.addresses[lane] ^ first;
-    not_next |= access.addresses[lane] ^ (first + std::uint64_t{lane} * 4);
+    least = std::min(least, access.addresses[lane]);
+    most = std::max(most, access.addresses[lane]);
   }
-  return not_same == 0 || not_next == 0;
+  return most / 4 + words_of_lane - least / 4 <= banks;
 }
 
 // Passes that shared memory needs: a bank gives one word in each, to all lanes that want it. Lanes that
 // change the same word (`atomic`) wait for each other as well.
 inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = false) {
-  if (!atomic && banks >= kLanes && is_one_pass(access)) return 1;
   const unsigned words_of_lane = std::clamp(access.bytes / 4U, 1U, 4U);
+  if (!atomic && is_one_pass(access, words_of_lane, banks)) return 1;
   // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
   std::array<std::uint32_t, kLanes * 4> words;
   std::array<std::uint8_t, kLanes * 4> before;
@@ -91,9 +89,13 @@ inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = 
   std::array<std::uint8_t, 256> per_bank{};
   unsigned distinct = 0;
   unsigned worst = 1;
+  std::uint64_t last_address = ~std::uint64_t{0};
   for (Mask left = access.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const auto word = static_cast<std::uint32_t>(access.addresses[lane] / 4);
+    // Neighbouring lanes often want the same.
+    if (access.addresses[lane] == last_address && !atomic) continue;
+    last_address = access.addresses[lane];
+    const auto word = static_cast<std::uint32_t>(last_address / 4);
     for (unsigned i = 0; i < words_of_lane; ++i) {
       const std::uint32_t wanted = word + i;
       const unsigned bank = wanted % banks;

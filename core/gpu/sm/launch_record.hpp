@@ -17,7 +17,7 @@ inline constexpr std::size_t kUnits = static_cast<std::size_t>(Unit::count);
 
 // How often an operation of the program was issued, for how many threads, and the cycles that warps had
 // waited before it, by what they waited for.
-struct OperationProfile {
+struct alignas(64) OperationProfile {
   std::int64_t issued = 0;  // machine instructions
   std::int64_t threads = 0;
   std::int64_t stall_memory = 0;     // global, local and constant memory, and room in the memory queue

@@ -14,19 +14,8 @@ namespace {
 const Registered<Sm> registered{"gpu.sm",
                                 "A streaming multiprocessor that executes warps with their timing."};
 
-constexpr std::uint64_t kInstructionBytes = 16;
-constexpr std::uint64_t kPrefetchedLines = 4;
 constexpr std::uint64_t kInstructionWays = 4;
 constexpr std::uint64_t kConstantWays = 4;
-
-// Whether an operation is the next in the text after another; places where lanes meet are none.
-bool follows(const Code& code, const Op* first, const Op* second) {
-  const Op* end = code.ops.data() + code.ops.size();
-  if (first < code.ops.data() || first >= end) return false;  // of another function
-  for (++first; first != end && first->flow == Flow::join; ++first) {
-  }
-  return first == second;
-}
 
 }  // namespace
 
@@ -46,6 +35,7 @@ Sm::Sm(const Spec& spec)
                                       : Policy::in_turn;
   blocking_faults_ = faults_block(spec.tlb);
   earliest_.assign(static_cast<std::size_t>(spec.warps), kPending);
+  scoreboards_.resize(static_cast<std::size_t>(spec.warps));
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
     unit_[static_cast<std::size_t>(kind)] = unit;
     timing_[static_cast<std::size_t>(kind)] = timing;
@@ -84,14 +74,10 @@ Sm::Sm(const Spec& spec)
       latencies[static_cast<std::size_t>(to)] = t.queued_unit;
   }
   for (std::int64_t i = 0; i < spec.sub_cores; ++i) {
-    SubCore& sub = sub_cores_.emplace_back(
-        SubCore{{},
-                std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0),
-                0,
-                0,
-                0,
-                L1Cache(static_cast<std::uint64_t>(spec.l0_instructions),
-                        static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays)});
+    SubCore& sub = sub_cores_.emplace_back(SubCore{
+        .queue = std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0),
+        .instructions = L1Cache(static_cast<std::uint64_t>(spec.l0_instructions),
+                                static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays)});
     sub.last = static_cast<std::uint32_t>(i);
   }
   for (std::int64_t i = 0; i < spec.warps; ++i) warps_.push_back(std::make_unique<WarpSlot>());
@@ -165,6 +151,10 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     WarpSlot& target = *warps_[place];
     target = WarpSlot{};
     target.warp = warp.get();
+    if (!timed.machine->functions[timed.launch.program->kernel].scheduled) {
+      target.board = &scoreboards_[place];
+      *target.board = Scoreboard{};
+    }
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
@@ -175,301 +165,6 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
   }
   show_level("warps", resident_warps_);
   clock_.wake_at(std::max(now + spec_.cta_launch_latency, clock_.cycle_at(this->now())));
-}
-
-Cycle Sm::tick(Cycle now) {
-  Cycle next = Clock::asleep;
-  for (std::size_t i = 0; i < sub_cores_.size(); ++i) next = std::min(next, issue_from(i, now));
-  return next;
-}
-
-// Lets one warp of a sub-core issue, if one can; says when to try again.
-Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
-  SubCore& sub = sub_cores_[sub_index];
-  const auto step = static_cast<std::uint32_t>(sub_cores_.size());
-  const auto total = static_cast<std::uint32_t>(warps_.size());
-  Cycle next = Clock::asleep;
-  std::uint32_t best = total;
-  std::uint64_t best_rank = 0;
-  for (std::uint32_t i = static_cast<std::uint32_t>(sub_index); i < total; i += step) {
-    const Cycle earliest = earliest_[i];
-    if (earliest > now) {
-      next = std::min(next, earliest);
-      continue;
-    }
-    WarpSlot& slot = *warps_[i];
-    Cycle when = now + 1;
-    if (!can_use_unit(sub, slot, now, when)) {
-      next = std::min(next, when);
-      continue;
-    }
-    // The warp that issued last goes first; of the others the youngest, the oldest, or the next in turn.
-    std::uint64_t rank = 0;
-    if (policy_ == Policy::in_turn) {
-      rank = total - (i + total - sub.last) % total;
-    } else if (i == sub.last) {
-      rank = slot.yields ? 0 : ~std::uint64_t{0};
-    } else {
-      rank = policy_ == Policy::youngest ? slot.age + 1 : ~slot.age >> 1;
-    }
-    if (best == total || rank > best_rank) {
-      best = i;
-      best_rank = rank;
-    }
-  }
-  if (best == total) return next;
-  issue(sub, best, now);
-  return now + 1;
-}
-
-// The unit that an instruction goes to: that of its kind, or the one of two that is free first.
-std::size_t Sm::unit_for(const SubCore& sub, const MachineInstruction& instruction) const {
-  const auto own = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
-  constexpr auto kMultiplier = static_cast<std::size_t>(Unit::fp32);
-  return instruction.either && sub.free[kMultiplier] < sub.free[own] ? kMultiplier : own;
-}
-
-bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
-  const auto kind = static_cast<std::size_t>(slot.at->kind);
-  const Cycle free = sub.free[unit_for(sub, *slot.at)];
-  if (free > now) {
-    slot.unit_was_busy = true;
-    when = free;
-    return false;
-  }
-  if (unit_[kind] == Unit::memory) {
-    if (sub.queue[sub.next_in_queue] > now) {
-      slot.queue_was_full = true;
-      when = sub.queue[sub.next_in_queue];
-      return false;
-    }
-    if (static_cast<std::int64_t>(pending_.lines()) + parked_loads_ >= spec_.l1.outstanding_lines &&
-        (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
-      slot.queue_was_full = true;
-      when = Clock::asleep;  // until a line arrives
-      return false;
-    }
-    if (writes_under_way_ >= spec_.l1.outstanding_writes &&
-        (slot.at->kind == Kind::store_global || slot.at->kind == Kind::store_local ||
-         slot.at->kind == Kind::reduce_global)) {
-      slot.queue_was_full = true;
-      when = Clock::asleep;  // until a store is complete
-      return false;
-    }
-  }
-  return true;
-}
-
-// Keeps a warp that has just issued from issuing again too early: a branch, a barrier or a fence takes its
-// time.
-void Sm::hold(WarpSlot& slot, Cycle until) {
-  const Cycle held = until - slot.after;
-  slot.record->statistics.stall_dependency += held;
-  slot.record->statistics.warp_cycles += held;
-  slot.profile->stall_execution += held;
-  slot.after = until;
-}
-
-// Where a warp's cycles since its last issue went.
-void Sm::account(std::uint32_t index, Cycle now) {
-  const WarpSlot& slot = *warps_[index];
-  SmStatistics& statistics = slot.record->statistics;
-  OperationProfile& profile = *slot.profile;
-  const Cycle waited = std::max<Cycle>(0, std::min(earliest_[index], now) - slot.after);
-  switch (slot.reason) {
-    case Stall::dependency:
-      statistics.stall_dependency += waited;
-      profile.stall_execution += waited;
-      break;
-    case Stall::memory:
-      statistics.stall_memory += waited;
-      profile.stall_memory += waited;
-      break;
-    case Stall::shared:
-      statistics.stall_shared += waited;
-      profile.stall_shared += waited;
-      break;
-    case Stall::barrier:
-      statistics.stall_barrier += waited;
-      profile.stall_shared += waited;
-      break;
-    case Stall::fetch:
-      statistics.stall_fetch += waited;
-      profile.stall_other += waited;
-      break;
-    case Stall::fault:
-      statistics.stall_fault += waited;
-      profile.stall_fault += waited;
-      break;
-  }
-  const Cycle rest = now - slot.after - waited;
-  if (slot.queue_was_full) {
-    statistics.stall_queue += rest;
-    profile.stall_memory += rest;
-  } else if (slot.unit_was_busy) {
-    statistics.stall_unit += rest;
-    profile.stall_execution += rest;
-  } else {
-    statistics.stall_not_selected += rest;
-    profile.stall_other += rest;
-  }
-  statistics.warp_cycles += now - slot.after + 1;
-}
-
-void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
-  WarpSlot& slot = *warps_[index];
-  const MachineInstruction& instruction = *slot.at;
-  const auto kind = static_cast<std::size_t>(instruction.kind);
-  account(index, now);
-  const std::size_t unit = unit_for(sub, instruction);
-  const bool scheduled = slot.function->scheduled;
-  const Cycle interval = scheduled ? unit_interval(sub, index, instruction) : Cycle{timing_[kind].interval};
-  LaunchRecord& record = *slot.record;
-  OperationProfile& profile = *slot.profile;
-  ++record.statistics.machine_instructions;
-  ++record.issued[unit];
-  record.busy[unit] += interval;
-  ++profile.issued;
-  sub.last = index;
-  sub.free[unit] = now + interval;
-  slot.after = now + 1;
-  slot.unit_was_busy = slot.queue_was_full = false;
-
-  Mask executed = kAllLanes;
-  if (instruction.executes) {
-    slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
-    slot.warp->access.mask = 0;
-    slot.branch = instruction.kind == Kind::branch ? slot.warp->next() : nullptr;
-    try {
-      slot.warp->step();
-    } catch (const Fault& fault) {
-      throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
-    }
-    slot.cta->worker.launch->check_limit(slot.cta->worker.counts);  // each CTA may have as many as a grid
-    executed = slot.warp->mask;
-    profile.threads += std::popcount(executed);
-  }
-  if (unit_[kind] == Unit::memory && instruction.kind != Kind::shuffle) {
-    access(sub, index, instruction, instruction.executes && executed != 0, now);
-  } else {
-    const Cycle ready = now + timing_[kind].latency;
-    set_ready(slot, instruction, ready, instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency,
-              unit_[kind]);
-    if (scheduled) {
-      const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
-      count(slot, instruction.control.read_counter, read, Stall::dependency);
-    } else {
-      for (unsigned p = 0; p < 8; ++p)
-        if (instruction.writes_predicates >> p & 1) slot.predicates[p] = ready;
-      if (unit_[kind] == Unit::control) hold(slot, ready);
-    }
-  }
-  if (scheduled) follow_schedule(slot, instruction, now);
-  do ++slot.at;  // those that need all lanes are left out if there were fewer at the last operation
-  while (slot.at != slot.end && slot.at->all_lanes && slot.warp->active != kAllLanes);
-  if (slot.at == slot.end)
-    next_operation(index, now);
-  else
-    find_earliest(index);
-  if (instruction.kind == Kind::barrier || instruction.kind == Kind::exit) wake_blocked(*slot.cta, now);
-}
-
-// Finds the next operation of the warp that takes time; those that take none are executed on the way.
-void Sm::next_operation(std::uint32_t index, Cycle now) {
-  WarpSlot& slot = *warps_[index];
-  const TimedLaunch& timed = *launches_->launches[slot.cta->launch];
-  const Code* codes = timed.launch.program->codes.data();
-  try {
-    for (;;) {
-      const Op* op = slot.warp->next();
-      if (op == nullptr) {
-        slot.at = slot.end = nullptr;
-        slot.blocked = true;
-        earliest_[index] = kPending;
-        slot.reason = Stall::barrier;
-        finish_if_done(index, now);
-        return;
-      }
-      const Code& code = slot.warp->code();
-      const auto function = static_cast<std::size_t>(&code - codes);
-      const MachineFunction& machine = timed.machine->functions[function];
-      const auto operation = static_cast<std::size_t>(op - code.ops.data());
-      slot.at = machine.instructions.data() + machine.first[operation];
-      slot.end = machine.instructions.data() + machine.first[operation + 1];
-      slot.function = &machine;
-      slot.profile = &slot.record->operations[timed.first_operation[function] + operation];
-      slot.code_address = timed.code_address + machine.address;
-      slot.blocked = false;
-      if (slot.branch != nullptr && !follows(code, slot.branch, op))
-        hold(slot, slot.after + spec_.timing.taken);
-      slot.branch = nullptr;
-      if (slot.at != slot.end) break;
-      slot.warp->step();
-      slot.profile->threads += std::popcount(slot.warp->mask);
-    }
-  } catch (const Fault& fault) {
-    throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
-  }
-  fetch(sub_core_of(index), slot, now);
-  find_earliest(index);
-}
-
-// Instructions come in lines; a warp that enters a new one may have to wait for it.
-void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
-  const auto line_bytes = static_cast<std::uint64_t>(spec_.instruction_line);
-  const std::uint64_t address =
-      slot.code_address +
-      static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
-  const std::uint64_t line = address / line_bytes * line_bytes;
-  if (line == slot.fetched) return;
-  slot.fetched = line;
-  if (sub.instructions.look_up(line, 1) != 0) return;
-  Cycle latency = spec_.l0_miss_latency;
-  if (instructions_.look_up(line, 1) == 0) latency = spec_.l1_miss_latency;
-  for (std::uint64_t ahead = 0; ahead < kPrefetchedLines; ++ahead) {
-    sub.instructions.fill(line + ahead * line_bytes, 1);
-    instructions_.fill(line + ahead * line_bytes, 1);
-  }
-  slot.fetch_until = now + latency;
-}
-
-void Sm::find_earliest(std::uint32_t index) {
-  WarpSlot& slot = *warps_[index];
-  Waiting waiting{slot.after};
-  waiting.consider(slot.fetch_until, Stall::fetch);
-  if (slot.function->scheduled)
-    wait_for_counters(slot, waiting);
-  else
-    wait_for_registers(slot, waiting);
-  if (slot.at->reads_constant) {
-    Cycle& when = slot.record->parameters_ready;
-    if (when == 0) when = waiting.until + spec_.l1_miss_latency;
-    waiting.consider(when, Stall::memory);
-  }
-  if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::memory);
-  earliest_[index] = waiting.until;
-  slot.reason = waiting.why;
-}
-
-void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
-  const MachineInstruction& instruction = *slot.at;
-  const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
-  const auto reader = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
-  for (unsigned i = 0; i < instruction.reads; ++i) {
-    const std::uint8_t r = registers[i];
-    const Cycle ready = slot.ready[r];
-    waiting.consider(
-        ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(slot.unit[r])][reader],
-        slot.writer[r]);
-  }
-  for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
-    waiting.consider(slot.ready[registers[i]], slot.writer[registers[i]]);
-  for (unsigned left = instruction.reads_predicates | instruction.writes_predicates; left != 0;
-       left &= left - 1) {
-    const auto p = static_cast<unsigned>(std::countr_zero(left));
-    waiting.consider(slot.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0),
-                     Stall::dependency);
-  }
 }
 
 // Warps that waited for others of their CTA, and no longer do.

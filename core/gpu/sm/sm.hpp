@@ -7,11 +7,13 @@
 // write-port conflicts, and TLBs for memory that is not managed.
 #pragma once
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "engine/clock.hpp"
+#include "gpu/copy/remote_ranges.hpp"
 #include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/l1_cache.hpp"
 #include "gpu/sm/launch_record.hpp"
@@ -36,6 +38,8 @@ class Sm final : public Component {
   void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
   // What is managed memory; between runs. Without it no address is.
   void attach(std::shared_ptr<const ManagedRanges> managed);
+  // What lies beyond the link; between runs. Without it nothing does.
+  void attach(std::shared_ptr<const RemoteRanges> remote);
   // What kernels printed, and warnings, since the last call.
   struct Said {
     Time when;
@@ -74,6 +78,30 @@ class Sm final : public Component {
     Stall why = Stall::dependency;
   };
 
+  // An instruction that a counter of a warp counts, where some other waits for a part of what it counts.
+  struct Counted {
+    std::uint8_t counter = 0;
+    std::uint32_t number = 0;  // of the load; or of the copies, and kCopies
+    Cycle done = 0;
+  };
+  // Copies to shared memory that a counter counts together.
+  struct CopyGroup {
+    std::uint32_t before = 0;  // the number of the first copy that does not belong to it
+    std::uint32_t left = 0;    // copies under way
+    std::uint8_t counter = 0;
+    Cycle done = 0;
+  };
+  static constexpr std::uint32_t kCopies = std::uint32_t{1} << 31;
+
+  // When the registers of a warp have their values.
+  struct Scoreboard {
+    std::array<Cycle, 256> ready{};
+    std::array<Stall, 256> writer{};
+    std::array<Unit, 256> unit{};  // that made the register's value
+    std::array<Cycle, 8> predicates{};
+  };
+
+  // A warp that is on the SM.
   struct WarpSlot {
     Warp* warp = nullptr;  // null: nobody is here
     CtaSlot* cta = nullptr;
@@ -82,12 +110,14 @@ class Sm final : public Component {
     const MachineInstruction* at = nullptr;  // the next to issue
     const MachineInstruction* end = nullptr;
     const MachineFunction* function = nullptr;
-    const Op* branch = nullptr;  // that issued last; null if something else did
+    std::uint32_t operation = 0;  // of the function: the one that `at` belongs to
+    bool straight_on = false;     // after it comes the one behind it
+    const Op* branch = nullptr;   // that issued last; null if something else did
     std::uint64_t code_address = 0;
-    std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
-    Cycle after = 0;                            // not before, since the last issue
-    Cycle fetch_until = 0;                      // the line of instructions is there
-    Cycle earliest = 0;                         // when operands are ready; kPending: nobody knows
+    std::uint64_t fetched = std::uint64_t{1} << 63;  // line of instructions it has
+    Cycle after = 0;                                 // not before, since the last issue
+    Cycle fetch_until = 0;                           // the line of instructions is there
+    Cycle earliest = 0;                              // when operands are ready; kPending: nobody knows
     Stall reason = Stall::dependency;
     bool unit_was_busy = false;
     bool queue_was_full = false;
@@ -96,12 +126,14 @@ class Sm final : public Component {
     std::uint32_t loads = 0;      // under way
     std::uint32_t writes = 0;     // not yet confirmed
     std::uint64_t age = 0;
-    std::array<Cycle, 256> ready{};
-    std::array<Stall, 256> writer{};
-    std::array<Unit, 256> unit{};  // that made the register's value
-    std::array<Cycle, 8> predicates{};
+    Scoreboard* board = nullptr;                                        // of code that was lowered from PTX
     std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
-    bool yields = false;  // after its last instruction other warps go first
+    std::vector<Counted> counted;   // by counters that are waited for in part
+    std::vector<CopyGroup> copies;  // that are not done
+    std::uint32_t next_copy = 0;    // its number
+    std::uint32_t copies_left = 0;  // under way
+    Cycle copied = 0;               // when the others are done
+    bool yields = false;            // after its last instruction other warps go first
   };
 
   // Until when a warp cannot issue, and why.
@@ -115,6 +147,7 @@ class Sm final : public Component {
     }
   };
 
+  static constexpr std::uint32_t kNoCopy = ~std::uint32_t{0};
   // A load or atomic operation that waits for lines.
   struct Load {
     std::uint32_t warp = 0;
@@ -122,6 +155,7 @@ class Sm final : public Component {
     const std::uint8_t* destination = nullptr;
     std::uint8_t registers = 0;
     std::uint8_t counter = IssueControl::kNone;  // of the warp, that counts it
+    std::uint32_t copy = kNoCopy;                // the warp's number for it, if it is a copy to shared memory
     bool faulted = false;                        // it waited for a page to come
     Cycle ready = 0;                             // of the lines that have come
   };
@@ -138,6 +172,7 @@ class Sm final : public Component {
     std::size_t next_in_queue = 0;
     Cycle address_free = 0;
     std::uint32_t last = 0;  // warp slot that issued last
+    Cycle idle_until = 0;    // none of its warps can issue before, as things are
     L1Cache instructions;
   };
 
@@ -145,12 +180,13 @@ class Sm final : public Component {
   void start_cta(const CtaStart& start, std::uint32_t lane);
   void receive(const memory::Message& message, std::uint32_t lane);
 
-  // --- Issue (sm.cpp) ---
+  // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
   std::size_t unit_for(const SubCore& sub, const MachineInstruction& instruction) const;
   bool can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when);
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
+  void enter_operation(WarpSlot& slot, const Op& op) const;
   void find_earliest(std::uint32_t index);
   void wait_for_registers(const WarpSlot& slot, Waiting& waiting) const;
   static void hold(WarpSlot& slot, Cycle until);
@@ -160,12 +196,17 @@ class Sm final : public Component {
   void finish_if_done(std::uint32_t index, Cycle now);
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
+  void make_room(Cycle now);
   SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
 
   // --- Machine code with a schedule (sm_schedule.cpp) ---
   static void wait_for_counters(const WarpSlot& slot, Waiting& waiting);
-  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why);
-  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted);
+  static void wait_for_limit(const WarpSlot& slot, Waiting& waiting);
+  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0);
+  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted,
+                         std::uint32_t number);
+  static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
+  static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
   Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const;
   static void follow_schedule(WarpSlot& slot, const MachineInstruction& instruction, Cycle now);
 
@@ -182,7 +223,7 @@ class Sm final : public Component {
   void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
   void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
-                 Unit unit = Unit::memory);
+                 Unit unit = Unit::memory, std::uint32_t load = 0);
   void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
                std::uint8_t rounds = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
@@ -195,6 +236,8 @@ class Sm final : public Component {
   static bool faults_block(const SmTlbSpec& spec);
   bool find_translation(std::uint64_t line, bool writes, Cycle now);
   bool translations_blocked() const;
+  bool translations_full() const;
+  void wait_for_translation(const ParkedLine& parked, Cycle when);
   void park(const ParkedLine& parked, Cycle when);
   void translated(const TranslationAnswer& answer, std::uint32_t lane);
   void page_answered(const TranslationAnswer& answer, Cycle cycle);
@@ -223,6 +266,7 @@ class Sm final : public Component {
 
   std::vector<SubCore> sub_cores_;
   std::vector<std::unique_ptr<WarpSlot>> warps_;
+  std::vector<Scoreboard> scoreboards_;  // by warp slot
   std::vector<std::unique_ptr<CtaSlot>> ctas_;
   // By warp slot: when its operands are ready; kPending: nobody knows, or nobody is there. Apart from the
   // slots, since every cycle looks at all of them.
@@ -245,15 +289,17 @@ class Sm final : public Component {
   Cycle request_free_ = 0;             // of the way to the network
   Lines lines_;
 
-  std::shared_ptr<const ManagedRanges> managed_;  // null: nothing is
+  std::shared_ptr<const RemoteRanges> remote_ranges_;  // null: nothing lies beyond the link
+  std::shared_ptr<const ManagedRanges> managed_;       // null: nothing is
   std::optional<memory::Tlb> tlb_;
   bool blocking_faults_ = false;
   ParkedLines parked_;
-  std::vector<ParkedLine> held_;    // that the TLB did not take in, oldest first
+  std::deque<ParkedLine> held_;     // that the TLB did not take in, oldest first
   std::vector<ParkedLine> remote_;  // in the host's memory, by the tag of the request
   std::vector<std::uint32_t> free_remote_;
-  std::int64_t parked_loads_ = 0;  // lines of loads that wait for pages or for the host's memory
-  std::int64_t open_faults_ = 0;   // pages on their way to this SM
+  std::int64_t parked_loads_ = 0;   // lines of loads that wait for pages or for the host's memory
+  std::int64_t open_faults_ = 0;    // pages on their way to this SM
+  std::int64_t waiting_lines_ = 0;  // for translations
 
   std::vector<Said> said_;
 };

@@ -36,14 +36,17 @@ ParkedLine::Operation operation_of(Kind kind) {
 
 }  // namespace
 
-void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
-                   Unit unit) {
-  if (slot.function->scheduled) return count(slot, instruction.control.write_counter, when, writer);
+void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer, Unit unit,
+                   std::uint32_t load) {
+  if (slot.function->scheduled) {
+    if (instruction.control.copies && when != kPending) slot.copied = std::max(slot.copied, when);
+    return count(slot, instruction.control.write_counter, when, writer, load);
+  }
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
   for (unsigned i = 0; i < instruction.writes; ++i) {
-    slot.ready[registers[i]] = when;
-    slot.writer[registers[i]] = writer;
-    slot.unit[registers[i]] = unit;
+    slot.board->ready[registers[i]] = when;
+    slot.board->writer[registers[i]] = writer;
+    slot.board->unit[registers[i]] = unit;
   }
 }
 
@@ -69,7 +72,7 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   }
   const Cycle begin = enter_memory(sub, now);
   count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::dependency);
-  Access access = slot.warp->access;
+  Access& access = slot.warp->access;
   if (instruction.kind == Kind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
   if (instruction.combined && access.mask == kAllLanes) access.mask = 1;
@@ -165,6 +168,19 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     const LineAccess& touched = lines_.at[i];
     Cycle when = begin + i;
     statistics.global_sectors += std::popcount(touched.sectors);
+    if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
+      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
+      if (parked.has_result()) {
+        if (load == PendingLines::kEnd) load = new_load(index, instruction);
+        ++missing_lines;
+        parked.owner = load;
+      } else {
+        ++slot.writes;
+        ++writes_under_way_;
+      }
+      access_remote(parked, when);
+      continue;
+    }
     if (managed_ != nullptr && managed_->contains(touched.line)) [[unlikely]] {
       translation = spec_.tlb.latency;
       when += translation;
@@ -215,7 +231,11 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   }
   loads_[load].lines = missing_lines;
   ++slot.loads;
-  set_ready(slot, instruction, kPending, Stall::memory);
+  if (instruction.control.copies) {
+    loads_[load].copy = slot.next_copy++;
+    ++slot.copies_left;
+  }
+  set_ready(slot, instruction, kPending, Stall::memory, Unit::memory, load);
 }
 
 // Looks a line of a load up in the L1.
@@ -286,8 +306,7 @@ void Sm::receive(const Message& message, std::uint32_t) {
     default:
       throw SimulationError(name() + " got an answer that it did not ask for");
   }
-  // Somebody may have waited for room among the lines under way.
-  clock_.wake_at(cycle);
+  make_room(cycle);
 }
 
 // A line of a store or of an atomic operation without a result is complete.
@@ -309,10 +328,11 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   load.ready = when = std::max(load.ready, when);
   if (--load.lines != 0) return;
   WarpSlot& slot = *warps_[load.warp];
-  count_down(slot, load.counter, when, load.faulted);
+  count_down(slot, load.counter, when, load.faulted, id);
+  if (load.copy != kNoCopy) copy_arrived(slot, load.copy, when, load.faulted);
   for (unsigned i = 0; i < load.registers; ++i) {
-    slot.ready[load.destination[i]] = when;
-    if (load.faulted) slot.writer[load.destination[i]] = Stall::fault;
+    slot.board->ready[load.destination[i]] = when;
+    if (load.faulted) slot.board->writer[load.destination[i]] = Stall::fault;
   }
   const std::uint32_t warp = load.warp;
   free_loads_.push_back(id);
@@ -322,7 +342,7 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
     finish_if_done(warp, when);
     return;
   }
-  if (earliest_[warp] != kPending) return;
+  if (earliest_[warp] != kPending && slot.at->control.limited == IssueControl::kNone) return;
   find_earliest(warp);
   if (earliest_[warp] != kPending) clock_.wake_at(std::max(earliest_[warp], clock_.cycle_at(now())));
 }

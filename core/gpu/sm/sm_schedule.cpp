@@ -15,12 +15,29 @@ void Sm::wait_for_counters(const WarpSlot& slot, Waiting& waiting) {
     const DependenceCounter& counter = slot.counters[static_cast<unsigned>(std::countr_zero(left))];
     waiting.consider(counter.unknown != 0 ? kPending : counter.zero, counter.why);
   }
+  if (slot.at->control.limited != IssueControl::kNone) wait_for_limit(slot, waiting);
+}
+
+// Waits until the counter that the next instruction names counts no more than it allows.
+void Sm::wait_for_limit(const WarpSlot& slot, Waiting& waiting) {
+  const IssueControl& control = slot.at->control;
+  std::vector<Cycle> ends;
+  for (const Counted& counted : slot.counted)
+    if (counted.counter == control.limited) ends.push_back(counted.done);
+  if (ends.size() <= control.remaining) return;
+  const auto last = ends.end() - 1 - control.remaining;  // that has to be done
+  std::nth_element(ends.begin(), last, ends.end());
+  waiting.consider(*last, slot.counters[control.limited].why);
 }
 
 // Lets a counter count an instruction that is done at some time, or at one that nobody knows yet (kPending).
-void Sm::count(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why) {
+void Sm::count(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std::uint32_t number) {
   if (which >= IssueControl::kCounters) return;
   DependenceCounter& counter = slot.counters[which];
+  if (slot.function->limited_counters >> which & 1) {
+    std::erase_if(slot.counted, [&](const Counted& counted) { return counted.done <= slot.after; });
+    slot.counted.push_back({which, number, done});
+  }
   if (done == kPending) {
     ++counter.unknown;
     counter.why = why;
@@ -31,12 +48,34 @@ void Sm::count(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why) {
 }
 
 // An instruction that was counted without a time is done.
-void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted) {
+void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted, std::uint32_t number) {
   if (which >= IssueControl::kCounters) return;
   DependenceCounter& counter = slot.counters[which];
   --counter.unknown;
   counter.zero = std::max(counter.zero, done);
   if (faulted) counter.why = Stall::fault;
+  for (Counted& counted : slot.counted)
+    if (counted.done == kPending && counted.number == number && counted.counter == which) counted.done = done;
+}
+
+// Lets a counter count all copies to shared memory that were begun, until they are done (LDGDEPBAR).
+void Sm::close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest) {
+  if (slot.copies_left == 0) return count(slot, counter, std::max(slot.copied, earliest), Stall::memory);
+  slot.copies.push_back({slot.next_copy, slot.copies_left, counter, std::max(slot.copied, earliest)});
+  count(slot, counter, kPending, Stall::memory, kCopies | slot.next_copy);
+}
+
+// A copy to shared memory is done, and with it perhaps the groups that it belongs to.
+void Sm::copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted) {
+  --slot.copies_left;
+  slot.copied = std::max(slot.copied, when);
+  std::erase_if(slot.copies, [&](CopyGroup& group) {
+    if (copy >= group.before) return false;
+    group.done = std::max(group.done, when);
+    if (--group.left != 0) return false;
+    count_down(slot, group.counter, group.done, faulted, kCopies | group.before);
+    return true;
+  });
 }
 
 // For how long an instruction keeps its unit: longer if the register file needs more cycles for its operands.

@@ -19,7 +19,7 @@ struct UnitTiming {
 
 // Latencies are those between two instructions of one unit. Others see a result a little later.
 struct SmTimings {
-  UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{5, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2},
+  UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{4, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2},
       fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4},
       tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2},
       fence{10, 2}, other{4, 1};
@@ -52,6 +52,8 @@ struct SmTlbSpec {
   std::int64_t ways = 0;
   std::int64_t latency = 1;
   std::string faults = "replayable";
+  std::int64_t outstanding = 0;
+  bool merge = true;
   Time report_interval = microsecond;
 };
 
@@ -184,6 +186,13 @@ struct describe<gpu::SmTlbSpec> {
       Field<S, std::string>{"faults", &S::faults, Unit::none,
                             "what accesses of managed memory do while a page of the SM is on its way: "
                             "replayable (others go on) or blocking (they wait)"},
+      Field<S, std::int64_t>{
+          "outstanding", &S::outstanding, Unit::count,
+          "lines that wait for translations at once; accesses behind them wait, even those "
+          "whose page it knows; 0: any number",
+          0, 1e6},
+      Field<S, bool>{"merge", &S::merge, Unit::none,
+                     "whether lines of one page wait for one translation; else each asks, and faults, itself"},
       Field<S, Time>{"report_interval", &S::report_interval, Unit::time,
                      "between two reports that a page is used, for eviction", 0, 1e15}};
 };

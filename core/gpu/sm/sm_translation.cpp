@@ -53,6 +53,12 @@ void Sm::attach(std::shared_ptr<const ManagedRanges> managed) {
   tlb_.emplace(memory::TlbSpec{spec.entries, spec.ways, static_cast<std::int64_t>(kPageBytes), spec.latency});
 }
 
+void Sm::attach(std::shared_ptr<const RemoteRanges> remote) {
+  if (translation_.width() == 0)
+    throw SimulationError(name() + " has no link to unified memory, so it cannot use memory beyond the link");
+  remote_ranges_ = std::move(remote);
+}
+
 // Whether the TLB knows the page of a line that is looked up at a cycle; says at times that the page is used.
 bool Sm::find_translation(std::uint64_t line, bool writes, Cycle now) {
   const std::uint64_t* frame = tlb_->find(line, 0);
@@ -85,9 +91,15 @@ void Sm::mark_faulted(const ParkedLine& parked) {
     warps_[parked.owner]->faulted_at_end = true;
 }
 
-// Whether the TLB takes nobody in, because a page of this SM is on its way.
+// Whether the TLB takes nobody in, because a page of this SM is on its way or too many lines wait.
+bool Sm::translations_full() const {
+  return (open_faults_ != 0 && blocking_faults_) ||
+         (spec_.tlb.outstanding != 0 && waiting_lines_ >= spec_.tlb.outstanding);
+}
+
+// Whether a further line has to wait outside of the TLB: nobody overtakes.
 bool Sm::translations_blocked() const {
-  return open_faults_ != 0 && blocking_faults_;
+  return !held_.empty() || translations_full();
 }
 
 // Lets a line wait for its page from a cycle on, when the TLB has been looked up.
@@ -98,8 +110,14 @@ void Sm::park(const ParkedLine& parked, Cycle when) {
     held_.push_back(parked);
     return;
   }
+  wait_for_translation(parked, when);
+}
+
+// Lets a line wait for the answer to the question where its page is, which is asked if no other line did.
+void Sm::wait_for_translation(const ParkedLine& parked, Cycle when) {
+  ++waiting_lines_;
   ++statistics_of(parked).tlb_misses;
-  const auto [place, is_new] = parked_.place_of(parked.line);
+  const auto [place, is_new] = parked_.place_of(parked.line, spec_.tlb.merge);
   ParkedLines::Page& page = parked_.at(place);
   page.lines.push_back(parked);
   if (page.faulted) mark_faulted(parked);
@@ -134,14 +152,14 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
       page_answered(answer, cycle);
       break;
   }
-  // Somebody may have waited for room among the lines under way.
-  clock_.wake_at(cycle);
+  make_room(cycle);
 }
 
 // Lets the lines that waited for a page go on, one each cycle, through the stage that they left.
 void Sm::page_answered(const Answer& answer, Cycle cycle) {
   if (parked_.at(answer.tag).faulted) --open_faults_;
   const std::vector<ParkedLine> lines = parked_.take(answer.tag);
+  waiting_lines_ -= static_cast<std::int64_t>(lines.size());
   const bool read_only = answer.kind == Answer::Kind::mapped_read_only;
   if (answer.kind != Answer::Kind::remote) {
     // The request of the first told whether it writes.
@@ -163,20 +181,21 @@ void Sm::page_answered(const Answer& answer, Cycle cycle) {
     ++at;
   }
   data_free_ = at;
-  if (!held_.empty() && !translations_blocked()) release_held();
+  release_held();
 }
 
-// Looks up what had to wait outside of the TLB.
+// Looks up what had to wait outside of the TLB, as far as there is room.
 void Sm::release_held() {
-  const std::vector<ParkedLine> held = std::exchange(held_, {});
-  for (const ParkedLine& parked : held) {
-    if (parked.has_result()) --parked_loads_;
+  while (!held_.empty() && !translations_full()) {
+    const ParkedLine parked = held_.front();
+    held_.pop_front();
     const Cycle when = data_free_++ + spec_.tlb.latency;
     if (find_translation(parked.line, parked.writes(), when)) {
+      if (parked.has_result()) --parked_loads_;
       ++statistics_of(parked).tlb_hits;
       go_on(parked, when);
     } else {
-      park(parked, when);
+      wait_for_translation(parked, when);
     }
   }
 }

@@ -253,7 +253,8 @@ def _marks(ptx: bytes) -> Iterator[tuple[int, int, int | None]]:
 
 
 def _is_label(ptx: bytes, end: int) -> bool:
-    return ptx[end : end + 1] == b":"
+    """Whether the word that ends there is one; two colons belong to a name such as `.shared::cta`."""
+    return ptx[end : end + 1] == b":" and ptx[end + 1 : end + 2] != b":"
 
 
 def _skip_to(tokens: Iterator[re.Match[bytes]], end: int) -> None:

@@ -278,9 +278,21 @@ class UnifiedMemory:
         """Makes memory that is managed."""
         return int(self._native.allocate(self._device, size, label))
 
+    def adopt(self, address: int, size: int, label: str) -> None:
+        """Memory that is there already becomes managed; its address is a multiple of 2 MiB."""
+        self._native.adopt(address, size, label)
+
     def free(self, address: int) -> None:
         """Gives managed memory back."""
         self._native.free(self._device, address)
+
+    def add_remote(self, address: int, size: int) -> None:
+        """From an address on, kernels find memory beyond the link: the host's pinned memory, or another device's."""
+        self._native.add_remote(address, size)
+
+    def remove_remote(self, address: int) -> None:
+        """Such memory is given back."""
+        self._native.remove_remote(address)
 
     def advise(self, address: int, size: int, advice: _core.GpuAdvice) -> None:
         """Notes how a range will be used."""

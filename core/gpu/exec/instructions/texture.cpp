@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// tex, tld4 and txq of texture objects. There are no mipmaps: level 0 is all a texture has.
+// tex, tld4 and txq of texture objects and references. There are no mipmaps: level 0 is all a texture has.
 #include "gpu/exec/instructions/texture_access.hpp"
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "gpu/exec/address_space.hpp"
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
@@ -20,6 +22,12 @@ using ptx::Type;
 
 const Texture& find_texture(const Warp& warp, std::uint64_t handle, unsigned lane) {
   const TextureTable* table = warp.launch().textures;
+  if (handle >= kHeapBase) {  // the address of a texture reference, in which the handle is
+    const std::byte* reference = warp.launch().memory->checked(handle, sizeof handle);
+    if (reference == nullptr) throw Fault("there is no texture reference at this address", lane);
+    std::memcpy(&handle, reference, sizeof handle);
+    if (handle == 0) throw Fault("the texture reference is not bound to memory", lane);
+  }
   const Texture* texture = table != nullptr ? table->find(handle) : nullptr;
   if (texture == nullptr) throw Fault(std::to_string(handle) + " is not the handle of a texture", lane);
   return *texture;
@@ -38,9 +46,6 @@ Slot handle_of(Builder& builder, const Operand& operand) {
   if (operand.kind != Operand::Kind::address || operand.count == 0)
     builder.unsupported("'" + std::string(operand.text) + "' is not a texture in brackets");
   const Operand& base = builder.children(operand)[0];
-  if (base.kind == Operand::Kind::variable)
-    builder.unsupported("texture references such as '" + std::string(base.text) +
-                        "' are not supported: use texture objects");
   return builder.source(base, Type::u64);
 }
 

@@ -5,8 +5,29 @@
 
 namespace manyscale::gpu {
 
+namespace {
+
+// Addresses of 32 bits.
+void narrow_addresses(const Warp& warp, const Op& op, MachineAddress fields, std::uint64_t* addresses) {
+  const auto offset = static_cast<std::uint32_t>(fields.offset);
+  if (op.src[0] == kNoSlot) {
+    for (unsigned i = 0; i < kLanes; ++i) addresses[i] = offset;
+  } else {
+    const auto* base = warp.lanes<std::uint32_t>(op.src[0]);
+    const unsigned shift = fields.shift;
+    for (unsigned i = 0; i < kLanes; ++i)
+      addresses[i] = static_cast<std::uint32_t>((base[i] << shift) + offset);
+  }
+  if (op.src[3] == kNoSlot) return;
+  const auto* uniform = warp.lanes<std::uint32_t>(op.src[3]);
+  for (unsigned i = 0; i < kLanes; ++i) addresses[i] = static_cast<std::uint32_t>(addresses[i] + uniform[i]);
+}
+
+}  // namespace
+
 void machine_addresses(const Warp& warp, const Op& op, std::uint64_t* addresses) {
   const auto fields = std::bit_cast<MachineAddress>(op.immediate);
+  if (fields.wraps) return narrow_addresses(warp, op, fields, addresses);
   const auto offset = static_cast<std::uint64_t>(std::int64_t{fields.offset});
   if (op.src[0] == kNoSlot) {
     for (unsigned i = 0; i < kLanes; ++i) addresses[i] = offset;
@@ -16,7 +37,7 @@ void machine_addresses(const Warp& warp, const Op& op, std::uint64_t* addresses)
   } else {
     const auto* base = warp.lanes<std::uint32_t>(op.src[0]);
     const unsigned shift = fields.shift;
-    if (fields.is_unsigned || fields.wraps) {
+    if (fields.is_unsigned) {
       for (unsigned i = 0; i < kLanes; ++i) addresses[i] = (std::uint64_t{base[i]} << shift) + offset;
     } else {
       for (unsigned i = 0; i < kLanes; ++i)
@@ -24,17 +45,9 @@ void machine_addresses(const Warp& warp, const Op& op, std::uint64_t* addresses)
             (static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(base[i])}) << shift) + offset;
     }
   }
-  if (op.src[3] != kNoSlot) {
-    if (!fields.wraps) {
-      const Pairs uniform(warp, op.src[3]);
-      for (unsigned i = 0; i < kLanes; ++i) addresses[i] += uniform[i];
-    } else {
-      const auto* uniform = warp.lanes<std::uint32_t>(op.src[3]);
-      for (unsigned i = 0; i < kLanes; ++i) addresses[i] += uniform[i];
-    }
-  }
-  if (fields.wraps)
-    for (unsigned i = 0; i < kLanes; ++i) addresses[i] &= 0xffffffff;
+  if (op.src[3] == kNoSlot) return;
+  const Pairs uniform(warp, op.src[3]);
+  for (unsigned i = 0; i < kLanes; ++i) addresses[i] += uniform[i];
 }
 
 }  // namespace manyscale::gpu

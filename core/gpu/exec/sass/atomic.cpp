@@ -2,6 +2,7 @@
 // Read-modify-write of memory.
 #include "gpu/exec/instructions/atomic_lanes.hpp"
 #include "gpu/exec/sass/builder.hpp"
+#include "gpu/exec/sass/mbarrier.hpp"
 
 namespace manyscale::gpu {
 namespace {
@@ -129,6 +130,7 @@ std::string_view accept_type(MachineBuilder& builder) {
 }
 
 void decode_atomic(MachineBuilder& builder) {
+  if (builder.accept("ARRIVE")) return decode_shared_arrival(builder);
   const int operation = builder.accept_one_of({"POPC", "ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR",
                                                "EXCH", "SAFEADD", "CAS"}) -
                         1;

@@ -107,6 +107,7 @@ std::span<const MachineOpcode> machine_convert_opcodes();
 std::span<const MachineOpcode> machine_move_opcodes();
 std::span<const MachineOpcode> machine_memory_opcodes();
 std::span<const MachineOpcode> machine_atomic_opcodes();
+std::span<const MachineOpcode> machine_mbarrier_opcodes();
 std::span<const MachineOpcode> machine_warp_opcodes();
 std::span<const MachineOpcode> machine_control_opcodes();
 std::span<const MachineOpcode> machine_tensor_opcodes();

@@ -37,9 +37,13 @@ void decode_bra(MachineBuilder& builder) {
   const bool any = builder.accept("ANY");
   const int apart = builder.accept_one_of({"DIV", "CONV"});
   const std::uint32_t target = target_of(builder);
-  if (apart >= 0) {
-    Slot lanes = builder.constant(kAllLanes);
-    if (builder.values() > 0) {
+  const Operand* condition_of_any = any ? builder.find(Operand::Kind::predicate) : nullptr;
+  if (any && (apart >= 0 || (condition_of_any != nullptr && condition_of_any->shown)))
+    builder.unsupported(".ANY of some lanes");
+  if (apart >= 0 || any) {
+    // All branch if any lane passes the guard, that is unless none does.
+    Slot lanes = builder.constant(any ? 0 : kAllLanes);
+    if (!any && builder.values() > 0) {
       const Operand& meant = builder.value(0);
       const bool all =
           meant.inverted && meant.kind == Operand::Kind::uniform && meant.index == sass::kZeroUniformRegister;
@@ -52,7 +56,6 @@ void decode_bra(MachineBuilder& builder) {
     op.flags = apart == 1 ? kNegatedCondition : 0;
     return;
   }
-  if (any) builder.unsupported(".ANY");
   bool negated = false;
   const bool has_condition = builder.conditions() > 0;
   const Slot condition = has_condition ? builder.condition(0, negated) : kNoSlot;
@@ -205,7 +208,7 @@ void decode_nothing(MachineBuilder& builder) {
 }
 
 void decode_yield(MachineBuilder& builder) {
-  builder.ignore({"WARP", "SYNCALL"});
+  builder.ignore({"WARP", "SYNCALL", "SYNCS"});
   builder.emit(do_nothing, Class::other, Flow::yield);
 }
 
@@ -253,9 +256,9 @@ void decode_b2r(MachineBuilder& builder) {
 // --- Fences
 
 void decode_fence(MachineBuilder& builder) {
-  builder.ignore({"SC",    "ALL", "CTA", "GPU", "SYS",  "VC", "IVALL", "IVALLP", "LE",   "VIEW",
-                  "ASYNC", "T",   "G",   "S",   "IVTH", "IV", "DF",    "PML1",   "PML2", "WB",
-                  "C",     "D",   "U",   "I",   "E",    "RS", "RML2",  "QRY1"});
+  builder.ignore({"SC", "ALL", "CTA", "GPU",  "SYS",  "VC",   "IVALL", "IVALLP", "LE",  "VIEW", "ASYNC",
+                  "T",  "G",   "S",   "IVTH", "IV",   "DF",   "PML1",  "PML2",   "WB",  "C",    "D",
+                  "U",  "I",   "E",   "RS",   "RML2", "QRY1", "DML2",  "PF1",    "PF2", "PF"});
   builder.emit(memory_fence, Class::fence, Flow::yield);
 }
 
@@ -295,6 +298,8 @@ constexpr MachineOpcode kOpcodes[] = {
     {"CCTLL", decode_fence},
     {"FENCE", decode_fence},
     {"PREEXIT", decode_nothing},
+    {"ACQBULK", decode_nothing},
+    {"UTMACMDFLUSH", decode_nothing},
     {"LDGDEPBAR", decode_depbar},
     {"DEPBAR", decode_depbar},
 };

@@ -15,12 +15,14 @@ namespace {
 
 // The registers that the texts name, at least those through which functions of the system are called.
 RegisterLayout layout_of(std::span<const MachineText> texts) {
-  RegisterLayout layout{16, 0};
+  RegisterLayout layout{.general = 16};
   const auto use = [](unsigned& count, unsigned index, unsigned words, unsigned none) {
     if (index < none) count = std::max(count, index + std::max(words, 1U));
   };
+  bool returns = false;
   for (const MachineText& text : texts)
-    for (const sass::Instruction& instruction : text.instructions)
+    for (const sass::Instruction& instruction : text.instructions) {
+      returns |= instruction.opcode == sass::op("RPCMOV");
       for (unsigned i = 0; i < instruction.operand_count; ++i) {
         const Operand& operand = instruction.operands[i];
         // A value may have more words than an operand says, and an address has two.
@@ -34,12 +36,17 @@ RegisterLayout layout_of(std::span<const MachineText> texts) {
           case Operand::Kind::uniform:
             use(layout.uniform, operand.index, words, sass::kZeroUniformRegister);
             break;
+          case Operand::Kind::convergence:
+            use(layout.barriers, operand.index, 1, RegisterLayout::kBarriers);
+            break;
           default:
             break;
         }
         use(layout.uniform, operand.uniform, 2, sass::kZeroUniformRegister);
         use(layout.uniform, operand.descriptor, 2, sass::kZeroUniformRegister);
       }
+    }
+  if (returns) layout.general += 2;
   return layout;
 }
 
@@ -47,6 +54,10 @@ RegisterLayout layout_of(std::span<const MachineText> texts) {
 
 MachineDecoder::MachineDecoder(Program& program, Code& code, std::span<const MachineText> texts)
     : program_(program), code_(code), layout_(layout_of(texts)) {}
+
+Slot MachineDecoder::return_address(bool upper) const {
+  return general_register(layout_.general - (upper ? 1 : 2));
+}
 
 Slot MachineDecoder::constant(std::span<const std::uint32_t> words) {
   const auto [found, is_new] = constants_.try_emplace({words.begin(), words.end()}, kNoSlot);
@@ -132,6 +143,7 @@ void decode_machine(Program& program, std::span<const MachineText> texts) {
   end.flow = Flow::exit;
   end.info = static_cast<std::uint32_t>(code.infos.size() - 1);
   code.frame_bytes = decoder.layout().bytes();
+  code.discarded_bytes = decoder.layout().discarded_bytes();
   code.local_bytes = program.banks.stack_bytes;
   for (Op& op : code.ops) {
     if (op.flow == Flow::next && op.handler == nullptr && program.problems.empty())
@@ -143,11 +155,11 @@ void decode_machine(Program& program, std::span<const MachineText> texts) {
 const MachineOpcode* find_machine_opcode(std::string_view name) {
   static const auto table = [] {
     std::unordered_map<std::string_view, const MachineOpcode*> result;
-    for (auto list :
-         {machine_integer_opcodes(), machine_integer_parts_opcodes(), machine_logic_opcodes(),
-          machine_float_opcodes(), machine_half_opcodes(), machine_convert_opcodes(), machine_move_opcodes(),
-          machine_memory_opcodes(), machine_atomic_opcodes(), machine_warp_opcodes(),
-          machine_control_opcodes(), machine_tensor_opcodes(), machine_texture_opcodes()})
+    for (auto list : {machine_integer_opcodes(), machine_integer_parts_opcodes(), machine_logic_opcodes(),
+                      machine_float_opcodes(), machine_half_opcodes(), machine_convert_opcodes(),
+                      machine_move_opcodes(), machine_memory_opcodes(), machine_atomic_opcodes(),
+                      machine_mbarrier_opcodes(), machine_warp_opcodes(), machine_control_opcodes(),
+                      machine_tensor_opcodes(), machine_texture_opcodes()})
       for (const MachineOpcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();

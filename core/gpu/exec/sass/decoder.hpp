@@ -42,6 +42,8 @@ class MachineDecoder {
   std::uint32_t first_operation() const { return first_; }
   std::uint64_t address() const { return address_; }
 
+  // A half of the return address of code that moves it; the last two of the general registers.
+  Slot return_address(bool upper) const;
   // A constant of so many words, known now or at the launch.
   Slot constant(std::span<const std::uint32_t> words);
   Slot bank_words(unsigned bank, std::uint32_t offset, unsigned words);

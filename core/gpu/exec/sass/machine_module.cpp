@@ -122,12 +122,18 @@ void MachineModule::place_functions() {
 }
 
 void MachineModule::place_sections() {
+  std::set<std::uint32_t> managed;
+  for (const CubinSymbol& symbol : cubin_.symbols)
+    if (symbol.is_managed) managed.insert(symbol.section);
   for (std::uint32_t i = 0; i < cubin_.sections.size(); ++i) {
     const CubinSection& section = cubin_.sections[i];
     if (section.name.starts_with(".nv.constant")) constants_[i] = section.bytes;
     if (!is_data(section) || section.size == 0) continue;
-    const std::uint64_t address = memory_.allocate(section.size, "variables of " + cubin_.name);
+    const std::uint64_t address =
+        memory_.allocate(section.size, "variables of " + cubin_.name,
+                         managed.contains(i) ? DeviceMemory::kManagedAlignment : DeviceMemory::kAlignment);
     allocations_.push_back(address);
+    if (managed.contains(i)) managed_.push_back({"", address, section.size});
     data_[i] = address;
     std::memset(memory_.host(address), 0, section.size);
     if (!section.bytes.empty())
@@ -282,7 +288,8 @@ void prepare_banks(Launch& launch) {
   put(bank, banks.environment_at + 4, static_cast<std::uint32_t>(launch.workspace >> 32));
   put(bank, banks.environment_at + 8, static_cast<std::uint32_t>(launch.workspace));
   put(bank, 0x10c, std::uint32_t{1});  // processors
-  bank.resize(banks.first_parameter);
+  // A kernel without parameters does not say where they would be.
+  if (banks.first_parameter != 0) bank.resize(banks.first_parameter);
   bank.insert(bank.end(), launch.parameters.begin(), launch.parameters.end());
   bank.resize(align_up(bank.size(), 16) + 16);  // the last word may be read with what is behind it
 

@@ -33,6 +33,8 @@ class MachineModule {
     std::uint64_t bytes = 0;
   };
   const std::vector<Variable>& variables() const { return variables_; }
+  // Runs of memory, without names, that have variables which host and device share.
+  const std::vector<Variable>& managed() const { return managed_; }
 
   // Decodes a kernel.
   Program program(const sass::CubinFunction& kernel) const;
@@ -52,6 +54,7 @@ class MachineModule {
   std::map<std::uint32_t, std::uint64_t> functions_;           // places of sections in the code window
   std::map<std::uint32_t, std::vector<std::byte>> constants_;  // sections of constants, relocated
   std::vector<Variable> variables_;
+  std::vector<Variable> managed_;
 };
 
 // The parameters of a kernel as its machine code has them: sizes, but neither types nor names.

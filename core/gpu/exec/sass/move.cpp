@@ -52,7 +52,7 @@ void decode_sel(MachineBuilder& builder) {
   op.immediate = modifiers | (negated ? kPredicateNegated : 0);
 }
 
-// R2UR: the value of one lane for all.
+// R2UR: the value of one lane for all that are here, also for those that the guard leaves out.
 void take_one(Warp& warp, const Op& op) {
   const U32 value = warp.lanes<U32>(op.src[0])[__builtin_ctz(warp.mask)];
   if (op.dst2 != kNoSlot) {
@@ -60,7 +60,8 @@ void take_one(Warp& warp, const Op& op) {
     const U32* values = warp.lanes<U32>(op.src[0]);
     set_predicate(warp, op.dst2, ballot([=](unsigned i) { return values[i] != value; }));
   }
-  for_words(warp, op.dst, [=](unsigned) { return value; });
+  U32* to = warp.lanes<U32>(op.dst);
+  for_each_active(warp.active, [=](unsigned lane) { to[lane] = value; });
 }
 
 void decode_r2ur(MachineBuilder& builder) {

@@ -22,18 +22,21 @@ constexpr Slot next_word(Slot slot, unsigned words = 1) {
 struct RegisterLayout {
   unsigned general = 0;
   unsigned uniform = 0;
+  unsigned barriers = 0;  // B0 and so on: of each lane a mask
 
-  static constexpr unsigned kBarriers = 16;      // B0 to B15: of each lane a mask
+  static constexpr unsigned kBarriers = 16;      // at most
   static constexpr unsigned kDiscardWords = 32;  // where results go that nobody wants
 
   constexpr Slot uniform_register(unsigned index) const { return general_register(general + index); }
   constexpr Slot barrier(unsigned index) const { return uniform_register(uniform + index); }
-  constexpr Slot discard() const { return barrier(kBarriers); }
   // P0 to P6 and UP0 to UP6 are a mask each; behind them one that nobody reads.
-  constexpr Slot predicate(unsigned index) const { return next_word(discard(), kDiscardWords) + 4 * index; }
+  constexpr Slot predicate(unsigned index) const { return barrier(barriers) + 4 * index; }
   constexpr Slot uniform_predicate(unsigned index) const { return predicate(8 + index); }
   constexpr Slot discarded_predicate() const { return predicate(7); }
-  constexpr std::uint32_t bytes() const { return predicate(16) & ~Slot{3}; }
+  // Behind all others, since it need not be cleared.
+  constexpr Slot discard() const { return predicate(16); }
+  constexpr std::uint32_t bytes() const { return next_word(discard(), kDiscardWords) & ~Slot{3}; }
+  constexpr std::uint32_t discarded_bytes() const { return kDiscardWords * kPlaneBytes; }
 };
 
 }  // namespace manyscale::gpu
