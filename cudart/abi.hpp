@@ -71,6 +71,8 @@ struct GraphExecution;
 
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
+
+  bool operator==(const Dim3&) const = default;
 };
 
 struct Extent {

@@ -101,7 +101,7 @@ Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer
              "); start the program with: manyscale cuda -- PROGRAM");
     return Error::no_device;
   }
-  last_reply_ = host_nanoseconds();
+  last_spoken_ = host_nanoseconds();
   const wire::Hello::Request request{wire::kVersion, static_cast<std::uint32_t>(getpid()),
                                      static_cast<std::uint32_t>(syscall(SYS_gettid)),
                                      static_cast<std::uint32_t>(runtime)};
@@ -198,16 +198,23 @@ bool Connection::receive_all(void* to, std::size_t bytes, int* descriptor) const
   return true;
 }
 
+bool Connection::send_request(std::uint16_t call, int device, const void* request, std::size_t request_bytes,
+                              std::span<const std::byte> tail, std::uint64_t staged, int descriptor) {
+  const std::uint64_t now = host_nanoseconds();
+  if (unpaid_ != 0) call |= wire::kUnpaid;
+  const wire::RequestHeader header{static_cast<std::uint32_t>(request_bytes + tail.size()), call,
+                                   static_cast<std::uint16_t>(device), now - last_spoken_, staged};
+  last_spoken_ = now;
+  const std::span fields(static_cast<const std::byte*>(request), request_bytes);
+  return send_all(std::as_bytes(std::span(&header, 1)), fields, tail, descriptor);
+}
+
 Error Connection::exchange(std::uint16_t call, int device, const void* request, std::size_t request_bytes,
                            std::span<const std::byte> tail, std::uint64_t staged, int descriptor,
                            int* received_descriptor) {
   if (socket_ < 0) return Error::unknown;
-  const wire::RequestHeader header{static_cast<std::uint32_t>(request_bytes + tail.size()), call,
-                                   static_cast<std::uint16_t>(device), host_nanoseconds() - last_reply_,
-                                   staged};
-  const std::span fields(static_cast<const std::byte*>(request), request_bytes);
   wire::ReplyHeader reply{};
-  if (!send_all(std::as_bytes(std::span(&header, 1)), fields, tail, descriptor) ||
+  if (!send_request(call, device, request, request_bytes, tail, staged, descriptor) ||
       !receive_all(&reply, sizeof reply, received_descriptor) || reply.bytes > kLargestReply ||
       reply.printed > kLargestReply)
     return lost();
@@ -217,7 +224,7 @@ Error Connection::exchange(std::uint16_t call, int device, const void* request, 
   printed_.resize(printed + reply.printed);
   if (!receive_all(printed_.data() + printed, reply.printed, nullptr)) return lost();
   flags_ = reply.flags;
-  last_reply_ = host_nanoseconds();
+  last_spoken_ = host_nanoseconds();
   return static_cast<Error>(reply.status);
 }
 

@@ -52,6 +52,19 @@ class Connection {
     return Error::success;
   }
 
+  // A call that nobody waits for; if the server refuses it, the thread's next call fails.
+  template <class Call>
+  Error post(int device, const typename Call::Request& request, std::span<const std::byte> tail = {}) {
+    static_assert(std::is_empty_v<typename Call::Answer>);
+    return send_request(Call::kCall | wire::kPosted, device, &request, sizeof request, tail, 0, -1)
+               ? Error::success
+               : lost();
+  }
+
+  // Calls between these two are parts of another; they may be nested.
+  void begin_unpaid() { ++unpaid_; }
+  void end_unpaid() { --unpaid_; }
+
   // Staging memory of at least so many bytes; null if there is no room for it.
   std::byte* staging(std::size_t bytes);
   // Gives back what a large copy took.
@@ -66,6 +79,8 @@ class Connection {
   Error exchange(std::uint16_t call, int device, const void* request, std::size_t request_bytes,
                  std::span<const std::byte> tail, std::uint64_t staged, int descriptor,
                  int* received_descriptor = nullptr);
+  bool send_request(std::uint16_t call, int device, const void* request, std::size_t request_bytes,
+                    std::span<const std::byte> tail, std::uint64_t staged, int descriptor);
   bool send_all(std::span<const std::byte> first, std::span<const std::byte> second,
                 std::span<const std::byte> third, int descriptor) const;
   bool receive_all(void* to, std::size_t bytes, int* descriptor) const;
@@ -79,7 +94,8 @@ class Connection {
   std::byte* staging_ = nullptr;
   std::size_t staging_bytes_ = 0;
   std::uint32_t flags_ = 0;
-  std::uint64_t last_reply_ = 0;  // of the host's clock
+  int unpaid_ = 0;
+  std::uint64_t last_spoken_ = 0;  // when the last reply came or a request was posted, by the host's clock
   std::vector<std::byte> reply_;
   std::string printed_;
 };

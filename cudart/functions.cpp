@@ -28,6 +28,10 @@ Error set_attribute(const void* handle, int attribute, int value) {
   return with_function(handle, [&](Function& function, const FunctionLayout& layout) {
     const Error error = call<wire::FunctionAttribute>({function.number, attribute, value});
     if (error != Error::success) return error;
+    {
+      const std::lock_guard lock(function.mutex);
+      function.accepted = {};  // the server may think otherwise from now on
+    }
     auto& fields = const_cast<wire::Function::Answer&>(layout.fields);
     if (attribute == kDynamicShared) fields.dynamic_shared = value;
     if (attribute == kCarveout) fields.carveout = value;

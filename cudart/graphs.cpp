@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "graph_lanes.hpp"
 #include "memory.hpp"
 #include "process.hpp"
 #include "registry.hpp"
@@ -159,12 +160,9 @@ std::uint64_t graph_memory_bytes() {
   return memory_of_graphs;
 }
 
-Error perform_graph(Stream& stream, const Graph& graph, const std::set<const GraphNode*>& without) {
-  for (const GraphNode* node : in_order(graph)) {
-    if (without.contains(node)) continue;
-    if (const Error error = perform(stream, node->operation, Wait::no); error != Error::success) return error;
-  }
-  return Error::success;
+Error perform_graph(Stream& stream, Graph& graph, const std::set<const GraphNode*>& without) {
+  if (graph.lanes == nullptr) graph.lanes = std::make_unique<GraphLanes>();
+  return graph.lanes->perform(stream, graph, without);
 }
 
 }  // namespace manyscale::cudart

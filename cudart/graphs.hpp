@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of operations, kept by the program's side: when one is launched, its nodes go to a stream one after
-// the other, each after those it depends on.
+// Graphs of operations, kept by the program's side: when one is launched, its nodes go to streams, each after
+// those it depends on.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,6 +14,7 @@
 namespace manyscale::cudart {
 
 struct UserObject;
+class GraphLanes;
 
 struct GraphNode {
   Graph* graph = nullptr;
@@ -28,6 +29,7 @@ struct Graph {
   std::unordered_map<const GraphNode*, GraphNode*>
       clones;  // of nodes of the graph that this one is a clone of
   std::vector<UserObject*> objects;
+  std::unique_ptr<GraphLanes> lanes;  // that its launches run in
 
   Graph();
   ~Graph();
@@ -76,7 +78,7 @@ Error own_memory(GraphNode& node);
 // Bytes of such memory that are allocated now.
 std::uint64_t graph_memory_bytes();
 
-Error perform_graph(Stream& stream, const Graph& graph, const std::set<const GraphNode*>& without = {});
+Error perform_graph(Stream& stream, Graph& graph, const std::set<const GraphNode*>& without = {});
 
 // What the interface tells and changes of edges; versions of it differ in the data of edges, which we have
 // none of.

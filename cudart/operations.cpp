@@ -2,6 +2,7 @@
 #include "operations.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "capture.hpp"
@@ -31,6 +32,8 @@ struct Side {
   std::uint64_t slice = 0;
 
   bool staged() const { return kind == wire::CopySide::staged; }
+  // The server knows it as we do: nothing of it can be refused.
+  bool is_known_device_memory() const { return kind == wire::CopySide::device && end != ~std::uint64_t{0}; }
   // All rows are in the allocation. What is unknown here (variables of modules), the server checks.
   bool holds(std::uint64_t width, std::uint64_t rows, std::uint64_t slices) const {
     return staged() || address + (slices - 1) * slice + (rows - 1) * pitch + width <= end;
@@ -73,6 +76,12 @@ void copy_on_host(const CopyOperation& copy) {
           copy.width);
 }
 
+// Whether any device takes a grid of this size.
+bool is_grid(const Dim3& grid) {
+  constexpr unsigned most_x = 0x7fffffff, most = 65535;
+  return grid.x - 1 < most_x && grid.y - 1 < most && grid.z - 1 < most;
+}
+
 Error perform_one(Stream&, const EmptyOperation&, Wait) {
   return Error::success;
 }
@@ -82,10 +91,24 @@ Error perform_one(Stream& stream, const LaunchOperation& launch, Wait) {
   if (const Error error = lay_out(*launch.function, layout); error != Error::success) return error;
   close_managed();
   const auto& [grid, block] = std::pair(launch.grid, launch.block);
-  return call<wire::Launch>({launch.function->number, stream.number, launch.flags, grid.x, grid.y, grid.z,
-                             block.x, block.y, block.z, static_cast<std::uint32_t>(launch.shared),
-                             static_cast<std::uint32_t>(launch.parameters.size())},
-                            nullptr, launch.parameters);
+  // What the server took once it takes again.
+  const LaunchShape shape{stream.number == 0 ? current_device() : stream.device, block, launch.shared};
+  Function& function = *launch.function;
+  bool certain = false;
+  {
+    const std::lock_guard lock(function.mutex);
+    certain = launch.flags == 0 && function.accepted == shape && is_grid(grid);
+  }
+  const Error error = call_or_post<wire::Launch>(
+      certain,
+      {function.number, stream.number, launch.flags, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+       static_cast<std::uint32_t>(launch.shared), static_cast<std::uint32_t>(launch.parameters.size())},
+      launch.parameters);
+  if (!certain && error == Error::success) {
+    const std::lock_guard lock(function.mutex);
+    function.accepted = shape;
+  }
+  return error;
 }
 
 Error perform_one(Stream& stream, const CopyOperation& copy, Wait wait) {
@@ -107,6 +130,26 @@ Error perform_one(Stream& stream, const CopyOperation& copy, Wait wait) {
   }
   if (target.kind == wire::CopySide::managed || source.kind == wire::CopySide::managed) close_managed();
   const std::uint64_t bytes = copy.width * copy.rows * copy.slices;
+  const wire::Copy::Request request{stream.number,
+                                    async_flag(wait),
+                                    static_cast<std::uint32_t>(source.kind),
+                                    static_cast<std::uint32_t>(target.kind),
+                                    source.address,
+                                    source.pitch,
+                                    source.slice,
+                                    target.address,
+                                    target.pitch,
+                                    target.slice,
+                                    copy.width,
+                                    copy.rows,
+                                    copy.slices};
+  if (source.staged() && bytes <= wire::kLargestInline) {
+    std::array<std::byte, wire::kLargestInline> data;
+    for_each_row(copy, copy.source, [&](std::uint64_t at, const std::byte* row) {
+      std::memcpy(data.data() + at, row, copy.width);
+    });
+    return call_or_post<wire::Copy>(target.is_known_device_memory(), request, std::span(data).first(bytes));
+  }
   std::byte* staging = nullptr;
   if (target.staged() || source.staged()) {
     staging = connection().staging(bytes);
@@ -115,11 +158,7 @@ Error perform_one(Stream& stream, const CopyOperation& copy, Wait wait) {
   if (source.staged())
     for_each_row(copy, copy.source,
                  [&](std::uint64_t at, const std::byte* row) { std::memcpy(staging + at, row, copy.width); });
-  const Error error =
-      call<wire::Copy>({stream.number, async_flag(wait), static_cast<std::uint32_t>(source.kind),
-                        static_cast<std::uint32_t>(target.kind), source.address, source.pitch, source.slice,
-                        target.address, target.pitch, target.slice, copy.width, copy.rows, copy.slices},
-                       nullptr, {}, nullptr, source.staged() ? bytes : 0);
+  const Error error = call<wire::Copy>(request, nullptr, {}, nullptr, source.staged() ? bytes : 0);
   if (error == Error::success && target.staged())
     for_each_row(copy, copy.target,
                  [&](std::uint64_t at, std::byte* row) { std::memcpy(row, staging + at, copy.width); });
@@ -136,8 +175,9 @@ Error perform_one(Stream& stream, const FillOperation& fill, Wait wait) {
   if (target.kind == wire::CopySide::managed) close_managed();
   // The host waits only for fills of memory that it can read.
   if (target.kind == wire::CopySide::device) wait = Wait::no;
-  return call<wire::Set>({stream.number, async_flag(wait), target.address, target.pitch, target.slice,
-                          fill.width, fill.rows, fill.slices, fill.value, fill.element});
+  return call_or_post<wire::Set>(target.is_known_device_memory(),
+                                 {stream.number, async_flag(wait), target.address, target.pitch, target.slice,
+                                  fill.width, fill.rows, fill.slices, fill.value, fill.element});
 }
 
 Error perform_one(Stream& stream, const HostOperation& host, Wait) {
@@ -147,11 +187,11 @@ Error perform_one(Stream& stream, const HostOperation& host, Wait) {
 }
 
 Error perform_one(Stream& stream, const RecordOperation& record, Wait) {
-  return call<wire::EventRecord>({record.event->number, stream.number});
+  return call_or_post<wire::EventRecord>(true, {record.event->number, stream.number});
 }
 
 Error perform_one(Stream& stream, const WaitOperation& waiting, Wait) {
-  return call<wire::StreamWaitEvent>({stream.number, waiting.event->number});
+  return call_or_post<wire::StreamWaitEvent>(true, {stream.number, waiting.event->number});
 }
 
 Error perform_one(Stream& stream, const PrefetchOperation& prefetch, Wait) {

@@ -30,6 +30,7 @@ struct Process {
   int devices = 0;
   std::vector<std::unique_ptr<DeviceDescription>> descriptions;
   std::atomic<Error> sticky{Error::success};
+  std::atomic<int> connections_made{0};
 };
 
 Process& process() {
@@ -141,11 +142,13 @@ Error connect_thread() {
     case Phase::untouched: {
       const Error error = open_first(shared, mine);
       mine.was_open = error == Error::success;
+      ++shared.connections_made;
       shared.failure = error;
       shared.phase = error == Error::success ? Phase::ready : Phase::failed;
       return error;
     }
     case Phase::ready: {
+      ++shared.connections_made;  // before it can speak: others must not post any more
       wire::Hello::Answer hello{};
       int file = -1;
       const Error error = mine.connection.open(shared.socket, kRuntimeVersion, hello, file);
@@ -204,6 +207,19 @@ const DeviceDescription* describe_device(int device, Error& error) {
     known = std::move(asked);
   }
   return known.get();
+}
+
+UnpaidCalls::UnpaidCalls() {
+  connection().begin_unpaid();
+}
+
+UnpaidCalls::~UnpaidCalls() {
+  connection().end_unpaid();
+}
+
+bool may_post() {
+  const Process& shared = process();
+  return shared.connections_made == 1 && shared.sticky == Error::success;
 }
 
 int current_device() {

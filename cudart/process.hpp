@@ -58,6 +58,19 @@ Error last_error(bool forget);
 // After cudaDeviceReset: errors of the device are gone.
 void forget_sticky_error();
 
+// Whether calls whose success is certain need not be waited for: no other thread talks to the server, which
+// could overtake them, and no device has failed.
+bool may_post();
+
+// While it lives, calls of this thread are parts of another one, and cost the program no time of their own.
+class UnpaidCalls {
+ public:
+  UnpaidCalls();
+  ~UnpaidCalls();
+  UnpaidCalls(const UnpaidCalls&) = delete;
+  UnpaidCalls& operator=(const UnpaidCalls&) = delete;
+};
+
 // One call to the server on the current device.
 template <class Call>
 Error call(const typename Call::Request& request, typename Call::Answer* answer = nullptr,
@@ -65,6 +78,15 @@ Error call(const typename Call::Request& request, typename Call::Answer* answer 
            std::uint64_t staged = 0) {
   if (const Error error = connect_thread(); error != Error::success) return error;
   return connection().call<Call>(current_device(), request, answer, tail, answer_tail, staged);
+}
+
+// The same, not waited for if that may be; its success is certain if that of the call is.
+template <class Call>
+Error call_or_post(bool certain, const typename Call::Request& request,
+                   std::span<const std::byte> tail = {}) {
+  if (const Error error = connect_thread(); error != Error::success) return error;
+  if (certain && may_post()) return connection().post<Call>(current_device(), request, tail);
+  return connection().call<Call>(current_device(), request, nullptr, tail);
 }
 
 }  // namespace manyscale::cudart

@@ -38,6 +38,15 @@ struct Module {
   Error failure = Error::success;
 };
 
+// What a launch asks for beside the size of the grid, and on which device.
+struct LaunchShape {
+  int device = -1;
+  Dim3 block;
+  std::size_t shared = 0;
+
+  bool operator==(const LaunchShape&) const = default;
+};
+
 // A kernel; its address is the handle that programs get (cudaKernel_t, cudaFunction_t).
 struct Function {
   Module* module = nullptr;
@@ -45,6 +54,7 @@ struct Function {
   std::uint32_t number = 0;
   std::mutex mutex;
   std::map<int, FunctionLayout> layouts;  // by device
+  LaunchShape accepted;                   // of the last launch that the server took
 };
 
 struct Variable {

@@ -93,8 +93,6 @@ void forget_streams_and_events(int device) {
   std::erase_if(known.events, [&](const auto& entry) { return entry.second->device == device; });
 }
 
-namespace {
-
 Error create_event(Event** made, unsigned flags) {
   if (made == nullptr) return Error::invalid_value;
   wire::EventCreate::Answer answer{};
@@ -125,6 +123,20 @@ Error destroy_stream(Stream* handle) {
   }
   return call<wire::StreamDestroy>({gone->number});
 }
+
+Error destroy_event(Event* handle) {
+  Handles& known = handles();
+  std::unique_ptr<Event> gone;
+  {
+    const std::lock_guard lock(known.mutex);
+    auto node = known.events.extract(handle);
+    if (node.empty()) return Error::invalid_handle;
+    gone = std::move(node.mapped());
+  }
+  return call<wire::EventDestroy>({gone->number});
+}
+
+namespace {
 
 Error synchronize_stream(Stream* handle, DefaultStream when_null) {
   return with_stream(handle, when_null, [](Stream& stream) {
@@ -347,14 +359,7 @@ Error cudaEventCreateWithFlags(Event** event, unsigned flags) {
 }
 
 Error cudaEventDestroy(Event* event) {
-  Handles& known = handles();
-  std::unique_ptr<Event> gone;
-  {
-    const std::lock_guard lock(known.mutex);
-    auto node = known.events.extract(event);
-    if (!node.empty()) gone = std::move(node.mapped());
-  }
-  return finish(gone == nullptr ? Error::invalid_handle : call<wire::EventDestroy>({gone->number}));
+  return finish(destroy_event(event));
 }
 
 Error cudaEventRecord(Event* event, Stream* stream) {

@@ -48,6 +48,9 @@ Error with_stream(Stream* handle, DefaultStream when_null, Action action) {
 }
 
 Error create_stream(Stream** made, unsigned flags, int priority);
+Error destroy_stream(Stream* handle);
+Error create_event(Event** made, unsigned flags);
+Error destroy_event(Event* handle);
 // After cudaDeviceReset.
 void forget_streams_and_events(int device);
 

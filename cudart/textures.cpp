@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects: descriptions of memory that the server reads through.
+#include "textures.hpp"
+
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -101,8 +103,10 @@ Error describe_resource(const ResourceDescription& resource, wire::TextureCreate
   }
 }
 
-Error create(std::uint64_t* handle, const ResourceDescription* resource, const TextureDescription* texture,
-             const void* view, bool surface) {
+}  // namespace
+
+Error create_texture(std::uint64_t* handle, const ResourceDescription* resource,
+                     const TextureDescription* texture, const void* view, bool surface) {
   if (handle == nullptr || resource == nullptr || (texture == nullptr && !surface))
     return Error::invalid_value;
   wire::TextureCreate::Request request{};
@@ -134,6 +138,8 @@ Error create(std::uint64_t* handle, const ResourceDescription* resource, const T
   known.by_handle.insert_or_assign(answer.texture, described);
   return Error::success;
 }
+
+namespace {
 
 Error destroy(std::uint64_t handle) {
   if (handle == 0) return Error::success;
@@ -171,7 +177,7 @@ extern "C" {
 
 Error cudaCreateTextureObject(std::uint64_t* handle, const ResourceDescription* resource,
                               const TextureDescription* texture, const void* view) {
-  return finish(create(handle, resource, texture, view, false));
+  return finish(create_texture(handle, resource, texture, view, false));
 }
 
 Error cudaCreateTextureObject_v2(std::uint64_t* handle, const ResourceDescription* resource,
@@ -184,7 +190,7 @@ Error cudaDestroyTextureObject(std::uint64_t handle) {
 }
 
 Error cudaCreateSurfaceObject(std::uint64_t* handle, const ResourceDescription* resource) {
-  return finish(create(handle, resource, nullptr, nullptr, true));
+  return finish(create_texture(handle, resource, nullptr, nullptr, true));
 }
 
 Error cudaDestroySurfaceObject(std::uint64_t handle) {

@@ -31,9 +31,6 @@ using namespace manyscale::cudart;
 
 extern "C" {
 
-// Texture references are known by their names only when they are used.
-void __cudaRegisterTexture(void**, const void*, const void**, const char*, int, int, int) {}
-void __cudaRegisterSurface(void**, const void*, const void**, const char*, int, int) {}
 void __cudaRegisterUnifiedTable(void*) {}
 void* __cudaGetProcAddress() {
   return nullptr;
@@ -100,18 +97,6 @@ UNSUPPORTED(cudaWaitExternalSemaphoresAsync)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync_ptsz)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync_v2)
 UNSUPPORTED(cudaWaitExternalSemaphoresAsync_v2_ptsz)
-#undef ADVICE
-
-#define ADVICE "texture references; use texture objects (cudaCreateTextureObject)"
-UNSUPPORTED(cudaBindSurfaceToArray)
-UNSUPPORTED(cudaBindTexture)
-UNSUPPORTED(cudaBindTexture2D)
-UNSUPPORTED(cudaBindTextureToArray)
-UNSUPPORTED(cudaBindTextureToMipmappedArray)
-UNSUPPORTED(cudaGetSurfaceReference)
-UNSUPPORTED(cudaGetTextureAlignmentOffset)
-UNSUPPORTED(cudaGetTextureReference)
-UNSUPPORTED(cudaUnbindTexture)
 #undef ADVICE
 
 #define ADVICE "clusters of thread blocks; launch without them"

@@ -7,7 +7,7 @@
 
 namespace manyscale::cudart::wire {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 #pragma pack(push, 1)
 
@@ -27,6 +27,13 @@ struct ReplyHeader {
   std::uint32_t flags;
 };
 
+// Marks the call of a request that nobody waits for: it has no reply, and if it fails, the next reply of the
+// thread says so.
+inline constexpr std::uint16_t kPosted = 0x8000;
+// Marks the call of a request that is part of another: it costs the program no time.
+inline constexpr std::uint16_t kUnpaid = 0x4000;
+// Data of a copy to the device of no more bytes than this follows its request instead of being staged.
+inline constexpr std::uint64_t kLargestInline = 4096;
 // The status of a reply that names a function of the host: when we have called it, we ask again.
 inline constexpr std::int32_t kAgain = -1;
 // The flag of a reply whose error is the device's: all later calls give it again.
@@ -137,6 +144,7 @@ struct Free {
   using Answer = Nothing;
 };
 
+// Request: then the data of a few bytes that come from pageable memory.
 struct Copy {
   static constexpr std::uint16_t kCall = 10;
   struct Request {

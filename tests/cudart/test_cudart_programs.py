@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.core, needs_compiler]
         ("memory", (), {}),
         ("memory", (), {"functional": False}),
         ("graphs", (), {"functional": False}),
+        ("graph_branches", (), {"functional": False}),
         ("threads", (), {"functional": False}),
         ("host_functions", (), {"functional": False}),
         ("fork", (), {}),

@@ -161,6 +161,15 @@ class FunctionalGpu(Device):
     def note_memory(self, used: int) -> None:
         """All memory is managed alike."""
 
+    def adopt_managed(self, address: int, size: int) -> None:
+        """All memory is managed alike."""
+
+    def add_remote(self, address: int, size: int) -> None:
+        """No memory is further away than other."""
+
+    def remove_remote(self, address: int) -> None:
+        """The same."""
+
     def not_before(self, stream: InstantStream, when: int) -> None:
         """Nothing takes time here."""
 

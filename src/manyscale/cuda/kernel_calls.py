@@ -34,7 +34,9 @@ def load_module(request: Request, number: int, wrapper: int, parts: int) -> byte
         containers.append(data[at : at + size])
         at += size
     session = request.session
-    session.modules[number] = CudaModule(number, containers, session.records.ptx)
+    session.modules[number] = CudaModule(
+        number, containers, session.records.ptx, session.node.heap.add_variables
+    )
     return b""
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,9 @@ class Allocation:
 class Heap:
     """All allocations of all processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpus: Sequence[Gpu]) -> None:
+        self._gpus = gpus  # of the node, as they are at the time
+        self._variables: dict[int, Allocation] = {}  # managed ones, which belong to their modules
         self._by_address: dict[int, Allocation] = {}
         self._addresses: list[int] = []
         self._used: dict[int, int] = {}  # bytes of device memory, by GPU
@@ -70,7 +73,16 @@ class Heap:
         bisect.insort(self._addresses, address)
         if kind == MemoryKind.DEVICE:
             self._count(gpu, size)
+        for other in self._gpus:
+            if _is_remote(allocation, other):
+                other.add_remote(address, size)
         return allocation
+
+    def introduce(self, gpu: Gpu) -> None:
+        """Tells a new GPU what there is beyond its link."""
+        for allocation in self._by_address.values():
+            if _is_remote(allocation, gpu):
+                gpu.add_remote(allocation.address, allocation.bytes)
 
     def at(self, address: int) -> Allocation:
         """The allocation that begins at an address."""
@@ -82,13 +94,27 @@ class Heap:
     def around(self, address: int) -> Allocation | None:
         """The allocation that an address lies in."""
         index = bisect.bisect_right(self._addresses, address) - 1
-        if index < 0:
-            return None
-        found = self._by_address[self._addresses[index]]
-        return found if address < found.address + found.bytes else None
+        found = self._by_address[self._addresses[index]] if index >= 0 else None
+        if found is not None and address < found.address + found.bytes:
+            return found
+        variable = self._variables.get(address // MANAGED_ALIGNMENT)
+        return variable if variable is not None and address < variable.address + variable.bytes else None
+
+    def add_variables(self, gpu: Gpu, address: int, size: int) -> None:
+        """Memory of a module becomes managed: it has variables that host and device share."""
+        gpu.adopt_managed(address, size)
+        variable = Allocation(address, size, MemoryKind.MANAGED, gpu, 0)
+        for block in range(address // MANAGED_ALIGNMENT, (address + size - 1) // MANAGED_ALIGNMENT + 1):
+            self._variables[block] = variable
+        for other in self._gpus:
+            if _is_remote(variable, other):
+                other.add_remote(address, size)
 
     def free(self, allocation: Allocation) -> None:
         """Gives memory back."""
+        for other in self._gpus:
+            if _is_remote(allocation, other):
+                other.remove_remote(allocation.address)
         del self._by_address[allocation.address]
         del self._addresses[bisect.bisect_left(self._addresses, allocation.address)]
         if allocation.kind == MemoryKind.DEVICE:
@@ -108,3 +134,8 @@ class Heap:
     def _count(self, gpu: Gpu, size: int) -> None:
         self._used[gpu.number] = self.used(gpu) + size
         gpu.note_memory(self.used(gpu))
+
+
+def _is_remote(allocation: Allocation, gpu: Gpu) -> bool:
+    """Whether kernels of a GPU find memory beyond its link."""
+    return allocation.kind == MemoryKind.PINNED or allocation.gpu.number != gpu.number

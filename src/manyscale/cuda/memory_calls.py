@@ -14,7 +14,7 @@ from .node import Gpu
 from .session import Request, answers
 from .status import CudaError, Status
 from .streams import CudaStream
-from .wire import ASYNC, Call, CopySide, MemoryKind
+from .wire import ASYNC, LARGEST_INLINE, Call, CopySide, MemoryKind
 from .work import CopyJob, CopyKind, CopyRecord, Rows
 
 _STAGED_AT_ONCE = 64 * 1024
@@ -101,7 +101,7 @@ def copy(
     else:
         rows = Rows(width, height, depth, target_pitch, target_slice, source_pitch, source_slice)
         staged = source_kind == CopySide.STAGED
-        data = request.staged_bytes(rows.bytes) if staged else b""
+        data = _from_host(request, rows.bytes) if staged else b""
         kind: CopyKind = "to_device" if from_host else "within"
         job = CopyJob(kind, target, rows, 0 if staged else source, data)
     _check(request, job)
@@ -109,6 +109,15 @@ def copy(
         job = _between_gpus(request, stream, job)
     _give(request, stream, job, bool(flags & ASYNC))
     return b""
+
+
+def _from_host(request: Request, size: int) -> bytes:
+    """Data of a copy from pageable memory: a few bytes come with the request."""
+    if size > LARGEST_INLINE or not request.tail:
+        return request.staged_bytes(size)
+    if len(request.tail) != size:
+        raise CudaError(Status.INVALID_VALUE, f"a copy of {size} bytes came with {len(request.tail)}")
+    return request.tail
 
 
 def _check(request: Request, job: CopyJob) -> None:

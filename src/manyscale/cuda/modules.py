@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from manyscale import _core
@@ -43,9 +43,16 @@ class LoadedKernel:
 class CudaModule:
     """The device code that a program registers together: one file's, or all that is linked (relocatable code)."""
 
-    def __init__(self, number: int, parts: Sequence[bytes], kept: dict[str, bytes]) -> None:
+    def __init__(
+        self,
+        number: int,
+        parts: Sequence[bytes],
+        kept: dict[str, bytes],
+        manage: Callable[[Gpu, int, int], None],
+    ) -> None:
         self.name = f"module-{number}.ptx"
         self._kept = kept  # texts of PTX by name, for the run directory
+        self._manage = manage  # makes memory of managed variables on a GPU what it is
         self._parts = parts
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
         self._loaded: dict[Gpu, LoadedCode] = {}
@@ -95,6 +102,8 @@ class CudaModule:
                     Status.MEMORY_ALLOCATION,
                     f"{self.name}: its variables do not fit into the device's memory",
                 ) from None
+            for address, size in loaded.native.managed:
+                self._manage(gpu, address, size)
             self._loaded[gpu] = loaded
         return loaded
 

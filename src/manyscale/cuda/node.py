@@ -50,19 +50,18 @@ class Node:
         self._first = _core.GpuDevice()
         self.heap_file, self.heap_bytes = self._first.share_memory()
         self.heap_address: int = _core.GpuDevice.heap
-        self.heap = Heap()
+        self.gpus: list[Gpu] = []
+        self.heap = Heap(self.gpus)
         if options.functional:
             self._bytes = np.frombuffer(mmap.mmap(self.heap_file, self.heap_bytes), np.uint8)
-        self.gpus: list[Gpu] = [self._gpu(number) for number in range(options.gpus)]
+        self.gpus += [
+            self._gpu(number, _core.GpuDevice(sharing_memory_of=self._first) if number else self._first)
+            for number in range(options.gpus)
+        ]
         self.retired: list[Gpu] = []  # that were reset after a kernel had failed
 
-    def _gpu(self, number: int) -> Gpu:
+    def _gpu(self, number: int, native: _core.GpuDevice) -> Gpu:
         options = self.options
-        native = (
-            self._first
-            if number == 0 and not hasattr(self, "gpus")
-            else _core.GpuDevice(sharing_memory_of=self._first)
-        )
         description = describe(self.machine, number, options.gpus)
         gpu: Gpu
         if options.functional:
@@ -92,7 +91,8 @@ class Node:
 
     def replace(self, gpu: Gpu) -> Gpu:
         """A GPU in the place of one on which a kernel has failed."""
-        new = self._gpu(gpu.number)
+        new = self._gpu(gpu.number, _core.GpuDevice(sharing_memory_of=self._first))
+        self.heap.introduce(new)
         self.gpus[gpu.number] = new
         self.retired.append(gpu)
         return new

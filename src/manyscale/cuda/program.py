@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import shutil
@@ -111,6 +112,7 @@ class Program:
     def run(self, *, stdout: int | None = None) -> CudaRun:
         """Starts the program and serves it until it has ended. `stdout` replaces its standard output."""
         begin = time.perf_counter()
+        gc.freeze()  # what there is now stays: nobody needs to look for garbage in it again and again
         options = SessionOptions(self._host.call_time, self._host.measured, self._host.pageable_bandwidth)
         with tempfile.TemporaryDirectory(prefix="manyscale-cuda-") as folder:
             path = Path(folder) / "gpu"
@@ -121,6 +123,7 @@ class Program:
             finally:
                 self._simulated = server.host_time
                 server.close()
+                gc.unfreeze()
                 self._wall_seconds = time.perf_counter() - begin
         return self.result(code)
 

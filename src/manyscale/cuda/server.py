@@ -7,10 +7,11 @@ import array
 import contextlib
 import mmap
 import os
+import select
 import selectors
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import device_calls, kernel_calls, memory_calls, stream_calls, texture_calls
@@ -18,7 +19,7 @@ from .node import Node
 from .records import Records
 from .session import HANDLERS, Session, SessionOptions
 from .status import Status
-from .wire import LAYOUTS, REPLY, REQUEST, VERSION, WATCH_MANAGED, Call
+from .wire import LAYOUTS, POSTED, REPLY, REQUEST, UNPAID, VERSION, WATCH_MANAGED, Call
 
 _CALLS = (device_calls, kernel_calls, memory_calls, stream_calls, texture_calls)  # they say who answers what
 _AT_ONCE = 1 << 16
@@ -27,6 +28,8 @@ _MOST_DESCRIPTORS = 4
 _HELLO = LAYOUTS[Call.HELLO]
 _STAGING = LAYOUTS[Call.STAGING].request()
 _NANOSECOND = 10**6
+_NUMBER = 0xFFFF ^ POSTED ^ UNPAID  # of a call, without its marks
+_BY_NUMBER = {int(call): call for call in HANDLERS}
 _CREDENTIALS = struct.Struct("iII")  # process, user and group of a connection
 
 
@@ -42,6 +45,7 @@ class Connection:
         self.session: Session | None = None
         self.thread = 0
         self.staging: mmap.mmap | None = None
+        self.failed: tuple[int, int] | None = None  # status and flags of a posted call, of which it does not know yet
         self._received = bytearray()
         self._descriptors: list[int] = []
 
@@ -56,20 +60,19 @@ class Connection:
         self._received += data
         return bool(data)
 
-    def next_request(self) -> tuple[int, int, int, int, bytes] | None:
-        """The call, device, nanoseconds, staged bytes and fields of a request that has come as a whole."""
-        received = self._received
-        if len(received) < REQUEST.size:
-            return None
-        size, call, device, nanoseconds, staged = REQUEST.unpack_from(received)
-        if size > _LARGEST_REQUEST:
-            raise ProtocolError(f"a request of {size} bytes")
-        end = REQUEST.size + size
-        if len(received) < end:
-            return None
-        payload = bytes(received[REQUEST.size : end])
-        del received[:end]
-        return call, device, nanoseconds, staged, payload
+    def requests(self) -> Iterator[tuple[int, int, int, int, bytes]]:
+        """The call, device, nanoseconds, staged bytes and fields of each request that has come as a whole."""
+        received, at, header = self._received, 0, REQUEST.size
+        while len(received) - at >= header:
+            size, call, device, nanoseconds, staged = REQUEST.unpack_from(received, at)
+            if size > _LARGEST_REQUEST:
+                raise ProtocolError(f"a request of {size} bytes")
+            end = at + header + size
+            if len(received) < end:
+                break
+            yield call, device, nanoseconds, staged, bytes(received[at + header : end])
+            at = end
+        del received[:at]
 
     def take_descriptor(self) -> int:
         """A file that the client has sent."""
@@ -177,7 +180,7 @@ class Server:
             if not connection.receive():
                 self._drop(connection)
                 return
-            while (request := connection.next_request()) is not None:
+            for request in connection.requests():
                 self._answer(connection, *request)
         except ProtocolError as error:
             self._say(f"a program spoke to the simulator in a way it does not know: {error}")
@@ -188,6 +191,7 @@ class Server:
     def _answer(
         self, connection: Connection, number: int, device: int, nanoseconds: int, staged: int, payload: bytes
     ) -> None:
+        posted, paid, number = number & POSTED, not number & UNPAID, number & _NUMBER
         if number == Call.HELLO:
             self._greet(connection, payload)
             return
@@ -200,11 +204,20 @@ class Server:
             connection.share(connection.take_descriptor(), _STAGING.unpack(payload)[0])
             self._reply(connection, 0, b"", 0)
             return
-        if number not in HANDLERS:
+        call = _BY_NUMBER.get(number)
+        if call is None:
             raise ProtocolError(f"there is no call {number}")
         status, answer, flags = session.answer(
-            Call(number), device, nanoseconds, payload, connection.staging, staged, connection.thread
+            call, device, nanoseconds, payload, connection.staging, staged, connection.thread, paid
         )
+        if posted:
+            if status and connection.failed is None:
+                connection.failed = status, flags
+            return
+        if connection.failed is not None:
+            if status == Status.SUCCESS:
+                (status, flags), answer = connection.failed, b""
+            connection.failed = None
         self._reply(connection, status, answer, flags)
 
     def _reply(self, connection: Connection, status: int, answer: bytes, flags: int) -> None:
@@ -232,6 +245,8 @@ class Server:
             session.clock.now = self.host_time
             self.sessions[process] = session
             self._watch(connection, session)
+        else:  # what its other threads have posted came before whatever this one will ask
+            self._hear_all(session)
         connection.session, connection.thread = session, thread
         node = self._node
         answer = _HELLO.reply().pack(len(node.gpus), node.heap_address, node.heap_bytes, self._flags)
@@ -248,6 +263,14 @@ class Server:
         self._processes[descriptor] = session
         self._selector.register(descriptor, selectors.EVENT_READ)
 
+    def _hear_all(self, session: Session) -> None:
+        """Answers what the threads of a process have already sent."""
+        for descriptor, connection in list(self._connections.items()):
+            waiting = select.poll()
+            waiting.register(descriptor, select.POLLIN)
+            while connection.session is session and descriptor in self._connections and waiting.poll(0):
+                self._hear(connection)
+
     def _drop(self, connection: Connection) -> None:
         """Forgets a thread."""
         descriptor = connection.socket.fileno()
@@ -261,6 +284,7 @@ class Server:
         session = self._processes.pop(descriptor)
         os.close(descriptor)
         self.sessions.pop(session.process, None)
+        self._hear_all(session)  # what it posted last
         for connection in list(self._connections.values()):
             if connection.session is session:
                 self._drop(connection)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import KernelProfile, TimedDevice
-from manyscale.gpu.array import ArrayCopy
-from manyscale.gpu.stream import Event, Queued, QueuedCopy, QueuedLaunch, Stream
+from manyscale.gpu.stream import Event, Queued, QueuedLaunch, Stream
 from manyscale.machine import Machine
 from manyscale.system.running import core_errors, explain_deadlock
 
@@ -40,28 +39,13 @@ class GivenLaunch(QueuedLaunch):
         self.ended = ended
 
 
-class GivenCopy(QueuedCopy):
+class GivenCopy(Queued):
     """A copy of a program; `data` is what came to the host."""
 
-    def __init__(self, device: TimedGpu, stream: int, job: CopyJob, record: CopyRecord) -> None:
-        super().__init__(device, stream, cast(ArrayCopy, self))
-        self.gpu = device
+    def __init__(self, device: TimedGpu, stream: int, record: CopyRecord) -> None:
+        super().__init__(device, stream, record.kind)
         self.record = record
-        self.what = job.kind
         self.data = b""
-
-    def arrived(self, data: bytes) -> None:
-        """What came to the host; called by the device."""
-        self.data = data
-
-    def complete(self, begin: int, end: int) -> None:
-        super().complete(begin, end)
-        self.record.begin, self.record.end = begin, end
-        self.gpu.last_end = max(self.gpu.last_end, end)
-        self.gpu.copies_ended.append(self.record)
-
-    def __str__(self) -> str:
-        return "copy"
 
 
 def end_of(queued: Queued) -> int:
@@ -158,11 +142,24 @@ class TimedGpu(TimedDevice):
             pinned=0 if within else job.other,
             rows=job.rows,
         )
-        return stream.queued(self._note(GivenCopy(self, stream.number, job, record), command))
+        return stream.queued(self._note(GivenCopy(self, stream.number, record), command))
 
     def note_memory(self, used: int) -> None:
         """So many bytes of the GPU's memory are not managed."""
         self.uvm.explicit_bytes = used
+
+    def adopt_managed(self, address: int, size: int) -> None:
+        """Variables of a module are managed memory."""
+        self.uvm.adopt(address, size, "managed variables")
+        self._managed[address] = size
+
+    def add_remote(self, address: int, size: int) -> None:
+        """Memory of the host or of another GPU, which kernels reach over the link."""
+        self.uvm.add_remote(address, size)
+
+    def remove_remote(self, address: int) -> None:
+        """Such memory is given back."""
+        self.uvm.remove_remote(address)
 
     def not_before(self, stream: Stream, when: int) -> None:
         """What is queued in a stream from now on begins at this time at the earliest."""
@@ -241,6 +238,23 @@ class TimedGpu(TimedDevice):
             for queued in self._unfinished.values():
                 if isinstance(queued, GivenLaunch) and queued.launch == launch:
                     queued.printed_to += before + printed
+
+    def _collect(self, wall_seconds: float) -> None:
+        """Takes what has ended; there is no other timeline than the records."""
+        for launch, (printed, _) in self._launches.take_said().items():
+            self._said[launch] = (self._said.get(launch, (b"", []))[0] + printed, [])
+        unfinished = self._unfinished
+        for command, begun, end, data in self._commands.take_ended():
+            queued = unfinished.pop(command)
+            queued._times = (begun, end)
+            if isinstance(queued, GivenLaunch):
+                self._end_launch(queued, end - begun, wall_seconds)
+            elif isinstance(queued, GivenCopy):
+                record = queued.record
+                record.begin, record.end, queued.data = begun, end, data
+                self.copies_ended.append(record)
+                if end > self.last_end:
+                    self.last_end = end
 
     def _end_launch(self, queued: QueuedLaunch, duration: int, wall_seconds: float) -> None:
         assert isinstance(queued, GivenLaunch)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a CUDA program and the server of its simulated GPUs say to each other; cudart/wire.hpp says the same.
 
-Each thread of the program has a connection of its own and waits for the reply to each request. All numbers are little
+Each thread of the program has a connection of its own and waits for the reply to each request, unless it is posted. All numbers are little
 endian, and nothing is padded. A request is a header, the fields of its call and, for some calls, a tail of bytes; a
 reply is a header, the fields of the call's answer, for some a tail, and last the text that kernels printed.
 
@@ -15,7 +15,7 @@ import enum
 import struct
 from dataclasses import dataclass
 
-VERSION = 1
+VERSION = 2
 
 REQUEST = struct.Struct("<IHHQQ")
 """Bytes after the header; the call; the thread's current device; nanoseconds of the host since the last reply (or
@@ -24,6 +24,16 @@ since the connection was made); bytes at the beginning of the staging memory tha
 REPLY = struct.Struct("<iIQII")
 """A cudaError_t, or AGAIN; bytes of the fields and their tail; the simulated time of the host in nanoseconds; bytes of
 printed text after them; flags."""
+
+POSTED = 0x8000
+"""Marks the call of a request that nobody waits for: it has no reply, and if it fails, the next reply of the thread
+says so."""
+
+UNPAID = 0x4000
+"""Marks the call of a request that is part of another: it costs the program no time."""
+
+LARGEST_INLINE = 4096
+"""Data of a copy to the device of no more bytes than this follows its request instead of being staged."""
 
 AGAIN = -1
 """The status of a reply that names a function of the host: when the client has called it, it asks again."""
@@ -160,7 +170,8 @@ LAYOUTS: dict[Call, Layout] = {
         _fields(
             "stream:I flags:I source_kind:I target_kind:I source:Q source_pitch:Q source_slice:Q"
             " target:Q target_pitch:Q target_slice:Q width:Q height:Q depth:Q"
-        )
+        ),
+        tail="the data of a few bytes that come from pageable memory",
     ),
     # `width` in elements of 1, 2 or 4 bytes.
     Call.SET: Layout(
