@@ -26,13 +26,14 @@ def expected_visits(threads):
         "ordered": 10,
         "ordered_wait": 10,
         # Of worksharing: after the loop, the single and the sections, two spelt out, and the end. Of
-        # locks_and_copies: those that wait for the copy, the one that gives it, one after it, and the end.
-        "barrier": 3 * 6 * threads + 3 * threads + threads + threads + (3 * threads + 1) + 6,
+        # locks_and_copies: those that have waited for the copy, the one that gives it, one after it, and the end.
+        "barrier": 3 * 6 * threads + 3 * threads + threads + threads + 3 * threads + 6,
         "task": 8 + 8 + 5 + 4 + 15 + 15,
         "task_create": 8 + 8 + 5 + 1 + 15 + 15,
         "taskwait": 1 + 2 + 15,
         "taskgroup": 2,  # the one spelt out, and the loop's
         "lock": 5 * threads,
+        "wait": threads,  # for the copy: all come there, but one goes on at once
         "user": 1 + 4 + 1,
     }
 

@@ -142,9 +142,10 @@ void Core::take_answer(const FeedAnswer& answer, std::uint32_t) {
 }
 
 void Core::take_message(const memory::Message& message, std::uint32_t) {
-  begin_event();
+  const bool entered = begin_event();
   caches_->receive(message, now());
-  pump();
+  // What only concerns the caches lets nothing go on that could not before.
+  if (entered || !arrivals_.empty() || retry_) pump();
 }
 
 void Core::wake(const Wake&) {
@@ -167,11 +168,16 @@ void Core::unblocked() {
 }
 
 // Time is divided into quanta, the same for all cores, so that they work at the same moments, side by side on
-// several host threads.
-void Core::begin_event() {
-  if (now() >= quantum_end_) quantum_end_ = now() - now() % spec_.quantum + spec_.quantum;
+// several host threads. True where this event is the first in its quantum.
+bool Core::begin_event() {
+  const bool entered = now() >= quantum_end_;
+  if (entered) {
+    quantum_end_ = now() - now() % spec_.quantum + spec_.quantum;
+    last_cycle_ = cycle_of(quantum_end_) - 1;
+  }
   earliest_ = cycle_of(now());
-  horizon_ = std::max(earliest_, cycle_of(quantum_end_) - 1);
+  horizon_ = std::max(earliest_, last_cycle_);
+  return entered;
 }
 
 // Does all that can be done now, and asks to be woken when more can.
@@ -232,8 +238,9 @@ void Core::take_arrivals() {
 void Core::retry_blocked() {
   retry_ = false;
   store_blocked_ = false;
-  const std::vector<Blocked> blocked = std::exchange(blocked_, {});
-  for (const Blocked& each : blocked) {
+  retried_.clear();
+  retried_.swap(blocked_);
+  for (const Blocked& each : retried_) {
     const std::uint32_t index = each.token & ~token_kind;
     const Cycle when = std::max(each.when, earliest_);
     if ((each.token & token_kind) == walk_token) {

@@ -97,7 +97,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   void send_to_memory(const memory::Message& message, Time when) override;
   void access_done(std::uint32_t token, Time ready, std::uint64_t value, memory::Served served) override;
   void unblocked() override;
-  void begin_event();
+  bool begin_event();
   void pump();
   void take_arrivals();
   void retry_blocked();
@@ -176,6 +176,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   Time wake_at_ = never;
 
   Time quantum_end_ = 0;
+  Cycle last_cycle_ = 0;  // of the quantum
   // This event: no instruction can issue earlier, and no access is made further ahead.
   Cycle earliest_ = 0;
   Cycle horizon_ = 0;
@@ -221,7 +222,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::vector<std::uint32_t> resolved_;        // operations whose waiters are to be told
   std::vector<std::uint32_t> translations_;    // operations that wait for some page walk
   std::vector<std::uint32_t> unknown_stores_;  // loads that wait for addresses of stores
-  std::vector<Blocked> blocked_;
+  std::vector<Blocked> blocked_, retried_;
   std::vector<Arrival> arrivals_;
   bool retry_ = false;
   Cycle oldest_wake_ = unknown;  // when the oldest operation can begin

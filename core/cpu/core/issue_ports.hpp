@@ -63,11 +63,13 @@ class IssuePorts {
     std::size_t unit = 0;  // whose time it takes where that is longer than a cycle
     Cycle full_from = 0, full_until = 0;
   };
+  // What is taken of a cycle; small, since a core goes through all of them again and again.
   struct Slot {
-    Cycle cycle = -1;
     std::uint32_t taken = 0;
-    std::uint32_t issued = 0;
+    std::uint32_t issued : 6 = 0;
+    std::uint32_t round : 26 = 0;  // which of the cycles that share this place
   };
+  static_assert(sizeof(Slot) == 8);
 
   static std::size_t row_of(const Record& record) {
     if (record.format == 4) {
@@ -78,7 +80,9 @@ class IssuePorts {
   }
   Slot& slot_at(Cycle cycle) {
     Slot& slot = slots_[CycleMap::place(cycle)];
-    if (slot.cycle != cycle) slot = {cycle, 0, 0};
+    const auto round =
+        static_cast<std::uint32_t>(static_cast<std::uint64_t>(cycle) / CycleMap::range) & ((1u << 26) - 1);
+    if (slot.round != round) slot = {0, 0, round};
     return slot;
   }
   Cycle take_unit(Row& row, Cycle ready, Cycle now);

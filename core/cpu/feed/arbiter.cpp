@@ -24,6 +24,7 @@ Arbiter::Arbiter(const RecordedTrace& trace, std::uint32_t copies, bool private_
     if (!task_numbers_.emplace(number, i).second)
       throw SimulationError("the trace has two streams of task " + std::to_string(number));
   }
+  events_.resize(copies);
   threads_ = unfinished_threads_ = copies * static_cast<std::uint32_t>(threads.size());
   tasks_of_copy_ = static_cast<std::uint32_t>(tasks.size());
   strands_.resize(copies * trace.streams.size());
@@ -73,6 +74,12 @@ bool Arbiter::arrive(Strand strand, const Record& node) {
     case SyncKind::taskgroup_end:
       return end_group(strand, node);
     case SyncKind::thread_end:
+      return true;
+    case SyncKind::thread_begin:
+    case SyncKind::await:
+      return await(strand, node);
+    case SyncKind::post:
+      post(strand, node);
       return true;
   }
   return true;
@@ -202,6 +209,27 @@ void Arbiter::release_lock(Strand strand, const Record& node) {
   lock.depth = 1;
   lock.waiters.pop_front();
   release(lock.holder);
+}
+
+Arbiter::Event& Arbiter::event_of(Strand strand, std::uint64_t object) {
+  return events_[strands_[strand].copy][event_number(object)];
+}
+
+bool Arbiter::await(Strand strand, const Record& node) {
+  Event& event = event_of(strand, node.address);
+  if (event.posts >= event_posts(node.address)) return true;
+  event.waiters.push_back(strand);
+  return !waits(strand, node);
+}
+
+void Arbiter::post(Strand strand, const Record& node) {
+  Event& event = event_of(strand, node.address);
+  ++event.posts;
+  std::erase_if(event.waiters, [&](Strand waiter) {
+    if (event.posts < event_posts(strands_[waiter].object)) return false;
+    release(waiter);
+    return true;
+  });
 }
 
 void Arbiter::create(Strand creator, const Record& node) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides who may go on where the threads and tasks of a recorded trace meet: parallel regions, barriers,
-// locks, task dependences, taskwait. It knows the order of things only; what they cost and which core does
-// them is the business of the feed.
+// locks, events, task dependences, taskwait. It knows the order of things only; what they cost and which core
+// does them is the business of the feed.
 //
 // A strand is one copy of a stream: with one copy there are as many strands as streams. Copies of a team of
-// threads are one larger team: its barriers wait for all of them. Locks go to who comes first, not to who had
-// them first in the recording.
+// threads are one larger team: its barriers wait for all of them. Threads that the program made itself wait
+// for those of their own copy. Locks go to who comes first, not to who had them first in the recording.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -102,6 +102,10 @@ class Arbiter {
     std::uint32_t depth = 0;
     std::deque<Strand> waiters;
   };
+  struct Event {
+    std::uint64_t posts = 0;
+    std::vector<Strand> waiters;
+  };
   struct Group {
     std::uint32_t tasks = 0;  // that are not done
     Strand owner = none;
@@ -122,6 +126,9 @@ class Arbiter {
   bool acquire(Strand strand, const Record& node);
   void release_lock(Strand strand, const Record& node);
   std::uint64_t lock_of(Strand strand, std::uint64_t object) const;
+  void post(Strand strand, const Record& node);
+  bool await(Strand strand, const Record& node);
+  Event& event_of(Strand strand, std::uint64_t object);
   void create(Strand strand, const Record& node);
   bool end_group(Strand strand, const Record& node);
   [[noreturn]] void refuse(Strand strand, const Record& node, const std::string& what) const;
@@ -141,6 +148,7 @@ class Arbiter {
   std::unordered_map<std::uint64_t, std::uint32_t> task_numbers_;  // number -> order
   std::unordered_map<std::uint32_t, Team> teams_;                  // those that are open
   std::unordered_map<std::uint64_t, Lock> locks_;
+  std::vector<std::unordered_map<std::uint64_t, Event>> events_;  // by copy and number
   std::vector<Group> groups_;
   std::vector<Release> released_;
   std::vector<Strand> ready_;

@@ -115,6 +115,13 @@ std::string Arbiter::wait_of(Strand strand) const {
       return who + "for lock " + hexadecimal(state.object) + at + ", which " + name_of(lock.holder) +
              " holds; that " + doing(lock.holder);
     }
+    case SyncKind::thread_begin:
+      return who + "to be created by another thread" + at;
+    case SyncKind::await: {
+      const Event& event = events_[state.copy].at(event_number(state.object));
+      return who + "for another thread" + at + ": what it waits for has happened " +
+             std::to_string(event.posts) + " of " + std::to_string(event_posts(state.object)) + " times";
+    }
     case SyncKind::taskwait:
       return who + "for tasks" + at + unfinished_tasks(": ", strand, none, none);
     case SyncKind::taskgroup_end:

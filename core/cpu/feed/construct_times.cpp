@@ -54,6 +54,7 @@ struct Thread {
   std::vector<Time> tasks{};  // beginnings of those it is in
   std::uint64_t barriers = 0;
   Time free_since = -1;  // it looks for a task since; -1: it does something else
+  Time awaited = -1;     // when that happened which ended its wait; -1: nothing did
 };
 
 // Follows the threads through the log.
@@ -73,6 +74,16 @@ class Watcher {
       case MarkerAction::released:
         if (const auto number = static_cast<std::uint32_t>(entry.subject); number < regions_.size())
           released_[regions_[number].object] = entry.time;
+        break;
+      case MarkerAction::posted:
+        posted_[event_number(entry.subject)] = entry.time;
+        break;
+      case MarkerAction::thread_begins:
+        if (const auto post = posted_.find(event_number(entry.subject)); post != posted_.end())
+          thread_.add(entry.time - post->second);
+        break;
+      case MarkerAction::awaited:
+        thread.awaited = posted_[event_number(entry.subject)];
         break;
       case MarkerAction::task_starts:
         if (thread.free_since >= 0) schedule_.add(entry.time - thread.free_since);
@@ -98,6 +109,9 @@ class Watcher {
     add("handover_latency", handover_);
     add("create_latency", create_);
     add("taskwait_latency", taskwait_);
+    add("thread_latency", thread_);
+    add("await_latency", await_);
+    add("wake_latency", wake_);
     if (!schedule_.empty()) found.emplace_back("schedule_latency", schedule_.median());
     return found;
   }
@@ -179,6 +193,12 @@ class Watcher {
       case RegionKind::task_create:
         create_.add(entry.time - visit.entered - visit.in_tasks);
         break;
+      case RegionKind::wait:
+        if (thread.awaited < 0) break;
+        (thread.awaited > visit.entered ? wake_ : await_)
+            .add(entry.time - std::max(visit.entered, thread.awaited));
+        thread.awaited = -1;
+        break;
       case RegionKind::taskwait:
         taskwait_.add(entry.time - std::max(visit.entered, last_task));
         break;
@@ -215,7 +235,8 @@ class Watcher {
   std::map<std::uint16_t, Thread> threads_;
   std::vector<std::unique_ptr<Team>> teams_;
   std::unordered_map<std::uint64_t, Time> released_;  // when a lock was, the last time
-  Samples join_, barrier_, lock_, handover_, create_, taskwait_, schedule_;
+  std::unordered_map<std::uint64_t, Time> posted_;    // when an event happened, the last time
+  Samples join_, barrier_, lock_, handover_, create_, taskwait_, schedule_, thread_, await_, wake_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/feed/marker_visit.hpp"
 #include "cpu/feed/mpi_calls.hpp"
 #include "cpu/feed/task_dependences.hpp"
 
@@ -11,18 +12,11 @@ namespace manyscale::cpu {
 
 namespace {
 
-constexpr std::size_t return_register = 1, stack_register = 2, first_argument = 10;
 constexpr std::size_t longest_name = 256;
 constexpr std::uint64_t task_has_dependences = 8;  // flag of GOMP_task (GOMP_TASK_FLAG_DEPEND)
-constexpr std::uint64_t no_task = ~std::uint64_t{0};
 
 // What the marker instruction's code means; see runtime/manyscale.h.
 enum Code : std::int32_t { begin_user = 1, end_user, begin_mpi, end_mpi, begin_interest, end_interest };
-
-// An address within the call instruction that returns to `return_address`; calls have 2 or 4 bytes.
-std::uint64_t call_site(std::uint64_t return_address) {
-  return return_address - 2;
-}
 
 }  // namespace
 
@@ -57,104 +51,25 @@ std::string_view construct_name(Construct construct) {
       "taskgroup_end",
       "lock",
       "unlock",
+      "mutex_lock",
+      "mutex_unlock",
+      "try_lock",
+      "test_lock",
+      "team_size",
+      "thread_number",
+      "static_loop",
+      "thread_create",
+      "thread_join",
+      "condition_wait",
+      "condition_signal",
+      "thread_barrier",
+      "semaphore_wait",
+      "semaphore_post",
+      "thread",
       "function",
   };
   return names[static_cast<std::size_t>(construct)];
 }
-
-// One thread at one watched pc or marker instruction.
-struct MarkerWatch::Visit {
-  MarkerWatch& watch;
-  std::uint16_t number;
-  std::vector<Open>& open;
-  const riscv::Hart& hart;
-  AddressSpace& memory;
-  std::vector<std::uint64_t>& markers;
-
-  std::uint64_t argument(std::size_t index) const { return hart.x[first_argument + index]; }
-  std::uint64_t returns_to() const { return hart.x[return_register]; }
-  std::uint64_t stack_pointer() const { return hart.x[stack_register]; }
-
-  void mark(std::uint64_t subject, MarkerAction action) {
-    markers.push_back(marker_address(subject, action));
-  }
-
-  // Opens a construct that enters a region and lasts until it is closed.
-  Open& enter(Construct construct, const Region& region) {
-    const std::uint32_t number_of_region = watch.regions_.intern(region);
-    mark(number_of_region, MarkerAction::enter);
-    open.push_back({.construct = construct, .entered = true, .region = number_of_region});
-    return open.back();
-  }
-  // Opens one that has no region itself.
-  Open& follow(Construct construct) {
-    open.push_back({.construct = construct});
-    return open.back();
-  }
-  // Makes the innermost construct, whose function has just been entered, end when the function returns.
-  void until_return() {
-    open.back().return_address = returns_to();
-    open.back().stack_pointer = stack_pointer();
-    watch.watch_address(returns_to()).returns = true;
-  }
-  // The function given as first argument will be executed for this construct, by whichever threads.
-  void watch_outlined(Construct construct) {
-    Watched& outlined = watch.watch_address(argument(0));
-    outlined.outlined = true;
-    outlined.outlined_by = construct;
-  }
-  // The construct that calls the function just entered: the innermost, but for a taskgroup that a taskloop
-  // has begun; nullptr if there is none.
-  Open* caller() {
-    const auto found = std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) {
-      return candidate.construct != Construct::taskgroup_start || candidate.return_address != 0;
-    });
-    return found == open.rend() ? nullptr : &*found;
-  }
-  // Where the function just entered was called; of one that a taskloop calls, where that was.
-  std::uint64_t place() {
-    const Open* call = caller();
-    const bool in_taskloop = call != nullptr && call->construct == Construct::taskloop;
-    return call_site(in_taskloop ? call->return_address : returns_to());
-  }
-  Open& enter_until_return(Construct construct, RegionKind kind, std::uint64_t object = 0) {
-    enter(construct, {kind, {}, place(), object});
-    until_return();
-    return open.back();
-  }
-
-  void close_innermost() {
-    const Open& last = open.back();
-    if (last.outlined_task && last.task != no_task) mark(last.task, MarkerAction::task_ends);
-    if (last.entered) mark(last.region, MarkerAction::leave);
-    open.pop_back();
-  }
-  void close_down_to(std::size_t count) {
-    while (open.size() > count) close_innermost();
-  }
-
-  // The index of the innermost construct of this kind whose beginning has returned, in the function of the
-  // parallel region or task that the thread executes; open.size() if there is none.
-  std::size_t find(Construct construct) const {
-    for (std::size_t index = open.size(); index-- > 0;) {
-      if (open[index].construct == construct && open[index].return_address == 0) return index;
-      if (open[index].in_body) break;
-    }
-    return open.size();
-  }
-  void close(Construct construct) {
-    if (const std::size_t index = find(construct); index != open.size()) close_down_to(index);
-  }
-
-  void at_entry(Construct construct);
-  void at_outlined(Construct by);
-  void at_return();
-  void returned();
-  void at_instruction(const riscv::Marker& marker);
-  void end_region(const Region& region);
-  std::uint64_t add_task(std::uint64_t function, const std::vector<TaskDependence>& dependences);
-  void start_task();
-};
 
 MarkerWatch::MarkerWatch(const std::vector<WatchPoint>& points, RegionTable& regions, TaskTable& tasks)
     : regions_(regions), tasks_(tasks) {
@@ -196,10 +111,13 @@ void MarkerWatch::reached(std::uint16_t thread, const riscv::Hart& hart, const r
 }
 
 void MarkerWatch::thread_ends(std::uint16_t thread, std::vector<std::uint64_t>& markers) {
+  events_.ends(thread);
   if (open_.size() <= thread) return;
   std::vector<Open>& open = open_[thread];
   while (!open.empty()) {
     if (open.back().entered) markers.push_back(marker_address(open.back().region, MarkerAction::leave));
+    if (open.back().construct == Construct::thread)
+      markers.push_back(marker_address(sync_event(open.back().event, 1), MarkerAction::posted));
     open.pop_back();
   }
 }
@@ -218,7 +136,7 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
       break;
     }
     case Construct::team_end: {
-      close(Construct::single_start);
+      close_worksharing();
       const auto region = std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) {
         return candidate.construct <= Construct::parallel_sections;
       });
@@ -230,7 +148,7 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
     case Construct::loop_start:
     case Construct::sections_start: {
       if (find(construct) != open.size()) break;  // libgomp's functions for it call each other
-      close(Construct::single_start);
+      close_worksharing();
       const bool loop = construct == Construct::loop_start;
       enter(construct, {.kind = loop ? RegionKind::loop : RegionKind::sections, .pc = here});
       break;
@@ -245,10 +163,14 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
       close(Construct::sections_start);
       if (construct == Construct::sections_end) enter_until_return(construct, RegionKind::barrier);
       break;
+    case Construct::single_copy_start:
+      // Who executes it goes on at once; the others meet that thread's single_copy_end here.
+      close_worksharing();
+      enter_until_return(construct, RegionKind::wait);
+      break;
     case Construct::barrier:
     case Construct::single_copy_end:
-    case Construct::single_copy_start:
-      close(Construct::single_start);
+      close_worksharing();
       enter_until_return(construct, RegionKind::barrier);
       break;
     case Construct::loop_next:
@@ -256,7 +178,7 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
       until_return();
       break;
     case Construct::single_start:
-      close(Construct::single_start);
+      close_worksharing();
       follow(construct);
       until_return();
       break;
@@ -330,7 +252,29 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
       enter_until_return(construct, RegionKind::lock, argument(0));
       break;
     case Construct::unlock:
-      mark(watch.regions_.intern({RegionKind::lock, {}, place(), argument(0)}), MarkerAction::released);
+      mark(lock_at(place(), argument(0)), MarkerAction::released);
+      break;
+    case Construct::team_size:
+      at_team_size();
+      break;
+    case Construct::thread_number:
+      at_thread_number();
+      break;
+    case Construct::mutex_lock:
+    case Construct::mutex_unlock:
+    case Construct::try_lock:
+    case Construct::test_lock:
+    case Construct::thread_create:
+    case Construct::thread_join:
+    case Construct::condition_wait:
+    case Construct::condition_signal:
+    case Construct::thread_barrier:
+    case Construct::semaphore_wait:
+    case Construct::semaphore_post:
+      if (!in_runtime()) at_thread_call(construct);
+      break;
+    case Construct::static_loop:
+    case Construct::thread:  // begin at no function of their own
       break;
     case Construct::function:
       enter(construct, {.kind = RegionKind::user, .pc = hart.pc});
@@ -341,6 +285,7 @@ void MarkerWatch::Visit::at_entry(Construct construct) {
 
 void MarkerWatch::Visit::at_outlined(Construct by) {
   if (by == Construct::task || by == Construct::taskloop) return start_task();
+  if (by == Construct::thread_create) return start_thread();
   const bool started_here =
       !open.empty() && open.back().construct == by && open.back().function == hart.pc && !open.back().in_body;
   if (!started_here) {
@@ -353,6 +298,26 @@ void MarkerWatch::Visit::at_outlined(Construct by) {
   if (by == Construct::parallel_loop) enter(Construct::loop_start, {.kind = RegionKind::loop, .pc = hart.pc});
   if (by == Construct::parallel_sections)
     enter(Construct::sections_start, {.kind = RegionKind::sections, .pc = hart.pc});
+}
+
+// Code that GCC makes for a loop with a static schedule asks how many threads there are, and at once which of
+// them it is. Nothing is called where such a loop ends.
+void MarkerWatch::Visit::at_team_size() {
+  watch.asked_team_size_[number] = {returns_to(), stack_pointer()};
+}
+
+void MarkerWatch::Visit::at_thread_number() {
+  constexpr std::uint64_t furthest = 32;  // bytes between the calls
+  const auto asked = watch.asked_team_size_.find(number);
+  if (asked == watch.asked_team_size_.end()) return;
+  const auto [returned_to, its_stack_pointer] = asked->second;
+  watch.asked_team_size_.erase(asked);
+  if (its_stack_pointer != stack_pointer() || returns_to() - returned_to > furthest) return;
+  const auto body =
+      std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) { return candidate.in_body; });
+  if (body == open.rend() || body->construct > Construct::parallel_sections) return;
+  close_worksharing();
+  enter(Construct::static_loop, {.kind = RegionKind::loop, .pc = call_site(returned_to)});
 }
 
 std::uint64_t MarkerWatch::Visit::add_task(std::uint64_t function,
@@ -403,6 +368,7 @@ void MarkerWatch::Visit::at_return() {
 void MarkerWatch::Visit::returned() {
   const Open call = open.back();
   const std::uint64_t result = argument(0);
+  thread_call_returns(call);
   if (call.worker) {
     open.back().return_address = 0;
     open.back().in_body = false;
@@ -426,7 +392,12 @@ void MarkerWatch::Visit::returned() {
       if (result != 0) enter(Construct::single_start, {.kind = RegionKind::single, .pc = here});
       break;
     case Construct::single_copy_start:
-      if (result == 0) enter(Construct::single_start, {.kind = RegionKind::single, .pc = here});
+      if (result == 0) {
+        enter(Construct::single_start, {.kind = RegionKind::single, .pc = here});
+      } else {
+        enter(call.construct, {.kind = RegionKind::barrier, .pc = here});
+        close_innermost();
+      }
       break;
     case Construct::taskgroup_start:
       enter(call.construct, {.kind = RegionKind::taskgroup, .pc = call.place});

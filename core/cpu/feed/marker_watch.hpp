@@ -7,17 +7,22 @@
 // watched addresses soon stop changing. An open construct is known by its return address and stack pointer,
 // which no other call of the same thread can have at the same time.
 //
-// Left out: loops with a static schedule, which the compiler divides without calling libgomp; they are part
-// of the parallel region around them. A single construct with nowait is taken to last until its thread
-// comes to the next barrier or worksharing construct.
+// A loop with a static schedule, which the compiler divides without calling libgomp, is known by the two
+// questions at its beginning: how many threads, and which of them. It is taken to last until its thread comes
+// to the next barrier or worksharing construct, and so is a single construct with nowait.
+//
+// Threads that the program makes itself (pthreads, and what is built on them) are known by the functions of
+// the C library. Where one of them waits for another, the two have an event in common (thread_events.hpp).
 #pragma once
 #include <cstdint>
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cpu/feed/region_table.hpp"
+#include "cpu/feed/thread_events.hpp"
 #include "cpu/linux/address_space.hpp"
 #include "cpu/riscv/hart.hpp"
 #include "cpu/riscv/interpreter.hpp"
@@ -53,11 +58,26 @@ enum class Construct : std::uint8_t {
   taskwait,
   taskgroup_start,
   taskgroup_end,
-  lock,      // (lock)
-  unlock,    // (lock)
-  function,  // a function of the user's
+  lock,              // (lock)
+  unlock,            // (lock)
+  mutex_lock,        // (lock)
+  mutex_unlock,      // (lock)
+  try_lock,          // (lock): returns 0 if it was taken
+  test_lock,         // (lock): returns 0 if it was not
+  team_size,         // (): returns the number of threads
+  thread_number,     // (): returns the thread's own
+  static_loop,       // after the last two; no function's
+  thread_create,     // (where its name goes, …, fn, argument)
+  thread_join,       // (name)
+  condition_wait,    // (condition, lock, …)
+  condition_signal,  // (condition)
+  thread_barrier,    // (barrier)
+  semaphore_wait,    // (semaphore, …): returns 0 if it was taken
+  semaphore_post,    // (semaphore)
+  thread,            // the body of a thread that was created so; no function's
+  function,          // a function of the user's
 };
-inline constexpr std::size_t constructs = 30;
+inline constexpr std::size_t constructs = 45;
 // The names by which Python gives constructs.
 std::string_view construct_name(Construct construct);
 
@@ -97,9 +117,12 @@ class MarkerWatch {
     std::uint64_t return_address = 0;
     std::uint64_t stack_pointer = 0;
     std::uint64_t function = 0;  // of parallel and task: the outlined function
-    std::uint64_t place = 0;     // of taskgroup: where it is
+    std::uint64_t place = 0;     // of taskgroup: where it is; of thread_create: where the thread's name goes
     std::uint64_t task = 0;      // of task: its number
     std::uint64_t bytes = 0;     // of task: size of its memory
+    std::uint64_t object = 0;    // of calls about locks, conditions, barriers, semaphores: which
+    std::uint64_t lock = 0;      // of condition_wait: the lock it gives back meanwhile
+    std::uint64_t event = 0;     // of calls about threads (thread_events.hpp)
   };
   // Memory that libgomp took for a task which has not started yet.
   struct TaskMemory {
@@ -125,6 +148,9 @@ class MarkerWatch {
   std::uint64_t version_ = 0;
   std::vector<std::vector<Open>> open_;  // by thread; innermost last
   std::map<std::uint64_t, TaskMemory> task_memory_;
+  // Return address and stack pointer of the last call that asked for the number of threads, by thread.
+  std::unordered_map<std::uint16_t, std::pair<std::uint64_t, std::uint64_t>> asked_team_size_;
+  ThreadEvents events_;
   RegionTable& regions_;
   TaskTable& tasks_;
 };

@@ -7,8 +7,9 @@ namespace manyscale::cpu {
 
 std::string_view region_kind_name(RegionKind kind) {
   static constexpr std::array<std::string_view, region_kinds> names{
-      "parallel",     "loop", "barrier",     "critical", "critical_wait", "single", "sections", "ordered",
-      "ordered_wait", "task", "task_create", "taskwait", "taskgroup",     "lock",   "mpi",      "user"};
+      "parallel",  "loop",    "barrier",      "critical", "critical_wait", "single",
+      "sections",  "ordered", "ordered_wait", "task",     "task_create",   "taskwait",
+      "taskgroup", "lock",    "thread",       "wait",     "mpi",           "user"};
   return names[static_cast<std::size_t>(kind)];
 }
 

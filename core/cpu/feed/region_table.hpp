@@ -12,7 +12,7 @@ namespace manyscale::cpu {
 
 enum class RegionKind : std::uint8_t {
   parallel,       // parallel region, on each of its threads
-  loop,           // iterations of a worksharing loop that libgomp deals out
+  loop,           // iterations of a worksharing loop
   barrier,        // waiting at a barrier, explicit or implied
   critical,       // holding a critical section
   critical_wait,  // waiting to enter one
@@ -24,22 +24,28 @@ enum class RegionKind : std::uint8_t {
   task_create,    // making one
   taskwait,       // waiting for tasks
   taskgroup,      // a taskgroup construct
-  lock,           // waiting for a lock of omp.h
+  lock,           // waiting for a lock of omp.h, or a mutex
+  thread,         // all that a thread does that the program made itself
+  wait,           // waiting for such a thread: its end, a condition, a barrier, a semaphore
   mpi,            // a call of MPI
   user,           // between the marks of manyscale.h, or a function the user named
 };
-inline constexpr std::size_t region_kinds = 16;
+inline constexpr std::size_t region_kinds = 18;
 std::string_view region_kind_name(RegionKind kind);
 
-// What a marker record tells the core, in the low 8 bits of Record::address; above them is a region, or a
-// task's number where so said.
+// What a marker record tells the core, in the low 8 bits of Record::address; above them is a region, or
+// what else is said.
 enum class MarkerAction : std::uint8_t {
   enter = 0,
   leave = 1,
-  task_created = 2,  // number of a task
-  task_starts = 3,   // number of a task
-  task_ends = 4,     // number of a task
-  released = 5,      // region of kind lock: where the lock was given back
+  task_created = 2,   // number of a task
+  task_starts = 3,    // number of a task
+  task_ends = 4,      // number of a task
+  released = 5,       // region of kind lock: where the lock was given back
+  acquired = 6,       // region of kind lock: where it was taken without a region of its own
+  thread_begins = 7,  // sync_event: its thread begins, after the event
+  posted = 8,         // sync_event: it has happened once more
+  awaited = 9,        // sync_event: it was waited for
 };
 constexpr std::uint64_t marker_address(std::uint64_t region_or_task, MarkerAction action) {
   return region_or_task << 8 | static_cast<std::uint64_t>(action);
@@ -49,6 +55,18 @@ constexpr MarkerAction marker_action(std::uint64_t address) {
 }
 constexpr std::uint64_t marker_subject(std::uint64_t address) {
   return address >> 8;
+}
+
+// Something that one thread does and others wait for, as a marker or a sync node names it: its number, and
+// how often it must have happened before those go on.
+constexpr std::uint64_t sync_event(std::uint64_t number, std::uint64_t posts) {
+  return number << 16 | posts;
+}
+constexpr std::uint64_t event_number(std::uint64_t event) {
+  return event >> 16;
+}
+constexpr std::uint64_t event_posts(std::uint64_t event) {
+  return event & 0xffff;
 }
 
 struct Region {

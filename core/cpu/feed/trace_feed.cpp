@@ -84,7 +84,7 @@ void TraceFeed::reached(Lane& lane) {
     end_strand(lane);
     return;
   }
-  const Time before = time_before(player.node);
+  const Time before = time_before(player.node, lane_number(lane));
   if (before > 0) {
     lane.arrives = true;
     delay(lane, State::init, before);
@@ -192,19 +192,24 @@ void TraceFeed::count(const Record& node, bool goes_on) {
     case SyncKind::taskgroup_end:
       ++statistics_.taskwaits;
       break;
+    case SyncKind::await:
+      ++statistics_.awaits;
+      break;
     default:
       break;
   }
 }
 
-Time TraceFeed::time_before(const Record& node) const {
+Time TraceFeed::time_before(const Record& node, std::uint32_t core) {
   switch (sync_kind(node)) {
     case SyncKind::fork:
       return spec_.fork_latency +
+             spec_.worker_latency *
+                 static_cast<Time>(std::exchange(new_workers_[core / cores_of_copy()], 0)) +
              spec_.fork_thread_latency *
                  static_cast<Time>(std::max<std::uint64_t>(arbiter_->team_size(node) / spec_.copies, 1) - 1);
     case SyncKind::task_create:
-      return spec_.create_latency;
+      return spec_.create_latency + use_queue(core);
     default:
       return 0;
   }
@@ -228,9 +233,21 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
     case SyncKind::taskwait:
     case SyncKind::taskgroup_end:
       return spec_.taskwait_latency;
+    case SyncKind::thread_begin:
+      return spec_.thread_latency;
+    case SyncKind::await:
+      return waited ? spec_.wake_latency : spec_.await_latency;
     default:
       return 0;
   }
+}
+
+Time TraceFeed::use_queue(std::uint32_t core) {
+  if (spec_.queue_latency == 0) return 0;
+  Queue& queue = queues_[core / cores_of_copy()];
+  if (std::exchange(queue.core, core) == core && queue.free <= now()) return 0;
+  queue.free = std::max(queue.free, now()) + spec_.queue_latency;
+  return queue.free - now();
 }
 
 void TraceFeed::advance(Lane& lane) {
@@ -258,7 +275,7 @@ bool TraceFeed::choose(Lane& lane) {
       const auto choice = choose_task(*each);
       if (!choice) continue;
       worker = each;
-      cost = spec_.schedule_latency + (choice->stolen ? spec_.steal_latency : 0);
+      cost = spec_.schedule_latency + (choice->stolen ? spec_.steal_latency : 0) + use_queue(each->lane);
       if (choice->stolen) ++statistics_.stolen_tasks;
       begin_task(*each, arbiter_->threads() + choice->task);
       break;
@@ -310,7 +327,7 @@ void TraceFeed::rest(Lane& lane) {
     return;
   }
   const bool waits = std::any_of(lane.workers.begin(), lane.workers.end(), [](const Worker* each) {
-    return !each->players.empty() && sync_kind(each->players.back().node) != SyncKind::begin;
+    return !each->players.empty() && !is_beginning(each->players.back().node);
   });
   enter(lane, waits ? State::stall : State::idle);
   if (!waits) lane.sleep(cores_, lane_number(lane));

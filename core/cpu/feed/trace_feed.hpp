@@ -90,6 +90,11 @@ class TraceFeed final : public Component {
     Time since = 0;
     CoreStateStatistics states{};
   };
+  // The tasks of a copy that may run, as cores see them who make and take some at the same time.
+  struct Queue {
+    Time free = 0;             // from then on
+    std::uint32_t core = ~0u;  // that used it last
+  };
   struct Resume {
     std::uint32_t lane = 0;
   };
@@ -118,8 +123,10 @@ class TraceFeed final : public Component {
   void resume(Worker& worker);
   void count(const Record& node, bool goes_on);
   // What a node costs before it takes effect, and until the strand goes on.
-  Time time_before(const Record& node) const;
+  Time time_before(const Record& node, std::uint32_t core);
   Time time_after(const Record& node, bool waited) const;
+  // How long a core is held up that makes or takes a task now.
+  Time use_queue(std::uint32_t core);
 
   // Gives the lane's core more records if that can be done now.
   void advance(Lane& lane);
@@ -148,6 +155,9 @@ class TraceFeed final : public Component {
   std::unique_ptr<TraceBlocks> blocks_;
   std::optional<CopyOffset> offset_;
   std::vector<std::uint32_t> worker_of_;  // by strand
+  std::vector<Queue> queues_;             // by copy
+  std::vector<std::uint32_t>
+      new_workers_;  // by copy: cores without a thread of the recording, until a team forms
   std::vector<TaskRun> task_runs_;
   bool ended_ = false;
 };

@@ -15,6 +15,8 @@ void TraceFeed::play(RecordedTrace trace, const std::vector<TaskPlace>& places) 
   trace_ = std::make_unique<const RecordedTrace>(std::move(trace));
   arbiter_ = std::make_unique<Arbiter>(*trace_, copies, spec_.private_locks);
   blocks_ = std::make_unique<TraceBlocks>(*trace_);
+  queues_.resize(copies);
+  new_workers_.resize(copies);
   if (spec_.offset) offset_.emplace(*trace_, copies);
   worker_of_.assign(arbiter_->threads() + arbiter_->tasks(), Arbiter::none);
   place_threads();
@@ -57,7 +59,9 @@ void TraceFeed::place_threads() {
   }
   std::uint64_t next = static_cast<std::uint64_t>(spec_.copies) * threads;
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (lanes_[lane]->workers.empty()) add_worker(lane, next++);
+    if (!lanes_[lane]->workers.empty()) continue;
+    add_worker(lane, next++);
+    ++new_workers_[lane / cores_of_copy()];
   }
 }
 
@@ -66,7 +70,7 @@ void TraceFeed::await_first_region(Worker& worker) {
   if (worker.players.empty()) return;
   Player& player = worker.players.back();
   const Record* first = player.cursor.peek(*blocks_, *trace_);
-  if (first == nullptr || !is_sync_node(*first) || sync_kind(*first) != SyncKind::begin) return;
+  if (first == nullptr || !is_beginning(*first)) return;
   player.node = *first;
   player.cursor.next(*blocks_, *trace_);
   if (arbiter_->arrive(player.strand, player.node)) return;

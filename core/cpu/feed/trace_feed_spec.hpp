@@ -19,6 +19,7 @@ struct TraceFeedSpec {
   std::string scheduler = "fifo";
   Time fork_latency = 0;
   Time fork_thread_latency = 0;
+  Time worker_latency = 0;
   Time begin_latency = 0;
   Time join_latency = 0;
   Time barrier_latency = 0;
@@ -29,13 +30,17 @@ struct TraceFeedSpec {
   Time create_latency = 0;
   Time schedule_latency = 0;
   Time steal_latency = 0;
+  Time queue_latency = 0;
   Time taskwait_latency = 0;
+  Time thread_latency = 0;
+  Time await_latency = 0;
+  Time wake_latency = 0;
   Time system_call_latency = 200 * nanosecond;
   Time switch_latency = 1 * microsecond;
 };
 
 struct TraceFeedStatistics {
-  Counter records, blocks, forks, barriers, locks, lock_waits, tasks, stolen_tasks, taskwaits;
+  Counter records, blocks, forks, barriers, locks, lock_waits, tasks, stolen_tasks, taskwaits, awaits;
   Counter system_calls, switches, tasks_without_stream, unmatched_releases;
 };
 
@@ -72,6 +77,9 @@ struct describe<cpu::TraceFeedSpec> {
                      "time the master takes to begin a parallel region", 0, 1e18},
       Field<S, Time>{"fork_thread_latency", &S::fork_thread_latency, Unit::time,
                      "further time of that for each other thread of the team", 0, 1e15},
+      Field<S, Time>{"worker_latency", &S::worker_latency, Unit::time,
+                     "further time of the first of them for each core that has no thread of the recording", 0,
+                     1e15},
       Field<S, Time>{"begin_latency", &S::begin_latency, Unit::time,
                      "time from there until a worker does its first work", 0, 1e18},
       Field<S, Time>{"join_latency", &S::join_latency, Unit::time,
@@ -92,8 +100,19 @@ struct describe<cpu::TraceFeedSpec> {
                      "time from the choice of a task until its core executes it", 0, 1e18},
       Field<S, Time>{"steal_latency", &S::steal_latency, Unit::time,
                      "further time of that if the task was meant for another core", 0, 1e18},
+      Field<S, Time>{
+          "queue_latency", &S::queue_latency, Unit::time,
+          "further time to make a task or to take one if another core did that last; no other core of "
+          "the copy can do it meanwhile",
+          0, 1e15},
       Field<S, Time>{"taskwait_latency", &S::taskwait_latency, Unit::time,
                      "time from the end of the last task waited for until the waiter goes on", 0, 1e18},
+      Field<S, Time>{"thread_latency", &S::thread_latency, Unit::time,
+                     "time from the creation of a thread until it does its first work", 0, 1e18},
+      Field<S, Time>{"await_latency", &S::await_latency, Unit::time,
+                     "time to find that what a thread waits for has happened", 0, 1e18},
+      Field<S, Time>{"wake_latency", &S::wake_latency, Unit::time,
+                     "time from what a thread waited for until it goes on", 0, 1e18},
       Field<S, Time>{"system_call_latency", &S::system_call_latency, Unit::time, "time of a system call", 0,
                      1e18},
       Field<S, Time>{"switch_latency", &S::switch_latency, Unit::time,
@@ -114,6 +133,7 @@ struct describe<cpu::TraceFeedStatistics> {
       Statistic<S, Counter>{"stolen_tasks", &S::stolen_tasks, "task",
                             "of them, those executed by another core than they were meant for"},
       Statistic<S, Counter>{"taskwaits", &S::taskwaits, "wait", "ends of taskgroups, and taskwaits"},
+      Statistic<S, Counter>{"awaits", &S::awaits, "wait", "waits for threads that the program made itself"},
       Statistic<S, Counter>{"system_calls", &S::system_calls, "call", "system calls of the program"},
       Statistic<S, Counter>{"switches", &S::switches, "switch",
                             "changes from one thread of a core to another"},

@@ -46,8 +46,8 @@ struct Place {
 };
 
 struct RecordedThread {
-  RecordedThread(const BranchSpec& branch, std::uint16_t number_, std::uint32_t process_, bool first_)
-      : predictor(branch), places(places_kept), number(number_), process(process_), first(first_) {}
+  RecordedThread(const BranchSpec& branch, std::uint16_t number_, std::uint32_t process_, bool recorded_)
+      : predictor(branch), places(places_kept), number(number_), process(process_), recorded(recorded_) {}
 
   BranchPredictor predictor;
   std::vector<Place> places;
@@ -56,7 +56,7 @@ struct RecordedThread {
   std::uint64_t executed = 0;
   std::uint16_t number;
   std::uint32_t process;
-  bool first;  // of its process
+  bool recorded;  // also outside of parallel regions: the first of its process, and those that it made itself
   std::uint32_t stream = none;
 };
 

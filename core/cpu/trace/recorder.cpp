@@ -111,7 +111,7 @@ struct Recorder::Implementation {
   // Where the thread's records go now; none if they are left out.
   std::uint32_t current_stream(RecordedThread& thread) {
     if (const Frame* frame = ruling(thread)) return frame->left_out ? none : frame->stream;
-    return thread.first ? own_stream(thread) : none;
+    return thread.recorded ? own_stream(thread) : none;
   }
 
   void take(const Record& record) {
@@ -135,7 +135,7 @@ struct Recorder::Implementation {
       form_team(thread, *frame, record.pc);
     }
     Place& place = thread.places[thread.executed % places_kept];
-    if (frame != nullptr ? frame->left_out : !thread.first) {
+    if (frame != nullptr ? frame->left_out : !thread.recorded) {
       ++(frame != nullptr ? statistics.runtime_instructions : statistics.outside_instructions);
       if (frame != nullptr) {
         ++frame->instructions;
@@ -186,7 +186,20 @@ struct Recorder::Implementation {
           leave(thread, static_cast<std::uint32_t>(subject), pc);
           break;
         case MarkerAction::released:
-          unlock(thread, static_cast<std::uint32_t>(subject), pc);
+          add_lock(thread, static_cast<std::uint32_t>(subject), SyncKind::release, pc);
+          break;
+        case MarkerAction::acquired:
+          add_lock(thread, static_cast<std::uint32_t>(subject), SyncKind::acquire, pc);
+          break;
+        case MarkerAction::thread_begins:
+          thread.recorded = true;
+          add_event(thread, SyncKind::thread_begin, subject, pc);
+          break;
+        case MarkerAction::posted:
+          add_event(thread, SyncKind::post, subject, pc);
+          break;
+        case MarkerAction::awaited:
+          add_event(thread, SyncKind::await, subject, pc);
           break;
         case MarkerAction::task_created:
           create_task(thread, subject, pc);
@@ -239,6 +252,12 @@ struct Recorder::Implementation {
       case RegionKind::lock:
       case RegionKind::ordered_wait:
         enter_runtime(thread, frame, SyncKind::acquire, object_of(thread, region), pc);
+        break;
+      case RegionKind::wait:
+        // The sync node comes with what ended the waiting.
+        frame.role = Frame::Role::runtime;
+        frame.left_out = true;
+        frame.sync = SyncKind::await;
         break;
       case RegionKind::critical:
         frame.subject = (std::uint64_t{thread.process} + 1) << process_shift | region.object;
@@ -376,12 +395,23 @@ struct Recorder::Implementation {
     if (frame.role == Frame::Role::task && frame.region == none) streams.close(frame.stream);
   }
 
-  void unlock(RecordedThread& thread, std::uint32_t number, std::uint64_t pc) {
+  // The stream whose node stands for what the thread does now, be it left out or not; none if there is none.
+  std::uint32_t synced_stream(RecordedThread& thread) {
+    const Frame* frame = ruling(thread);
+    return frame != nullptr && frame->left_out ? frame->marked : current_stream(thread);
+  }
+
+  void add_lock(RecordedThread& thread, std::uint32_t number, SyncKind kind, std::uint64_t pc) {
     const Region& region = regions[number];
     if (region.kind != RegionKind::lock) return;
-    if (const std::uint32_t stream = current_stream(thread); stream != none) {
-      add_sync(thread, stream, SyncKind::release, object_of(thread, region), pc);
-    }
+    if (const std::uint32_t stream = synced_stream(thread); stream != none)
+      add_sync(thread, stream, kind, object_of(thread, region), pc);
+  }
+
+  // Events have numbers of their own in each process.
+  void add_event(RecordedThread& thread, SyncKind kind, std::uint64_t event, std::uint64_t pc) {
+    if (const std::uint32_t stream = synced_stream(thread); stream != none)
+      add_sync(thread, stream, kind, std::uint64_t{thread.process} << process_shift | event, pc);
   }
 
   void create_task(RecordedThread& thread, std::uint64_t task, std::uint64_t pc) {

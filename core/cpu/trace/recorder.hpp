@@ -2,8 +2,9 @@
 // Records a running program as a trace: a stream of nodes for each thread and for each explicit task.
 //
 // What OpenMP's runtime does to start, join and synchronise threads and tasks is left out; a sync node stands
-// for it (sync_node.hpp). A thread that the program's first one did not come from records only what it does
-// in parallel regions and tasks. All else is folded (folder.hpp), and leaves as blocks (block.hpp).
+// for it (sync_node.hpp), and so it is with waiting for threads that the program makes itself. Of a thread
+// that OpenMP's runtime made, only what it does in parallel regions and tasks is recorded. All else is folded
+// (folder.hpp), and leaves as blocks (block.hpp).
 #pragma once
 #include <array>
 #include <cstdint>

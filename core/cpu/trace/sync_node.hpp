@@ -23,8 +23,11 @@ enum class SyncKind : std::uint8_t {
   taskgroup_begin,  // none: tasks created from now on, and their descendants, belong to a group
   taskgroup_end,    // none: goes on when those of the innermost group are done
   thread_end,       // thread: the last node of its stream; a task's stream simply ends
+  thread_begin,     // event: the first node of a thread that the program made itself; goes on as `await` does
+  post,             // event: has happened once more
+  await,            // event: goes on when it has happened as often as is said
 };
-inline constexpr std::size_t sync_kinds = 12;
+inline constexpr std::size_t sync_kinds = 15;
 std::string_view sync_kind_name(SyncKind kind);
 
 constexpr Record sync_node(SyncKind kind, std::uint64_t object, std::uint16_t thread, std::uint64_t pc = 0) {
@@ -42,6 +45,11 @@ constexpr bool is_sync_node(const Record& record) {
 }
 constexpr SyncKind sync_kind(const Record& record) {
   return static_cast<SyncKind>(record.size);
+}
+// Whether a thread has nothing to do before it may pass this node.
+constexpr bool is_beginning(const Record& record) {
+  return is_sync_node(record) &&
+         (sync_kind(record) == SyncKind::begin || sync_kind(record) == SyncKind::thread_begin);
 }
 
 }  // namespace manyscale::cpu

@@ -23,7 +23,8 @@ QEMU = "qemu-riscv64"
 OPTIONS = ["-O2", "-static", "-fopenmp", "-g1", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections"]
 OPTIONS += ["-Wl,--gc-sections", "-Wl,--build-id=none", f"-ffile-prefix-map={HERE}=."]
 PROGRAMS = ["matrix", "matrix_tasks", "cholesky_tasks", "k_means", "hotspot", "black_scholes"]
-PROGRAMS += ["stream_cluster", "swaptions", "canneal", "ferret", "hydrodynamics"]
+PROGRAMS += ["black_scholes_tasks", "stream_cluster", "swaptions", "swaptions_tasks", "canneal", "ferret"]
+PROGRAMS += ["hydrodynamics", "hydrodynamics_tasks"]
 
 
 def first_line(*command: str) -> str:

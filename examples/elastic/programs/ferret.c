@@ -6,10 +6,10 @@
 
 #include "programs.h"
 
-enum { pixels = 256, features = 16, entries = 64 };
+enum { pixels = 256, features = 16, entries = 64, most_images = 128 };
 
-static double pixel[64][pixels], feature[64][features], ranked;
-static int nearest[64];
+static double pixel[most_images][pixels], feature[most_images][features], ranked;
+static int nearest[most_images];
 
 static void cut(int image) {
   for (int p = 0; p < pixels; p++) pixel[image][p] = uniform((uint64_t)(image * pixels + p));
@@ -37,8 +37,8 @@ static void look_up(int image) {
 }
 
 int ferret(int images) {
-  images = images < 64 ? images : 64;
-  static char stage[64], order;  // only their addresses matter
+  images = images < most_images ? images : most_images;
+  static char stage[most_images], order;  // only their addresses matter
   (void)stage, (void)order;
 #pragma omp parallel
 #pragma omp single

@@ -19,11 +19,14 @@ static const struct entry entries[] = {
     {"k_means", k_means, 4096},
     {"hotspot", hotspot, 96},
     {"black_scholes", black_scholes, 2048},
+    {"black_scholes_tasks", black_scholes_tasks, 256},
     {"stream_cluster", stream_cluster, 1024},
     {"swaptions", swaptions, 16},
+    {"swaptions_tasks", swaptions_tasks, 60},
     {"canneal", canneal, 2048},
     {"ferret", ferret, 48},
     {"hydrodynamics", hydrodynamics, 12},
+    {"hydrodynamics_tasks", hydrodynamics_tasks, 12},
 };
 enum { count = sizeof entries / sizeof entries[0] };
 

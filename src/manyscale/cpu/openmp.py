@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions of a program begin and end OpenMP constructs: the entry points of libgomp, GCC's OpenMP library.
+"""Which functions of a program begin and end OpenMP constructs, or make threads and let them wait for each other.
+
+The former are the entry points of libgomp, GCC's OpenMP library, the latter those of the C library.
 
 A program needs not be compiled anew: a statically linked one has libgomp's functions in its table of symbols, and
 the core watches their addresses. What each construct's functions take and give is known to the core
@@ -44,12 +46,35 @@ _ENTRY_POINTS = {
     r"GOMP_taskgroup_end": "taskgroup_end",
     r"omp_set(_nest)?_lock": "lock",
     r"omp_unset(_nest)?_lock": "unlock",
+    r"omp_test(_nest)?_lock": "test_lock",
+    r"omp_get_num_threads": "team_size",
+    r"omp_get_thread_num": "thread_number",
 }
-_CONSTRUCTS = [(re.compile(pattern), construct) for pattern, construct in _ENTRY_POINTS.items()]
+# Functions of the C library for threads that a program makes itself; C++ and C11 threads call them, too. Readers of a
+# lock for readers and writers do not keep each other out, so only its writers are watched.
+_THREAD_CALLS = {
+    r"pthread_create": "thread_create",
+    r"pthread_(timed|clock)?join(_np)?": "thread_join",
+    r"pthread_(mutex|spin)_lock": "mutex_lock",
+    r"pthread_(mutex|spin)_unlock": "mutex_unlock",
+    r"pthread_mutex_(try|timed|clock)lock": "try_lock",
+    r"pthread_spin_trylock": "try_lock",
+    r"pthread_rwlock_wrlock": "mutex_lock",
+    r"pthread_rwlock_(trywr|timedwr|clockwr)lock": "try_lock",
+    r"pthread_rwlock_unlock": "mutex_unlock",
+    r"pthread_cond_(timed|clock)?wait": "condition_wait",
+    r"pthread_cond_(signal|broadcast)": "condition_signal",
+    r"pthread_barrier_wait": "thread_barrier",
+    r"sem_(timed|clock|try)?wait": "semaphore_wait",
+    r"sem_post": "semaphore_post",
+}
+_CONSTRUCTS = [
+    (re.compile(pattern), construct) for pattern, construct in (_ENTRY_POINTS | _THREAD_CALLS).items()
+]
 
 
 def construct_of(function: str) -> str | None:
-    """The construct that a function of libgomp belongs to; None for other functions.
+    """The construct that a function of libgomp or of the C library belongs to; None for other functions.
 
     >>> construct_of("GOMP_loop_nonmonotonic_dynamic_start")
     'loop_start'
@@ -94,6 +119,8 @@ _TITLES = {
     "taskwait": "wait for tasks at {}",
     "taskgroup": "taskgroup at {}",
     "lock": "wait for lock at {}",
+    "thread": "thread {}",
+    "wait": "wait for a thread at {}",
     "user": "{}",
 }
 

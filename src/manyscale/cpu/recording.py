@@ -46,6 +46,9 @@ _TYPICAL_CYCLES = {
     "create_latency": 220,
     "schedule_latency": 700,
     "taskwait_latency": 40,
+    "thread_latency": 4000,
+    "await_latency": 60,
+    "wake_latency": 2000,
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _MOST_NEAR = 1 << 24  # bytes

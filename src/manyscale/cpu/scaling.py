@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.cpu.replaying import machine_of, replay
 from manyscale.cpu.result import CpuResult
+from manyscale.cpu.running import Work, as_program, run
 from manyscale.cpu.trace import Trace
 from manyscale.errors import InputError
-from manyscale.machine import ResolvedMachine
+from manyscale.machine import ResolvedMachine, load_machine
 from manyscale.results.line_chart import line_chart
 from manyscale.results.notebook import NotebookView, plot, rows_table
 
@@ -197,6 +198,31 @@ def strong(
         return Study(f"{_name(played)}, strong scaling, {scheduler}", "strong", points)
 
 
+def detailed(
+    program: Callable[[int], Work],
+    cores: Sequence[int],
+    *,
+    machine: str | Path,
+    changes: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Study:
+    """What `strong` foretells: a program on more and more cores, not replayed but executed.
+
+    `program` gives the program for a number of cores, since it must be told to make as many threads. `options` are
+    those of `run`.
+    """
+    points = []
+    title = ""
+    for count in cores:
+        _tell(progress, f"{count} cores")
+        work = as_program(program(count))
+        title = title or f"{work.name}, executed"
+        grown = _grown(lambda more: load_machine(machine, [*changes, *more]), count)
+        points.append(Point.of(f"{count} cores", run(work, machine=grown, cores=count, **options)))
+    return Study(title, "strong", points)
+
+
 def vary(
     trace: Trace | str | os.PathLike[str],
     varied: Mapping[str, Sequence[str]],
@@ -284,11 +310,16 @@ class _opened:  # noqa: N801 - used as a function
 def _with_cores(
     trace: Trace, machine: str | Path | None, changes: Sequence[str], count: int
 ) -> ResolvedMachine:
-    resolved = machine_of(trace, machine, changes)
+    return _grown(lambda more: machine_of(trace, machine, [*changes, *more]), count)
+
+
+def _grown(machine: Callable[[list[str]], ResolvedMachine], count: int) -> ResolvedMachine:
+    """A machine that has so many cores: as it is if it has them, else with more."""
+    resolved = machine([])
     cpu = resolved.machine.cpu
     if cpu is None or cpu.cores is None or cpu.cores >= count:
         return resolved
-    return machine_of(trace, machine, [*changes, f"cpu.cores={count}"])
+    return machine([f"cpu.cores={count}"])
 
 
 def _miss_rate(level: str, point: Point) -> float:
