@@ -17,7 +17,7 @@ class RadixQueue final : public EventQueue {
  public:
   void push(const Event& event) override {
     if (event.time < limit_) {
-      if (run_.size() - next_ < insert_at_most) {
+      if (run_.size() < insert_at_most) {
         insert(event);
       } else {
         late_.push(event);
@@ -29,13 +29,13 @@ class RadixQueue final : public EventQueue {
   }
 
   const Event* pop_before(Time end) override {
-    if (next_ == run_.size() && late_.size() == 0 && !refill()) return nullptr;
-    if (next_ < run_.size()) {
-      const Event& event = run_[next_];
+    if (run_.empty() && late_.size() == 0 && !refill()) return nullptr;
+    if (!run_.empty()) {
+      const Event& event = run_.back();
       if (late_.size() == 0 || earlier(event, late_.front())) {
         if (event.time >= end) return nullptr;
         current_ = event;
-        if (++next_ == compact_at) compact();
+        run_.pop_back();
         return &current_;
       }
     }
@@ -43,17 +43,16 @@ class RadixQueue final : public EventQueue {
   }
 
   Time next_time() override {
-    if (next_ == run_.size() && late_.size() == 0 && !refill()) return never;
-    const Time due = next_ < run_.size() ? run_[next_].time : never;
+    if (run_.empty() && late_.size() == 0 && !refill()) return never;
+    const Time due = run_.empty() ? never : run_.back().time;
     return std::min(due, late_.next_time());
   }
 
-  std::size_t size() const override { return waiting_ + late_.size() + (run_.size() - next_); }
+  std::size_t size() const override { return waiting_ + late_.size() + run_.size(); }
 
   void drain(std::vector<Event>& events) override {
-    events.insert(events.end(), run_.begin() + static_cast<std::ptrdiff_t>(next_), run_.end());
+    events.insert(events.end(), run_.begin(), run_.end());
     run_.clear();
-    next_ = 0;
     late_.drain(events);
     for (int level = 0; level < levels; ++level) {
       for (int digit = 0; digit < fan_out; ++digit) take(level, digit, events);
@@ -73,7 +72,6 @@ class RadixQueue final : public EventQueue {
   static constexpr std::size_t chunk_events = 16;
   static constexpr std::size_t sort_at_most = 64;  // a bucket this small is sorted at once, not split further
   static constexpr std::size_t insert_at_most = 96;  // a run this short takes late events in
-  static constexpr std::size_t compact_at = 1024;
 
   struct Chunk {
     std::array<Event, chunk_events> events;
@@ -85,16 +83,12 @@ class RadixQueue final : public EventQueue {
     std::size_t size = 0;
   };
 
-  // Puts a late event where it belongs in the run.
+  // Puts a late event where it belongs in the run. Most are due soon, so few have to make way.
   void insert(const Event& event) {
-    auto first = run_.begin() + static_cast<std::ptrdiff_t>(next_);
-    run_.insert(std::upper_bound(first, run_.end(), event, earlier), event);
-  }
-
-  // Forgets what has been taken, so that a run that never ends does not grow.
-  void compact() {
-    run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(next_));
-    next_ = 0;
+    run_.push_back(event);
+    auto at = run_.size() - 1;
+    for (; at > 0 && earlier(run_[at - 1], event); --at) run_[at] = run_[at - 1];
+    run_[at] = event;
   }
 
   // Puts an event that is not before the limit into its bucket.
@@ -116,8 +110,6 @@ class RadixQueue final : public EventQueue {
 
   // Sorts the bucket that is due next into the run; false when nothing waits.
   bool refill() {
-    run_.clear();
-    next_ = 0;
     if (waiting_ == 0) return false;
     for (;;) {
       int level = 0;
@@ -133,7 +125,7 @@ class RadixQueue final : public EventQueue {
         take(level, digit, run_);
         waiting_ -= size;
         limit_ = add_saturating(base_, Time{1} << shift);
-        std::sort(run_.begin(), run_.end(), earlier);
+        std::sort(run_.begin(), run_.end(), [](const Event& a, const Event& b) { return earlier(b, a); });
         return true;
       }
       Chunk* chunk = detach(level, digit);
@@ -178,11 +170,10 @@ class RadixQueue final : public EventQueue {
     return next;
   }
 
-  Time base_ = 0;   // every waiting event is in the bucket of its first digit that differs from this
-  Time limit_ = 0;  // the run and the late ones hold all events before this time
-  std::vector<Event> run_;
-  std::size_t next_ = 0;
-  HeapQueue late_;  // pushed after their bucket was sorted, when the run was long
+  Time base_ = 0;           // every waiting event is in the bucket of its first digit that differs from this
+  Time limit_ = 0;          // the run and the late ones hold all events before this time
+  std::vector<Event> run_;  // those due next, the first of them last
+  HeapQueue late_;          // pushed after their bucket was sorted, when the run was long
   Event current_{};
   std::size_t waiting_ = 0;
   std::array<std::array<Bucket, fan_out>, levels> buckets_{};

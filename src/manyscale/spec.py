@@ -100,7 +100,12 @@ class Spec(BaseModel):
     """The base of all Specs: immutable, no unknown names, every parameter documented."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, validate_default=True, protected_namespaces=()
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        protected_namespaces=(),
+        defer_build=True,  # most models are never used in a run, and each takes its time
     )
 
     @classmethod

@@ -103,7 +103,7 @@ void numbers_of_pages_are_dense() {
 }
 
 void frames_are_counted_by_block() {
-  Frames frames(1024, true);
+  Frames frames(1024, Frames::Unit::block);
   frames.grow(3);
   frames.set_size(2, 64);
   check_equal(frames.wanted(0, 1), 512, "the first page takes the block");
@@ -111,9 +111,9 @@ void frames_are_counted_by_block() {
   check_equal(frames.free(), 512, "a block is left");
   check_equal(frames.wanted(0, 100), 0, "more pages of it take nothing");
   frames.take(0, 1);
-  frames.take(2, 16);
+  frames.take(2 * kPagesPerBlock, 16);
   check_equal(frames.free(), 512 - 64, "a small block takes its size");
-  check_equal(frames.fitting(1, 4), 0, "a whole block does not fit");
+  check_equal(frames.fitting(kPagesPerBlock, 4), 0, "a whole block does not fit");
   frames.will_leave(0);
   check_equal(frames.leaving(), 0, "one page stays");
   frames.will_leave(0);
@@ -122,7 +122,7 @@ void frames_are_counted_by_block() {
   check_equal(frames.free(), 512 - 64, "one has left");
   frames.leave(0);
   check_equal(frames.free(), 1024 - 64, "both have left");
-  check_equal(frames.fitting(1, 4), 4, "a block fits");
+  check_equal(frames.fitting(kPagesPerBlock, 4), 4, "a block fits");
 }
 
 }  // namespace

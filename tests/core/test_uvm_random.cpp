@@ -107,7 +107,7 @@ UnifiedMemorySpec random_spec(Random& random) {
   spec.oversubscribed_prefetcher = one_of<4>(random, {"same", "same", "none", "tree"});
   spec.eviction = one_of<6>(random, {"lru_page", "lru_block", "random", "sequential_local", "tree", "lfu"});
   spec.recency = one_of<2>(random, {"migration", "access"});
-  spec.frames = one_of<2>(random, {"page", "block"});
+  spec.frames = one_of<3>(random, {"page", "block", "root"});
   spec.handling = one_of<2>(random, {"measured", "fixed"});
   spec.replay = one_of<2>(random, {"batch", "arrival"});
   spec.shootdown = one_of<3>(random, {"page", "page", "all"});

@@ -67,7 +67,7 @@ ModuleParser::Specifiers ModuleParser::parse_specifiers(Linkage linkage) {
       specifiers.vector = static_cast<std::uint8_t>(text[2] - '0');
       lexer_.advance();
     } else if (text == ".attribute") {
-      skip_attribute();
+      specifiers.managed |= is_managed_attribute();
     } else if (text == ".ptr") {
       // What the pointer points to: of no concern to who runs it.
       lexer_.advance();
@@ -157,6 +157,7 @@ Variable ModuleParser::make_variable(const Specifiers& specifiers, const Token& 
   variable.linkage = specifiers.linkage;
   variable.vector = specifiers.vector;
   variable.size = std::uint64_t{size_of(specifiers.type)} * specifiers.vector;
+  variable.managed = specifiers.managed;
   variable.alignment = specifiers.alignment != 0
                            ? specifiers.alignment
                            : static_cast<std::uint32_t>(variable.size == 0 ? 1 : variable.size);

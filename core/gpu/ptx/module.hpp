@@ -101,6 +101,7 @@ struct Variable {
   Linkage linkage = Linkage::internal;
   std::uint8_t vector = 1;  // elements of .v2, .v4
   bool unsized = false;     // extern .shared x[]
+  bool managed = false;     // .attribute(.managed): host and device share it
   std::uint32_t alignment = 1;
   std::uint64_t size = 0;          // bytes
   std::vector<std::byte> initial;  // empty, or `size` bytes

@@ -28,6 +28,7 @@ class ModuleParser {
     Linkage linkage = Linkage::internal;
     std::uint8_t vector = 1;
     std::uint32_t alignment = 0;  // 0: that of the type
+    bool managed = false;
   };
 
   // A variable while its initialiser is read.
@@ -104,6 +105,7 @@ class ModuleParser {
   void parse_pragma();
   void skip_section();
   void skip_attribute();
+  bool is_managed_attribute();
   void skip_balanced(char open, char close);
   Linkage parse_linkage();
 

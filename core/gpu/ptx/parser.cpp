@@ -278,6 +278,21 @@ void ModuleParser::skip_attribute() {
   skip_balanced('(', ')');
 }
 
+// Reads an attribute of a variable; whether it says that host and device share it.
+bool ModuleParser::is_managed_attribute() {
+  lexer_.advance();
+  const Token begin = token();
+  expect('(', "after .attribute");
+  bool managed = false;
+  for (std::uint64_t depth = 1; depth > 0; lexer_.advance()) {
+    if (token().kind == Token::Kind::end) fail(begin, "'(' without its ')'");
+    managed = managed || token().is_directive(".managed");
+    if (token().is('(')) ++depth;
+    if (token().is(')')) --depth;
+  }
+  return managed;
+}
+
 void ModuleParser::skip_balanced(char open, char close) {
   const Token begin = token();
   expect(open, "here");

@@ -50,7 +50,7 @@ void Home::receive(const Message& message, std::uint32_t lane) {
   }
   if (const std::uint32_t* transaction = busy_.find(message.address)) {
     ++statistics_.queued;
-    transactions_[*transaction].queue.push_back({message, requester});
+    transactions_[*transaction]->queue.push_back({message, requester});
     return;
   }
   begin({message, requester});
@@ -60,7 +60,7 @@ void Home::begin(Request request) {
   if (request.message.op == Op::put) {
     put(request);
   } else {
-    begin_get(transactions_[open_transaction(request, request.message.address)]);
+    begin_get(open_transaction(request, request.message.address));
   }
 }
 
@@ -68,12 +68,12 @@ std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line)
   std::uint32_t index;
   if (free_.empty()) {
     index = static_cast<std::uint32_t>(transactions_.size());
-    transactions_.emplace_back();
+    transactions_.push_back(std::make_unique<Transaction>());
   } else {
     index = free_.back();
     free_.pop_back();
   }
-  Transaction& transaction = transactions_[index];
+  Transaction& transaction = *transactions_[index];
   transaction.request = request;
   transaction.line = line;
   transaction.recall = transaction.fresh = false;
@@ -92,7 +92,8 @@ std::uint32_t Home::transaction_of(std::uint64_t line, const char* what) {
   return *index;
 }
 
-void Home::begin_get(Transaction& transaction) {
+void Home::begin_get(std::uint32_t index) {
+  Transaction& transaction = *transactions_[index];
   const bool for_write = transaction.request.message.op == Op::get_modified;
   const std::uint32_t requester = transaction.request.requester;
   ++(for_write ? level_.statistics.writes : level_.statistics.reads);
@@ -113,7 +114,7 @@ void Home::begin_get(Transaction& transaction) {
   if (!asked.empty()) {
     ask_holders(transaction, asked, for_write ? Op::invalidate : Op::downgrade, when);
   } else {
-    supply(*busy_.find(transaction.line), when);
+    supply(index, when);
   }
 }
 
@@ -127,7 +128,7 @@ void Home::ask_holders(Transaction& transaction, const RequesterSet& holders, Op
 
 void Home::acknowledged(const Message& message) {
   const std::uint32_t index = transaction_of(message.address, "an acknowledgement");
-  Transaction& transaction = transactions_[index];
+  Transaction& transaction = *transactions_[index];
   if (message.has(Flag::dirty)) {
     transaction.fresh = true;
     transaction.value = message.value;
@@ -164,7 +165,7 @@ void Home::acknowledged(const Message& message) {
 
 // Gives the requester its answer, from the array or from memory.
 void Home::supply(std::uint32_t index, Time when) {
-  Transaction& transaction = transactions_[index];
+  Transaction& transaction = *transactions_[index];
   const std::uint64_t line = transaction.line;
   const Message& message = transaction.request.message;
   if (message.op == Op::get_modified && message.has(Flag::has_data) &&
@@ -197,7 +198,7 @@ void Home::supply(std::uint32_t index, Time when) {
 void Home::from_memory(const Message& message, std::uint32_t) {
   if (message.op != Op::data) return;
   const std::uint32_t index = transaction_of(message.address, "data");
-  Transaction& transaction = transactions_[index];
+  Transaction& transaction = *transactions_[index];
   const std::uint32_t at = level_.array.find(transaction.line);
   level_.array.line(at).state = LineState::exclusive;
   level_.array.line(at).pinned = true;
@@ -278,7 +279,7 @@ std::uint32_t Home::make_room(std::uint64_t line) {
 void Home::recall(std::uint64_t line) {
   const Holders holders = directory_.find(line);
   ++statistics_.recalls;
-  Transaction& transaction = transactions_[open_transaction(Request{}, line)];
+  Transaction& transaction = *transactions_[open_transaction(Request{}, line)];
   transaction.recall = true;
   const RequesterSet asked =
       holders.owner >= 0 ? RequesterSet::of(static_cast<std::uint32_t>(holders.owner)) : holders.sharers;
@@ -298,30 +299,37 @@ void Home::drop(std::uint32_t at) {
 }
 
 void Home::finish(std::uint32_t index) {
-  Transaction& transaction = transactions_[index];
+  Transaction& transaction = *transactions_[index];
   const std::uint64_t line = transaction.line;
   busy_.erase(line);
   pin(line, false);
   level_.statistics.line_time += now() - transaction.since;
   show_outstanding();
-  std::deque<Request> queue;
-  queue.swap(transaction.queue);
   free_.push_back(index);
-  // The next request for the line begins; a put ends at once, so that more may follow.
-  while (!queue.empty() && busy_.find(line) == nullptr) {
-    const Request next = queue.front();
-    queue.pop_front();
-    begin(next);
+  if (!transaction.queue.empty()) {
+    // The next request for the line begins; a put ends at once, so that more may follow.
+    std::vector<Request> queue;
+    queue.swap(transaction.queue);
+    auto next = queue.begin();
+    while (next != queue.end() && busy_.find(line) == nullptr) begin(*next++);
+    if (next != queue.end()) {
+      auto& waiting = transactions_[*busy_.find(line)]->queue;
+      waiting.insert(waiting.end(), next, queue.end());
+    }
   }
-  if (!queue.empty()) {
-    auto& waiting = transactions_[*busy_.find(line)].queue;
-    waiting.insert(waiting.end(), queue.begin(), queue.end());
-  }
-  // A place may have become free.
+  if (!without_room_.empty()) retry_in_set(level_.array.set_of(line));
+}
+
+// A place may have become free in this set: those who wait for one there look again.
+void Home::retry_in_set(std::uint32_t set) {
   std::vector<std::uint32_t> retry;
-  retry.swap(without_room_);
+  std::erase_if(without_room_, [&](std::uint32_t waiting) {
+    if (level_.array.set_of(transactions_[waiting]->line) != set) return false;
+    retry.push_back(waiting);
+    return true;
+  });
   for (const std::uint32_t waiting : retry)
-    supply(waiting, level_.begin(transactions_[waiting].line, now()) + level_.tag_time);
+    supply(waiting, level_.begin(transactions_[waiting]->line, now()) + level_.tag_time);
 }
 
 void Home::show_outstanding() {
@@ -346,7 +354,7 @@ std::vector<Wait> Home::waits() const {
   busy_.for_each([&](std::uint64_t line, std::uint32_t index) {
     static constexpr const char* phases[] = {"acknowledgements", "a place in its set", "memory",
                                              "the requester's confirmation"};
-    const Transaction& transaction = transactions_[index];
+    const Transaction& transaction = *transactions_[index];
     waits.push_back(
         {"line " + std::to_string(line) + " waits for " + phases[static_cast<int>(transaction.phase)], ""});
   });

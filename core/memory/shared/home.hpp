@@ -6,7 +6,7 @@
 // lines that the slice no longer holds). Leaves out: a bound on the directory's size, and forwarding between
 // private caches (data goes through the home).
 #pragma once
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "engine/exchange.hpp"
@@ -56,19 +56,20 @@ class Home final : public Component, public Distributable {
     std::uint64_t value = 0;
     std::uint32_t acks = 0;
     Time since = 0;
-    std::deque<Request> queue;  // later requests for the line
+    std::vector<Request> queue;  // later requests for the line, the first first
   };
 
   void receive(const Message& message, std::uint32_t lane);
   void from_memory(const Message& message, std::uint32_t lane);
   void begin(Request request);
-  void begin_get(Transaction& transaction);
+  void begin_get(std::uint32_t index);
   void ask_holders(Transaction& transaction, const RequesterSet& holders, Op op, Time when);
   void acknowledged(const Message& message);
   void supply(std::uint32_t index, Time when);
   void grant(Transaction& transaction, Op op, std::uint64_t value, Time when);
   void put(const Request& request);
   void finish(std::uint32_t index);
+  void retry_in_set(std::uint32_t set);
   bool absorb(std::uint64_t line, std::uint64_t value);
   std::uint32_t make_room(std::uint64_t line);
   void recall(std::uint64_t line);
@@ -84,7 +85,7 @@ class Home final : public Component, public Distributable {
   HomeStatistics statistics_;
   Directory directory_;
   FlatMap<std::uint32_t> busy_;  // line -> transaction
-  std::deque<Transaction> transactions_;
+  std::vector<std::unique_ptr<Transaction>> transactions_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> without_room_;  // transactions that wait for a place in the array
   std::vector<std::uint64_t> values_;
