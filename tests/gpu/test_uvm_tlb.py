@@ -141,6 +141,46 @@ def test_while_a_page_comes_other_warps_go_on_or_wait(faults):
     assert launch.seconds > 20e-6
 
 
+@pytest.mark.parametrize("outstanding", [1, 5, 8, 32, 0])
+def test_lines_beyond_the_outstanding_ones_fault_later(outstanding):
+    """A warp that reads 32 pages: as many groups of faults as it takes for so many at a time."""
+    on = device("gpu.uvm.prefetcher=none", f"gpu.sm.tlb.outstanding={outstanding}", "gpu.uvm.first_touch=false")
+    array, out = on.managed(32 * PAGE, np.uint8), on.zeros(32, np.uint32)
+    array.set(np.full(32 * PAGE, 7))
+    on.load(TOUCH)["touch"][1, 32](array, out, PAGE)
+    assert counted(on, "fault_groups") == -(-32 // (outstanding or 32))
+    assert counted(on, "pages_faulted_in") == 32
+    assert counted(on, "tlb_misses") == 32
+    assert (out.numpy() == 0x07070707).all()
+
+
+def test_known_pages_wait_behind_outstanding_lines():
+    """Two warps, one line at a time: the page that came ahead is read only when the one that faulted has come."""
+    on = device(*PLAIN, "gpu.sm.tlb.outstanding=1")
+    array, out = on.managed(2 * PAGE, np.uint8), on.zeros(64, np.uint32)
+    array.set(np.full(2 * PAGE, 7))
+    touch = on.load(TOUCH)["touch"]
+    launch = touch[1, 64](array, out, PAGE // 32)
+    # Without a bound both pages fault at once, and the driver serves one after the other all the same.
+    assert counted(on, "fault_groups") == 2
+    assert counted(on, "merged_faults") == 0
+    assert launch.seconds == pytest.approx(2 * (20e-6 + PAGE_TIME), rel=0.1)
+
+
+@pytest.mark.parametrize(("mapping", "misses"), [("page", 32), ("chunk", 2)])
+def test_a_translation_can_hold_for_64_kib(mapping, misses):
+    """A warp after the other reads 32 pages that are there: a miss for each page, or for each 64 KiB."""
+    on = device(f"gpu.uvm.mapping={mapping}", "gpu.sm_count=1")
+    array, out = on.managed(32 * PAGE, np.uint8), on.zeros(32, np.uint32)
+    array.set(np.full(32 * PAGE, 7))
+    array.prefetch()
+    touch = on.load(TOUCH)["touch"]
+    for page in range(32):
+        touch[1, 1](array[page * PAGE : (page + 1) * PAGE], out, PAGE)
+    assert counted(on, "tlb_misses") == misses
+    assert counted(on, "faults") == 0
+
+
 def test_blocking_faults_come_one_after_the_other():
     """Sixteen warps of an SM with a page each: together they are one group of faults, blocked they are several."""
     groups = {}

@@ -126,8 +126,7 @@ void UnifiedMemory::plan_block() {
   while (fault != faults.end() || other != batch_pages_.end()) {
     const BlockIndex block = std::min(fault == faults.end() ? kNone : *fault / kPagesPerBlock,
                                       other == batch_pages_.end() ? kNone : *other / kPagesPerBlock);
-    for (; fault != faults.end() && *fault / kPagesPerBlock == block; ++fault)
-      add(*fault, Cause::fault);
+    for (; fault != faults.end() && *fault / kPagesPerBlock == block; ++fault) add(*fault, Cause::fault);
     for (; other != batch_pages_.end() && *other / kPagesPerBlock == block; ++other)
       add(*other, Cause::prefetch);
   }

@@ -100,9 +100,12 @@ void UnifiedMemory::decide(const Lookup& lookup) {
 
 void UnifiedMemory::answer(const Lookup& lookup, Answer kind) {
   const bool remote_access = lookup.sectors != 0;
+  const bool chunk = kind == Answer::mapped && !remote_access && maps_chunk(lookup.page);
   if (kind != Answer::remote) {
     const std::uint64_t bit = remote_access ? 0 : holder(lookup.lane);
-    residency_.at(lookup.page).holders |= bit;
+    const PageIndex first = chunk ? lookup.page / kPagesPerChunk * kPagesPerChunk : lookup.page;
+    for (PageIndex page = first; page < first + (chunk ? kPagesPerChunk : 1); ++page)
+      residency_.at(page).holders |= bit;
     holders_ |= bit;
     note_used(lookup.page, 1);
   }
@@ -112,7 +115,17 @@ void UnifiedMemory::answer(const Lookup& lookup, Answer kind) {
         lookup.page, 1, now(), now());
   }
   if (lookup.replayed) statistics_.fault_time.record(now() - lookup.since);
-  sms_.send({ranges_->address_of(lookup.page), lookup.tag, kind}, 0, lookup.lane);
+  sms_.send({ranges_->address_of(lookup.page), lookup.tag, kind, chunk}, 0, lookup.lane);
+}
+
+// Whether one translation holds for all of the chunk around a page: each may be read and written on the
+// device.
+bool UnifiedMemory::maps_chunk(PageIndex page) const {
+  if (!maps_chunks_) return false;
+  const PageIndex first = page / kPagesPerChunk * kPagesPerChunk;
+  for (PageIndex other = first; other < first + kPagesPerChunk; ++other)
+    if (!residency_.at(other).is(Page::on_device) || residency_.at(other).is(Page::on_host)) return false;
+  return true;
 }
 
 void UnifiedMemory::wait_for_page(const Lookup& lookup, bool tell_driver) {
@@ -162,22 +175,25 @@ bool UnifiedMemory::stays_remote(PageIndex page, bool write) const {
 void UnifiedMemory::release(PageIndex page) {
   Page& at = residency_.at(page);
   note_stalls();
-  far_faults_.release(at, [&](Lookup lookup) {
-    lookup.replayed = true;
-    ++at.pins;
-    ++pinned_;
-    replays_.after(2 * sms_.lanes()[lookup.lane].latency, lookup);
-  });
+  far_faults_.release(at,
+                      [&](const Lookup& lookup) { replay(lookup, 2 * sms_.lanes()[lookup.lane].latency); });
   note_stalls();
   for (auto room = spec_.outstanding_faults - far_faults_.open_pages(); room > 0 && !unheard_.empty();
        --room) {
-    Lookup lookup = unheard_.front();
+    replay(unheard_.front(), 0);
     unheard_.pop_front();
-    lookup.replayed = true;
-    ++residency_.at(lookup.page).pins;
-    ++pinned_;
-    look_up(lookup);
   }
+}
+
+// A translation that waited is made anew after a time; until then its page must not leave.
+void UnifiedMemory::replay(Lookup lookup, Time after) {
+  lookup.replayed = true;
+  ++residency_.at(lookup.page).pins;
+  ++pinned_;
+  if (after == 0)
+    look_up(lookup);
+  else
+    replays_.after(after, lookup);
 }
 
 // Time in which somebody waits counts as stalled.

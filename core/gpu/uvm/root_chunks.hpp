@@ -11,9 +11,9 @@
 namespace manyscale::gpu {
 
 // A block of 2 MiB has a root chunk of its own from its first page on. Smaller blocks, the rests of
-// allocations, take 64 KiB at a time of root chunks that they share with each other. A root chunk is as old as
-// the last pages that came to it; one that is shared, as the last 64 KiB that were taken of it, however often
-// pages have come to those since.
+// allocations, take 64 KiB at a time of root chunks that they share with each other. A root chunk is as old
+// as the last pages that came to it; one that is shared, as the last 64 KiB that were taken of it, however
+// often pages have come to those since.
 class RootChunks {
  public:
   using Root = std::uint32_t;
@@ -34,8 +34,7 @@ class RootChunks {
     std::uint32_t missing = 0;
     for (ChunkIndex chunk = first / kPagesPerChunk; chunk <= (first + count - 1) / kPagesPerChunk; ++chunk)
       missing += chunks_[chunk].root == kNone;
-    return missing <= free_places_ ? 0
-                                   : (missing - free_places_ + kChunksPerBlock - 1) / kChunksPerBlock;
+    return missing <= free_places_ ? 0 : (missing - free_places_ + kChunksPerBlock - 1) / kChunksPerBlock;
   }
 
   // Pages get memory, which must be there, and are on their way.

@@ -44,6 +44,7 @@ struct TranslationAnswer {
   std::uint64_t address = 0;  // as in the request; of a shootdown, the first page
   std::uint32_t tag = 0;
   Kind kind = Kind::mapped;
+  bool chunk = false;  // of mapped: it holds for all pages of the 64 KiB around
 };
 
 struct TranslationProtocol {

@@ -45,6 +45,7 @@ UnifiedMemory::UnifiedMemory(const Spec& spec)
       replays_at_arrival_(one_of<2>("replay", spec.replay, {"batch", "arrival"}) == 1),
       shoots_down_all_(one_of<2>("shootdown", spec.shootdown, {"page", "all"}) == 1),
       sees_accesses_(one_of<2>("recency", spec.recency, {"migration", "access"}) == 1),
+      maps_chunks_(one_of<2>("mapping", spec.mapping, {"page", "chunk"}) == 1),
       remote_(static_cast<Remote>(
           one_of<4>("remote", spec.remote, {"off", "always", "oversubscribed", "adaptive"}))),
       period_(period_of(spec.clock)),

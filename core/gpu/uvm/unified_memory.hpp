@@ -95,9 +95,11 @@ class UnifiedMemory final : public Component {
   void note_used(PageIndex page, std::uint32_t accesses);
   bool stays_remote(PageIndex page, bool write) const;
   void release(PageIndex page);
+  void replay(Lookup lookup, Time after);
   void look_up_remote(const TranslationRequest& request, std::uint32_t lane);
   void access_fixed_memory(const TranslationRequest& request, std::uint32_t lane);
   static bool host_serves(const Page& page, bool write);
+  bool maps_chunk(PageIndex page) const;
   void cross_link(const Lookup& lookup, bool atomic);
   void send_over_link(const RemoteAccess& access, bool to_host);
   void remote_moved(std::uint32_t index);
@@ -171,7 +173,7 @@ class UnifiedMemory final : public Component {
   std::unique_ptr<Prefetcher> prefetcher_;
   std::unique_ptr<Prefetcher> oversubscribed_prefetcher_;  // null: the same
   std::unique_ptr<EvictionPolicy> eviction_;
-  const bool shared_, fixed_, replays_at_arrival_, shoots_down_all_, sees_accesses_;
+  const bool shared_, fixed_, replays_at_arrival_, shoots_down_all_, sees_accesses_, maps_chunks_;
   enum class Remote : std::uint8_t { off, always, oversubscribed, adaptive };
   Remote remote_ = Remote::off;
   std::vector<BlockIndex> first_block_;                      // by block: the first of its allocation

@@ -22,6 +22,7 @@ struct UnifiedMemorySpec {
   std::int64_t l2_tlb_entries = 0;
   std::int64_t l2_tlb_latency = 10;
   std::int64_t outstanding_faults = 65536;
+  std::string mapping = "page";
   std::string shootdown = "page";
 
   // --- Driver ---
@@ -94,6 +95,10 @@ struct describe<gpu::UnifiedMemorySpec> {
                              "of a look-up in the shared TLB", 0, 1e6},
       Field<S, std::int64_t>{"outstanding_faults", &S::outstanding_faults, Unit::count,
                              "pages with far faults that are not yet served; further ones wait", 1, 1e8},
+      Field<S, std::string>{
+          "mapping", &S::mapping, Unit::none,
+          "what a translation holds for: page; or chunk, the 64 KiB around if all of them are "
+          "on the device"},
       Field<S, std::string>{"shootdown", &S::shootdown, Unit::none,
                             "page: TLBs forget the pages that leave; all: TLBs forget everything whenever "
                             "the page table changes"},
@@ -150,11 +155,12 @@ struct describe<gpu::UnifiedMemorySpec> {
       Field<S, std::string>{"recency", &S::recency, Unit::none,
                             "what counts as use of pages when others leave: migration (they came to the "
                             "device), or access too (lfu counts nothing else)"},
-      Field<S, std::string>{"frames", &S::frames, Unit::none,
-                            "what pages take of the device's memory: page; block, all of 2 MiB from the first "
-                            "page on; or root: the same, but blocks smaller than 2 MiB share root chunks of "
-                            "that size, 64 KiB at a time, and the root chunk to which pages came longest ago "
-                            "leaves as a whole, whatever eviction says"},
+      Field<S, std::string>{
+          "frames", &S::frames, Unit::none,
+          "what pages take of the device's memory: page; block, all of 2 MiB from the first "
+          "page on; or root: the same, but blocks smaller than 2 MiB share root chunks of "
+          "that size, 64 KiB at a time, and the root chunk to which pages came longest ago "
+          "leaves as a whole, whatever eviction says"},
       Field<S, double>{"free_share", &S::free_share, Unit::ratio,
                        "of the memory that pages are evicted ahead to keep free", 0, 0.9},
       Field<S, double>{"reserved_share", &S::reserved_share, Unit::ratio,
