@@ -24,11 +24,11 @@ std::vector<ModifierField> with_type(std::vector<ModifierField> fields) {
 }
 
 std::vector<ModifierField> with_float_type(std::vector<ModifierField> fields) {
-  append(fields,
-         {choice(73, 4,
-                 {"F16x2", "?", "?", "?", "?", "?", "?", "BF16_V2", "?", "F32", "?", "F32", "?", "?", "?",
-                  "F64"}),
-          choice(73, 4, {"", "", "", "", "", "", "", "", "", "FTZ", "", "", "", "", "", ""}), always("RN")});
+  append(fields, {choice(73, 4,
+                         {"F16x2", "F16x4", "F16x8", "BF16x2", "BF16x4", "BF16x8", "?", "?", "?", "F32",
+                          "F32x2", "F32x4", "F32", "F32x2", "F32x4", "F64"}),
+                  choice(73, 4, {"", "", "", "", "", "", "", "", "", "FTZ", "FTZ", "FTZ", "", "", "", ""}),
+                  always("RN")});
   append(fields, memory_order());
   return fields;
 }

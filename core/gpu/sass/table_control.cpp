@@ -132,6 +132,7 @@ std::vector<Row> control_rows() {
        {destination(), predicate(81).written().hidden_when_nothing()}},
       {"BAR", 0x11d, form(5), barrier, {number(54, 4), number(42, 12).hidden_when_zero(), reduced}},
       {"BAR", 0x11d, form(2), barrier, {general(32), number(42, 12).hidden_when_zero(), reduced}},
+      {"BAR", 0x11d, form(1), barrier, {general(32), general(32), reduced}},
       {"BPT", 0x15c, form(4), {choice(84, 3, {"?", "DRAIN", "PAUSE", "TRAP", "INT"})}, {number(34, 20)}},
       {"NANOSLEEP",
        0x15d,

@@ -27,6 +27,23 @@ void mean_brain_floats(Instruction& instruction, Architecture) {
   }
 }
 
+// Flushing and treating zeros specially at once is called something else.
+void name_half_product(Instruction& instruction, Architecture architecture) {
+  mean_brain_floats(instruction, architecture);
+  if (!instruction.has(mod("FTZ")) || !instruction.has(mod("FMZ"))) {
+    return;
+  }
+  unsigned kept = 0;
+  const auto all = instruction.modifiers;
+  for (const Modifier modifier : all) {
+    if (modifier == mod("FMZ")) {
+      continue;
+    }
+    instruction.modifiers[kept++] = modifier == mod("FTZ") ? mod("OOB") : modifier;
+  }
+  instruction.modifiers[kept] = Modifier{};
+}
+
 // Functions of doubles work on the upper half of them.
 void mean_upper_half(Instruction& instruction, Architecture) {
   if (instruction.has(mod("RCP64H")) || instruction.has(mod("RSQ64H"))) {
@@ -115,8 +132,8 @@ std::vector<Row> float_rows() {
        0x108,
        kTwoSources,
        {choice(74, 4, {"COS", "SIN", "EX2", "LG2", "RCP", "RSQ", "RCP64H", "RSQ64H", "SQRT", "TANH"}),
-        bit(73, "F16").on(75, 89), bit(72, "F16").on(90)},
-       {destination(), w.minus_and_absolute()},
+        bit(73, "F16").on(75, 89), choice(72, 2, {"", "F16", "BF16"}).on(90)},
+       {destination(), w.minus_and_absolute().suffix(bit(60, "H1").when(9, 3, 1))},
        70,
        999,
        false,
@@ -142,7 +159,7 @@ std::vector<Row> half_rows() {
   const ModifierField brain = bit(85, "BF16_V2").on(80);
   const ModifierField relu = bit(79, "RELU").on(80);
   const auto made = [](Row row) {
-    row.finish = mean_brain_floats;
+    row.finish = row.name == "HFMA2" ? name_half_product : mean_brain_floats;
     return row;
   };
   return {
@@ -189,18 +206,24 @@ std::vector<Row> conversion_rows() {
   const ModifierField ftz = bit(80, "FTZ");
   const ModifierField rounding = choice(78, 2, kRounding);
   const ModifierField to_integer = choice(78, 2, {"", "FLOOR", "CEIL", "TRUNC"});
-  const ModifierField from_float = choice(84, 2, {"F8", "F16", "", "F64"});
+  const ModifierField from_float = choice(84, 3, {"F8", "F16", "", "F64", "BF16"});
   const ModifierField unsigned_result = choice(75, 2, {"U8", "U16", "U32", "U64"}).when(72, 1, 0);
   const ModifierField signed_result = choice(75, 2, {"S8", "S16", "", "S64"}).when(72, 1, 1);
-  const ModifierField float_result = choice(75, 2, {"F8", "F16", "", "F64"});
+  const ModifierField float_result = choice(75, 3, {"F8", "F16", "", "F64", "BF16"});
   const ModifierField unsigned_source = choice(84, 2, {"U8", "U16", "U32", "U64"}).when(74, 1, 0);
   const ModifierField signed_source = choice(84, 2, {"S8", "S16", "", "S64"}).when(74, 1, 1);
-  const std::vector<ModifierField> f2f = {ftz, choice(75, 2, {"F8", "F16", "F32", "F64"}),
-                                          choice(84, 2, {"F8", "F16", "F32", "F64"}), rounding};
+  const std::vector<ModifierField> f2f = {ftz, choice(75, 3, {"F8", "F16", "F32", "F64", "BF16"}),
+                                          choice(84, 3, {"F8", "F16", "F32", "F64", "BF16"}), rounding};
   const std::vector<ModifierField> f2i = {ftz,        unsigned_result, signed_result,
                                           from_float, to_integer,      bit(77, "NTZ")};
   const std::vector<ModifierField> i2f = {float_result, unsigned_source, signed_source, rounding};
   const std::vector<ModifierField> round = {ftz, from_float, to_integer};
+  // Two numbers into one register, or one beside what a third has.
+  const ModifierField packing = choice(78, 1, {"PACK_AB", "MERGE_C"});
+  const ModifierField late_rounding = choice(79, 2, kRounding);
+  const std::vector<OperandField> packed = {
+      destination(), source_a().minus_and_absolute().shown_unless(78, 1, 1),
+      source_b().as(Format::float32).minus_and_absolute(), source_c().shown_when(78, 1, 1)};
   return {
       {"F2F", 0x104, kTwoSources, f2f, {destination(), w}},
       {"F2F", 0x110, kTwoSources, f2f, {destination(), w64}},
@@ -217,23 +240,28 @@ std::vector<Row> conversion_rows() {
       {"F2FP",
        0x03e,
        kThreeSources,
-       {bit(75, "RELU"), choice(76, 1, {"", "BF16"}), choice(79, 2, {"", "RM", "RP", "RZ"}),
-        always("PACK_AB")},
-       {destination(), source_a().minus_and_absolute(), source_b().as(Format::float32).minus_and_absolute(),
-        source_c().hidden_when_nothing()},
+       {bit(75, "RELU"), choice(76, 1, {"", "BF16"}), packing, late_rounding},
+       packed,
        80,
        88},
       {"F2FP",
        0x03e,
        kThreeSources,
-       {bit(75, "RELU"), choice(76, 1, {"F16", "BF16"}), always("F32"), choice(79, 2, {"", "RM", "RP", "RZ"}),
-        always("PACK_AB")},
-       {destination(), source_a().minus_and_absolute(), source_b().as(Format::float32).minus_and_absolute(),
-        source_c().hidden_when_nothing()},
+       {bit(75, "RELU"), choice(76, 1, {"F16", "BF16"}), always("F32"), packing, late_rounding},
+       packed,
        89,
        999,
        false,
-       {87, 4, 0}},
+       {86, 5, 0}},
+      {"F2FP",
+       0x03e,
+       form(1),
+       {bit(75, "RELU"), always("TF32"), always("F32"), always("PACK_B"), late_rounding},
+       {destination(), general(32)},
+       89,
+       999,
+       false,
+       {86, 5, 9}},
       {"F2FP",
        0x03e,
        form(1),
@@ -243,6 +271,16 @@ std::vector<Row> conversion_rows() {
        999,
        false,
        {89, 2, 1}},
+      {"F2FP",
+       0x03e,
+       form(1),
+       {always("SATFINITE"), bit(75, "RELU"), choice(76, 1, {"E5M2", "E4M3"}), always("F16"),
+        always("UNPACK_B_MERGE_C")},
+       {destination(), general(32), general(64)},
+       89,
+       999,
+       false,
+       {86, 5, 18}},
       {"F2FP",
        0x03e,
        kThreeSources,

@@ -88,6 +88,11 @@ std::vector<Row> memory_rows() {
                              {"PF1", "PF2", "WB", "IV", "IVALL", "RS", "IVALLP", "WBALL", "WBALLP", "PML2",
                               "DML2", "RML2"})},
        {composed(read_cached)}},
+      {"CCTLL",
+       0x190,
+       form(4),
+       {choice(87, 4, {"PF1", "PF2", "WB", "IV", "IVALL", "RS"})},
+       {composed(read_cached)}},
       {"LDGDEPBAR", 0x1af, form(4), {}, {}, 80},
   };
 }

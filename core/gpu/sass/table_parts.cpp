@@ -19,10 +19,10 @@ std::vector<ModifierField> memory_order() {
   return {choice(79, 2, {"CONSTANT", "", "STRONG", "MMIO"}).on(70, 75),
           choice(77, 2, {"CTA", "SM", "GPU", "SYS"}).on(70, 75),
           choice(77, 4,
-                 {"", "?", "?", "?", "CONSTANT", "STRONG", "?", "STRONG", "?", "?", "STRONG", "?", "?", "?",
-                  "?", "?"})
+                 {"", "?", "?", "?", "CONSTANT", "STRONG", "?", "STRONG", "?", "?", "STRONG", "?", "MMIO",
+                  "?", "?", "?"})
               .on(80),
-          choice(77, 4, {"", "?", "?", "?", "", "SM", "?", "GPU", "?", "?", "SYS", "?", "?", "?", "?", "?"})
+          choice(77, 4, {"", "?", "?", "?", "", "SM", "?", "GPU", "?", "?", "SYS", "?", "SYS", "?", "?", "?"})
               .on(80)};
 }
 

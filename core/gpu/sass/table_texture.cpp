@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures.
+// Textures and surfaces.
+#include <tuple>
+
 #include "gpu/sass/table.hpp"
+#include "gpu/sass/table_parts.hpp"
 
 namespace manyscale::sass {
 namespace {
@@ -29,6 +32,44 @@ struct Layout {
   std::uint16_t until;
   std::vector<OperandField> texture;  // which one: a number, or a uniform register
 };
+
+// The coordinates of a surface, in registers from this one on.
+void read_coordinates(Operand& operand, const Words& words, Architecture) {
+  operand.kind = Operand::Kind::address;
+  operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
+}
+
+void append_surfaces(std::vector<Row>& rows) {
+  const ModifierField shape = choice(61, 3, {"1D", "1D_BUFFER", "1D_ARRAY", "2D", "2D_ARRAY", "3D"});
+  const ModifierField outside = choice(59, 2, {"IGN", "", "TRAP"});
+  const auto with_order = [&](std::vector<ModifierField> fields) {
+    append(fields, memory_order());
+    fields.push_back(outside);
+    return fields;
+  };
+  const std::vector<ModifierField> bits = with_order({always("D"), always("BA"), shape, access_size()});
+  const std::vector<ModifierField> updates =
+      with_order({always("D"), always("BA"), shape,
+                  choice(87, 3, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"}),
+                  choice(73, 3, {"", "S32", "U64"})});
+  const OperandField found = predicate(81).written().hidden_when_nothing();
+  const OperandField at = composed(read_coordinates);
+  const std::vector<OperandField> numbered = {number(54, 5), number(40, 14)};
+  const std::vector<OperandField> named = {uniform(40), number(46, 8)};
+  const auto add = [&](std::string_view name, std::uint16_t code, const std::vector<ModifierField>& modifiers,
+                       const std::vector<OperandField>& operands, std::uint8_t numbered_form) {
+    for (const auto& [which, form_of, since] :
+         {std::tuple{numbered, numbered_form, 70}, std::tuple{named, form(7), 90}}) {
+      std::vector<OperandField> all = operands;
+      all.insert(all.end(), which.begin(), which.end());
+      rows.push_back({name, code, form_of, modifiers, all, static_cast<std::uint16_t>(since)});
+    }
+  };
+  add("SULD", 0x199, bits, {found, destination(), at}, form(5));
+  add("SUST", 0x19d, bits, {at, general(32)}, form(5));
+  add("SUST", 0x19b, with_order({always("P"), shape}), {at, general(32)}, form(5));
+  add("SURED", 0x19f, updates, {at, general(32)}, form(2));
+}
 
 }  // namespace
 
@@ -59,19 +100,22 @@ std::vector<Row> texture_rows() {
     };
     const std::vector<OperandField> sources = {found, second, destination(), general(24),
                                                general(32).hidden_when_nothing()};
-    add("TEX", 0x160, {scalar, bindless, half, half_rounding, level, offsets, compare, no_dependence},
+    add("TEX", 0x160,
+        {scalar, bindless, half, half_rounding, level, offsets, compare, bit(77, "NDV"), no_dependence},
         sources, {shape, components()});
     add("TLD4", 0x163,
         {scalar, bindless, half, half_rounding, choice(87, 2, {"R", "G", "B", "A"}),
          choice(76, 2, {"", "AOFFI", "PTP"}), compare, no_dependence},
         sources, {shape, components()});
-    add("TLD", 0x166, {scalar, bindless, half, half_rounding, level, offsets, bit(78, "MS"), no_dependence},
+    add("TLD", 0x166,
+        {scalar, bindless, half, half_rounding, level, offsets, bit(78, "MS"), bit(77, "CL"), no_dependence},
         sources, {shape, components()});
     add("TXD", 0x16c, {bindless, half, half_rounding, offsets, no_dependence}, sources,
         {shape, components()});
     add("TXQ", 0x16f, {bindless, no_dependence}, {second, destination(), general(24), composed(read_query)},
         {components()});
   }
+  append_surfaces(rows);
   return rows;
 }
 

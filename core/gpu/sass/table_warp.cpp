@@ -21,7 +21,7 @@ std::vector<Row> warp_rows() {
        0x1a1,
        form(1),
        {choice(79, 1, {"ALL", "ANY"}), bit(73, "U64")},
-       {found.hidden_when_nothing(), destination(), general(24)}},
+       {found.hidden_when_nothing().when(79, 1, 1), found.when(79, 1, 0), destination(), general(24)}},
   };
 }
 

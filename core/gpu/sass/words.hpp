@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 197> kOpcodeNames = {
     "YIELD",
 };
 
-constexpr std::array<std::string_view, 282> kModifierNames = {
+constexpr std::array<std::string_view, 297> kModifierNames = {
     "",
     "FTZ",
     "SAT",
@@ -329,6 +329,21 @@ constexpr std::array<std::string_view, 282> kModifierNames = {
     "F32x2",
     "F32x4",
     "L2",
+    "BA",
+    "1D_BUFFER",
+    "1D_ARRAY",
+    "2D_ARRAY",
+    "IGN",
+    "P",
+    "CL",
+    "PACK_B",
+    "MERGE_C",
+    "UNPACK_B_MERGE_C",
+    "OOB",
+    "U2",
+    "S2",
+    "24",
+    "28",
 };
 
 // Words are looked up when the simulator is compiled, so that a misspelled one is an error there.

@@ -25,21 +25,19 @@ struct ParkedLine {
   bool has_result() const { return operation == Operation::read || operation == Operation::atomic; }
 };
 
-// The lines that wait, by page: of each page one translation is under way, if they share it.
+// The lines that wait, by page: of each page one translation is under way.
 class ParkedLines {
  public:
   struct Page {
     std::vector<ParkedLine> lines;  // in the order they came
     std::uint64_t number = 0;
     bool faulted = false;  // the page has to come from the host
-    bool shared = false;   // further lines of the page wait here too
   };
 
   // The page's place among those that wait, and whether it is new there.
-  std::pair<std::uint32_t, bool> place_of(std::uint64_t address, bool share) {
+  std::pair<std::uint32_t, bool> place_of(std::uint64_t address) {
     const std::uint64_t number = address / kPageBytes;
-    const std::uint32_t* found = share ? by_page_.find(number) : nullptr;
-    if (found != nullptr) return {*found, false};
+    if (const std::uint32_t* found = by_page_.find(number)) return {*found, false};
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(pages_.size()));
       pages_.emplace_back();
@@ -47,15 +45,14 @@ class ParkedLines {
     const std::uint32_t place = free_.back();
     free_.pop_back();
     pages_[place].number = number;
-    if (share) by_page_.insert_new(number, place);
-    pages_[place].shared = share;
+    by_page_.insert_new(number, place);
     return {place, true};
   }
   Page& at(std::uint32_t place) { return pages_[place]; }
   // Takes the lines that waited for a page; it waits no longer.
   std::vector<ParkedLine> take(std::uint32_t place) {
     Page& page = pages_[place];
-    if (page.shared) by_page_.erase(page.number);
+    by_page_.erase(page.number);
     free_.push_back(place);
     page.faulted = false;
     return std::exchange(page.lines, {});

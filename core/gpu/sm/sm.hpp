@@ -114,10 +114,11 @@ class Sm final : public Component {
     bool straight_on = false;     // after it comes the one behind it
     const Op* branch = nullptr;   // that issued last; null if something else did
     std::uint64_t code_address = 0;
-    std::uint64_t fetched = std::uint64_t{1} << 63;  // line of instructions it has
-    Cycle after = 0;                                 // not before, since the last issue
-    Cycle fetch_until = 0;                           // the line of instructions is there
-    Cycle earliest = 0;                              // when operands are ready; kPending: nobody knows
+    std::uint64_t fetched = ~std::uint64_t{0};        // line of instructions it has
+    const MachineInstruction* fetched_end = nullptr;  // the first behind it
+    Cycle after = 0;                                  // not before, since the last issue
+    Cycle fetch_until = 0;                            // the line of instructions is there
+    Cycle earliest = 0;                               // when operands are ready; kPending: nobody knows
     Stall reason = Stall::dependency;
     bool unit_was_busy = false;
     bool queue_was_full = false;
@@ -238,6 +239,7 @@ class Sm final : public Component {
   bool translations_blocked() const;
   bool translations_full() const;
   void wait_for_translation(const ParkedLine& parked, Cycle when);
+  void fill_chunk(std::uint64_t address, Cycle cycle);
   void park(const ParkedLine& parked, Cycle when);
   void translated(const TranslationAnswer& answer, std::uint32_t lane);
   void page_answered(const TranslationAnswer& answer, Cycle cycle);

@@ -260,7 +260,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
   } catch (const Fault& fault) {
     throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
   }
-  fetch(sub_core_of(index), slot, now);
+  if (slot.at >= slot.fetched_end || !slot.straight_on) fetch(sub_core_of(index), slot, now);
   find_earliest(index);
 }
 
@@ -286,9 +286,9 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
   const std::uint64_t address =
       slot.code_address +
       static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
-  if (address - slot.fetched < line_bytes) [[likely]]
-    return;
   const std::uint64_t line = address / line_bytes * line_bytes;
+  slot.fetched_end = slot.at + (line + line_bytes - address) / kInstructionBytes;
+  if (line == slot.fetched) return;
   slot.fetched = line;
   if (sub.instructions.look_up(line, 1) != 0) return;
   Cycle latency = spec_.l0_miss_latency;

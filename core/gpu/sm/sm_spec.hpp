@@ -53,7 +53,6 @@ struct SmTlbSpec {
   std::int64_t latency = 1;
   std::string faults = "replayable";
   std::int64_t outstanding = 0;
-  bool merge = true;
   Time report_interval = microsecond;
 };
 
@@ -191,8 +190,6 @@ struct describe<gpu::SmTlbSpec> {
           "lines that wait for translations at once; accesses behind them wait, even those "
           "whose page it knows; 0: any number",
           0, 1e6},
-      Field<S, bool>{"merge", &S::merge, Unit::none,
-                     "whether lines of one page wait for one translation; else each asks, and faults, itself"},
       Field<S, Time>{"report_interval", &S::report_interval, Unit::time,
                      "between two reports that a page is used, for eviction", 0, 1e15}};
 };

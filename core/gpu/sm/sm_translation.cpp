@@ -117,7 +117,7 @@ void Sm::park(const ParkedLine& parked, Cycle when) {
 void Sm::wait_for_translation(const ParkedLine& parked, Cycle when) {
   ++waiting_lines_;
   ++statistics_of(parked).tlb_misses;
-  const auto [place, is_new] = parked_.place_of(parked.line, spec_.tlb.merge);
+  const auto [place, is_new] = parked_.place_of(parked.line);
   ParkedLines::Page& page = parked_.at(place);
   page.lines.push_back(parked);
   if (page.faulted) mark_faulted(parked);
@@ -164,6 +164,7 @@ void Sm::page_answered(const Answer& answer, Cycle cycle) {
   if (answer.kind != Answer::Kind::remote) {
     // The request of the first told whether it writes.
     const bool written = lines.front().writes();
+    if (answer.chunk) fill_chunk(answer.address, cycle);
     tlb_->fill(answer.address, 0, Entry{read_only, written, 0, cycle}.frame());
   }
   Cycle at = std::max(cycle, data_free_);
@@ -182,6 +183,14 @@ void Sm::page_answered(const Answer& answer, Cycle cycle) {
   }
   data_free_ = at;
   release_held();
+}
+
+// Takes the translations of the other pages of a chunk in; what is known of them already stays.
+void Sm::fill_chunk(std::uint64_t address, Cycle cycle) {
+  const std::uint64_t first = address / kChunkBytes * kChunkBytes;
+  for (std::uint64_t page = first; page < first + kChunkBytes; page += kPageBytes)
+    if (page != address && tlb_->find(page, 0) == nullptr)
+      tlb_->fill(page, 0, Entry{false, false, 0, cycle}.frame());
 }
 
 // Looks up what had to wait outside of the TLB, as far as there is room.

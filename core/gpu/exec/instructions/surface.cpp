@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/exec/fault.hpp"
-#include "gpu/exec/instructions/texture_access.hpp"
+#include "gpu/exec/instructions/surface_access.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/opcodes.hpp"
@@ -18,10 +18,6 @@ namespace {
 
 using ptx::Operand;
 using ptx::Type;
-
-// What happens outside of the surface: the kernel is stopped, the nearest element is taken, or zeros are read
-// and nothing is written.
-enum class Outside : std::uint8_t { trap, clamp, zero };
 
 // What an instruction moves, in Op::immediate. Op::aux lists the registers of the elements and the
 // coordinates, a layer first.
@@ -53,36 +49,15 @@ bool place(std::int64_t& index, std::int64_t end, Outside outside, const char* w
 std::byte* locate(const Warp& warp, const Op& op, const Access& access, const Texture& surface,
                   unsigned lane) {
   const GeometryInfo& geometry = access.info();
-  const std::uint64_t width = std::uint64_t{surface.extent[0]} * surface.texel_bytes();
-  const std::uint64_t row = surface.pitch != 0 ? surface.pitch : width;
-  const std::uint64_t rows = geometry.axes > 1 ? surface.extent[1] : 1;
-  const unsigned slice_axis = geometry.axes == 1 ? 1 : 2;
-  const std::uint64_t slices = geometry.axes == 3 || geometry.layered ? surface.extent[slice_axis] : 1;
-  if ((slices - 1) * row * rows + (rows - 1) * row + width > surface.bytes)
-    throw Fault("the surface is larger than its memory", lane);
-  std::byte* memory = warp.launch().memory->checked(surface.memory, surface.bytes);
-  if (memory == nullptr) throw Fault("the memory of the surface has been freed", lane);
-
   unsigned next = access.elements;
-  const auto coordinate = [&] {
-    return std::int64_t{warp.lanes<const std::int32_t>(warp.listed(op, next++))[lane]};
-  };
-  std::int64_t slice = geometry.layered ? coordinate() : 0;
-  std::int64_t x = coordinate();
-  std::int64_t y = geometry.axes > 1 ? coordinate() : 0;
-  if (geometry.axes > 2) slice = coordinate();
-  const std::int64_t size = std::int64_t{access.bytes} * access.elements;
-  if (x % size != 0)
-    throw Fault("misaligned access: byte " + std::to_string(x) + " of a row is no place for " +
-                    std::to_string(size) + " bytes",
-                lane);
-  std::int64_t element = x / size;
-  bool inside = place(element, static_cast<std::int64_t>(width) / size, access.outside, "element", lane);
-  inside &= place(y, static_cast<std::int64_t>(rows), access.outside, "row", lane);
-  inside &= place(slice, static_cast<std::int64_t>(slices), access.outside, "layer", lane);
-  if (!inside) return nullptr;
-  return memory + (static_cast<std::uint64_t>(slice) * rows + static_cast<std::uint64_t>(y)) * row +
-         static_cast<std::uint64_t>(element * size);
+  const auto coordinate = [&] { return warp.lanes<const std::int32_t>(warp.listed(op, next++))[lane]; };
+  SurfaceElement element;
+  element.geometry = access.geometry;
+  element.outside = access.outside;
+  element.bytes = std::uint32_t{access.bytes} * access.elements;
+  if (geometry.layered) element.layer = coordinate();
+  for (unsigned axis = 0; axis < geometry.axes; ++axis) element.coordinates[axis] = coordinate();
+  return surface_place(warp, surface, element, lane);
 }
 
 // The register of an element as bytes; those above the element are zeros.
@@ -97,7 +72,6 @@ void access_surface(Warp& warp, const Op& op) {
   const auto* handles = warp.lanes<const std::uint64_t>(op.src[0]);
   for_each_active(warp.mask, [&](unsigned lane) {
     const Texture& surface = find_texture(warp, handles[lane], lane);
-    check_geometry(surface, access.info(), lane);
     std::byte* memory = locate(warp, op, access, surface, lane);
     for (unsigned i = 0; i < access.elements; ++i) {
       std::byte* value = register_of(warp, op, access, i, lane);
@@ -167,6 +141,37 @@ void decode_access(Builder& builder) {
 constexpr Opcode kOpcodes[] = {{"suld", decode_access<false>}, {"sust", decode_access<true>}};
 
 }  // namespace
+
+std::byte* surface_place(const Warp& warp, const Texture& surface, const SurfaceElement& wanted,
+                         unsigned lane) {
+  const GeometryInfo& geometry = info_of(wanted.geometry);
+  check_geometry(surface, geometry, lane);
+  const std::uint64_t width = std::uint64_t{surface.extent[0]} * surface.texel_bytes();
+  const std::uint64_t row = surface.pitch != 0 ? surface.pitch : width;
+  const std::uint64_t rows = geometry.axes > 1 ? surface.extent[1] : 1;
+  const unsigned slice_axis = geometry.axes == 1 ? 1 : 2;
+  const std::uint64_t slices = geometry.axes == 3 || geometry.layered ? surface.extent[slice_axis] : 1;
+  if ((slices - 1) * row * rows + (rows - 1) * row + width > surface.bytes)
+    throw Fault("the surface is larger than its memory", lane);
+  std::byte* memory = warp.launch().memory->checked(surface.memory, surface.bytes);
+  if (memory == nullptr) throw Fault("the memory of the surface has been freed", lane);
+
+  const std::int64_t x = wanted.coordinates[0];
+  std::int64_t y = geometry.axes > 1 ? wanted.coordinates[1] : 0;
+  std::int64_t slice = geometry.axes > 2 ? wanted.coordinates[2] : geometry.layered ? wanted.layer : 0;
+  const std::int64_t size = wanted.bytes;
+  if (x % size != 0)
+    throw Fault("misaligned access: byte " + std::to_string(x) + " of a row is no place for " +
+                    std::to_string(size) + " bytes",
+                lane);
+  std::int64_t element = x / size;
+  bool inside = place(element, static_cast<std::int64_t>(width) / size, wanted.outside, "element", lane);
+  inside &= place(y, static_cast<std::int64_t>(rows), wanted.outside, "row", lane);
+  inside &= place(slice, static_cast<std::int64_t>(slices), wanted.outside, "layer", lane);
+  if (!inside) return nullptr;
+  return memory + (static_cast<std::uint64_t>(slice) * rows + static_cast<std::uint64_t>(y)) * row +
+         static_cast<std::uint64_t>(element * size);
+}
 
 std::span<const Opcode> surface_opcodes() {
   return kOpcodes;

@@ -112,6 +112,7 @@ std::span<const MachineOpcode> machine_warp_opcodes();
 std::span<const MachineOpcode> machine_control_opcodes();
 std::span<const MachineOpcode> machine_tensor_opcodes();
 std::span<const MachineOpcode> machine_texture_opcodes();
+std::span<const MachineOpcode> machine_surface_opcodes();
 const MachineOpcode* find_machine_opcode(std::string_view name);
 
 }  // namespace manyscale::gpu

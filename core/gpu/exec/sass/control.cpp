@@ -229,6 +229,9 @@ void decode_bar(MachineBuilder& builder) {
     if (negated) flags |= kBarrierNegated;
   }
   const Slot barrier = kind == 3 || builder.values() == 0 ? builder.constant(0) : builder.source(0);
+  if (builder.values() > 1 && builder.value(0).kind == Operand::Kind::general &&
+      builder.value(1).kind == Operand::Kind::general)
+    builder.unsupported("the barrier and its threads in one register");
   const Slot threads = builder.values() > 1 ? builder.source(1) : kNoSlot;
   if (kind == 1 && threads == kNoSlot) builder.unsupported("BAR.ARV needs the number of threads");
   Op& op = kind == 1 ? builder.emit(arrive_at_barrier, Class::barrier)
@@ -287,6 +290,7 @@ constexpr MachineOpcode kOpcodes[] = {
     {"WARPSYNC", decode_warpsync},
     {"ENDCOLLECTIVE", decode_nothing},
     {"NOP", decode_nothing},
+    {"PMTRIG", decode_nothing},
     {"YIELD", decode_yield},
     {"NANOSLEEP", decode_yield},
     {"BAR", decode_bar},

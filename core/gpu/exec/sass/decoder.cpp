@@ -159,7 +159,7 @@ const MachineOpcode* find_machine_opcode(std::string_view name) {
                       machine_float_opcodes(), machine_half_opcodes(), machine_convert_opcodes(),
                       machine_move_opcodes(), machine_memory_opcodes(), machine_atomic_opcodes(),
                       machine_mbarrier_opcodes(), machine_warp_opcodes(), machine_control_opcodes(),
-                      machine_tensor_opcodes(), machine_texture_opcodes()})
+                      machine_tensor_opcodes(), machine_texture_opcodes(), machine_surface_opcodes()})
       for (const MachineOpcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();

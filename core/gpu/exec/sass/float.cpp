@@ -310,6 +310,22 @@ void special(Warp& warp, const Op& op) {
   for_numbers<float>(warp, op.dst, [=](unsigned i) { return f(a[i]); });
 }
 
+// The same of a half, which is the lower one of the register or the upper one; the result is the lower one.
+template <auto f, class Half>
+void special_half(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0);
+  const unsigned shift = op.count;
+  const U32 keep = (op.immediate & absolute_bit(0)) != 0 ? 0x7fff : 0xffff;
+  const U32 flip = (op.immediate & negated_bit(0)) != 0 ? 0x8000 : 0;
+  for_words(warp, op.dst, [=](unsigned i) {
+    const auto bits = static_cast<std::uint16_t>((a[i] >> shift & keep) ^ flip);
+    if constexpr (std::is_same_v<Half, F16>)
+      return U32{to_f16(f(to_f32(Half{bits}))).bits};
+    else
+      return U32{to_bf16(f(to_f32(Half{bits}))).bits};
+  });
+}
+
 constexpr double kTurn = 0x1.921fb54442d18p+2;  // 2π
 
 // The sine of a number of turns.
@@ -327,6 +343,7 @@ constexpr auto kRsq = [](float a) { return rsqrt_approx(flush(a)); };
 constexpr auto kSqrt = [](float a) { return sqrt_approx(flush(a)); };
 constexpr auto kLg2 = [](float a) { return lg2_approx(flush(a)); };
 constexpr auto kEx2 = [](float a) { return flush(ex2_approx(flush(a))); };
+constexpr auto kHalfEx2 = [](float a) { return ex2_approx(a); };
 constexpr auto kTanh = [](float a) { return tanh_approx(a); };
 constexpr auto kSin = [](float a) { return sine_of_turns(flush(a), 0); };
 constexpr auto kCos = [](float a) { return sine_of_turns(flush(a), 1); };
@@ -355,10 +372,21 @@ void decode_mufu(MachineBuilder& builder) {
   const int which =
       builder.accept_one_of({"RCP", "RSQ", "SQRT", "LG2", "EX2", "TANH", "SIN", "COS", "RCP64H", "RSQ64H"});
   if (which < 0) builder.unsupported("no such special function");
+  Handler handler = kHandlers[which];
+  const int half = builder.accept_one_of({"F16", "BF16"});
+  if (half >= 0) {
+    if (which == 4)
+      handler = half == 0 ? special_half<kHalfEx2, F16> : special_half<kEx2, Bf16>;
+    else if (which == 5)
+      handler = half == 0 ? special_half<kTanh, F16> : special_half<kTanh, Bf16>;
+    else
+      builder.unsupported("no such special function of halves");
+  }
   I64 modifiers = 0;
   const Slot dst = builder.destination();
   const Slot a = builder.source(0, 1, &modifiers, 0);
-  Op& op = builder.emit(kHandlers[which], Class::special_function);
+  Op& op = builder.emit(handler, Class::special_function);
+  op.count = builder.value(0).has(sass::mod("H1")) ? 16 : 0;
   op.dst = dst;
   op.src[0] = a;
   op.immediate = modifiers;

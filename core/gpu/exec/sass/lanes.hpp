@@ -27,26 +27,36 @@ inline constexpr std::int64_t kOtherNegated = std::int64_t{1} << 25;
 // Above these an instruction keeps what it wants.
 inline constexpr unsigned kFreeBits = 32;
 
+// What a source's modifiers do to an integer; nothing, and nothing to copy, without them.
+template <bool modified>
+struct IntegerChange {
+  IntegerChange(const Op&, unsigned) {}
+  std::uint32_t operator()(std::uint32_t word) const { return word; }
+};
+template <>
+struct IntegerChange<true> {
+  IntegerChange(const Op& op, unsigned k) {
+    const bool negated = (op.immediate & negated_bit(k)) != 0;
+    flip = negated || (op.immediate & inverted_bit(k)) != 0 ? ~std::uint32_t{0} : 0;
+    add = negated ? 1 : 0;
+  }
+  std::uint32_t operator()(std::uint32_t word) const { return (word ^ flip) + add; }
+
+  std::uint32_t flip = 0;
+  std::uint32_t add = 0;
+};
+
 // A source of 32 bits as an integer.
 template <bool modified>
 class Words {
  public:
-  Words(const Warp& warp, const Op& op, unsigned k) : lanes_(warp.lanes<std::uint32_t>(op.src[k])) {
-    if constexpr (modified) {
-      const bool negated = (op.immediate & negated_bit(k)) != 0;
-      flip_ = negated || (op.immediate & inverted_bit(k)) != 0 ? ~std::uint32_t{0} : 0;
-      add_ = negated ? 1 : 0;
-    }
-  }
-  std::uint32_t operator[](unsigned i) const {
-    if constexpr (modified) return (lanes_[i] ^ flip_) + add_;
-    return lanes_[i];
-  }
+  Words(const Warp& warp, const Op& op, unsigned k)
+      : lanes_(warp.lanes<std::uint32_t>(op.src[k])), change_(op, k) {}
+  std::uint32_t operator[](unsigned i) const { return change_(lanes_[i]); }
 
  private:
   const std::uint32_t* lanes_;
-  std::uint32_t flip_ = 0;
-  std::uint32_t add_ = 0;
+  [[no_unique_address]] IntegerChange<modified> change_;
 };
 
 // A source of 64 bits as an integer.
@@ -61,31 +71,50 @@ class Pairs {
   const std::uint32_t* high_;
 };
 
+// What a source's modifiers do to the word that has the sign of a float.
+template <bool modified>
+struct SignChange {
+  SignChange(const Op&, unsigned) {}
+  std::uint32_t operator()(std::uint32_t word) const { return word; }
+};
+template <>
+struct SignChange<true> {
+  SignChange(const Op& op, unsigned k)
+      : keep((op.immediate & absolute_bit(k)) != 0 ? 0x7fffffff : ~std::uint32_t{0}),
+        flip((op.immediate & negated_bit(k)) != 0 ? 0x80000000 : 0) {}
+  std::uint32_t operator()(std::uint32_t word) const { return (word & keep) ^ flip; }
+
+  std::uint32_t keep;
+  std::uint32_t flip;
+};
+
 // A source as a float or a double.
 template <class T, bool modified>
 class Numbers {
  public:
-  Numbers(const Warp& warp, const Op& op, unsigned k) : lanes_(warp.lanes<std::uint32_t>(op.src[k])) {
-    if constexpr (sizeof(T) == 8) high_ = warp.lanes<std::uint32_t>(next_word(op.src[k]));
-    if constexpr (modified) {
-      keep_ = (op.immediate & absolute_bit(k)) != 0 ? 0x7fffffff : ~std::uint32_t{0};
-      flip_ = (op.immediate & negated_bit(k)) != 0 ? 0x80000000 : 0;
-    }
-  }
-  T operator[](unsigned i) const {
-    if constexpr (sizeof(T) == 8) {
-      const std::uint64_t high = modified ? (high_[i] & keep_) ^ flip_ : high_[i];
-      return std::bit_cast<T>(lanes_[i] | high << 32);
-    } else {
-      return std::bit_cast<T>(modified ? (lanes_[i] & keep_) ^ flip_ : lanes_[i]);
-    }
-  }
+  Numbers(const Warp& warp, const Op& op, unsigned k)
+      : lanes_(warp.lanes<std::uint32_t>(op.src[k])), change_(op, k) {}
+  T operator[](unsigned i) const { return std::bit_cast<T>(change_(lanes_[i])); }
 
  private:
   const std::uint32_t* lanes_;
-  const std::uint32_t* high_ = nullptr;
-  std::uint32_t keep_ = ~std::uint32_t{0};
-  std::uint32_t flip_ = 0;
+  [[no_unique_address]] SignChange<modified> change_;
+};
+template <bool modified>
+class Numbers<double, modified> {
+ public:
+  Numbers(const Warp& warp, const Op& op, unsigned k)
+      : low_(warp.lanes<std::uint32_t>(op.src[k])),
+        high_(warp.lanes<std::uint32_t>(next_word(op.src[k]))),
+        change_(op, k) {}
+  double operator[](unsigned i) const {
+    return std::bit_cast<double>(low_[i] | std::uint64_t{change_(high_[i])} << 32);
+  }
+
+ private:
+  const std::uint32_t* low_;
+  const std::uint32_t* high_;
+  [[no_unique_address]] SignChange<modified> change_;
 };
 
 // The two registers of dst = f(lane), 64 bits, for the active lanes.

@@ -6,6 +6,7 @@
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/sass/builder.hpp"
 #include "gpu/exec/sass/decoder.hpp"
+#include "gpu/exec/sass/texture_handle.hpp"
 
 namespace manyscale::gpu {
 namespace {
@@ -18,8 +19,10 @@ struct Fetch {
   bool by_index = false;
   bool gathers = false;
   std::uint8_t component = 0;
-  std::uint8_t mask = 15;  // components that are wanted
-  std::array<std::uint8_t, 3> unused{};
+  std::uint8_t mask = 15;        // components that are wanted
+  std::uint8_t offset_bits = 0;  // of each axis in the word in src[1]; 0: there are no offsets
+  bool layer_is_last = false;
+  std::uint8_t unused = 0;
 };
 static_assert(sizeof(Fetch) == sizeof(Op::immediate));
 
@@ -36,11 +39,19 @@ void fetch_texture(Warp& warp, const Op& op) {
     point.by_index = fetch.by_index;
     point.gathers = fetch.gathers;
     point.component = fetch.component;
-    if (geometry.layered) point.layer = word() & 0xffff;
+    if (geometry.layered && !fetch.layer_is_last) point.layer = word() & 0xffff;
     for (unsigned axis = 0; axis < geometry.coordinates; ++axis) {
       const U32 bits = word();
       point.indices[axis] = static_cast<std::int32_t>(bits);
       point.coordinates[axis] = std::bit_cast<float>(bits);
+    }
+    if (geometry.layered && fetch.layer_is_last) point.layer = word() & 0xffff;
+    if (fetch.offset_bits != 0) {
+      const U32 packed = warp.lanes<U32>(op.src[1])[lane];
+      const unsigned above = 32 - fetch.offset_bits;
+      for (unsigned axis = 0; axis < geometry.coordinates; ++axis)
+        point.offsets[axis] =
+            static_cast<std::int32_t>(packed >> axis * fetch.offset_bits << above) >> static_cast<int>(above);
     }
     colours[lane] = read_point(warp, handles[lane], point, lane);
   });
@@ -75,64 +86,68 @@ Geometry geometry_of(MachineBuilder& builder) {
   builder.unsupported("textures of this geometry are not supported");
 }
 
+// Offsets of texels that an instruction adds: of each axis some bits of a word, with a sign.
+void accept_offsets(MachineBuilder& builder, Fetch& fetch, unsigned bits) {
+  if (builder.accept("PTP")) builder.unsupported("four offsets");
+  if (builder.accept("AOFFI")) fetch.offset_bits = static_cast<std::uint8_t>(bits);
+}
+
 void decode_fetch(MachineBuilder& builder, Fetch fetch) {
-  builder.ignore({"SCR", "B", "LL", "LZ", "LB", "DC", "NODEP", "EF", "EL", "LU", "EU"});
-  if (builder.accept("AOFFI") || builder.accept("PTP")) builder.unsupported("offsets of coordinates");
+  const bool has_level = builder.accept("LL") || builder.accept("LB");
+  builder.ignore({"SCR", "LZ", "DC", "NODEP", "EF", "EL", "LU", "EU", "NDV"});
   fetch.geometry = geometry_of(builder);
-  // Registers: two vectors of results, two of coordinates; then the handle.
-  std::vector<const sass::Operand*> numbers;
   std::vector<const sass::Operand*> coordinates;
-  const sass::Operand* uniform = nullptr;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
     const sass::Operand& operand = builder.instruction().operands[i];
-    if (operand.written) continue;
-    if (operand.kind == sass::Operand::Kind::immediate) numbers.push_back(&operand);
-    if (operand.kind == sass::Operand::Kind::general && operand.shown) coordinates.push_back(&operand);
-    if (operand.kind == sass::Operand::Kind::uniform) uniform = &operand;
+    if (!operand.written && operand.kind == sass::Operand::Kind::general && operand.shown)
+      coordinates.push_back(&operand);
   }
   if (coordinates.empty() || builder.results() == 0) builder.unsupported("operands are missing");
-  Slot handle = kNoSlot;
-  std::size_t used = 0;
-  if (uniform != nullptr && uniform->index != sass::kZeroUniformRegister) {
-    handle = builder.decoder().layout().uniform_register(uniform->index);
-    used = 1;
-  } else {
-    if (numbers.size() < 2) builder.unsupported("the texture is not named");
-    handle = builder.decoder().bank_words(static_cast<unsigned>(numbers[0]->value),
-                                          static_cast<std::uint32_t>(4 * numbers[1]->value), 1);
-    used = 2;
+  const Slot handle = texture_handle(builder);
+  fetch.mask = texture_mask(builder);
+  std::vector<Slot> slots = texture_results(builder, fetch.mask);
+  const auto word = [&](const sass::Operand& vector, unsigned i) {
+    return vector.index + i >= sass::kZeroRegister ? builder.constant(0)
+                                                   : next_word(general_register(vector.index), i);
+  };
+  for (unsigned i = 0; i < 4; ++i) slots.push_back(word(*coordinates[0], i));
+  Slot offsets = kNoSlot;
+  if (fetch.offset_bits != 0) {
+    if (coordinates.size() < 2) builder.unsupported("the offsets are missing");
+    offsets = word(*coordinates[1], has_level ? 1 : 0);
   }
-  if (numbers.size() > used) fetch.mask = static_cast<std::uint8_t>(numbers[used]->value & 15);
-  std::vector<Slot> slots;
-  // The first two components are in the vector that is named last.
-  const unsigned wanted = static_cast<unsigned>(std::popcount(fetch.mask));
-  const sass::Operand& first = builder.result(builder.results() - 1);
-  const sass::Operand& second = builder.result(0);
-  for (unsigned i = 0; i < 4; ++i) {
-    const sass::Operand& operand = i < 2 ? first : second;
-    const bool exists = i < wanted && builder.is_wanted(operand);
-    slots.push_back(exists ? next_word(builder.destination(operand, 2), i % 2)
-                           : builder.decoder().layout().discard());
-  }
-  const sass::Operand& vector = *coordinates[0];
-  for (unsigned i = 0; i < 4; ++i)
-    slots.push_back(vector.index + i >= sass::kZeroRegister ? builder.constant(0)
-                                                            : next_word(general_register(vector.index), i));
   Op& op = builder.emit(fetch_texture, Class::texture);
   op.src[0] = handle;
+  op.src[1] = offsets;
   op.dst2 = builder.predicate_result(0);
   op.aux = builder.list(slots);
   op.count = static_cast<std::uint8_t>(slots.size());
   op.immediate = std::bit_cast<std::int64_t>(fetch);
 }
 
+constexpr unsigned kOffsetBits = 4;
+constexpr unsigned kGatherOffsetBits = 8;
+
 void decode_tex(MachineBuilder& builder) {
-  decode_fetch(builder, {});
+  Fetch fetch;
+  builder.ignore({"B"});
+  accept_offsets(builder, fetch, kOffsetBits);
+  decode_fetch(builder, fetch);
+}
+
+// With derivatives, which choose a level: textures have one.
+void decode_txd(MachineBuilder& builder) {
+  Fetch fetch;
+  fetch.layer_is_last = true;
+  builder.ignore({"B"});
+  decode_fetch(builder, fetch);
 }
 
 void decode_tld(MachineBuilder& builder) {
   Fetch fetch;
   fetch.by_index = true;
+  builder.ignore({"B", "CL"});
+  accept_offsets(builder, fetch, kOffsetBits);
   decode_fetch(builder, fetch);
 }
 
@@ -141,12 +156,58 @@ void decode_tld4(MachineBuilder& builder) {
   fetch.gathers = true;
   const int component = builder.accept_one_of({"R", "G", "B", "A"});
   fetch.component = static_cast<std::uint8_t>(std::max(component, 0));
+  accept_offsets(builder, fetch, kGatherOffsetBits);
   decode_fetch(builder, fetch);
 }
 
-constexpr MachineOpcode kOpcodes[] = {{"TEX", decode_tex}, {"TLD", decode_tld}, {"TLD4", decode_tld4}};
+constexpr MachineOpcode kOpcodes[] = {
+    {"TEX", decode_tex}, {"TLD", decode_tld}, {"TLD4", decode_tld4}, {"TXD", decode_txd}};
+
+// The numbers among the operands.
+std::vector<const sass::Operand*> numbers_of(const MachineBuilder& builder) {
+  std::vector<const sass::Operand*> numbers;
+  for (unsigned i = 0; i < builder.instruction().operand_count; ++i)
+    if (builder.instruction().operands[i].kind == sass::Operand::Kind::immediate)
+      numbers.push_back(&builder.instruction().operands[i]);
+  return numbers;
+}
+
+// The uniform register that names the texture; null if numbers do.
+const sass::Operand* uniform_of(const MachineBuilder& builder) {
+  const sass::Operand* found = builder.find(sass::Operand::Kind::uniform);
+  return found != nullptr && found->index != sass::kZeroUniformRegister ? found : nullptr;
+}
 
 }  // namespace
+
+Slot texture_handle(MachineBuilder& builder) {
+  if (const sass::Operand* uniform = uniform_of(builder))
+    return builder.decoder().layout().uniform_register(uniform->index);
+  const auto numbers = numbers_of(builder);
+  if (numbers.size() < 2) builder.unsupported("the texture is not named");
+  return builder.decoder().bank_words(static_cast<unsigned>(numbers[0]->value),
+                                      static_cast<std::uint32_t>(4 * numbers[1]->value), 1);
+}
+
+std::uint8_t texture_mask(MachineBuilder& builder) {
+  const auto numbers = numbers_of(builder);
+  const std::size_t used = uniform_of(builder) != nullptr ? 1 : 2;
+  return numbers.size() > used ? static_cast<std::uint8_t>(numbers[used]->value & 15) : 15;
+}
+
+std::vector<Slot> texture_results(MachineBuilder& builder, std::uint8_t mask) {
+  const unsigned wanted = static_cast<unsigned>(std::popcount(mask));
+  const sass::Operand& first = builder.result(builder.results() - 1);
+  const sass::Operand& second = builder.result(0);
+  std::vector<Slot> slots;
+  for (unsigned i = 0; i < 4; ++i) {
+    const sass::Operand& operand = i < 2 ? first : second;
+    const bool exists = i < wanted && builder.is_wanted(operand);
+    slots.push_back(exists ? next_word(builder.destination(operand, 2), i % 2)
+                           : builder.decoder().layout().discard());
+  }
+  return slots;
+}
 
 std::span<const MachineOpcode> machine_texture_opcodes() {
   return kOpcodes;
