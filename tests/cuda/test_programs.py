@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from manyscale.gpu.assembler import can_assemble_for
+
 HERE = Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "build" / "cuda-programs"
 SOME = (
@@ -106,6 +108,13 @@ def timed(executables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
     return run_all(executables, TIMED, tmp_path_factory.mktemp("timed"), "--machine", "v100")
 
 
+@pytest.fixture(scope="module")
+def machine_code(executables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    """On an A100, for which every assembler of today makes machine code."""
+    options = ("--functional", "--machine", "a100", "--isa", "sass")
+    return run_all(executables, PROGRAMS, tmp_path_factory.mktemp("machine-code"), *options)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_finds_its_results_right(name: str, functional: dict[str, Ended]):
     assert functional[name].status == PROGRAMS[name].exits, functional[name].output
@@ -114,6 +123,14 @@ def test_a_program_finds_its_results_right(name: str, functional: dict[str, Ende
 @pytest.mark.parametrize("name", TIMED)
 def test_results_are_the_same_in_simulated_time(name: str, timed: dict[str, Ended]):
     assert timed[name].status == PROGRAMS[name].exits, timed[name].output
+
+
+@pytest.mark.skipif(
+    not can_assemble_for("sm_80"), reason="ptxas, which makes machine code of PTX, is not there"
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_the_same_as_machine_code(name: str, machine_code: dict[str, Ended]):
+    assert machine_code[name].status == PROGRAMS[name].exits, machine_code[name].output
 
 
 def test_a_programs_status_is_the_commands(executables: dict[str, Path], tmp_path: Path):

@@ -71,7 +71,14 @@ def test_the_headers_and_constants_are_the_same_on_both_sides() -> None:
         body = re.search(rf"struct {name} \{{(.*?)\}};", text, re.S)
         assert body is not None
         assert "<" + fields_of(body[1]) == layout.format
-    for name, value in (("kVersion", wire.VERSION), ("kAgain", wire.AGAIN), ("kSticky", wire.STICKY)):
+    for name, value in (
+        ("kVersion", wire.VERSION),
+        ("kAgain", wire.AGAIN),
+        ("kSticky", wire.STICKY),
+        ("kPosted", hex(wire.POSTED)),
+        ("kUnpaid", hex(wire.UNPAID)),
+        ("kLargestInline", wire.LARGEST_INLINE),
+    ):
         assert re.search(rf"{name} = {value};", text), name
 
 

@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.core, needs_compiler]
         ("memory", (), {"functional": False}),
         ("graphs", (), {"functional": False}),
         ("graph_branches", (), {"functional": False}),
+        ("texture_references", (), {}),
+        ("texture_references", (), {"functional": False}),
         ("threads", (), {"functional": False}),
         ("host_functions", (), {"functional": False}),
         ("fork", (), {}),

@@ -20,12 +20,14 @@ class HostClock:
         self.call_time = call_time
         self._measured = measured
 
-    def called(self, native_nanoseconds: int, costs: bool = True) -> None:
-        """A call begins, after so much time of the program itself."""
+    def called(self, native_nanoseconds: int, costs: bool = True) -> int:
+        """A call is made after so much time of the program itself; the time at which it begins."""
         if self._measured:
             self.now += native_nanoseconds * NANOSECOND
+        begin = self.now
         if costs:
             self.now += self.call_time
+        return begin
 
     def wait_until(self, time: int) -> None:
         """The host waits for something that happens at this time."""

@@ -45,7 +45,9 @@ class Connection:
         self.session: Session | None = None
         self.thread = 0
         self.staging: mmap.mmap | None = None
-        self.failed: tuple[int, int] | None = None  # status and flags of a posted call, of which it does not know yet
+        self.failed: tuple[int, int] | None = (
+            None  # status and flags of a posted call, of which it does not know yet
+        )
         self._received = bytearray()
         self._descriptors: list[int] = []
 

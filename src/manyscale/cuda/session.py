@@ -127,8 +127,7 @@ class Session:
     ) -> tuple[int, bytes, int]:
         """The status of a call, its answer, and flags; one that is not paid for costs the program no time."""
         clock = self.clock
-        clock.called(nanoseconds, paid and call not in _OF_THE_LIBRARY)
-        begin = clock.now
+        begin = clock.called(nanoseconds, paid and call not in _OF_THE_LIBRARY)
         status, answer, flags = int(Status.SUCCESS), b"", 0
         gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
         try:

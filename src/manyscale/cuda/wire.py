@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a CUDA program and the server of its simulated GPUs say to each other; cudart/wire.hpp says the same.
 
-Each thread of the program has a connection of its own and waits for the reply to each request, unless it is posted. All numbers are little
-endian, and nothing is padded. A request is a header, the fields of its call and, for some calls, a tail of bytes; a
-reply is a header, the fields of the call's answer, for some a tail, and last the text that kernels printed.
+Each thread of the program has a connection of its own and waits for the reply to each request, unless it is posted.
+All numbers are little endian, and nothing is padded. A request is a header, the fields of its call and, for some calls,
+a tail of bytes; a reply is a header, the fields of the call's answer, for some a tail, and last the text that kernels
+printed.
 
 Memory is one heap that both sides map at the same addresses. Bytes of the program that are not in the heap pass
 through the connection's staging memory, a file without a name (memfd) that the client makes.
