@@ -4,8 +4,8 @@
     python matrix_sizes.py [FOLDER] [--full]
 
 Matrices of 16 and 32 on 1, 2 and 4 cores unless the full table is asked for: 16 to 128 there, and 256 on 4 cores. The
-article's times include the start of Linux and of the program, about 100 ms, while here the program runs alone: so errors
-compare, and times do not. With a folder, the table is left there, and errors and speeds are drawn.
+article's times include the start of Linux and of the program, about 100 ms, while here the program runs alone: so
+errors compare, and times do not. With a folder, the table is left there, and errors and speeds are drawn.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def main() -> None:
             rows.append(row)
     table = pl.DataFrame(rows)
     largest = table["error"].abs().max()
-    print(f"no product is off by more than 8%: {'yes' if isinstance(largest, float) and largest <= 0.08 else 'no'}")
+    print(
+        f"no product is off by more than 8%: {'yes' if isinstance(largest, float) and largest <= 0.08 else 'no'}"
+    )
     if given.folder is not None:
         given.folder.mkdir(parents=True, exist_ok=True)
         table.write_csv(given.folder / "matrix_sizes.csv")

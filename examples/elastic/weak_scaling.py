@@ -7,8 +7,8 @@ As in the ElasticSimMATE article's section 4.3.2 (Figures 9, 10 and 12), on its 
 needed. Each program is replayed twice: with addresses of its own for the data of each copy, and without, as in the
 article, where all copies touch the same data. Small sizes on 1 to 8 cores unless the full study is asked for, which
 has the article's sizes and takes most of an hour: products of matrices of 16 to 512, hotspot, k-means and Black-Scholes
-on up to 128 cores, the largest on fewer (`FULL` below). With a folder, all replays are left there as a table, and times,
-efficiencies, misses and what each replay took to simulate are drawn.
+on up to 128 cores, the largest on fewer (`FULL` below). With a folder, all replays are left there as a table, and
+times, efficiencies, misses and what each replay took to simulate are drawn.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Case:
 QUICK = [Case(name, size, "1..8") for name, size in (("matrix", 24), ("hotspot", 24), ("k_means", 128))]
 QUICK += [Case("black_scholes", 64, "1..8")]
 FULL = [Case("matrix", size, "1..128", "_small_matrices") for size in (16, 32, 64)]
-FULL += [Case("hotspot", 64, "1..128", "_programs"), Case("k_means", 1024, "1..128", "_programs")]
-FULL += [Case("black_scholes", 1024, "1..128", "_programs")]
+FULL += [Case("hotspot", 48, "1..128", "_programs"), Case("k_means", 512, "1..128", "_programs")]
+FULL += [Case("black_scholes", 512, "1..128", "_programs")]
 FULL += [Case("matrix", 128, "1..128", "_large_matrices"), Case("matrix", 256, "1..16", "_large_matrices")]
 FULL += [Case("matrix", 512, "1..2", "_large_matrices", functional=True)]
 
@@ -62,9 +62,7 @@ def replay(case: Case, cores: list[int], traces: Path) -> pl.DataFrame:
     for data in ("own", "same"):
         study = scaling.weak(trace, cores, offset=data == "own")
         first, last = study.points[0], study.points[-1]
-        limit = next(
-            (point.cores for point in study.points if point.seconds > SLOWER * first.seconds), None
-        )
+        limit = next((point.cores for point in study.points if point.seconds > SLOWER * first.seconds), None)
         held_up = "never by half" if limit is None else f"by half from {limit} cores on"
         print(
             f"{case.label:18} {data:4} data {1e6 * first.seconds:9.1f} us on {first.cores} core, "

@@ -264,7 +264,7 @@ def test_hostile_nodes(tmp_path, task_trace):
         columns = {name: column.copy() for name, column in columns.items()}
         for at in np.flatnonzero(columns["kind"] == system):
             if source.random() < 0.02:
-                columns["size"][at] = source.randrange(12)
+                columns["size"][at] = source.randrange(len(_core.cpu_sync_kinds()))
             if source.random() < 0.02:
                 columns["address"][at] = source.choice([0, 1, 7, 2**32, 2**64 - 1])
             if source.random() < 0.02:

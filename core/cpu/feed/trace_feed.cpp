@@ -245,7 +245,8 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
 Time TraceFeed::use_queue(std::uint32_t core) {
   if (spec_.queue_latency == 0) return 0;
   Queue& queue = queues_[core / cores_of_copy()];
-  if (std::exchange(queue.core, core) == core && queue.free <= now()) return 0;
+  const std::uint32_t last = std::exchange(queue.core, core);
+  if ((last == core || last == Arbiter::none) && queue.free <= now()) return 0;
   queue.free = std::max(queue.free, now()) + spec_.queue_latency;
   return queue.free - now();
 }

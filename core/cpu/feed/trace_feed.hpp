@@ -92,8 +92,8 @@ class TraceFeed final : public Component {
   };
   // The tasks of a copy that may run, as cores see them who make and take some at the same time.
   struct Queue {
-    Time free = 0;             // from then on
-    std::uint32_t core = ~0u;  // that used it last
+    Time free = 0;                       // from then on
+    std::uint32_t core = Arbiter::none;  // that used it last
   };
   struct Resume {
     std::uint32_t lane = 0;

@@ -49,7 +49,10 @@ _TYPICAL_CYCLES = {
     "thread_latency": 4000,
     "await_latency": 60,
     "wake_latency": 2000,
+    "worker_latency": 9000,
 }
+# The same where tasks of one thread are dealt to several: who makes or takes one keeps the others from doing so.
+_TYPICAL_QUEUE_CYCLES = 600
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _MOST_NEAR = 1 << 24  # bytes
 _MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
@@ -235,17 +238,21 @@ def _overheads(
 ) -> dict[str, int]:
     """Femtoseconds that constructs take without waiting for others, by parameter of a replay.
 
-    They are measured, but for runs without time and those of several processes, whose threads cannot be told apart.
+    They are measured, but for runs without time and those of several processes, whose threads cannot be told apart,
+    and for what a recording cannot show: the making of threads that a replay adds to it.
     What threads do to form teams and to make tasks is in the trace of a run with time.
     """
     cycle = _SECOND // parts.clock
     typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
         return typical
+    unseen = {"worker_latency": typical["worker_latency"]}
+    if len(parts.cores) == 1:
+        unseen["queue_latency"] = _TYPICAL_QUEUE_CYCLES * cycle
     if len(result.processes) > 1:
         return typical | {"fork_latency": 0, "create_latency": 0}
     measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])
-    found = {name: max(0, time - _NODE_CYCLES * cycle) for name, time in measured}
+    found = unseen | {name: max(0, time - _NODE_CYCLES * cycle) for name, time in measured}
     # Making tasks is in the trace. Of short tasks, most of what lies between two of them is waiting for one: the
     # least that was seen tells how much is not.
     found["create_latency"] = 0
