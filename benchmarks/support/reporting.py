@@ -22,9 +22,13 @@ def run_benchmark(
     parser.add_argument("--scale", type=float, default=1.0, help="work per round; 0.1 for a quick look")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    numbers = measure(options.rounds, options.scale)
-    missed = [name for name, target in targets.items() if numbers[name] < target]
-    if options.json:
+    return report(measure(options.rounds, options.scale), targets, options.json)
+
+
+def report(numbers: Mapping[str, float], targets: Mapping[str, float], as_json: bool) -> int:
+    """Prints numbers; 1 when one is below its target. Targets of what was not measured do not count."""
+    missed = [name for name, target in targets.items() if name in numbers and numbers[name] < target]
+    if as_json:
         print(json.dumps(numbers, indent=2))
     else:
         for name, value in numbers.items():

@@ -92,6 +92,11 @@ class Script {
     std::snprintf(pc, sizeof pc, "@%llx", address);
     return pc;
   }
+  // Such as "7" or, of one that must have happened three times, "7*3".
+  static std::string event(std::uint64_t subject) {
+    const std::uint64_t posts = event_posts(subject);
+    return std::to_string(event_number(subject)) + (posts == 1 ? "" : "*" + std::to_string(posts));
+  }
   // Such as "+parallel@100 -loop@200 new0": entered, left, task created.
   std::string text(const std::vector<std::uint64_t>& markers) const {
     std::string text;
@@ -118,6 +123,18 @@ class Script {
           break;
         case MarkerAction::released:
           text += "released" + place(subject);
+          break;
+        case MarkerAction::acquired:
+          text += "acquired" + place(subject);
+          break;
+        case MarkerAction::thread_begins:
+          text += "begins" + event(subject);
+          break;
+        case MarkerAction::posted:
+          text += "posted" + event(subject);
+          break;
+        case MarkerAction::awaited:
+          text += "awaited" + event(subject);
           break;
       }
     }
@@ -172,6 +189,122 @@ void loops_and_barriers() {
   script.back(0);
   script.back(0);
   expect(script.back(0), "-parallel@2000", "and then the region ends");
+}
+
+// A loop with a static schedule: its code asks for the number of threads, and at once for its own.
+void static_loops() {
+  Script script({{0x100, Construct::parallel},
+                 {0x110, Construct::team_size},
+                 {0x118, Construct::thread_number},
+                 {0x130, Construct::barrier}});
+  const auto ask = [&](std::uint64_t function, std::uint64_t from) {
+    const std::string noted = script.call(0, function, from);
+    script.back(0);
+    return noted;
+  };
+  ask(0x110, 0x1004);
+  expect(ask(0x118, 0x100a), "", "outside of parallel regions nothing is divided");
+  script.call(0, 0x100, 0x1010, {0x2000});
+  script.call(0, 0x2000, 0x108);
+  expect(ask(0x118, 0x2004), "", "who asks for its number alone divides nothing");
+  expect(ask(0x110, 0x2010), "", "the number of threads");
+  expect(ask(0x118, 0x2018), "+loop@200e", "and at once its own: a loop begins");
+  expect(ask(0x110, 0x2110), "", "the next one …");
+  expect(ask(0x118, 0x2118), "-loop@200e +loop@210e", "ends the first");
+  expect(script.call(0, 0x130, 0x2140), "-loop@210e +barrier@213e", "and a barrier the second");
+  script.back(0);
+  ask(0x110, 0x2200);
+  expect(ask(0x118, 0x2300), "", "calls that are far apart have nothing to do with each other");
+  ask(0x110, 0x2400);
+  expect(ask(0x118, 0x2408), "+loop@23fe", "the last loop");
+  script.back(0);
+  expect(script.back(0), "-loop@23fe -parallel@2000", "ends with the region");
+}
+
+// Who executes a single construct that gives others a copy meets them where it gives it.
+void copies_of_single() {
+  Script script({{0x100, Construct::single_copy_start}, {0x108, Construct::single_copy_end}});
+  expect(script.call(0, 0x100, 0x1004), "+wait@1002", "comes there");
+  expect(script.back(0, 0), "-wait@1002 +single@1002", "and executes it");
+  expect(script.call(1, 0x100, 0x1004), "+wait@1002", "another comes");
+  expect(script.call(0, 0x108, 0x1010), "-single@1002 +barrier@100e", "the copy is given");
+  expect(script.back(0), "-barrier@100e", "to all");
+  expect(script.back(1, 0x5000), "-wait@1002 +barrier@1002 -barrier@1002", "who have met there");
+}
+
+// Threads that the program makes itself.
+void threads_of_the_program() {
+  Script script({{0x100, Construct::thread_create},
+                 {0x110, Construct::thread_join},
+                 {0x120, Construct::mutex_lock},
+                 {0x128, Construct::mutex_unlock},
+                 {0x130, Construct::try_lock},
+                 {0x140, Construct::test_lock}});
+  const std::uint64_t name = 0x7777;
+  expect(script.call(0, 0x120, 0x1004, {0xaa}), "", "locks of a lonely thread are for nobody");
+  script.back(0);
+  expect(script.call(0, 0x100, 0x1010, {memory_at, 0, 0x2000, 5}), "", "a thread is being made");
+  expect(script.call(1, 0x2000, 0x310, {5}), "begins0 +thread@2000", "begins, maybe before that is over");
+  script.place(memory_at, &name, sizeof name);
+  expect(script.back(0, 0), "posted0", "has been made");
+  expect(script.call(0, 0x2000, 0x1020, {5}), "", "the same function called as any other");
+  script.back(0);
+  expect(script.call(1, 0x120, 0x2010, {0xaa}), "+lock@200e", "a lock");
+  expect(script.back(1), "-lock@200e", "is taken");
+  expect(script.call(1, 0x128, 0x2020, {0xaa}), "released@201e", "and given back");
+  script.back(1);
+  script.call(1, 0x130, 0x2030, {0xaa});
+  expect(script.back(1, 16), "", "one that another has");
+  script.call(1, 0x130, 0x2030, {0xaa});
+  expect(script.back(1, 0), "acquired@202e", "one that was free");
+  script.call(1, 0x140, 0x2040, {0xaa});
+  expect(script.back(1, 0), "", "omp.h says it the other way round: not taken");
+  script.call(1, 0x140, 0x2040, {0xaa});
+  expect(script.back(1, 1), "acquired@203e", "taken");
+  expect(script.call(0, 0x110, 0x1030, {name}), "+wait@102e", "its end is waited for");
+  expect(script.ends(1), "-thread@2000 posted1", "comes");
+  expect(script.back(0, 0), "awaited1 -wait@102e", "and ends the wait");
+  expect(script.call(0, 0x110, 0x1040, {0x8888}), "+wait@103e", "a name that was never given");
+  expect(script.back(0, 3), "-wait@103e", "has no end");
+  script.call(0, 0x100, 0x1050, {memory_at, 0, 0x2000, 5});
+  expect(script.back(0, 11), "", "a thread that could not be made");
+  expect(script.call(1, 0x2000, 0x310, {5}), "", "does not begin");
+}
+
+void threads_that_wait() {
+  Script script({{0x100, Construct::condition_wait},
+                 {0x108, Construct::condition_signal},
+                 {0x110, Construct::thread_barrier},
+                 {0x120, Construct::semaphore_wait},
+                 {0x128, Construct::semaphore_post}});
+  expect(script.call(1, 0x108, 0x3000, {0xcc}), "posted0", "nobody waits for this signal");
+  script.back(1);
+  expect(script.call(0, 0x100, 0x1004, {0xcc, 0xaa}), "released@1002 +wait@1002", "gives its lock back");
+  expect(script.call(1, 0x108, 0x3010, {0xcc}), "posted1", "the signal");
+  script.back(1);
+  expect(script.back(0), "awaited1 acquired@1002 -wait@1002", "ends the wait, and it has the lock again");
+  script.call(0, 0x100, 0x1004, {0xcc, 0xaa});
+  expect(script.back(0, 110), "acquired@1002 -wait@1002", "a wait that ended by itself follows no signal");
+  for (int turn = 0; turn < 2; ++turn) {
+    const std::string event = std::to_string(2 + turn);
+    expect(script.call(0, 0x110, 0x1010, {0xbb}), "posted" + event + " +wait@100e", "at a barrier");
+    expect(script.call(1, 0x110, 0x1010, {0xbb}), "posted" + event + " +wait@100e", "a second");
+    expect(script.call(2, 0x110, 0x1010, {0xbb}), "posted" + event + " +wait@100e", "a third");
+    for (const std::uint16_t thread : {2, 0, 1})
+      expect(script.back(thread), "awaited" + event + "*3 -wait@100e", "all of them had to come");
+  }
+  expect(script.call(0, 0x128, 0x1020, {0xdd}), "posted4", "a semaphore is raised");
+  script.back(0);
+  expect(script.call(0, 0x128, 0x1020, {0xdd}), "posted5", "and once more");
+  script.back(0);
+  script.call(1, 0x120, 0x3020, {0xdd});
+  expect(script.back(1, 0), "awaited4 -wait@301e", "the first gets the first");
+  script.call(1, 0x120, 0x3020, {0xdd});
+  expect(script.back(1, ~0ull), "-wait@301e", "who got none waited for none");
+  script.call(2, 0x120, 0x3020, {0xdd});
+  expect(script.back(2, 0), "awaited5 -wait@301e", "the second the second");
+  script.call(2, 0x120, 0x3020, {0xdd});
+  expect(script.back(2, 0), "-wait@301e", "it was raised from its beginning");
 }
 
 void holding_and_waiting() {
@@ -320,6 +453,10 @@ void watched_addresses_settle() {
 int main() {
   parallel_region_on_each_thread();
   loops_and_barriers();
+  static_loops();
+  copies_of_single();
+  threads_of_the_program();
+  threads_that_wait();
   holding_and_waiting();
   tasks_are_followed();
   long_dependence_lists();

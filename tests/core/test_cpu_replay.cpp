@@ -160,6 +160,52 @@ void regions() {
 }
 
 // Mispredicted branches are those that the trace says.
+// Threads that the program made itself: one makes another, does something, and waits for its end.
+void own_threads() {
+  const auto made = [](std::size_t before, std::size_t meanwhile, std::size_t other) {
+    WrittenTrace trace;
+    Script maker, worker;
+    maker.work(before).sync(SyncKind::post, sync_event(0, 1)).work(meanwhile);
+    maker.sync(SyncKind::await, sync_event(1, 1)).work(100);
+    worker.sync(SyncKind::thread_begin, sync_event(0, 1)).work(other).sync(SyncKind::post, sync_event(1, 1));
+    trace.add_thread(maker.sync(SyncKind::thread_end));
+    trace.add_thread(worker.sync(SyncKind::thread_end));
+    return trace;
+  };
+  const Replayed base = replay(made(1000, 200, 3000), 2);
+  check_finished(base, "own threads");
+  check_equal(replay(made(1000, 200, 3700), 2).time() - base.time(), 700, "the end of the other counts");
+  check_equal(replay(made(1300, 200, 3000), 2).time() - base.time(), 300, "and when it was made");
+  check_equal(replay(made(1000, 900, 3000), 2).time(), base.time(), "what is done meanwhile does not");
+  check_equal(base.value("trace", "awaits"), 1, "one wait");
+  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::thread_latency), 250, "to begin");
+  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::wake_latency), 250, "to be woken");
+  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::await_latency), 0, "it had to wait");
+  check_equal(cost_of(made(1000, 9000, 3000), 2, &TraceFeedSpec::await_latency), 250, "it had not");
+  const Replayed two = replay(made(1000, 200, 3000), 4, [](TraceFeedSpec& spec) { spec.copies = 2; });
+  check_finished(two, "copies have events of their own");
+  check_between(two.time() - base.time(), 0, 50, "and do not wait for each other");
+}
+
+// A barrier of own threads: an event that must have happened as often as there are threads.
+void own_barriers() {
+  const auto meet = [](const std::vector<std::size_t>& cycles, std::uint64_t posts) {
+    WrittenTrace trace;
+    for (const std::size_t each : cycles) {
+      Script script;
+      script.work(each).sync(SyncKind::post, sync_event(7, 1)).sync(SyncKind::await, sync_event(7, posts));
+      trace.add_thread(script.work(100).sync(SyncKind::thread_end));
+    }
+    return trace;
+  };
+  const Replayed base = replay(meet({1000, 3000, 2000}, 3), 3);
+  check_finished(base, "own barrier");
+  check_equal(replay(meet({1000, 3500, 2000}, 3), 3).time() - base.time(), 500, "the slowest counts");
+  check_equal(replay(meet({1700, 3000, 2900}, 3), 3).time(), base.time(), "others do not");
+  check_says(diagnosis(replay(meet({1000, 3000, 2000}, 4), 3)), "waits for another thread at pc");
+  check_says(diagnosis(replay(meet({1000, 3000, 2000}, 4), 3)), "has happened 3 of 4 times");
+}
+
 void recorded_branches() {
   const auto time = [](std::size_t wrong) {
     Script script;
@@ -334,6 +380,8 @@ int main() {
   threads_share_cores();
   locks();
   regions();
+  own_threads();
+  own_barriers();
   recorded_branches();
   copies();
   deadlocks();

@@ -267,6 +267,23 @@ void task_latencies() {
   check_equal(cost(&TraceFeedSpec::create_latency), 6 * 256, "six tasks are made");
   check_equal(cost(&TraceFeedSpec::schedule_latency), 6 * 256, "six tasks are begun");
   check_equal(cost(&TraceFeedSpec::taskwait_latency), 256, "one wait ends");
+  check_equal(cost(&TraceFeedSpec::queue_latency), 0, "a core is in nobody's way alone");
+  check_equal(cost(&TraceFeedSpec::worker_latency), 0, "and needs no other thread");
+}
+
+// What it takes to have tasks executed on more cores than the recording had threads.
+void more_cores_than_threads() {
+  const auto cost = [](std::size_t tasks, std::int64_t cores, Time TraceFeedSpec::* latency) {
+    const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(tasks, {1000}), SyncKind::join);
+    const auto time = [&](Time value) {
+      return replay(trace, cores, [&](TraceFeedSpec& spec) { spec.*latency = value * nanosecond; }).time();
+    };
+    return time(356) - time(100);
+  };
+  check_equal(cost(4, 4, &TraceFeedSpec::worker_latency), 3 * 256, "three more threads are made");
+  check_equal(cost(1, 2, &TraceFeedSpec::queue_latency), 256, "another core takes the task");
+  // Four cores take one each, one after the other; making them is held up, too, since others took some.
+  check_between(cost(4, 4, &TraceFeedSpec::queue_latency), 4 * 256, 8 * 256, "they are in each other's way");
 }
 
 // Outside of parallel regions a task is executed by its creator at once.
@@ -378,6 +395,7 @@ int main() {
   places();
   nested_tasks();
   task_latencies();
+  more_cores_than_threads();
   undeferred_tasks();
   copies_of_tasks();
   deadlock();

@@ -126,6 +126,9 @@ class StandInSm final : public Component {
         const bool read_only = answer.kind == Answer::mapped_read_only;
         wrong += read_only && access.write;
         if (!forgetful) tlb_[access.address / kPageBytes] = {read_only, access.write};
+        const std::uint64_t first = access.address / kChunkBytes * kPagesPerChunk;
+        for (std::uint64_t i = 0; i < kPagesPerChunk && answer.chunk && !forgetful; ++i)
+          tlb_.try_emplace(first + i);
         finish(answer.tag);
         return;
       }

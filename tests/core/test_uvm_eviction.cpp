@@ -71,6 +71,39 @@ void frames_can_be_whole_blocks() {
   check_equal(by_page.uvm->counted().pages_evicted.value(), 0, "five pages fit");
 }
 
+UnifiedMemorySpec with_roots(std::uint64_t capacity) {
+  UnifiedMemorySpec spec = with("lru_block", capacity);
+  spec.frames = "root";
+  return spec;
+}
+
+// Room for two root chunks: two blocks of 256 KiB, at 2 and 4 MiB, share one and leave together; and it leaves
+// although a page came to it after the block of 2 MiB at 0.
+void small_allocations_leave_with_the_root_chunk_they_share() {
+  Machine machine(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
+  machine.add_sm({reads({2048, 4096, 0, 2052, 6144})});
+  machine.run();
+  check_moves(machine.moved(PageEvent::Kind::to_host), {{2048, 8}, {4096, 4}}, "both small ones leave");
+  // With 64 KiB more taken of it, it is younger than the block at 0.
+  Machine renewed(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
+  renewed.add_sm({reads({2048, 4096, 0, 2112, 6144})});
+  renewed.run();
+  check_moves(renewed.moved(PageEvent::Kind::to_host), {{0, 4}}, "the block at 0 leaves");
+}
+
+// Room for one root chunk, and two blocks in one group of faults: the first has to leave for the second before
+// its SM was told, and comes again in a group of its own.
+void what_came_in_a_group_can_leave_in_it() {
+  Machine machine(with_roots(2 * kMib), {4 * kMib});
+  const StandInSm& sm = machine.add_sm({reads({0}), reads({2048})});
+  machine.run();
+  const UnifiedMemoryStatistics& counted = machine.uvm->counted();
+  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}}, "the first comes twice");
+  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
+  check_equal(counted.fault_groups.value(), 2, "groups");
+  check(sm.outcomes[1][0].done < sm.outcomes[0][0].done, "the second is served first");
+}
+
 void lru_page_evicts_a_page() {
   const Filled run(with("lru_page", 2 * kMib), 2 * kMib, {at(0, 1), at(4096, 2), at(4100, 3)});
   check_moves(run.written_back(), {{4, 4}, {8, 4}}, "pages 1 and 2, since page 0 was used");
@@ -232,6 +265,8 @@ int main() {
   lru_block_evicts_the_block_used_least_recently();
   recency_can_be_that_of_migrations();
   frames_can_be_whole_blocks();
+  small_allocations_leave_with_the_root_chunk_they_share();
+  what_came_in_a_group_can_leave_in_it();
   lru_page_evicts_a_page();
   sequential_local_evicts_64_kib();
   tree_evicts_what_is_less_than_half_full();

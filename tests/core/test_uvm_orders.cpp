@@ -125,6 +125,78 @@ void frames_are_counted_by_block() {
   check_equal(frames.fitting(kPagesPerBlock, 4), 4, "a block fits");
 }
 
+// Blocks 0 and 1 are whole, 2 to 4 have 256 KiB, 1 MiB and 1 MiB: 36 chunks of 64 KiB, of which a root chunk
+// has room for 32.
+void root_chunks_are_shared_by_small_blocks() {
+  RootChunks roots;
+  roots.grow(5);
+  for (const auto& [block, pages] : {std::pair{0U, 512U}, {1U, 512U}, {2U, 64U}, {3U, 256U}, {4U, 256U}})
+    roots.set_size(block, pages);
+  const auto first = [](BlockIndex block) { return block * kPagesPerBlock; };
+  const auto bring = [&](PageIndex page, std::uint32_t count) {
+    roots.take(page, count);
+    roots.arrive(page, count);
+  };
+  check_equal(roots.wanted(first(0), 1), 1U, "a page of a whole block takes a root chunk");
+  bring(first(0), 1);
+  check_equal(roots.wanted(first(0) + 100, 1), 0U, "others of it are in it");
+  bring(first(2), 64);
+  check_equal(roots.used(), 2U, "a small block takes another");
+  check_equal(roots.wanted(first(3), 256), 0U, "20 of 32 chunks are used then");
+  bring(first(3), 256);
+  check_equal(roots.wanted(first(4), 12 * 16), 0U, "12 fit");
+  check_equal(roots.wanted(first(4), 12 * 16 + 1), 1U, "13 do not");
+  bring(first(4), 1);
+  check_equal(roots.used(), 2U, "all small blocks are in one");
+
+  std::vector<ChunkIndex> found;
+  const auto shared = roots.newer(roots.oldest());
+  roots.for_chunks(shared, [&](ChunkIndex chunk) { found.push_back(chunk / kChunksPerBlock); });
+  check_equal(static_cast<std::int64_t>(found.size()), 21, "4 + 16 + 1 chunks leave together");
+  check(found.front() == 2 && found[4] == 3 && found.back() == 4, "of all three blocks, in order");
+
+  // Its free places are not given out while it leaves.
+  roots.begin_eviction(shared);
+  check_equal(roots.wanted(first(4) + 16, 1), 1U, "a chunk finds no place in what leaves");
+  for (const auto& [block, pages] : {std::pair{2U, 64U}, {3U, 256U}, {4U, 1U}})
+    for (PageIndex page = first(block); page < first(block) + pages; ++page) roots.will_leave(page);
+  check_equal(roots.leaving(), 1U, "one will be free");
+  for (const auto& [block, pages] : {std::pair{2U, 64U}, {3U, 256U}, {4U, 1U}})
+    for (PageIndex page = first(block); page < first(block) + pages; ++page) roots.leave(page);
+  check_equal(roots.used(), 1U, "it is free");
+  check_equal(roots.leaving(), 0U, "nothing is left to leave");
+}
+
+// Pages that come renew the root chunk of a whole block; a shared one only if they take more of it.
+void shared_root_chunks_are_as_old_as_what_was_taken_last() {
+  RootChunks roots;
+  roots.grow(3);
+  roots.set_size(0, 512);
+  roots.set_size(1, 64);
+  roots.set_size(2, 512);
+  const PageIndex small = kPagesPerBlock, other = 2 * kPagesPerBlock;
+  roots.take(small, 1);
+  roots.take(0, 1);
+  const RootChunks::Root shared = roots.oldest();
+  const RootChunks::Root whole = roots.newer(shared);
+  roots.take(small + 1, 1);
+  check_equal(roots.oldest(), shared, "a page in 64 KiB that it has does not make it younger");
+  roots.take(small + kPagesPerChunk, 1);
+  check_equal(roots.oldest(), whole, "further 64 KiB do");
+  roots.take(1, 1);
+  check_equal(roots.oldest(), shared, "any page makes a whole block younger");
+  check(roots.busy(shared), "its pages are on their way");
+  roots.arrive(small, 2);
+  roots.arrive(small + kPagesPerChunk, 1);
+  check(!roots.busy(shared), "they have come");
+  roots.give_back(small);
+  roots.give_back(small + 1);
+  roots.give_back(small + kPagesPerChunk);
+  check_equal(roots.oldest(), whole, "an empty one is free");
+  roots.take(other, 1);
+  check_equal(roots.used(), 2U, "and used again");
+}
+
 }  // namespace
 
 int main() {
@@ -134,5 +206,7 @@ int main() {
   counters_keep_proportions_when_full();
   numbers_of_pages_are_dense();
   frames_are_counted_by_block();
+  root_chunks_are_shared_by_small_blocks();
+  shared_root_chunks_are_as_old_as_what_was_taken_last();
   return manyscale::test::finish();
 }

@@ -110,6 +110,7 @@ UnifiedMemorySpec random_spec(Random& random) {
   spec.frames = one_of<3>(random, {"page", "block", "root"});
   spec.handling = one_of<2>(random, {"measured", "fixed"});
   spec.replay = one_of<2>(random, {"batch", "arrival"});
+  spec.mapping = one_of<2>(random, {"page", "chunk"});
   spec.shootdown = one_of<3>(random, {"page", "page", "all"});
   spec.remote = one_of<5>(random, {"off", "off", "always", "oversubscribed", "adaptive"});
   spec.remote_threshold = 1 + static_cast<std::int64_t>(random.below(12));

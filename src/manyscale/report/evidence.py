@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale.errors import RunError
 from manyscale.report.timeline import Timeline, read_timeline
 from manyscale.results import Run
+from manyscale.results.names import readable
 from manyscale.results.run_directory import MACHINE_FILE
 
 if TYPE_CHECKING:
@@ -190,6 +192,13 @@ class Evidence:
             scope for component, _, scope in self.scalars if component.endswith("gpu") and scope != "run"
         ]
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The kernels' names as people write them, unless two are written alike."""
+        names = {kernel: readable(kernel) for kernel in self.kernels()}
+        often = Counter(names.values())
+        return {kernel: name if often[name] == 1 else kernel for kernel, name in names.items()}
 
     def metrics(self, kernel: str) -> Mapping[str, float]:
         """The metrics of a kernel, by name."""

@@ -76,7 +76,7 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
     for kernel in kernels[:_MOST_KERNELS]:
         metrics = evidence.metrics(kernel)
         limit = evidence.profiles.get(kernel, {}).get("limit", {})
-        name = f"{kernel} ({shown(metrics.get('duration'), 's')})"
+        name = f"{evidence.titles[kernel]} ({shown(metrics.get('duration'), 's')})"
         parts = [f"{name}: {limit.get('kind')}: {limit.get('evidence')}" if limit.get("kind") else name]
         parts += [str(note) for note in limit.get("notes", ())]
         stalls = {key: value for key, value in metrics.items() if key.startswith("stall_")}

@@ -11,6 +11,7 @@ from manyscale.errors import InputError
 
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 170, 40, 50
+_LETTER = 6.6  # how wide one is on average
 _COLOURS = ("#1971c2", "#e8590c", "#2f9e44", "#9c36b5", "#c2255c", "#0b7285", "#f08c00", "#495057")
 
 Points = Sequence[tuple[float, float]]
@@ -33,8 +34,10 @@ def line_chart(
         raise InputError("a logarithmic axis needs values above 0")
     x_axis = _Axis([x for x, _ in points], log_x, _LEFT, _WIDTH - _RIGHT)
     y_axis = _Axis([y for _, y in points] + ([] if log_y else [0.0]), log_y, _HEIGHT - _BOTTOM, _TOP)
+    # Long names of lines make the picture wider, and not its axes shorter.
+    width = _WIDTH + max(0, math.ceil(_LETTER * max(map(len, lines)) + 44 - _RIGHT))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {_HEIGHT}" '
         'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{_LEFT}" y="22" font-size="15">{html.escape(title)}</text>',
@@ -54,7 +57,7 @@ def line_chart(
         parts.append(
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#e9ecef"/>'
         )
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
     for place, (name, line) in enumerate(lines.items()):
         colour = _COLOURS[place % len(_COLOURS)]
         dash = ' stroke-dasharray="5 3"' if place >= len(_COLOURS) else ""
@@ -92,8 +95,14 @@ class _Axis:
 
     def ticks(self) -> list[float]:
         if self._logarithmic:
-            exponents = range(math.ceil(self._low), math.floor(self._high) + 1)
-            return [10.0**exponent for exponent in exponents] or [10**self._low, 10**self._high]
+            # Whole powers of ten, or with 2 and 5 times each, or with all digits: the fewest that say enough.
+            for digits in ((1,), (1, 2, 5), tuple(range(1, 10))):
+                powers = range(math.floor(self._low), math.floor(self._high) + 1)
+                values = [digit * 10.0**power for power in powers for digit in digits]
+                inside = [value for value in values if self._low <= math.log10(value) <= self._high]
+                if len(inside) >= 3:
+                    return inside
+            return inside if len(inside) > 1 else [10**self._low, 10**self._high]
         step = 10 ** math.floor(math.log10((self._high - self._low) / 4))
         step *= next(factor for factor in (1, 2, 5, 10) if (self._high - self._low) / (factor * step) <= 6)
         first = math.ceil(self._low / step)

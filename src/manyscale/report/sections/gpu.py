@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyscale.report.charts import Lane, Lanes, Lines, Stacks
 from manyscale.report.evidence import Evidence
 from manyscale.report.sections.general import Parent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _MOST_BARS = 40
 _MOST_ROWS = 20_000
@@ -25,7 +28,9 @@ def stalls(parent: Parent, evidence: Evidence) -> None:
     from manyscale.gpu.metrics import STALLS
 
     bars = {
-        kernel: {stall.label: evidence.metrics(kernel).get(f"stall_{stall.name}", 0.0) for stall in STALLS}
+        evidence.titles[kernel]: {
+            stall.label: evidence.metrics(kernel).get(f"stall_{stall.name}", 0.0) for stall in STALLS
+        }
         for kernel in kernels[:_MOST_BARS]
     }
     if not any(any(bar.values()) for bar in bars.values()):
@@ -53,7 +58,7 @@ def roofline(parent: Parent, evidence: Evidence) -> None:
         rate = _number(line.get("flops_per_second"))
         intensity = _number(line.get("intensity_dram")) or _number(line.get("intensity_l2"))
         if rate and intensity:
-            dots[kernel] = [(intensity, rate / 1e9)]
+            dots[evidence.titles[kernel]] = [(intensity, rate / 1e9)]
         for name, bytes_per_second in (("DRAM", peaks.get("dram_bytes")), ("L2", peaks.get("l2_bytes"))):
             rate_of_bytes = _number(bytes_per_second)
             peak = _number(line.get("peak"))
@@ -90,7 +95,7 @@ def metrics(parent: Parent, evidence: Evidence) -> None:
     for kernel in kernels:
         launch = evidence.profiles.get(kernel, {})
         shape = [_shape(launch.get(name)) for name in ("grid", "block")]
-        rows.append((kernel, *shape, *(found[kernel].get(name) for name in _HEAD)))
+        rows.append((evidence.titles[kernel], *shape, *(found[kernel].get(name) for name in _HEAD)))
     docs = _docs(evidence)
     section.table(
         rows,
@@ -101,7 +106,7 @@ def metrics(parent: Parent, evidence: Evidence) -> None:
     names = list(dict.fromkeys(name for each in found.values() for name in each))
     section.table(
         [
-            (kernel, name, found[kernel][name], docs.get(name, ""))
+            (evidence.titles[kernel], name, found[kernel][name], docs.get(name, ""))
             for kernel in kernels
             for name in names
             if name in found[kernel]
@@ -119,6 +124,7 @@ def hot_instructions(parent: Parent, evidence: Evidence) -> None:
     wanted = ["scope", "file", "source_line", "ptx_line", "text", "issued", "threads", "cycles", "percent"]
     wanted += [name for name in table.columns if name.startswith("stall_")]
     rows = table.select([name for name in wanted if name in table.columns]).sort("cycles", descending=True)
+    rows = rows.with_columns(rows["scope"].replace(evidence.titles).alias("scope"))
     parent.section("Hot instructions").table(
         rows.head(_MOST_ROWS),
         "Cycles of warps that issued an instruction or waited to; percent of all of the kernel.",
@@ -132,27 +138,66 @@ def launches(parent: Parent, evidence: Evidence) -> None:
     if kernels is None and copies is None:
         return
     section = parent.section("Kernels and copies over time")
+    devices = {
+        device
+        for table in (kernels, copies)
+        if table is not None and "device" in table.columns
+        for device in table["device"]
+    }
+    several = len(devices) > 1
     rows: list[tuple[str, str, float, float]] = []
     if kernels is not None:
         title = "kernel" if "kernel" in kernels.columns else "name"
         for row in kernels.sort("begin_ns").head(_MOST_ROWS).iter_rows(named=True):
-            rows.append((_lane("kernels", row), row[title], row["begin_ns"] / 1e3, row["end_ns"] / 1e3))
+            rows.append(
+                (_lane("kernels", row, several), row[title], row["begin_ns"] / 1e3, row["end_ns"] / 1e3)
+            )
     if copies is not None:
         for row in copies.sort("begin_ns").head(_MOST_ROWS).iter_rows(named=True):
             kind = str(row["kind"]).replace("_", " ")
-            rows.append((_lane(f"copies {kind}", row), kind, row["begin_ns"] / 1e3, row["end_ns"] / 1e3))
+            rows.append(
+                (_lane(f"copies {kind}", row, several), kind, row["begin_ns"] / 1e3, row["end_ns"] / 1e3)
+            )
     section.chart(_lanes("Kernels and copies", rows))
     if kernels is not None:
-        section.table(kernels.head(_MOST_ROWS), "Launches in their order.")
+        section.table(_times_first(kernels.head(_MOST_ROWS), title), "Launches in their order.")
     if copies is not None:
-        section.table(copies.head(_MOST_ROWS), "Copies in their order.")
-    calls = evidence.table("calls")
+        section.table(_times_first(copies.head(_MOST_ROWS), "kind"), "Copies in their order.")
+    calls = evidence.columns("calls", "call", "begin_ns", "end_ns")
     if calls is not None:
-        section.table(calls.head(_MOST_ROWS), "Calls of the CUDA runtime.")
+        took = (calls["end_ns"] - calls["begin_ns"]).alias("took_ns")
+        each = calls.with_columns(took).group_by("call", maintain_order=True)
+        sums = [
+            (
+                str(key[0]),
+                group.height,
+                group["took_ns"].sum(),
+                group["took_ns"].mean(),
+                group["took_ns"].max(),
+            )
+            for key, group in each
+        ]
+        section.table(
+            sorted(sums, key=lambda row: -row[2]),
+            "What calls of the CUDA runtime took of the program's simulated time, waiting included.",
+            columns=("call", "number", "total ns", "mean ns", "longest ns"),
+        )
+        section.table(calls.with_columns(took).head(_MOST_ROWS), "Calls of the CUDA runtime in their order.")
 
 
-def _lane(what: str, row: dict[str, Any]) -> str:
-    return f"{what}, stream {row['stream']}" if row.get("stream") else what
+def _times_first(table: pl.DataFrame, title: str) -> pl.DataFrame:
+    """What it is, when it began and how long it took, then all else; names of the linker last."""
+    took = (table["end_ns"] - table["begin_ns"]).alias("took_ns")
+    first = [title, "begin_ns", "took_ns"]
+    last = ["end_ns", "wall_seconds", "name"]
+    others = [name for name in table.columns if name not in (*first, *last)]
+    wanted = [*first, *others, *(name for name in last if name in table.columns and name != title)]
+    return table.with_columns(took).select(wanted)
+
+
+def _lane(what: str, row: dict[str, Any], several_devices: bool) -> str:
+    where = f"GPU {row['device']}: {what}" if several_devices else what
+    return f"{where}, stream {row['stream']}" if row.get("stream") else where
 
 
 def _lanes(title: str, rows: list[tuple[str, str, float, float]]) -> Lanes:
