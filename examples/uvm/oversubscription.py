@@ -15,7 +15,7 @@ from pathlib import Path
 from manyscale.results.line_chart import line_chart
 from manyscale.validation.managed_programs import PROGRAMS
 from manyscale.validation.managed_programs.outcome import measure
-from manyscale.validation.uvm_measurements import MEASURED
+from manyscale.validation.uvm_measurements import MEASURED, oversubscription
 
 PERCENT = (100, 125, 150)
 QUICK = {"random_access": 1 << 20, "stream_triad": 1 << 19}
@@ -33,18 +33,23 @@ def slowdowns(
     lines = {}
     for name, size in sizes.items():
         times = {}
+        counts = []
         line = f"{name:18}"
         for percent in percents:
             drawn = folder if (name, percent) == (next(iter(sizes)), 125) else None
-            outcome = measure(name, size, oversubscribed=percent / 100, pictures=drawn)
+            share = oversubscription(name, percent)
+            outcome = measure(name, size, oversubscribed=share, pictures=drawn)
             times[percent] = outcome.kernels_us
             line += f"{outcome.kernels_us:>10,.0f} us"
+            counts.append(
+                f"{name} at {percent}%: {outcome.groups:,} groups of faults, {outcome.to_device_mib:,.1f} MiB came"
+            )
         lines[name] = [(percent, time / times[100]) for percent, time in times.items()]
         for percent in percents[1:]:
             line += f"   {times[percent] / times[100]:.2f}"
             if size == PROGRAMS[name].full and name in MEASURED:
                 line += f" ({MEASURED[name][percent].kernels_us / MEASURED[name][100].kernels_us:.2f})"
-        print(line, flush=True)
+        print("\n  ".join([line, *counts]), flush=True)
     return lines
 
 

@@ -15,7 +15,9 @@ from manyscale.gpu.array import DeviceArray
 
 _HERE = Path(__file__).parent
 _BLOCK, _SMALLEST = 2 << 20, 64 << 10
-_BEYOND_BLOCKS = 3 << 19  # of the 11,009.5 MiB that were free when the programs were measured: what is no whole block
+_BEYOND_BLOCKS = (
+    3 << 19
+)  # of the 11,009.5 MiB that were free when the programs were measured: what is no whole block
 
 
 class Session:
