@@ -21,8 +21,8 @@ PROGRAMS = HERE / "programs"
 FIXTURES = HERE / "fixtures"
 ISA = os.environ.get("MANYSCALE_TEST_ISA", "ptx")
 """What the programs run as, unless a test says so itself: "ptx" or, to have all of them as machine code, "sass"."""
-NOT_MACHINE_CODE = ("async_barrier", "cluster_exchange")
-"""Programs with machine instructions that are not modelled: barriers in memory before sm_90, clusters."""
+NOT_MACHINE_CODE = ("cluster_exchange",)
+"""Programs with machine instructions that are not modelled: clusters."""
 MOST_INSTRUCTIONS = 2_000_000
 """More than any launch needs; threads that wait for ever end here."""
 

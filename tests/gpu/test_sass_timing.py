@@ -56,6 +56,8 @@ def cycles_of(steps: str) -> int:
     [
         ("fma.rn.f32 %f1,%f1,%f1,%f1;", 4),  # a stall count of 4
         ("fma.rn.f64 %g1,%g1,%g1,%g1;", 8),  # a dependence counter
+        ("mul.lo.u32 %r1,%r1,%r1;", 4),  # IMAD, of one unit
+        ("mul.lo.u32 %r1,%r1,%r1; xor.b32 %r1,%r1,17;", 10),  # to another unit and back: 5 each
         ("ex2.approx.ftz.f32 %f1,%f1;", 14),  # a dependence counter, and the latency of the machine
     ],
 )
@@ -95,6 +97,44 @@ def test_registers_and_occupancy_are_those_of_the_machine_code(tmp_path: Path) -
         fitting = min(32, 64 // warps, 256 // units)
         assert launch.occupancy == min(fitting, by_shared) * warps / 64
         assert by_shared <= fitting
+
+
+COPIES = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry copies(.param .u64 near, .param .u64 far, .param .u64 out)
+{
+ .reg .b32 %r<4>; .reg .b64 %d<8>; .shared .align 16 .b8 cells[64];
+ ld.param.u64 %d1,[near]; ld.param.u64 %d2,[far]; ld.param.u64 %d3,[out];
+ ld.volatile.global.u32 %r1,[%d1]; st.volatile.global.u32 [%d3+24],%r1;
+ mov.u32 %r2,cells;
+ bar.sync 0;
+ mov.u64 %d4,%clock64;
+ cp.async.cg.shared.global [%r2],[%d1],16; cp.async.commit_group;
+ cp.async.cg.shared.global [%r2+16],[%d2],16; cp.async.commit_group;
+ cp.async.wait_group 1;
+ mov.u64 %d5,%clock64;
+ cp.async.wait_group 0;
+ mov.u64 %d6,%clock64;
+ sub.u64 %d5,%d5,%d4; sub.u64 %d6,%d6,%d4;
+ st.global.u64 [%d3],%d5; st.global.u64 [%d3+8],%d6;
+ ret;
+}
+"""
+
+
+def test_waits_for_all_but_the_newest_copies() -> None:
+    """DEPBAR.LE: the older copy, of a line that is near, is waited for without the newer one from memory."""
+    device = gpu.TimedDevice(load_machine("a100", ["gpu.sm_count=1"]).machine, isa="sass")
+    copies = device.load(COPIES)["copies"]
+    out = device.zeros(4, np.uint64)
+    near, *far = (device.zeros(1 << 16, np.uint32) for _ in range(3))
+    for each in far:  # the second time its instructions are in the caches, and the other array in no cache
+        copies[1, 1](near, each, out)
+    older, newer = (int(cycles) for cycles in out.numpy()[:2])
+    assert 30 < older < 80  # a hit in L1: 33 cycles, and a few instructions
+    assert 400 < newer < 700  # a miss in L2: 549 cycles in the mean
 
 
 def test_same_on_any_number_of_threads() -> None:

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from instruction_support import agree
+from machine_code_support import needs_assembler
 from reference import HEADER
 
 from manyscale import gpu
@@ -105,6 +106,21 @@ JOIN:
     result = compare(device, body, words)
     assert result[0, 0] == words[2, 0]
     assert result[3, 0] == words[1, 1]
+
+
+@pytest.mark.parametrize("isa", ["ptx", pytest.param("sass", marks=needs_assembler)])
+def test_lanes_that_take_no_part_in_a_shuffle_add_nothing(words, isa):
+    """As in programs that add up the sums of a few warps with all five steps of a whole warp."""
+    body = """setp.lt.u32 %p, %lane, 8;
+    @!%p bra DONE;
+    mov.u32 %a, %x;"""
+    for distance in (16, 8, 4, 2, 1):
+        body += f"\n    shfl.sync.down.b32 %t, %a, {distance}, 0x1f, 0xff;\n    add.u32 %a, %a, %t;"
+    device = gpu.Device(isa=isa)
+    output = device.zeros((THREADS, 4), np.uint32)
+    device.load(kernel(body + "\nDONE:"))["kernel"][1, THREADS](device.array(words), output)
+    sums = output.numpy()[:, 0].reshape(WARPS, 32)[:, 0]
+    assert (sums == words[:, 0].reshape(WARPS, 32)[:, :8].sum(axis=1, dtype=np.uint32)).all()
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ std::vector<Row> conversion_rows() {
        89,
        999,
        false,
-       {86, 5, 18}},
+       {78, 13, 0x1200}},
       {"F2FP",
        0x03e,
        kThreeSources,
@@ -291,7 +291,7 @@ std::vector<Row> conversion_rows() {
        89,
        999,
        false,
-       {90, 1, 1}},
+       {78, 13, 0x1201}},
       {"FRND", 0x107, kTwoSources, round, {destination(), w}},
       {"FRND", 0x113, kTwoSources, round, {destination(), w64}},
   };

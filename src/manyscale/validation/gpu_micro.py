@@ -287,17 +287,21 @@ def _atomic_latency(target: GpuTarget) -> float:
     """Cycles of an addition to a word in L2 that says where the word of the next one is, as the tuner measures it."""
     device = target.device()
     out = device.zeros(2, np.uint64)
-    data = device.array(np.arange(1, 1 + _ROUNDS * _COPIES, dtype=np.uint32))
-    # The tuner's words are in the L2, where a copy from the host leaves them.
-    warm = "".join(f"ld.volatile.global.u32 %r2, [%data+{place}];" for place in range(0, data.nbytes, 32))
-    addition = "mad.wide.u32 %l1, %r1, 4, %data; atom.global.add.u32 %r1, [%l1], 10;"
+    words = np.arange(1, 1 + _ROUNDS * _COPIES, dtype=np.uint32)
+    data = device.array(words)
+    additions = "".join(
+        f"mul.wide.u32 %w{n}, %r1, 4; add.s64 %a{n}, %data, %w{n}; atom.global.add.u32 %r1, [%a{n}], 10;"
+        for n in range(_COPIES)
+    )
     body = f"""
-  {warm}
   mov.u32 %r1, %thread;
-  {_timed(addition * _COPIES)}
+  {_timed(additions)}
   st.global.u32 [%out+8], %r1;
   ret;"""
-    _launch(device, body, out, data)
+    # The second time the words are in the L2, where a copy from the host leaves those of the tuner.
+    for _ in range(2):
+        data.set(words)
+        _launch(device, body, out, data, declare=f".reg .b64 %w<{_COPIES}>, %a<{_COPIES}>;")
     return float(out.numpy()[0]) / _COPIES
 
 

@@ -105,7 +105,7 @@ def shuffle(function: Compiled, instruction: Instruction) -> Step:
     def compute(lane: int, values: dict[int, tuple]) -> tuple[int, int]:
         _own, amount, bounds = values[lane]
         index, in_range = source_lane(mode, lane, amount, bounds)
-        return values.get(index, values[lane])[0], int(in_range)
+        return values.get(index, (0,))[0], int(in_range)  # a lane that takes no part holds nothing
 
     sources = [(a, B32), (b, B32), (c, B32)]
     return _warp_step(function, instruction, sources, [B32, PRED], members[0] if members else None, compute)

@@ -19,8 +19,8 @@ void broadcast(Warp& warp, Slot slot, T value) {
 enum class Shuffle { up, down, bfly, idx };
 
 // c holds the last lane that can be read (the first one of .up) and, in bits 8 to 12, which bits of the lane
-// number divide the warp into segments. A lane that is not there cannot be read; the ISA does not say what
-// comes of trying, here it is the lane's own value.
+// number divide the warp into segments. The ISA does not say what is read from a lane that does not take
+// part; here it is zero, since programs that run well on GPUs add up what they read from such lanes.
 template <Shuffle mode>
 void shfl(Warp& warp, const Op& op) {
   const U32* b = warp.lanes<U32>(op.src[1]);
@@ -47,7 +47,7 @@ void shfl(Warp& warp, const Op& op) {
   }
   if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, ballot([&](unsigned i) { return readable[i] != 0; }));
   if (warp.mask != kAllLanes)
-    for (unsigned i = 0; i < kLanes; ++i) sources[i] = warp.mask >> sources[i] & 1 ? sources[i] : i;
+    for (unsigned i = 0; i < kLanes; ++i) values[i] = warp.mask >> i & 1 ? values[i] : 0;
   for_lanes(warp, warp.lanes<U32>(op.dst), [&](unsigned i) { return values[sources[i]]; });
 }
 

@@ -100,10 +100,13 @@ struct MachineOpcode {
 // The lists of the files beside this one.
 std::span<const MachineOpcode> machine_integer_opcodes();
 std::span<const MachineOpcode> machine_integer_parts_opcodes();
+std::span<const MachineOpcode> machine_integer_extremes_opcodes();
 std::span<const MachineOpcode> machine_logic_opcodes();
+std::span<const MachineOpcode> machine_bits_opcodes();
 std::span<const MachineOpcode> machine_float_opcodes();
 std::span<const MachineOpcode> machine_half_opcodes();
 std::span<const MachineOpcode> machine_convert_opcodes();
+std::span<const MachineOpcode> machine_pack_opcodes();
 std::span<const MachineOpcode> machine_move_opcodes();
 std::span<const MachineOpcode> machine_memory_opcodes();
 std::span<const MachineOpcode> machine_atomic_opcodes();

@@ -155,11 +155,13 @@ void decode_machine(Program& program, std::span<const MachineText> texts) {
 const MachineOpcode* find_machine_opcode(std::string_view name) {
   static const auto table = [] {
     std::unordered_map<std::string_view, const MachineOpcode*> result;
-    for (auto list : {machine_integer_opcodes(), machine_integer_parts_opcodes(), machine_logic_opcodes(),
-                      machine_float_opcodes(), machine_half_opcodes(), machine_convert_opcodes(),
-                      machine_move_opcodes(), machine_memory_opcodes(), machine_atomic_opcodes(),
-                      machine_mbarrier_opcodes(), machine_warp_opcodes(), machine_control_opcodes(),
-                      machine_tensor_opcodes(), machine_texture_opcodes(), machine_surface_opcodes()})
+    for (auto list :
+         {machine_integer_opcodes(), machine_integer_parts_opcodes(), machine_integer_extremes_opcodes(),
+          machine_logic_opcodes(), machine_bits_opcodes(), machine_float_opcodes(), machine_half_opcodes(),
+          machine_convert_opcodes(), machine_pack_opcodes(), machine_move_opcodes(), machine_memory_opcodes(),
+          machine_atomic_opcodes(), machine_mbarrier_opcodes(), machine_warp_opcodes(),
+          machine_control_opcodes(), machine_tensor_opcodes(), machine_texture_opcodes(),
+          machine_surface_opcodes()})
       for (const MachineOpcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();

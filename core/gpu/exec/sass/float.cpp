@@ -120,17 +120,35 @@ void extreme(Warp& warp, const Op& op) {
   });
 }
 
+// With .XORSIGN magnitudes are compared, and the result has the product of the signs.
+template <Nan nan>
+void extreme_with_signs(Warp& warp, const Op& op) {
+  Op plain = op;
+  plain.immediate &= ~(absolute_bit(0) | absolute_bit(1));
+  const Numbers<float, true> a(warp, plain, 0), b(warp, plain, 1);
+  const Mask smaller = first_condition(warp, op);
+  const bool flushes = (op.immediate & kFlushes) != 0;
+  for_numbers<float>(warp, op.dst, [=](unsigned i) {
+    const float x = flushes ? flush(a[i]) : a[i];
+    const float y = flushes ? flush(b[i]) : b[i];
+    return (smaller >> i & 1) != 0 ? min_xorsign_abs<nan>(x, y) : max_xorsign_abs<nan>(x, y);
+  });
+}
+
 void decode_fmnmx(MachineBuilder& builder) {
   const bool flushes = builder.accept("FTZ");
   const bool propagates = builder.accept("NAN");
-  if (builder.accept("XORSIGN")) builder.unsupported(".XORSIGN");
+  const bool signs = builder.accept("XORSIGN");
   I64 modifiers = 0;
   const Slot dst = builder.destination();
   const Slot a = builder.source(0, 1, &modifiers, 0);
   const Slot b = builder.source(1, 1, &modifiers, 1);
   bool negated = false;
   const Slot smaller = builder.condition(0, negated);
-  Op& op = builder.emit(propagates ? extreme<true> : extreme<false>, Class::fp32);
+  const Handler handler =
+      signs ? (propagates ? extreme_with_signs<Nan::propagated> : extreme_with_signs<Nan::ignored>)
+            : (propagates ? extreme<true> : extreme<false>);
+  Op& op = builder.emit(handler, Class::fp32);
   op.dst = dst;
   op.src = {a, b, kNoSlot, smaller};
   op.immediate = modifiers | (flushes ? kFlushes : 0) | (negated ? kPredicateNegated : 0);

@@ -177,7 +177,32 @@ void extreme(Warp& warp, const Op& op) {
   for_words(warp, op.dst, [&](unsigned i) { return results[i]; });
 }
 
+// With .XORSIGN magnitudes are compared, and the result has the product of the signs.
+template <class H>
+void extreme_with_signs(Warp& warp, const Op& op) {
+  Op plain = op;
+  plain.immediate &= ~(absolute_bit(0) | absolute_bit(1));
+  const HalfSource<H> a(warp, plain, 0), b(warp, plain, 1);
+  const Mask smaller = first_condition(warp, op);
+  const bool propagates = (op.immediate & kNan) != 0;
+  alignas(64) std::array<U32, kLanes> results{};
+  for_each_active(warp.mask, [&](unsigned i) {
+    for (unsigned half = 0; half < 2; ++half) {
+      const H x = a.at(i, half);
+      const H y = b.at(i, half);
+      H chosen;
+      if (smaller >> i & 1)
+        chosen = propagates ? min_xorsign_abs<Nan::propagated>(x, y) : min_xorsign_abs<Nan::ignored>(x, y);
+      else
+        chosen = propagates ? max_xorsign_abs<Nan::propagated>(x, y) : max_xorsign_abs<Nan::ignored>(x, y);
+      results[i] |= U32{chosen.bits} << (16 * half);
+    }
+  });
+  for_words(warp, op.dst, [&](unsigned i) { return results[i]; });
+}
+
 void decode_extreme(MachineBuilder& builder) {
+  const bool signs = builder.accept("XORSIGN");
   const bool bf16 = accept_bf16(builder);
   I64 modifiers = accept_flags(builder);
   if (builder.accept("NAN")) modifiers |= kNan;
@@ -185,7 +210,9 @@ void decode_extreme(MachineBuilder& builder) {
   auto sources = half_sources(builder, 2, modifiers);
   bool negated = false;
   sources[3] = builder.condition(0, negated);
-  Op& op = builder.emit(bf16 ? extreme<Bf16> : extreme<F16>, Class::fp16);
+  const Handler handler = signs ? (bf16 ? extreme_with_signs<Bf16> : extreme_with_signs<F16>)
+                                : (bf16 ? extreme<Bf16> : extreme<F16>);
+  Op& op = builder.emit(handler, Class::fp16);
   op.dst = dst;
   op.src = sources;
   op.immediate = modifiers | (negated ? kPredicateNegated : 0);

@@ -395,77 +395,6 @@ void decode_isetp(MachineBuilder& builder) {
   op.immediate = bits | I64{std::max(how, 0)} << kHowBits;
 }
 
-template <class T>
-void extreme(Warp& warp, const Op& op) {
-  const Words<true> a(warp, op, 0), b(warp, op, 1);
-  const Mask smaller = first_condition(warp, op);
-  for_words(warp, op.dst, [=](unsigned i) {
-    const auto x = static_cast<T>(a[i]);
-    const auto y = static_cast<T>(b[i]);
-    return static_cast<U32>((x < y) == (bit(smaller, i) != 0) ? x : y);
-  });
-}
-
-template <class T>
-void extreme_halves(Warp& warp, const Op& op) {
-  const Words<false> a(warp, op, 0), b(warp, op, 1);
-  const Mask smaller = first_condition(warp, op);
-  for_words(warp, op.dst, [=](unsigned i) {
-    const bool least = bit(smaller, i) != 0;
-    return integers::by_halves<T>(a[i], b[i], [=](T x, T y) { return (x < y) == least ? x : y; });
-  });
-}
-
-void decode_imnmx(MachineBuilder& builder) {
-  const int halves = builder.accept_one_of({"S16x2", "U16x2"});
-  const bool is_unsigned = builder.accept("U32");
-  I64 modifiers = 0;
-  const Slot dst = builder.destination();
-  const Slot a = builder.source(0, 1, &modifiers, 0);
-  const Slot b = builder.source(1, 1, &modifiers, 1);
-  bool negated = false;
-  const Slot smaller = builder.condition(0, negated);
-  if (halves >= 0 && modifiers != 0) builder.unsupported("negated halves");
-  Op& op = builder.emit(halves == 0   ? extreme_halves<std::int16_t>
-                        : halves == 1 ? extreme_halves<std::uint16_t>
-                        : is_unsigned ? extreme<U32>
-                                      : extreme<I32>,
-                        Class::integer);
-  op.dst = dst;
-  op.src = {a, b, kNoSlot, smaller};
-  op.immediate = modifiers | (negated ? kPredicateNegated : 0);
-}
-
-// (a + b) and then the smaller or larger of that and c; relu: at least zero.
-template <class T>
-void add_extreme(Warp& warp, const Op& op) {
-  const Words<true> a(warp, op, 0), b(warp, op, 1), c(warp, op, 2);
-  const Mask smaller = first_condition(warp, op);
-  const bool relu = (op.immediate & kExtended) != 0;
-  for_words(warp, op.dst, [=](unsigned i) {
-    const auto x = static_cast<T>(a[i] + b[i]);
-    const auto y = static_cast<T>(c[i]);
-    const T chosen = (x < y) == (bit(smaller, i) != 0) ? x : y;
-    return static_cast<U32>(relu && chosen < T{0} ? T{0} : chosen);
-  });
-}
-
-void decode_viaddmnmx(MachineBuilder& builder) {
-  const bool is_unsigned = builder.accept("U32");
-  const bool relu = builder.accept("RELU");
-  I64 modifiers = 0;
-  const Slot dst = builder.destination();
-  const Slot a = builder.source(0, 1, &modifiers, 0);
-  const Slot b = builder.source(1, 1, &modifiers, 1);
-  const Slot c = builder.source(2, 1, &modifiers, 2);
-  bool negated = false;
-  const Slot smaller = builder.condition(0, negated);
-  Op& op = builder.emit(is_unsigned ? add_extreme<U32> : add_extreme<I32>, Class::integer);
-  op.dst = dst;
-  op.src = {a, b, c, smaller};
-  op.immediate = modifiers | (relu ? kExtended : 0) | (negated ? kPredicateNegated : 0);
-}
-
 void magnitude(Warp& warp, const Op& op) {
   const U32* a = warp.lanes<U32>(op.src[0]);
   for_words(warp, op.dst, [=](unsigned i) { return static_cast<I32>(a[i]) < 0 ? 0 - a[i] : a[i]; });
@@ -480,11 +409,12 @@ void decode_iabs(MachineBuilder& builder) {
 }
 
 constexpr MachineOpcode kOpcodes[] = {
-    {"IADD3", decode_iadd3},  {"UIADD3", decode_iadd3}, {"IADD", decode_iadd3},
-    {"VIADD", decode_iadd3},  {"IMAD", decode_imad},    {"UIMAD", decode_imad},
-    {"LEA", decode_lea},      {"ULEA", decode_lea},     {"ISETP", decode_isetp},
-    {"UISETP", decode_isetp}, {"IMNMX", decode_imnmx},  {"UIMNMX", decode_imnmx},
-    {"VIMNMX", decode_imnmx}, {"IABS", decode_iabs},    {"VIADDMNMX", decode_viaddmnmx},
+    {"IADD3", decode_iadd3}, {"UIADD3", decode_iadd3}, {"IADD", decode_iadd3}, {"VIADD", decode_iadd3},
+    {"IMAD", decode_imad},   {"UIMAD", decode_imad},   {"LEA", decode_lea},    {"ULEA", decode_lea},
+    {"ISETP", decode_isetp}, {"UISETP", decode_isetp},
+
+    {"IABS", decode_iabs},
+
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differences and dot products of the bytes and halves of integers.
+#include <string_view>
+#include <vector>
+
 #include "gpu/exec/instructions/integer_arithmetic.hpp"
 #include "gpu/exec/sass/builder.hpp"
 
@@ -77,12 +80,15 @@ void decode_idp(MachineBuilder& builder) {
   const bool four = builder.accept("4A");
   const bool upper = !four && builder.accept("2A") ? builder.accept("HI") : builder.accept("HI");
   builder.ignore({"2A", "LO"});
-  bool signs[2] = {false, false};
-  for (bool& sign : signs) {
-    const int type =
-        four ? builder.accept_one_of({"U8", "S8"}) : builder.accept_one_of({"U16", "S16", "U8", "S8"});
-    sign = type == 1 || type == 3;
+  // The type of the first operand is named first.
+  std::vector<bool> signs;
+  for (sass::Modifier modifier : builder.instruction().modifiers) {
+    const std::string_view word = sass::name_of(modifier);
+    if (word == "U8" || word == "S8" || word == "U16" || word == "S16")
+      signs.push_back(word.starts_with("S"));
   }
+  builder.ignore({"U8", "S8", "U8", "S8", "U16", "S16"});
+  if (signs.size() != 2) builder.unsupported("two types are needed");
   const auto choose = [&]<class A, class B>(A, B) -> Handler {
     if (four) return dot<A, B, true, false>;
     return upper ? dot<A, B, false, true> : dot<A, B, false, false>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of textures. The handle is a word of a constant bank or a uniform register; the coordinates are in
-// registers one after the other, a layer first, and the level is in another; the components that a mask names
-// go to two vectors of registers.
+// Reads of textures. The handle is a word of a constant bank or a uniform register; the coordinates, a layer
+// first, then a level and offsets, are in two vectors of registers; the components that a mask names go to
+// two others.
 #include "gpu/exec/instructions/texture_access.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/sass/builder.hpp"
@@ -94,7 +94,8 @@ void accept_offsets(MachineBuilder& builder, Fetch& fetch, unsigned bits) {
 
 void decode_fetch(MachineBuilder& builder, Fetch fetch) {
   const bool has_level = builder.accept("LL") || builder.accept("LB");
-  builder.ignore({"SCR", "LZ", "DC", "NODEP", "EF", "EL", "LU", "EU", "NDV"});
+  const bool scattered = builder.accept("SCR");
+  builder.ignore({"LZ", "DC", "NODEP", "EF", "EL", "LU", "EU", "NDV"});
   fetch.geometry = geometry_of(builder);
   std::vector<const sass::Operand*> coordinates;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
@@ -110,11 +111,17 @@ void decode_fetch(MachineBuilder& builder, Fetch fetch) {
     return vector.index + i >= sass::kZeroRegister ? builder.constant(0)
                                                    : next_word(general_register(vector.index), i);
   };
-  for (unsigned i = 0; i < 4; ++i) slots.push_back(word(*coordinates[0], i));
+  // Scattered ones fill two registers of the first vector, then go on in the second.
+  const GeometryInfo& geometry = info_of(fetch.geometry);
+  const unsigned needed = geometry.coordinates + (geometry.layered ? 1 : 0);
+  const unsigned inside = scattered ? 2 : 4;
+  if (needed > inside && coordinates.size() < 2) builder.unsupported("coordinates are missing");
+  for (unsigned i = 0; i < needed; ++i)
+    slots.push_back(i < inside ? word(*coordinates[0], i) : word(*coordinates[1], i - inside));
   Slot offsets = kNoSlot;
   if (fetch.offset_bits != 0) {
     if (coordinates.size() < 2) builder.unsupported("the offsets are missing");
-    offsets = word(*coordinates[1], has_level ? 1 : 0);
+    offsets = word(*coordinates[1], (needed > inside ? needed - inside : 0) + (has_level ? 1 : 0));
   }
   Op& op = builder.emit(fetch_texture, Class::texture);
   op.src[0] = handle;
