@@ -59,10 +59,10 @@ Error make_launch(const void* function, Dim3 grid, Dim3 block, void** arguments,
 namespace {
 
 Error launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
-             Stream* handle, DefaultStream when_null, std::uint32_t flags = 0) {
+             Stream* handle, DefaultStream when_null, std::uint32_t flags = 0, void** extra = nullptr) {
   return with_stream(handle, when_null, [&](Stream& stream) {
     LaunchOperation made;
-    const Error error = make_launch(function, grid, block, arguments, nullptr, shared, flags, made);
+    const Error error = make_launch(function, grid, block, arguments, extra, shared, flags, made);
     return error == Error::success ? enqueue(stream, std::move(made), Wait::no) : error;
   });
 }
@@ -148,6 +148,12 @@ Error __cudaLaunchKernel(Function* kernel, Dim3 grid, Dim3 block, void** argumen
 Error __cudaLaunchKernel_ptsz(Function* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
                               Stream* stream) {
   return cudaLaunchKernel_ptsz(kernel, grid, block, arguments, shared, stream);
+}
+
+// Of our driver: parameters may come in one piece, as cuLaunchKernel takes them.
+Error __cudaLaunchFunction(Function* kernel, Dim3 grid, Dim3 block, void** arguments, void** extra,
+                           std::size_t shared, Stream* stream) {
+  return finish(launch(kernel, grid, block, arguments, shared, stream, DefaultStream::legacy, 0, extra));
 }
 
 Error cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void** arguments,

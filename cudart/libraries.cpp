@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code that a program loads at run time (cudaLibrary*): a fat binary, or PTX as text.
+#include <elf.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,14 +37,15 @@ Libraries& libraries() {
   return only;
 }
 
-// A container with one entry of PTX, as the compiler makes them, not compressed.
-std::vector<std::byte> wrap_ptx(const char* text) {
+// A container with one entry, as the compiler makes them, not compressed.
+std::vector<std::byte> wrap(std::span<const std::byte> image, std::uint16_t kind,
+                            std::uint32_t architecture) {
   struct [[gnu::packed]] {
     std::uint32_t magic = 0xBA55ED50;
     std::uint16_t version = 1;
     std::uint16_t header_bytes = 16;
     std::uint64_t bytes = 0;
-    std::uint16_t kind = 1;
+    std::uint16_t kind = 0;
     std::uint16_t entry_version = 0x101;
     std::uint32_t entry_header_bytes = 64;
     std::uint64_t payload_bytes = 0;
@@ -54,20 +59,53 @@ std::vector<std::byte> wrap_ptx(const char* text) {
     std::uint64_t uncompressed_bytes = 0;
   } header;
   static_assert(sizeof header == 80);
-  const std::size_t length = std::strlen(text) + 1;
-  const std::size_t padded = (length + 7) / 8 * 8;
+  const std::size_t padded = (image.size() + 7) / 8 * 8;
   header.bytes = 64 + padded;
   header.payload_bytes = padded;
-  if (const char* target = std::strstr(text, ".target sm_"))
-    header.architecture =
-        static_cast<std::uint32_t>(std::strtoul(target + std::strlen(".target sm_"), nullptr, 10));
+  header.kind = kind;
+  header.architecture = architecture;
   std::vector<std::byte> bytes(sizeof header + padded);
   std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, text, length);
+  std::memcpy(bytes.data() + sizeof header, image.data(), image.size());
   return bytes;
 }
 
-Error load(Library** handle, const void* code) {
+std::vector<std::byte> wrap_ptx(const char* text) {
+  constexpr std::uint16_t is_ptx = 1;
+  std::uint32_t architecture = 0;
+  if (const char* target = std::strstr(text, ".target sm_"))
+    architecture = static_cast<std::uint32_t>(std::strtoul(target + std::strlen(".target sm_"), nullptr, 10));
+  return wrap(std::as_bytes(std::span(text, std::strlen(text) + 1)), is_ptx, architecture);
+}
+
+// Machine code is an ELF file of 64 bits, which ends with the last of its sections or with their table. Empty
+// if that would be behind the bytes that there are.
+std::vector<std::byte> wrap_cubin(const std::byte* file, std::uint64_t most) {
+  constexpr std::uint16_t is_machine_code = 2;
+  Elf64_Ehdr header{};
+  if (most < sizeof header) return {};
+  std::memcpy(&header, file, sizeof header);
+  const std::uint64_t table = std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
+  if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > most || most - header.e_shoff < table)
+    return {};
+  std::uint64_t end = header.e_shoff + table;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section{};
+    std::memcpy(&section, file + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type == SHT_NOBITS) continue;
+    if (section.sh_offset > most || most - section.sh_offset < section.sh_size) return {};
+    end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  // Of files of later assemblers the architecture stands one byte higher.
+  const std::uint32_t low = header.e_flags & 0xff;
+  const std::uint32_t high = header.e_flags >> 8 & 0xff;
+  return wrap({file, end}, is_machine_code, low >= 50 && low < 200 ? low : high);
+}
+
+// Of code in memory nobody knows the size; it is what it says.
+constexpr std::uint64_t kUnknownSize = std::uint64_t{1} << 40;
+
+Error load(Library** handle, const void* code, std::uint64_t most = kUnknownSize) {
   if (handle == nullptr || code == nullptr) return Error::invalid_value;
   constexpr std::uint32_t wrapper_magic = 0x466243b1;
   std::uint32_t magic = 0;
@@ -77,14 +115,11 @@ Error load(Library** handle, const void* code) {
     std::memcpy(&data, static_cast<const std::byte*>(code) + 8, sizeof data);
     return load(handle, data);
   }
-  if (std::memcmp(code, "\177ELF", 4) == 0) {
-    say_once(
-        "a library of machine code (cubin) cannot be simulated: give cudaLibraryLoadData its PTX or a fat "
-        "binary with PTX");
-    return Error::no_kernel_image;
-  }
   auto made = std::make_unique<Library>();
-  if (const auto container = container_at(code); !container.empty()) {
+  if (std::memcmp(code, "\177ELF", 4) == 0) {
+    made->bytes = wrap_cubin(static_cast<const std::byte*>(code), most);
+    if (made->bytes.empty()) return Error::no_kernel_image;
+  } else if (const auto container = container_at(code); !container.empty()) {
     made->bytes.assign(container.begin(), container.end());
   } else {
     made->bytes = wrap_ptx(static_cast<const char*>(code));
@@ -110,7 +145,7 @@ Error load_file(Library** handle, const char* path) {
     bytes.insert(bytes.end(), part, part + got);
   std::fclose(file);
   bytes.resize(bytes.size() + 16);  // a text ends with a zero
-  return load(handle, bytes.data());
+  return load(handle, bytes.data(), bytes.size());
 }
 
 Library* find_library(Library* handle) {

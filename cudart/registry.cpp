@@ -174,7 +174,7 @@ Error lay_out(Function& function, const FunctionLayout*& layout) {
                                            bytes_of(function.name), &tail);
   if (error != Error::success) return error;
   made.parameters.resize(std::min<std::size_t>(made.fields.parameters, tail.size() / 8));
-  std::memcpy(made.parameters.data(), tail.data(), made.parameters.size() * 8);
+  if (!made.parameters.empty()) std::memcpy(made.parameters.data(), tail.data(), made.parameters.size() * 8);
   for (const auto& parameter : made.parameters)
     made.parameter_bytes = std::max(made.parameter_bytes, parameter.offset + parameter.bytes);
   layout = &(function.layouts[device] = std::move(made));

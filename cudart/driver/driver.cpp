@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuda.so.1: the few functions of the driver that programs of the runtime call too, answered by the
-// runtime that the program has loaded. A program that uses the driver alone cannot be simulated.
-#include <dlfcn.h>
+// libcuda.so.1: devices and contexts of the driver's interface, answered by the runtime that the program has
+// loaded, or by our newest if it has none.
+#include "runtime_calls.hpp"
+
 #include <unistd.h>
 
 #include <cstddef>
@@ -9,16 +10,27 @@
 #include <iterator>
 #include <string>
 
-namespace {
+namespace manyscale::cuda_driver {
 
-// The numbers of CUresult, which for these are those of cudaError_t.
-enum Result : int {
-  success = 0,
-  invalid_value = 1,
-  not_initialized = 3,
-  invalid_device = 101,
-  invalid_context = 201
-};
+void* runtime_function(const char* name) {
+  if (void* loaded = dlsym(RTLD_DEFAULT, name); loaded != nullptr) return loaded;
+  static void* const ours = dlopen("libcudart.so.13", RTLD_NOW | RTLD_GLOBAL);
+  void* found = ours == nullptr ? nullptr : dlsym(ours, name);
+  static bool said = false;
+  if (found == nullptr && !said) {
+    said = true;
+    const std::string text = "manyscale: the CUDA runtime that the driver needs here has no " +
+                             std::string(name) + "; start the program with: manyscale cuda -- PROGRAM\n";
+    [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
+  }
+  return found;
+}
+
+}  // namespace manyscale::cuda_driver
+
+using namespace manyscale::cuda_driver;
+
+namespace {
 
 // A context is its device: the runtime has one for each.
 struct Context {
@@ -32,21 +44,6 @@ Context* context_of(int device) {
   if (device < 0 || device >= kDevices) return nullptr;
   contexts[device].device = device;
   return &contexts[device];
-}
-
-// A function of the runtime by name.
-template <class... Arguments>
-Result runtime(const char* name, Arguments... arguments) {
-  using Function = int (*)(Arguments...);
-  const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-  if (function == nullptr) {
-    static bool said = false;
-    const std::string text =
-        "manyscale: this program uses the CUDA driver without the CUDA runtime, which cannot be simulated\n";
-    if (!said && write(STDERR_FILENO, text.data(), text.size()) > 0) said = true;
-    return not_initialized;
-  }
-  return static_cast<Result>(function(arguments...));
 }
 
 Result current_device(int& device) {
@@ -139,6 +136,35 @@ int cuCtxPopCurrent_v2(Context** context) {
   return runtime("cudaSetDevice", pushed[--pushed_count]);
 }
 
+// A new context is the one that the device has.
+int cuCtxCreate_v2(Context** context, unsigned, int device) {
+  if (context == nullptr || context_of(device) == nullptr) return invalid_value;
+  const Result error = runtime("cudaSetDevice", device);
+  if (error == success) *context = context_of(device);
+  return error;
+}
+
+int cuCtxDestroy_v2(Context* context) {
+  return context == nullptr ? invalid_context : success;
+}
+
+int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
+  int before = 0;
+  std::size_t free = 0;
+  if (bytes == nullptr) return invalid_value;
+  if (const Result error = current_device(before); error != success) return error;
+  Result error = runtime("cudaSetDevice", device);
+  if (error == success) error = runtime("cudaMemGetInfo", &free, bytes);
+  runtime("cudaSetDevice", before);
+  return error;
+}
+
+int cuDeviceComputeCapability(int* major, int* minor, int device) {
+  constexpr int of_major = 75, of_minor = 76;
+  const Result error = runtime("cudaDeviceGetAttribute", major, of_major, device);
+  return error == success ? runtime("cudaDeviceGetAttribute", minor, of_minor, device) : error;
+}
+
 int cuCtxSynchronize() {
   return runtime("cudaDeviceSynchronize");
 }
@@ -157,7 +183,7 @@ int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 
 int cuGetErrorName(int error, const char** name) {
   using Function = const char* (*)(int);
-  const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "cudaGetErrorName"));
+  const auto function = reinterpret_cast<Function>(runtime_function("cudaGetErrorName"));
   if (name == nullptr || function == nullptr) return invalid_value;
   *name = function(error);
   return success;
@@ -165,7 +191,7 @@ int cuGetErrorName(int error, const char** name) {
 
 int cuGetErrorString(int error, const char** text) {
   using Function = const char* (*)(int);
-  const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "cudaGetErrorString"));
+  const auto function = reinterpret_cast<Function>(runtime_function("cudaGetErrorString"));
   if (text == nullptr || function == nullptr) return invalid_value;
   *text = function(error);
   return success;

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cudart_support import PROGRAMS, build, library, needs_compiler, run
+from cudart_support import COMPILER, PROGRAMS, build, library, needs_compiler, run
 
 pytestmark = [pytest.mark.core, needs_compiler]
 
@@ -40,6 +41,17 @@ def test_a_program(
         driver = [str(library().with_name("libcuda.so.1"))] if name == "driver" else []
         binaries[name] = build(PROGRAMS / f"{name}.cpp", binaries["folder"], *driver)
     assert run(binaries[name], *arguments, **options) == (0, "ok\n")
+
+
+@pytest.mark.parametrize("functional", [True, False])
+def test_a_program_of_the_driver_alone(functional: bool, binaries: dict[str, Path]) -> None:
+    """It is not linked with the runtime at all."""
+    target = binaries["folder"] / "driver_alone"
+    source, driver = PROGRAMS / "driver_alone.cpp", library().with_name("libcuda.so.1")
+    if not target.exists():
+        command = [str(COMPILER), "-std=c++20", "-Wall", "-Wextra", "-Werror", str(source), str(driver)]
+        subprocess.run([*command, "-o", str(target)], check=True)
+    assert run(target, functional=functional) == (0, "ok\n")
 
 
 @pytest.fixture(scope="module")

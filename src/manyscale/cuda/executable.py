@@ -14,7 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from manyscale.errors import InputError
 
-from .fatbin import Image, best_ptx, containers
+from .fatbin import Image, best_machine_code, best_ptx, containers
 from .linking import link
 from .modules import without_ptx
 
@@ -79,14 +79,15 @@ class Executable:
         """The name of the CUDA runtime that it is linked with, such as libcudart.so.13."""
         return next((name for name in self.needed if name.startswith("libcudart.so")), None)
 
-    def check_runnable(self) -> None:
-        """An error if the program cannot be run on simulated GPUs at all."""
+    def check_runnable(self, capability: int) -> None:
+        """An error if the program cannot be run at all on GPUs of this compute capability (75 for 7.5)."""
         if self.has_static_runtime:
             raise InputError(
                 f"{self.path.name}: the CUDA runtime is linked into the program, so that its calls cannot be "
                 "simulated; build it again with: nvcc -cudart shared"
             )
-        if self.images and not any(image.is_ptx for image in self.images):
+        has_ptx = any(image.is_ptx for image in self.images)
+        if self.images and not has_ptx and best_machine_code(self.images, capability) is None:
             raise InputError(f"{self.path.name}: {without_ptx(self.images)}")
 
 

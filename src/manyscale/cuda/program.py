@@ -100,10 +100,10 @@ class Program:
         say: Callable[[str], None],
     ) -> None:
         self.path = resolve(command)
-        Executable.read(self.path).check_runnable()
         self._command = [str(self.path), *command[1:]]
         self._folder = library_folder()
         self.node = Node(machine, node_options)
+        Executable.read(self.path).check_runnable(self.node.gpus[0].capability)
         self.records = Records()
         self._host = host
         self._say = say
