@@ -23,7 +23,7 @@ from manyscale.results.line_chart import line_chart
 
 MACHINE = "dibona"
 QUICK = {"ferret": 6, "matrix_tasks": 32}
-FULL = {"black_scholes_tasks": 512, "swaptions_tasks": 300, "ferret": 96, "hydrodynamics_tasks": 16}
+FULL = {"black_scholes_tasks": 512, "swaptions_tasks": 300, "ferret": 96, "hydrodynamics_tasks": 24}
 FULL |= {"matrix_tasks": 32}
 
 

@@ -99,6 +99,13 @@ def test_ports_of_a_cores_caches_are_refused(cache: str) -> None:
         core_spec("broadwell", (f"{cache}.ports=2",))
 
 
+def test_a_quantum_is_no_longer_than_the_cycles_that_ports_know() -> None:
+    """A core's ports keep the next 1024 cycles; half of those may lie ahead. At 2 GHz these are 256 ns."""
+    with pytest.raises(InputError, match=r"quantum: at most 512 cycles .* 256 ns"):
+        core_spec("elasticsimmate", ("cpu.core.quantum=257ns",))
+    assert core_spec("elasticsimmate", ("cpu.core.quantum=256ns",)).quantum == 256 * 10**6
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_chain_of_loads_takes_the_first_levels_latency(machine: str, tmp_path: Path) -> None:
     """A pointer to itself: cycles = repeats x (latency before the access + tags + data)"""

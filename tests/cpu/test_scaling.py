@@ -68,6 +68,28 @@ def test_tasks_on_more_cores_take_less_time_but_no_less_than_their_share(tasks: 
     assert 1 < study.speedup(study.points[1]) <= 2.05
 
 
+def test_tasks_dealt_to_cores_take_about_as_long_as_the_program_on_them(tasks: Path) -> None:
+    def program(threads: int) -> cpu.Program:
+        return cpu.Program(cpu.sample("elastic"), ["ferret", str(threads), "4"])
+
+    executed = scaling.detailed(program, [1, 2], machine=MACHINE)
+    replayed = scaling.strong(tasks, [1, 2])
+    assert [point.cores for point in executed.points] == [1, 2]
+    for one, other in zip(replayed.points, executed.points, strict=True):
+        assert one.seconds == pytest.approx(other.seconds, rel=0.15)
+
+
+def test_what_one_thread_cannot_show_is_in_its_trace(tasks: Path) -> None:
+    """Threads that a replay adds have to be made, and they are in each other's way at the tasks."""
+    with cpu.Trace(tasks) as trace:
+        assert {"worker_latency", "queue_latency"} <= set(trace.overheads)
+    with_them, without = (
+        scaling.strong(tasks, [4], overheads=overheads).points[0].seconds
+        for overheads in ({}, {"worker_latency": 0, "queue_latency": 0})
+    )
+    assert with_them > without + 3 * 4e-6
+
+
 def test_slower_memory_takes_more_time(matrix: Path) -> None:
     study = scaling.vary(matrix, {"dram.latency": ["30ns", "90ns"], "l2.size": ["256KiB", "1MiB"]})
     assert [point.label for point in study.points] == [

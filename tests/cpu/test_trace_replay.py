@@ -103,6 +103,14 @@ def test_changes_of_the_machine_count(parallel_trace):
     assert slow.simulated_seconds > 1.2 * usual.simulated_seconds
 
 
+def test_cores_compute_further_ahead_than_in_a_run(parallel_trace):
+    """That saves events and changes next to nothing; a machine that says how far is obeyed."""
+    path, _, _ = parallel_trace
+    usual, often = cpu.replay(path), cpu.replay(path, changes=["cpu.core.quantum=4ns"])
+    assert usual.events < 0.95 * often.events
+    assert usual.cycles == pytest.approx(often.cycles, rel=0.005)
+
+
 def test_copies_are_played_side_by_side(parallel_trace):
     path, summary, _ = parallel_trace
     twice = cpu.replay(path, changes=["cpu.cores=8"], replicate=2)

@@ -9,7 +9,7 @@ import trace_samples
 from program_cases import find
 from test_trace_replay import replays_or_refuses, rewritten
 
-from manyscale import _core, cpu
+from manyscale import InputError, _core, cpu
 from manyscale.cpu.openmp import construct_of
 
 pytestmark = pytest.mark.core
@@ -74,6 +74,17 @@ def test_programs_with_threads_can_be_replayed(binaries, tmp_path, binary, argum
         path, _ = recorded(binaries, tmp_path, *arguments, binary=binary, cores=cores)
         assert kinds <= set(sync_counts(path))
         assert cpu.replay(path).simulated_seconds > 0
+
+
+def test_threads_that_nobody_saw_made_are_refused(binaries, tmp_path):
+    """Not silently left out: a program whose functions have lost their names."""
+    nameless = tmp_path / "nameless"
+    nameless.write_bytes(binaries["parallel"].read_bytes().replace(b"pthread_create", b"qthread_create"))
+    nameless.chmod(0o755)
+    path = tmp_path / "a.trace"
+    with pytest.raises(InputError, match=r"2 of its threads cannot be recorded.*symbols"):
+        cpu.record(cpu.Program(nameless, ["mutex", "2"]), path, machine=MACHINE, cores=2)
+    assert not path.exists()
 
 
 def test_copies_wait_for_their_own_threads(binaries, tmp_path):

@@ -81,6 +81,11 @@ Core::Core(const Spec& spec)
   if (spec.memory_model != "tso" && spec.memory_model != "relaxed") {
     throw std::invalid_argument("memory_model: expected 'relaxed' or 'tso', not '" + spec.memory_model + "'");
   }
+  if (spec.quantum > CycleMap::range / 2 * period_) {
+    throw std::invalid_argument("quantum: at most " + std::to_string(CycleMap::range / 2) +
+                                " cycles of the core's clock, which are " +
+                                std::to_string(CycleMap::range / 2 * period_ / nanosecond) + " ns");
+  }
   if (spec.l1.write != "back") throw std::invalid_argument("l1.write: a core's caches are write-back");
   queues_.emplace_back(spec.issue_queue);
   const auto add_queue = [&](std::int64_t places, std::initializer_list<Kind> kinds_of_queue) {
@@ -190,10 +195,11 @@ void Core::pump() {
     if (!resolved_.empty()) tell_waiters();
   });
   for (;;) {
-    const bool took = take_records();
+    take_records();
     const bool committed = commit_all();
     const bool wrote = write_stores();
-    if (!took && !committed && !wrote) break;
+    // It took all that there was a place for; only these make more places.
+    if (!committed && !wrote) break;
   }
   const Cycle next = std::min({wheel_.next(), front_wake_, store_wake_});
   Time due = next == unknown ? never : time_of(next) - time_of(next) % spec_.quantum;

@@ -105,7 +105,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   Time time_of(Cycle cycle) const { return cycle * period_; }
 
   // Fetch and dispatch (core_front_end.cpp): false when the next record cannot go on now.
-  bool take_records();
+  void take_records();
   bool fetch(const Record& record);
   void fetch_anew(Cycle cycle);
   void fetch_folded(const Record& record);

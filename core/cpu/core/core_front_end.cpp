@@ -28,9 +28,8 @@ void Core::fetch_anew(Cycle cycle) {
   fetch_bytes_left_ = spec_.fetch_bytes;
 }
 
-bool Core::take_records() {
+void Core::take_records() {
   front_wake_ = unknown;
-  const std::uint64_t before = taken_;
   while (taken_ < available_) {
     const Record& record = (*ring_)[taken_];
     if (record.kind == Kind::marker) {
@@ -49,7 +48,6 @@ bool Core::take_records() {
     }
   }
   if (taken_ == available_) starved_ = true;
-  return taken_ != before;
 }
 
 // Finds the cycle in which the record is fetched.

@@ -22,6 +22,9 @@ static_assert(none == StreamInfo::none);
 constexpr int process_shift = 40;
 constexpr std::uint64_t within_process = (std::uint64_t{1} << process_shift) - 1;
 
+// Instructions that a thread may execute before its own work; one that ends by then had none.
+constexpr std::uint64_t most_before_work = 2000;
+
 std::uint32_t process_of(std::uint64_t address) {
   return static_cast<std::uint32_t>((address >> process_shift) - 1);
 }
@@ -456,7 +459,10 @@ struct Recorder::Implementation {
       if (!thread) continue;
       if (!thread->markers.empty()) take_markers(*thread, 0);
       while (!thread->frames.empty()) close_innermost(*thread, 0);
-      if (thread->stream == none) continue;
+      if (thread->stream == none) {
+        if (thread->executed > most_before_work) ++statistics.unknown_threads;
+        continue;
+      }
       add_sync(*thread, thread->stream, SyncKind::thread_end, thread->number, 0);
       streams.close(thread->stream);
     }

@@ -24,7 +24,7 @@ OPTIONS = ["-O2", "-static", "-fopenmp", "-g1", "-Wall", "-Wextra", "-ffunction-
 OPTIONS += ["-Wl,--gc-sections", "-Wl,--build-id=none", f"-ffile-prefix-map={HERE}=."]
 PROGRAMS = ["matrix", "matrix_tasks", "cholesky_tasks", "k_means", "hotspot", "black_scholes"]
 PROGRAMS += ["black_scholes_tasks", "stream_cluster", "swaptions", "swaptions_tasks", "canneal", "ferret"]
-PROGRAMS += ["hydrodynamics", "hydrodynamics_tasks"]
+PROGRAMS += ["hydrodynamics", "hydrodynamics_tasks", "stencil_threads", "queue_threads"]
 
 
 def first_line(*command: str) -> str:

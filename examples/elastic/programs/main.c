@@ -27,6 +27,8 @@ static const struct entry entries[] = {
     {"ferret", ferret, 48},
     {"hydrodynamics", hydrodynamics, 12},
     {"hydrodynamics_tasks", hydrodynamics_tasks, 12},
+    {"stencil_threads", stencil_threads, 96},
+    {"queue_threads", queue_threads, 48},
 };
 enum { count = sizeof entries / sizeof entries[0] };
 

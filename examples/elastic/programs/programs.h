@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small OpenMP programs for studies of recorded traces: each takes its size and prints a number that depends
+// Small parallel programs for studies of recorded traces: each takes its size and prints a number that depends
 // on all its work.
 #pragma once
 #include <stdint.h>
@@ -15,6 +15,8 @@ int hydrodynamics_tasks(int size);
 int k_means(int size);
 int matrix(int size);
 int matrix_tasks(int size);
+int queue_threads(int size);
+int stencil_threads(int size);
 int stream_cluster(int size);
 int swaptions(int size);
 int swaptions_tasks(int size);
@@ -25,9 +27,7 @@ static inline uint64_t mixed(uint64_t i) {
   i = (i ^ (i >> 27)) * 0x94d049bb133111ebu;
   return i ^ (i >> 31);
 }
-static inline double uniform(uint64_t i) {
-  return (double)(mixed(i) >> 11) * 0x1p-53;
-}
+static inline double uniform(uint64_t i) { return (double)(mixed(i) >> 11) * 0x1p-53; }
 
 // Memory for so many doubles, beginning at a page; ends the program if there is none.
 double *doubles(long count);

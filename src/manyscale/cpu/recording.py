@@ -161,6 +161,13 @@ def _finish(
     parts: CpuSystem,
     writer: TraceWriter,
 ) -> RecordingSummary:
+    unknown = recorder.statistics()["unknown_threads"]
+    if unknown:
+        raise InputError(
+            f"{program.name}: {unknown} of its threads cannot be recorded, since nobody saw how they were made: "
+            "threads of OpenMP (GCC's libgomp) and of pthreads are known by the names of their functions; link it "
+            "statically, and leave its symbols in it"
+        )
     given = recorder.columns()
     columns = {name: np.frombuffer(column, COLUMN_TYPES[name]) for name, column in given.items()}
     size = writer.finish(_facts(program, recorder, result, parts), columns)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import tempfile
@@ -163,6 +164,12 @@ def machine_of(trace: Trace, machine: str | Path | None, changes: Sequence[str])
     text = trace.header.machine_toml
     if not text:
         raise InputError(f"{trace.path}: the trace names no machine; say which one to replay it on")
+    return _recorded_machine(text, tuple(changes))
+
+
+@functools.lru_cache(maxsize=16)
+def _recorded_machine(text: str, changes: tuple[str, ...]) -> ResolvedMachine:
+    """The machine of a trace's header; studies replay one trace many times."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recorded.toml"
         path.write_text(text)
