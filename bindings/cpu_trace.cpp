@@ -92,6 +92,7 @@ class TraceRecorder {
     out["block_bytes"] = counted.bytes;
     out["runtime_instructions"] = counted.runtime_instructions;
     out["outside_instructions"] = counted.outside_instructions;
+    out["unknown_threads"] = counted.unknown_threads;
     out["mispredicted"] = counted.mispredicted;
     out["near_bytes"] = counted.near_bytes;
     out["hit_cycles"] = counted.hit_cycles;

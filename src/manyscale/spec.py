@@ -6,6 +6,7 @@ People write quantities with units; a Spec holds them as whole numbers of the ba
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,13 +126,12 @@ class Spec(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _within_range(cls, value: Any, info: ValidationInfo) -> Any:
-        field = cls.model_fields[info.field_name or ""]
-        minimum, maximum = _bounds(field)
-        quantity = _kind(field).quantity
+        quantity, minimum, maximum = _limits(cls, info.field_name or "")
         if value is None or quantity is None:
             return value
         if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
             given = units.format(value, quantity.dimension)
+            field = cls.model_fields[info.field_name or ""]
             raise _problem(f"{given} is out of range; it must be {_range_text(field)}")
         return value
 
@@ -280,6 +280,13 @@ def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
         None if low is None else quantity.read(low),
         None if high is None else quantity.read(high),
     )
+
+
+@functools.cache
+def _limits(spec: type[Spec], name: str) -> tuple[Quantity | None, int | float | None, int | float | None]:
+    """What a parameter is and its bounds: asked for each time a component is made."""
+    field = spec.model_fields[name]
+    return (_kind(field).quantity, *_bounds(field))
 
 
 def _range_text(field: FieldInfo) -> str:

@@ -53,8 +53,27 @@ def test_managed_memory_is_rounded_up_as_published() -> None:
     assert sum(map(managed_bytes, fdtd)) == 18_939_904
 
 
-def test_whole_blocks_less_one_are_usable() -> None:
-    assert [usable_bytes(size << 20) >> 20 for size in (1, 4, 9, 8, 12)] == [2, 2, 6, 6, 10]
+@pytest.mark.parametrize(
+    ("free", "own", "blocks"),
+    [
+        ((12 << 20, 9 << 20, 8 << 20), 0, (5, 3, 3)),  # hotspot and random access
+        ((10_223_616, 8_178_892, 6_815_744), 1, (3, 2, 1)),  # bfs, whose flag takes a block
+        ((8_519_680, 6_815_744, 5_679_786), 0, (3, 2, 1)),  # Needleman-Wunsch
+        ((18_415_616, 14_732_492, 12_277_077), 0, (8, 6, 5)),  # backprop
+        ((29_360_128, 23_068_672, 18_874_368), 1 << 20, (12, 9, 7)),  # shortest paths
+        ((1, 3 << 20), 2 << 20, (1, 1)),  # a block there is always
+    ],
+)
+def test_blocks_that_were_free_when_the_programs_were_measured(
+    free: tuple[int, ...], own: int, blocks: tuple[int, ...]
+) -> None:
+    """11,009.5 MiB less the ballast, a multiple of 2 MiB."""
+    whole = 11_544_297_472
+    for size, expected in zip(free, blocks, strict=True):
+        assert usable_bytes(size, own) == expected << 21
+        ballast = -(-(whole - size) // (2 << 20)) * (2 << 20)
+        left = (whole - ballast) // (2 << 20) - (-(-own // (2 << 20)))
+        assert max(left, 1) == expected
 
 
 def test_another_result_than_numpys_is_an_error() -> None:

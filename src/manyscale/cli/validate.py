@@ -30,6 +30,7 @@ _TITLES = {
     "uvm": "unified memory beside a GTX 1080 Ti and another simulator",
 }
 _COLUMNS = ("name", "simulated", "reference", "unit", "error %", "source")
+_COLUMNS_OF_BOTH = ("name", "reference", "unit", "PTX", "error %", "machine code", "error %")
 BEGIN = "<!-- correlation tables: written by make validation -->"
 END = "<!-- end of the correlation tables -->"
 
@@ -81,18 +82,22 @@ def validate(
     if markdown is not None:
         _page_around(markdown)  # before the work, so that a wrong name costs none
     found: dict[str, list[Row]] = {}
+    pages: dict[str, str] = {}
     if isa == "both":
         for name in validation.FORMS if only is None else [only]:
-            found.update(_both_forms(name, machine, json))
+            forms = _both_forms(name, machine, json)
+            found.update({f"{name} ({form})": rows for form, rows in forms.items()})
+            pages[name] = _markdown_of_both(name, forms["ptx"], forms["sass"])
     for name, rows in [] if isa == "both" else validation.tables(only, machine, isa_of(isa)):
         found[name] = rows
+        pages[name] = _markdown(name, rows)
         if not json:
             print_table(_TITLES.get(name, name), _COLUMNS, [_cells(row) for row in rows])
             typer.echo(_summary(rows))
     everything = [row for rows in found.values() for row in rows]
     if markdown is not None:
-        _write_markdown(markdown, found)
-        say(f"Wrote {len(found)} tables to {markdown}", quiet=quiet or json)
+        _write_markdown(markdown, pages)
+        say(f"Wrote {len(pages)} tables to {markdown}", quiet=quiet or json)
     if report is not None:
         from manyscale.report.validation_page import validation_page
 
@@ -123,19 +128,20 @@ def _both_forms(name: str, machine: str, quiet: bool) -> dict[str, list[Row]]:
     if not quiet:
         print_table(
             _TITLES.get(name, name),
-            ("name", "reference", "unit", "PTX", "error %", "machine code", "error %"),
-            [
-                (
-                    *(ptx.name, _number(ptx.reference), ptx.unit),
-                    *(_number(ptx.simulated), f"{ptx.error_percent:+.1f}"),
-                    *(_number(sass.simulated), f"{sass.error_percent:+.1f}"),
-                )
-                for ptx, sass in zip(rows["ptx"], rows["sass"], strict=True)
-            ],
+            _COLUMNS_OF_BOTH,
+            [_cells_of_both(ptx, sass) for ptx, sass in zip(rows["ptx"], rows["sass"], strict=True)],
         )
         for isa, title in (("ptx", "PTX"), ("sass", "machine code")):
             typer.echo(f"{title}: {_summary(rows[isa])}")
-    return {f"{name} ({isa})": table for isa, table in rows.items()}
+    return rows
+
+
+def _cells_of_both(ptx: Row, sass: Row) -> tuple[str, ...]:
+    return (
+        *(ptx.name, _number(ptx.reference), ptx.unit),
+        *(_number(ptx.simulated), f"{ptx.error_percent:+.1f}"),
+        *(_number(sass.simulated), f"{sass.error_percent:+.1f}"),
+    )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -177,14 +183,13 @@ def _summary(rows: Sequence[Row], *, correlation: bool = True) -> str:
     return text
 
 
-def _write_markdown(path: Path, found: Mapping[str, Sequence[Row]]) -> None:
+def _write_markdown(path: Path, tables: Mapping[str, str]) -> None:
     """Replaces what is between the marks of the page; only the tables that were made again, if not all were."""
     before, kept, after = _page_around(path)
-    for name, rows in found.items():
-        kept[name] = _markdown(name, rows)
+    kept.update(tables)
     order = [name for name in _TITLES if name in kept] + [name for name in kept if name not in _TITLES]
-    tables = "\n".join(kept[name] for name in order)
-    text = f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
+    inside = "\n".join(kept[name] for name in order)
+    text = f"{before}{BEGIN}\n\n{inside}\n{END}{after}"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -217,6 +222,18 @@ def _markdown(name: str, rows: Sequence[Row]) -> str:
     lines = ["| " + " | ".join(_escaped(cell) for cell in _cells(row)) + " |" for row in rows]
     title = f"### {name}: {_TITLES.get(name, name)}"
     return "\n".join([title, "", *head, *lines, "", f"{len(rows)} rows; {_summary(rows)}.", ""])
+
+
+def _markdown_of_both(name: str, ptx: Sequence[Row], sass: Sequence[Row]) -> str:
+    columns = (*_COLUMNS_OF_BOTH, "source")
+    head = ["| " + " | ".join(columns) + " |", "|---|---:|---|---:|---:|---:|---:|---|"]
+    lines = [
+        "| " + " | ".join(_escaped(cell) for cell in (*_cells_of_both(*pair), pair[0].source)) + " |"
+        for pair in zip(ptx, sass, strict=True)
+    ]
+    title = f"### {name}: {_TITLES.get(name, name)}"
+    below = f"{len(ptx)} rows; as PTX: {_summary(ptx)}; as machine code: {_summary(sass)}."
+    return "\n".join([title, "", *head, *lines, "", below, ""])
 
 
 def _escaped(cell: str) -> str:
