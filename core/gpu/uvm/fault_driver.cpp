@@ -97,6 +97,7 @@ void UnifiedMemory::plan_block() {
          batch_faults_[next_fault_] / kPagesPerBlock == batch_faults_[begin] / kPagesPerBlock)
     ++next_fault_;
   const std::span faults = std::span(batch_faults_).subspan(begin, next_fault_ - begin);
+  served_block_ = faults.empty() ? kNone : faults.front() / kPagesPerBlock;
   batch_pages_.clear();
   prefetcher.choose(residency_, faults, random(), batch_pages_);
   std::erase_if(batch_pages_, [&](PageIndex page) {
@@ -226,6 +227,7 @@ void UnifiedMemory::end_batch() {
   served.swap(batch_served_);
   for (const PageIndex page : served) release(page);
   driver_busy_ = false;
+  served_block_ = kNone;
   start_driver();
 }
 

@@ -47,8 +47,9 @@ bool UnifiedMemory::make_room_for(const Run& run) {
   return evict_until([&] { return frames_.wanted(run.first, run.count); });
 }
 
-// The oldest root chunk leaves with all that is in it, also what has come in the same group of faults.
-// Returns true if it has to wait for pages that SMs are just about to use.
+// The oldest root chunk leaves with all that is in it, also what has come in the same group of faults; but not
+// what came for the block that is being served, before its SMs are told. Returns true if it has to wait for
+// pages that SMs are just about to use.
 bool UnifiedMemory::choose_root(bool spare_preferred) {
   RootChunks& roots = frames_.roots();
   for (RootChunks::Root root = roots.oldest(); root != kNone; root = roots.newer(root)) {
@@ -59,7 +60,8 @@ bool UnifiedMemory::choose_root(bool spare_preferred) {
       for (PageIndex page = chunk * kPagesPerChunk; page < (chunk + 1) * kPagesPerChunk; ++page) {
         const Page& at = residency_.at(page);
         if (!at.is(Page::on_device)) continue;
-        spared = spared || (spare_preferred && at.is(Page::prefer_device));
+        spared = spared || (spare_preferred && at.is(Page::prefer_device)) ||
+                 (page / kPagesPerBlock == served_block_ && at.first_waiter != kNone);
         pinned = pinned || at.pins != 0;
         victims_.push_back(page);
       }

@@ -206,6 +206,7 @@ class UnifiedMemory final : public Component {
   std::vector<Run> batch_runs_;          // of the blocks that are served now
   std::size_t next_run_ = 0;
   bool batch_planned_ = false;
+  BlockIndex served_block_ = kNone;
 
   // --- Frames and moves ---
   Frames frames_;
