@@ -94,6 +94,8 @@ def machine_code_ratio(
     """Machine instructions per second of processor time, as machine code and as lowered PTX, measured in turn."""
     kernels = {isa: device.load(PTX, isa=isa)[kernel] for isa in ("ptx", "sass")}
     best = dict.fromkeys(kernels, 0.0)
+    for chosen in kernels.values():
+        chosen[grid, block](*arguments)  # so that all that follow find the L2 as a launch like them leaves it
     for _ in range(rounds):
         for isa, chosen in kernels.items():
             begin = time.process_time()

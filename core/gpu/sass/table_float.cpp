@@ -89,7 +89,7 @@ std::vector<Row> float_rows() {
       {"FMUL",
        0x020,
        kTwoSources,
-       {ftz, bit(76, "FMZ"), choice(84, 3, {"D8", "D4", "D2", "?", "", "M2", "M4", "M8"}), rounding,
+       {ftz, bit(76, "FMZ"), choice(84, 3, {"?", "D8", "D4", "D2", "", "M2", "M4", "M8"}), rounding,
         saturate},
        {destination(), a.minus_and_absolute(), w.minus_and_absolute()}},
       {"FADD",

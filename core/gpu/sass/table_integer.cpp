@@ -140,7 +140,7 @@ std::vector<Row> integer_rows() {
         composed(read_truth_table), number(16, 8)}},
       {"PLOP3",
        0x01f,
-       form(1, 6),
+       form(1, 5, 6),
        {always("LUT")},
        {predicate(81).written(), predicate(84).written(), a.suffix(always("SIGN")),
         wide().suffix(always("SIGN")), general(64).suffix(always("SIGN")), number(72, 8), number(16, 8)}},

@@ -156,8 +156,8 @@ std::string constant(const Operand& operand, bool matrix_unit) {
   }
   const std::string table = operand.descriptor != Operand::kNone ? "cx[" + uniform(operand.descriptor) + "]"
                                                                  : "c[" + hexadecimal(operand.bank) + "]";
-  const bool half =
-      operand.format == Operand::Format::float16x2 || operand.format == Operand::Format::bfloat16x2;
+  const bool half = operand.format == Operand::Format::float16x2 ||
+                    operand.format == Operand::Format::bfloat16x2 || operand.has(mod("SIGN"));
   return table + (half && !matrix_unit ? " [" : "[") + place + "]";
 }
 

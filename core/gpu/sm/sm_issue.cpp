@@ -235,6 +235,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
 // Finds the next operation of the warp that takes time; those that take none are executed on the way.
 void Sm::next_operation(std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
+  bool elsewhere = false;
   try {
     for (;;) {
       if (slot.straight_on) {
@@ -244,6 +245,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
         slot.end = slot.function->instructions.data() + slot.function->first[slot.operation + 1];
       } else if (const Op* op = slot.warp->next(); op != nullptr) {
         enter_operation(slot, *op);
+        elsewhere = true;
       } else {
         slot.at = slot.end = nullptr;
         slot.blocked = true;
@@ -260,7 +262,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
   } catch (const Fault& fault) {
     throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
   }
-  if (slot.at >= slot.fetched_end || !slot.straight_on) fetch(sub_core_of(index), slot, now);
+  if (elsewhere || slot.at >= slot.fetched_end) fetch(sub_core_of(index), slot, now);
   find_earliest(index);
 }
 

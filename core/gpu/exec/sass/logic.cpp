@@ -137,8 +137,9 @@ void decode_plop3(MachineBuilder& builder) {
     const bool is_predicate = operand.kind == sass::Operand::Kind::predicate ||
                               operand.kind == sass::Operand::Kind::uniform_predicate;
     if (operand.kind == sass::Operand::Kind::immediate) tables.push_back(operand.value & 0xff);
-    const bool is_register =
-        operand.kind == sass::Operand::Kind::general || operand.kind == sass::Operand::Kind::uniform;
+    const bool is_register = operand.kind == sass::Operand::Kind::general ||
+                             operand.kind == sass::Operand::Kind::uniform ||
+                             operand.kind == sass::Operand::Kind::constant;
     if (k == 3 || (!is_predicate && !is_register)) continue;
     bool negated = false;
     if (is_predicate) {

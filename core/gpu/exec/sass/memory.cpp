@@ -172,14 +172,15 @@ void decode_qspc(MachineBuilder& builder) {
   op.dst2 = builder.predicate_result(0);
 }
 
-// --- LDGSTS: from global to shared memory, at once. The list has what the operation of each side needs: the
-// address in shared memory is in dst (a base of 32 bits), its offset in aux.
+// --- LDGSTS: from global to shared memory, at once. The base of the address in shared memory is in src[2], a
+// uniform register in dst2, its offset in aux. With `fills`, the lowest bits of the source's address say how
+// many bytes at the end are zeros instead.
 
-template <unsigned bytes>
+template <unsigned bytes, bool fills, bool negated>
 void copy_to_shared(Warp& warp, const Op& op) {
   const Mask all = warp.mask;
   Mask reading = all;
-  if (op.src[1] != kNoSlot) reading &= warp.predicate(op.src[1]);
+  if (op.src[1] != kNoSlot) reading &= negated ? ~warp.predicate(op.src[1]) : warp.predicate(op.src[1]);
   alignas(64) std::array<U64, kLanes> sources;
   machine_addresses(warp, op, sources.data());
   alignas(64) std::array<U64, kLanes> targets;
@@ -187,20 +188,34 @@ void copy_to_shared(Warp& warp, const Op& op) {
   const auto* uniform = op.dst2 == kNoSlot ? nullptr : warp.lanes<U32>(op.dst2);
   for (unsigned i = 0; i < kLanes; ++i)
     targets[i] = static_cast<U32>((base ? base[i] : 0) + (uniform ? uniform[i] : 0) + op.aux);
+  std::array<unsigned, kLanes> read;
+  read.fill(bytes);
+  if constexpr (fills) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      read[i] -= static_cast<unsigned>(sources[i] % bytes);
+      sources[i] -= sources[i] % bytes;
+    }
+  }
   LanePointers from;
   LanePointers to;
   resolve(warp, op, Space::shared, targets.data(), all, bytes, true, to);
   if (reading != 0) resolve(warp, op, Space::global, sources.data(), reading, bytes, false, from);
   for_each_active(all, [&](unsigned lane) {
-    if (reading >> lane & 1)
-      std::memcpy(to.at[lane], from.at[lane], bytes);
-    else
-      std::memset(to.at[lane], 0, bytes);
+    const unsigned count = (reading >> lane & 1) != 0 ? read[lane] : 0;
+    if (count != 0) std::memcpy(to.at[lane], from.at[lane], count);
+    std::memset(to.at[lane] + count, 0, bytes - count);
   });
 }
 
+template <unsigned bytes>
+Handler copy_handler(bool fills, bool negated) {
+  if (fills) return negated ? copy_to_shared<bytes, true, true> : copy_to_shared<bytes, true, false>;
+  return negated ? copy_to_shared<bytes, false, true> : copy_to_shared<bytes, false, false>;
+}
+
 void decode_ldgsts(MachineBuilder& builder) {
-  builder.ignore({"BYPASS", "ACCESS", "ZFILL"});
+  builder.ignore({"BYPASS", "ACCESS"});
+  const bool fills = builder.accept("ZFILL");
   const Width width = accept_width(builder);
   accept_order(builder);
   if (width.part >= 0) builder.unsupported("bytes cannot be copied");
@@ -209,9 +224,11 @@ void decode_ldgsts(MachineBuilder& builder) {
     if (builder.instruction().operands[i].kind == Operand::Kind::address)
       addresses.push_back(&builder.instruction().operands[i]);
   if (addresses.size() != 2) builder.unsupported("two addresses are needed");
-  Op& op = builder.emit(width.words == 1   ? copy_to_shared<4>
-                        : width.words == 2 ? copy_to_shared<8>
-                                           : copy_to_shared<16>,
+  bool negated = false;
+  const Slot reads = builder.conditions() > 0 ? builder.condition(0, negated) : kNoSlot;
+  Op& op = builder.emit(width.words == 1   ? copy_handler<4>(fills, negated)
+                        : width.words == 2 ? copy_handler<8>(fills, negated)
+                                           : copy_handler<16>(fills, negated),
                         Class::load);
   const Operand& target = *addresses[0];
   builder.address(op, *addresses[1], Space::global);
@@ -219,12 +236,7 @@ void decode_ldgsts(MachineBuilder& builder) {
   if (target.uniform != Operand::kNone && target.uniform != sass::kZeroUniformRegister)
     op.dst2 = builder.decoder().layout().uniform_register(target.uniform);
   op.aux = static_cast<std::uint32_t>(target.value);
-  bool negated = false;
-  if (builder.conditions() > 0) {
-    const Slot reads = builder.condition(0, negated);
-    if (negated) builder.unsupported("a negated predicate");
-    op.src[1] = reads;
-  }
+  op.src[1] = reads;
   finish(op, width);
 }
 

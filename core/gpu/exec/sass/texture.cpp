@@ -61,7 +61,8 @@ void fetch_texture(Warp& warp, const Op& op) {
     auto* to = warp.lanes<U32>(warp.listed(op, next++));
     for_each_active(warp.mask, [&](unsigned lane) { to[lane] = colours[lane][component]; });
   }
-  if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, kAllLanes);
+  // Which lanes miss what they read: all of it is there.
+  if (op.dst2 != kNoSlot) set_predicate(warp, op.dst2, 0);
 }
 
 Geometry geometry_of(MachineBuilder& builder) {
