@@ -3,8 +3,8 @@
 
 The program is C++ without nvcc: its PTX is in a fat binary that it registers itself, as nvcc's start-up code would. It
 launches, and copies 64 bytes to the simulated V100 and back, waiting for each of the latter. Counted is the time of the
-host's processors, of the program and of the simulator together, their start and the run directory included; on a machine
-that is not busy no more than this passes.
+host's processors, of the program and of the simulator together, their start and the run directory included; on a
+machine that is not busy no more than this passes.
 """
 
 from __future__ import annotations
