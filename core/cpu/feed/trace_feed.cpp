@@ -243,11 +243,15 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
 }
 
 Time TraceFeed::use_queue(std::uint32_t core) {
-  if (spec_.queue_latency == 0) return 0;
-  Queue& queue = queues_[core / cores_of_copy()];
+  if (spec_.queue_latency == 0 && spec_.vain_latency == 0) return 0;
+  const std::uint32_t copy = core / cores_of_copy();
+  Queue& queue = queues_[copy];
   const std::uint32_t last = std::exchange(queue.core, core);
-  if ((last == core || last == Arbiter::none) && queue.free <= now()) return 0;
-  queue.free = std::max(queue.free, now()) + spec_.queue_latency;
+  Time time = last == core || last == Arbiter::none ? 0 : spec_.queue_latency;
+  for (std::uint32_t each = copy * cores_of_copy(); each < (copy + 1) * cores_of_copy(); ++each) {
+    if (each != core && lanes_[each]->current == nullptr) time += spec_.vain_latency;
+  }
+  queue.free = std::max(queue.free, now()) + time;
   return queue.free - now();
 }
 

@@ -31,6 +31,7 @@ struct TraceFeedSpec {
   Time schedule_latency = 0;
   Time steal_latency = 0;
   Time queue_latency = 0;
+  Time vain_latency = 0;
   Time taskwait_latency = 0;
   Time thread_latency = 0;
   Time await_latency = 0;
@@ -105,6 +106,9 @@ struct describe<cpu::TraceFeedSpec> {
           "further time to make a task or to take one if another core did that last; no other core of "
           "the copy can do it meanwhile",
           0, 1e15},
+      Field<S, Time>{"vain_latency", &S::vain_latency, Unit::time,
+                     "further time of that for each core without work, which asks for a task in vain", 0,
+                     1e15},
       Field<S, Time>{"taskwait_latency", &S::taskwait_latency, Unit::time,
                      "time from the end of the last task waited for until the waiter goes on", 0, 1e18},
       Field<S, Time>{"thread_latency", &S::thread_latency, Unit::time,

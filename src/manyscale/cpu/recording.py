@@ -51,8 +51,8 @@ _TYPICAL_CYCLES = {
     "wake_latency": 2000,
     "worker_latency": 9000,
 }
-# The same where tasks of one thread are dealt to several: who makes or takes one keeps the others from doing so.
-_TYPICAL_QUEUE_CYCLES = 600
+# The same where tasks of one thread are dealt to several: who makes, takes or looks for one keeps others from doing so.
+_TYPICAL_DEALING_CYCLES = {"queue_latency": 400, "vain_latency": 100}
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _MOST_NEAR = 1 << 24  # bytes
 _MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
@@ -255,7 +255,7 @@ def _overheads(
         return typical
     unseen = {"worker_latency": typical["worker_latency"]}
     if len(parts.cores) == 1:
-        unseen["queue_latency"] = _TYPICAL_QUEUE_CYCLES * cycle
+        unseen |= {name: cycles * cycle for name, cycles in _TYPICAL_DEALING_CYCLES.items()}
     if len(result.processes) > 1:
         return typical | {"fork_latency": 0, "create_latency": 0}
     measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])
