@@ -71,6 +71,21 @@ def test_tables_go_between_the_marks_of_a_page_and_those_of_others_stay(quick, t
     assert page.read_text() == text
 
 
+def test_both_forms_of_kernels_are_beside_each_other_on_a_page(monkeypatch, tmp_path):
+    nearer = [Row("fast", 100.0, 100, "cycles", "a paper"), Row("slow", 4900, 5000, "cycles", "a report")]
+    forms = {"ptx": ROWS, "sass": nearer}
+    monkeypatch.setattr(validation, "FORMS", {"quick": lambda machine, isa: forms[isa]})
+    page = tmp_path / "validation.md"
+    page.write_text(f"{BEGIN}\n\n### quick: old\n\n| gone |\n{END}\n")
+    result = CliRunner().invoke(app, ["validate", "--isa", "both", "--markdown", str(page)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "gone" not in text
+    assert "| slow | 5,000 | cycles | 5,300 | +6.0 | 4,900 | -2.0 | a report |" in text
+    assert "as PTX: absolute error: mean 3.5%, max 6.0%" in text
+    assert "as machine code: absolute error: mean 1.0%, max 2.0%" in text
+
+
 def test_a_page_without_marks_is_not_written_over(quick, tmp_path, capsys):
     page = tmp_path / "notes.md"
     page.write_text("mine")

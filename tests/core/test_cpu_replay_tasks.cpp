@@ -268,6 +268,7 @@ void task_latencies() {
   check_equal(cost(&TraceFeedSpec::schedule_latency), 6 * 256, "six tasks are begun");
   check_equal(cost(&TraceFeedSpec::taskwait_latency), 256, "one wait ends");
   check_equal(cost(&TraceFeedSpec::queue_latency), 0, "a core is in nobody's way alone");
+  check_equal(cost(&TraceFeedSpec::vain_latency), 0, "there is no core without work");
   check_equal(cost(&TraceFeedSpec::worker_latency), 0, "and needs no other thread");
 }
 
@@ -282,6 +283,10 @@ void more_cores_than_threads() {
   };
   check_equal(cost(4, 4, &TraceFeedSpec::worker_latency), 3 * 256, "three more threads are made");
   check_equal(cost(1, 2, &TraceFeedSpec::queue_latency), 256, "another core takes the task");
+  // One is idle while the task is made. When it is taken, the taker is not counted, but on four cores the
+  // others are.
+  check_equal(cost(1, 4, &TraceFeedSpec::vain_latency) - cost(1, 2, &TraceFeedSpec::vain_latency), 4 * 256,
+              "two more cores ask in vain, twice");
   // Four cores take one each, one after the other; making them is held up, too, since others took some.
   check_between(cost(4, 4, &TraceFeedSpec::queue_latency), 4 * 256, 8 * 256, "they are in each other's way");
 }
