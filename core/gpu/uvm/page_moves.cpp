@@ -47,9 +47,9 @@ bool UnifiedMemory::make_room_for(const Run& run) {
   return evict_until([&] { return frames_.wanted(run.first, run.count); });
 }
 
-// The oldest root chunk leaves with all that is in it, also what has come in the same group of faults; but not
-// what came for the block that is being served, before its SMs are told. Returns true if it has to wait for
-// pages that SMs are just about to use.
+// The oldest root chunk leaves with all that is in it, also what has come in the same group of faults; but
+// not what came for the block that is being served, before its SMs are told. Returns true if it has to wait
+// for pages that SMs are just about to use.
 bool UnifiedMemory::choose_root(bool spare_preferred) {
   RootChunks& roots = frames_.roots();
   for (RootChunks::Root root = roots.oldest(); root != kNone; root = roots.newer(root)) {
