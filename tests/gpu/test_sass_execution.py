@@ -135,7 +135,19 @@ def test_a_fault_names_the_machine_instruction_and_its_line_of_ptx():
         kernel[1, 32](32, x, device.zeros(32))
     words = str(raised.value)
     assert "thread (8, 0, 0)" in words
-    assert re.search(r"at <ptx>:24: LDG\.E\S* R\d+, \[R\d+.*\] at 0x[0-9a-f]{4}", words), words
+    assert re.search(
+        r"at <ptx>:24: LDG\.E\S* R\d+, \[R\d+.*\] at 0x[0-9a-f]{4}, of ld\.global\.f32", words
+    ), words
+
+
+def test_a_fault_names_the_line_of_the_source_too():
+    marks = '.file 1 "saxpy.cu"\n.visible .entry'
+    text = SAXPY.replace(".visible .entry", marks).replace(
+        "ld.global.f32 %f1", ".loc 1 77 5\n    ld.global.f32 %f1"
+    )
+    device = gpu.Device(isa="sass")
+    with pytest.raises(KernelError, match=r"at <ptx>:\d+ \(saxpy\.cu:77\): LDG\.E.*, of ld\.global\.f32"):
+        device.load(text)["saxpy"][1, 32](32, device.zeros(8), device.zeros(32))
 
 
 # The assembler makes one instruction of it that is not modelled.

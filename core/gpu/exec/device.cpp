@@ -2,6 +2,7 @@
 #include "gpu/exec/device.hpp"
 
 #include <cstring>
+#include <map>
 
 #include "gpu/exec/address_space.hpp"
 #include "gpu/exec/fault.hpp"
@@ -121,6 +122,31 @@ std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
   return std::nullopt;
 }
 
+namespace {
+
+// Machine code names lines of the PTX that it was made from; that PTX knows what stands there, and the lines
+// of the source.
+void name_lines(Program& program, const ptx::Module& module) {
+  std::map<std::uint32_t, const ptx::Instruction*> lines;
+  for (const ptx::Function& function : module.functions)
+    for (const ptx::Instruction& instruction : function.instructions)
+      lines.try_emplace(instruction.where.line, &instruction);
+  if (lines.empty()) return;
+  program.files = module.files;
+  for (Code& code : program.codes)
+    for (OpInfo& info : code.infos) {
+      const auto found = lines.find(info.where.line);
+      if (found == lines.end()) continue;
+      info.source = found->second->source;
+      std::string& text = program.ptx_texts[info.where.line];
+      if (!text.empty()) continue;
+      text = found->second->opcode;
+      for (std::string_view modifier : module.modifiers_of(*found->second)) text.append(".").append(modifier);
+    }
+}
+
+}  // namespace
+
 const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   const auto key = std::pair(kernel, reordered && machine_ == nullptr);
   const auto found = programs_.find(key);
@@ -134,6 +160,7 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   else
     program.problems.push_back({signature.name, "", "the machine code has no such kernel", {}});
   if (program.codes.empty()) program.codes.emplace_back();
+  name_lines(program, module_);
   return programs_.emplace(key, std::move(program)).first->second;
 }
 

@@ -7,6 +7,16 @@
 
 namespace manyscale::gpu {
 
+namespace {
+
+// ", of ld.global.f32": the PTX that a machine instruction was made from, where that is known.
+std::string made_from(const Program& program, const OpInfo& info) {
+  const auto found = program.ptx_texts.find(info.where.line);
+  return found == program.ptx_texts.end() ? std::string() : ", of " + found->second;
+}
+
+}  // namespace
+
 std::string explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   const Launch& launch = cta.launch();
   const Program& program = *launch.program;
@@ -16,7 +26,7 @@ std::string explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   if (warp.code().name != kernel) text += ", in function " + warp.code().name;
   return text + ", CTA " + in_words(cta.position()) + ", thread " +
          in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(program, info) +
-         ": " + instruction_text(program, warp.code(), info);
+         ": " + instruction_text(program, warp.code(), info) + made_from(program, info);
 }
 
 std::string explain_deadlock(const Cta& cta) {

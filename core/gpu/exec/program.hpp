@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,7 @@ struct Program {
   std::uint32_t shared_alignment = 16;
   std::uint64_t reserved_shared_bytes = 0;  // before the kernel's own, for the system (sm_80 and later)
   std::uint32_t registers = 0;              // of a thread, as the machine code says; 0 if it is PTX
+  std::map<std::uint32_t, std::string> ptx_texts;  // by line, of the PTX that machine code was made from
   std::vector<ConstantWord> constant_words;
   ConstantBanks banks;
   bool order_matters = false;  // results can depend on the order in which CTAs run: they run in turn

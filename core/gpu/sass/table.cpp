@@ -262,8 +262,9 @@ namespace {
 class Table {
  public:
   Table() {
-    for (auto* rows : {integer_rows, float_rows, half_rows, conversion_rows, move_rows, memory_rows,
-                       atomic_rows, async_rows, control_rows, warp_rows, uniform_rows, tensor_rows, texture_rows}) {
+    for (auto* rows :
+         {integer_rows, float_rows, half_rows, conversion_rows, move_rows, memory_rows, atomic_rows,
+          async_rows, control_rows, warp_rows, uniform_rows, tensor_rows, texture_rows}) {
       for (Row& row : rows()) {
         rows_.push_back(std::move(row));
       }

@@ -116,10 +116,10 @@ class KernelProfile(NotebookView):
         return table.with_columns(cycles.alias("cycles"), (100 * cycles / all_cycles).alias("percent"))
 
     def hot_instructions(self, n: int = 10) -> pl.DataFrame:
-        """The PTX instructions that took most of the warps' cycles."""
+        """The instructions that took most of the warps' cycles: of PTX, or of machine code beside its line of PTX."""
         table = _costliest(self.operations, n)
         return table.with_columns(_place(), _main_reason()).select(
-            "place", "text", "issued", "threads", "cycles", "percent", "reason", "function"
+            "place", "text", "issued", "threads", "cycles", "percent", "reason", "function", "ptx_line"
         )
 
     def hot_lines(self, n: int = 10) -> pl.DataFrame:
@@ -142,7 +142,7 @@ class KernelProfile(NotebookView):
         return (
             _costliest(lines, n)
             .with_columns(_main_reason())
-            .select("place", "text", "issued", "threads", "cycles", "percent", "reason")
+            .select("place", "text", "issued", "threads", "cycles", "percent", "reason", "ptx_line")
         )
 
     def evidence(self) -> dict[str, Any]:
