@@ -45,6 +45,7 @@ DIRECT_MAPPING = """#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 inline void* direct_mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
+  if (flags & MAP_FIXED_NOREPLACE) flags ^= MAP_FIXED_NOREPLACE | MAP_FIXED;  // the sanitizer keeps this free of others
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 #define mmap direct_mmap
