@@ -66,10 +66,11 @@ def draw(rows: pl.DataFrame, folder: Path) -> None:
     errors: scaling.Lines = {}
     speeds: scaling.Lines = {}
     for (cores,), part in rows.group_by("cores", maintain_order=True):
+        on = f"{cores} core{'s' if cores != 1 else ''}"
         for label, column, lines, factor in (
-            (f"{cores} cores", "error", errors, 100.0),
-            (f"{cores} cores, the article", "article_error", errors, 100.0),
-            (f"{cores} cores", "times_as_fast", speeds, 1.0),
+            (on, "error", errors, 100.0),
+            (f"{on}, the article", "article_error", errors, 100.0),
+            (on, "times_as_fast", speeds, 1.0),
         ):
             known = part.drop_nulls(column)
             points = known.select(pl.col("size").cast(float), factor * pl.col(column).abs()).rows()
