@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 BUILD := build/editable
 NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo docs validation test test-core test-cuda lint bench test-asan test-tsan format clean
+.PHONY: install demo docs validation test test-core test-cuda lint bench test-asan test-tsan test-cudart format clean
 
 install: $(VENV)/.installed
 
@@ -34,6 +34,7 @@ docs: install
 # The tables of docs/validation.md, measured anew.
 validation: install
 	$(BIN)/manyscale validate --markdown docs/validation.md
+	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as machine code
 
 test: install lint test-core
 	$(BIN)/python -m pytest
@@ -41,6 +42,11 @@ test: install lint test-core
 # All CUDA programs of the tests, where nvcc is installed; `make test` takes a few of them.
 test-cuda: install
 	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py
+
+# The CUDA runtime library and its test programs with sanitizers.
+test-cudart: install
+	$(BIN)/python tests/cudart/sanitize.py address,undefined
+	$(BIN)/python tests/cudart/sanitize.py thread
 
 # The core alone, without Python, of the objects that were compiled for the package.
 test-core: install

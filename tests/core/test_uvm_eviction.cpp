@@ -77,8 +77,8 @@ UnifiedMemorySpec with_roots(std::uint64_t capacity) {
   return spec;
 }
 
-// Room for two root chunks: two blocks of 256 KiB, at 2 and 4 MiB, share one and leave together; and it leaves
-// although a page came to it after the block of 2 MiB at 0.
+// Room for two root chunks: two blocks of 256 KiB, at 2 and 4 MiB, share one and leave together; and it
+// leaves although a page came to it after the block of 2 MiB at 0.
 void small_allocations_leave_with_the_root_chunk_they_share() {
   Machine machine(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
   machine.add_sm({reads({2048, 4096, 0, 2052, 6144})});
@@ -91,17 +91,34 @@ void small_allocations_leave_with_the_root_chunk_they_share() {
   check_moves(renewed.moved(PageEvent::Kind::to_host), {{0, 4}}, "the block at 0 leaves");
 }
 
-// Room for one root chunk, and two blocks in one group of faults: the first has to leave for the second before
-// its SM was told, and comes again in a group of its own.
+// Room for one root chunk, and two blocks in one group of faults: the first has to leave for the second
+// before its SM was told, and comes again in a group of its own.
 void what_came_in_a_group_can_leave_in_it() {
   Machine machine(with_roots(2 * kMib), {4 * kMib});
   const StandInSm& sm = machine.add_sm({reads({0}), reads({2048})});
   machine.run();
   const UnifiedMemoryStatistics& counted = machine.uvm->counted();
-  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}}, "the first comes twice");
+  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}},
+              "the first comes twice");
   check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
   check_equal(counted.fault_groups.value(), 2, "groups");
   check(sm.outcomes[1][0].done < sm.outcomes[0][0].done, "the second is served first");
+}
+
+// Three allocations of 1 MiB, of which two fit: SMs that go round all of them are served in the end, since
+// what comes along with a page does not drive that page out before its SM is told.
+void small_allocations_that_do_not_fit_are_served_in_turn() {
+  UnifiedMemorySpec spec = with_roots(2 * kMib);
+  spec.prefetcher = "tree";
+  Machine machine(spec, {kMib, kMib, kMib});
+  std::vector<std::vector<Access>> sequences(24);
+  for (std::uint64_t i = 0; i < sequences.size(); ++i)
+    for (std::uint64_t step = 0; step < 6; ++step)
+      sequences[i].push_back(at((i + step) % 3 * 2048 + i * 40 / 4 * 4 + step * 4, 0));
+  const StandInSm& sm = machine.add_sm(sequences);
+  machine.run();
+  for (const auto& outcomes : sm.outcomes) check(outcomes.back().done > 0, "each sequence ends");
+  check(machine.uvm->counted().fault_groups.value() <= 24 * 6, "a group serves one access at least");
 }
 
 void lru_page_evicts_a_page() {
@@ -267,6 +284,7 @@ int main() {
   frames_can_be_whole_blocks();
   small_allocations_leave_with_the_root_chunk_they_share();
   what_came_in_a_group_can_leave_in_it();
+  small_allocations_that_do_not_fit_are_served_in_turn();
   lru_page_evicts_a_page();
   sequential_local_evicts_64_kib();
   tree_evicts_what_is_less_than_half_full();
