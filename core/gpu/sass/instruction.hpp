@@ -35,21 +35,22 @@ constexpr std::uint8_t kTruePredicate = 7;         // PT, UPT
 struct Operand {
   enum class Kind : std::uint8_t {
     none,
-    general,            // R0..R254, RZ
-    uniform,            // UR0..UR62, URZ
-    predicate,          // P0..P6, PT
-    uniform_predicate,  // UP0..UP6, UPT
-    convergence,        // B0..B15, a convergence barrier
-    dependence,         // SB0..SB5, a dependence counter (of DEPBAR)
-    special,            // SR_TID.X and the like: the number is in `value`
-    immediate,          // the bits are in `value`; `format` says how they are meant
-    constant,           // c[bank][register + value]; with `descriptor` a cx[UR][value] of a bound table
-    address,            // [register + uniform + value]
-    target,             // a place in the code: bytes from the start of the function, in `value`
-    word,               // a word of the instruction that is printed among the operands: in `suffix`
-    predicates,         // PR: all predicates at once
-    flag_mask,          // a set of dependence counters {0,2}, in `value`
-    policy,             // desc[UR]: how caches are to treat what is moved
+    general,             // R0..R254, RZ
+    uniform,             // UR0..UR62, URZ
+    predicate,           // P0..P6, PT
+    uniform_predicate,   // UP0..UP6, UPT
+    convergence,         // B0..B15, a convergence barrier
+    dependence,          // SB0..SB5, a dependence counter (of DEPBAR)
+    special,             // SR_TID.X and the like: the number is in `value`
+    immediate,           // the bits are in `value`; `format` says how they are meant
+    constant,            // c[bank][register + value]; with `descriptor` a cx[UR][value] of a bound table
+    address,             // [register + uniform + value]
+    target,              // a place in the code: bytes from the start of the function, in `value`
+    word,                // a word of the instruction that is printed among the operands: in `suffix`
+    predicates,          // PR: all predicates at once
+    uniform_predicates,  // UPR: all uniform predicates at once
+    flag_mask,           // a set of dependence counters {0,2}, in `value`
+    policy,              // desc[UR]: how caches are to treat what is moved
   };
   enum class Format : std::uint8_t { integer, float16x2, bfloat16x2, float32, float64_high };
   static constexpr std::uint8_t kNone = 255;  // no uniform register here

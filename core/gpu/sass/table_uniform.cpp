@@ -15,6 +15,10 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"ISETP", "UISETP"}, {"SEL", "USEL"},   {"PLOP3", "UPLOP3"},
 };
 
+void read_uniform_predicates(Operand& operand, const Words&, Architecture) {
+  operand.kind = Operand::Kind::uniform_predicates;
+}
+
 void add(std::vector<Row>& rows, Row row) {
   row.since = 75;
   row.is_uniform = true;
@@ -52,6 +56,17 @@ std::vector<Row> uniform_rows() {
              {uniform_destination(), predicate(81).written().hidden_when_nothing(), wide().tilde()}});
   add(rows, {"UBREV", 0x0be, form(1, 4), {}, {uniform_destination(), wide()}});
   add(rows, {"UPOPC", 0x0bf, form(1, 4), {}, {uniform_destination(), wide().tilde()}});
+  const ModifierField byte = choice(76, 2, {"", "B1", "B2", "B3"});
+  add(rows, {"UP2UR",
+             0x083,
+             form(4, 6),
+             {byte},
+             {uniform_destination(), composed(read_uniform_predicates), uniform(24), wide()}});
+  add(rows, {"UR2UP",
+             0x084,
+             form(4, 6),
+             {},
+             {composed(read_uniform_predicates).written(), uniform(24).suffix(byte), wide()}});
   add(rows, {"ULDC", 0x0b9, form(5), size, {uniform_destination(), wide()}});
   add(rows, {"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}});
   rows.push_back({"R2UR",

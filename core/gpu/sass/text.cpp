@@ -200,6 +200,8 @@ std::string bare(const Operand& operand, bool matrix_unit) {
       return std::string{name_of(operand.suffix[0])};
     case Kind::predicates:
       return "PR";
+    case Kind::uniform_predicates:
+      return "UPR";
     case Kind::flag_mask:
       return flag_mask(operand.value);
     case Kind::policy:

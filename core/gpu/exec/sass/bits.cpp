@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting and finding bits, fields of bits, and predicates as bits of a register.
+#include <algorithm>
 #include <bit>
 
 #include "gpu/exec/sass/builder.hpp"
@@ -106,12 +107,17 @@ void decode_sgxt(MachineBuilder& builder) {
   op.src = {a, b, kNoSlot, kNoSlot};
 }
 
-// --- All predicates as bits of a register. P0 to P6 lie one after the other from src[3] on.
+// --- All predicates as bits of a register. P0 to P6, and UP0 to UP6, lie one after the other from src[3] on.
 
 constexpr unsigned kPredicates = 7;
 
 Slot all_predicates(MachineBuilder& builder) {
-  return builder.decoder().layout().predicate(0);
+  const auto& layout = builder.decoder().layout();
+  const auto& operands = builder.instruction().operands;
+  const bool uniform = std::any_of(operands.begin(), operands.end(), [](const sass::Operand& operand) {
+    return operand.kind == sass::Operand::Kind::uniform_predicates;
+  });
+  return uniform ? layout.uniform_predicate(0) : layout.predicate(0);
 }
 
 void predicates_to_word(Warp& warp, const Op& op) {
@@ -179,7 +185,9 @@ constexpr MachineOpcode kOpcodes[] = {
     {"SGXT", decode_sgxt},
     {"USGXT", decode_sgxt},
     {"P2R", decode_p2r},
+    {"UP2UR", decode_p2r},
     {"R2P", decode_r2p},
+    {"UR2UP", decode_r2p},
 };
 
 }  // namespace
