@@ -71,7 +71,12 @@ FILES = {
     "cpu/scaling.py": ["scaling.svg"],
     "elastic/dibona.py": ["dibona_speedup.svg"],
     "elastic/matrix_sizes.py": ["matrix_error.svg", "matrix_speed.svg", "matrix_sizes.csv"],
-    "elastic/strong_scaling.py": ["strong_speedup.svg", "strong_time.svg", "strong_simulation.svg", "strong_scaling.csv"],
+    "elastic/strong_scaling.py": [
+        "strong_speedup.svg",
+        "strong_time.svg",
+        "strong_simulation.svg",
+        "strong_scaling.csv",
+    ],
     "elastic/weak_scaling.py": [
         "weak_time.svg",
         "weak_misses.svg",

@@ -31,9 +31,9 @@ _COPIES = 64  # of an instruction in a loop
 _CHAIN = 256  # instructions of which each needs the result before it
 
 # Dependent instructions, how many of the machine they are, and the latency of a result. One instruction adds three
-# numbers. What is published for IMAD is what an instruction of another unit waits for it: FMNMX has 5 cycles there as
-# well, and both are of other units than most instructions of their kind. Where the next instruction is of the same
-# unit, NVIDIA's assembler lets it wait for 4.
+# numbers. What is published for IMAD is taken as what an instruction of another unit waits for it: FMNMX has 5 cycles
+# there as well, and both are of other units than most instructions of their kind. Where the next instruction is of
+# the same unit, NVIDIA's assembler lets it wait for 4.
 _LATENCIES = (
     ("FADD latency", "add.f32 %f1, %f1, %f2;", 1, 4, _JIA),
     ("FFMA latency", "fma.rn.f32 %f1, %f1, %f2, %f1;", 1, 4, _JIA),
