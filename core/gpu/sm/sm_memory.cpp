@@ -164,20 +164,24 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   Cycle translation = 0;
   std::uint32_t load = PendingLines::kEnd;
   std::uint32_t missing_lines = 0;
+  // Makes the load, or of others the warp, wait for a line that does not go to the L1 now.
+  const auto let_wait = [&](ParkedLine& parked) {
+    if (parked.has_result()) {
+      if (load == PendingLines::kEnd) load = new_load(index, instruction);
+      ++missing_lines;
+      parked.owner = load;
+    } else {
+      ++slot.writes;
+      ++writes_under_way_;
+    }
+  };
   for (unsigned i = 0; i < lines_.count; ++i) {
     const LineAccess& touched = lines_.at[i];
     Cycle when = begin + i;
     statistics.global_sectors += std::popcount(touched.sectors);
     if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
       ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
-      if (parked.has_result()) {
-        if (load == PendingLines::kEnd) load = new_load(index, instruction);
-        ++missing_lines;
-        parked.owner = load;
-      } else {
-        ++slot.writes;
-        ++writes_under_way_;
-      }
+      let_wait(parked);
       access_remote(parked, when);
       continue;
     }
@@ -186,14 +190,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
       when += translation;
       ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
       if (translations_blocked() || !find_translation(touched.line, parked.writes(), when)) {
-        if (parked.has_result()) {
-          if (load == PendingLines::kEnd) load = new_load(index, instruction);
-          ++missing_lines;
-          parked.owner = load;
-        } else {
-          ++slot.writes;
-          ++writes_under_way_;
-        }
+        let_wait(parked);
         park(parked, when);
         continue;
       }

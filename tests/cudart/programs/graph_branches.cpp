@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of a graph that do not depend on each other run at the same time, and those that do, in order.
 #include "cuda.hpp"
-
-struct KernelNode {
-  const void* function;
-  Dim3 grid, block;
-  unsigned shared;
-  void** arguments;
-  void** extra;
-};
-
-struct FillNode {
-  void* target;
-  std::size_t pitch;
-  unsigned value, element;
-  std::size_t width, rows;
-};
+#include "graph_nodes.hpp"
 
 namespace {
 

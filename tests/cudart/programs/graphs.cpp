@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs made by hand and captured from streams do what the streams would do, each time they are launched.
 #include "cuda.hpp"
-
-struct KernelNode {
-  const void* function;
-  Dim3 grid, block;
-  unsigned shared;
-  void** arguments;
-  void** extra;
-};
-
-struct FillNode {
-  void* target;
-  std::size_t pitch;
-  unsigned value, element;
-  std::size_t width, rows;
-};
+#include "graph_nodes.hpp"
 
 struct HostNode {
   void (*function)(void*);

@@ -156,33 +156,21 @@ void decode_arithmetic(MachineBuilder& builder) {
   op.immediate = modifiers;
 }
 
-template <class H>
-void extreme(Warp& warp, const Op& op) {
-  const HalfSource<H> a(warp, op, 0), b(warp, op, 1);
-  const Mask smaller = first_condition(warp, op);
-  const bool propagates = (op.immediate & kNan) != 0;
-  alignas(64) std::array<U32, kLanes> results{};
-  for_each_active(warp.mask, [&](unsigned i) {
-    for (unsigned half = 0; half < 2; ++half) {
-      const H x = a.at(i, half);
-      const H y = b.at(i, half);
-      H chosen;
-      if (smaller >> i & 1)
-        chosen = propagates ? min<Nan::propagated>(x, y) : min<Nan::ignored>(x, y);
-      else
-        chosen = propagates ? max<Nan::propagated>(x, y) : max<Nan::ignored>(x, y);
-      results[i] |= U32{chosen.bits} << (16 * half);
-    }
-  });
-  for_words(warp, op.dst, [&](unsigned i) { return results[i]; });
+// The smaller or larger of two halves.
+template <bool kSigns, Nan kNans, class H>
+H extreme_of(bool smaller, H x, H y) {
+  if constexpr (kSigns)
+    return smaller ? min_xorsign_abs<kNans>(x, y) : max_xorsign_abs<kNans>(x, y);
+  else
+    return smaller ? min<kNans>(x, y) : max<kNans>(x, y);
 }
 
-// With .XORSIGN magnitudes are compared, and the result has the product of the signs.
-template <class H>
-void extreme_with_signs(Warp& warp, const Op& op) {
-  Op plain = op;
-  plain.immediate &= ~(absolute_bit(0) | absolute_bit(1));
-  const HalfSource<H> a(warp, plain, 0), b(warp, plain, 1);
+// With .XORSIGN (`kSigns`) magnitudes are compared, and the result has the product of the signs.
+template <class H, bool kSigns>
+void extreme(Warp& warp, const Op& op) {
+  Op signed_op = op;
+  if (kSigns) signed_op.immediate &= ~(absolute_bit(0) | absolute_bit(1));
+  const HalfSource<H> a(warp, signed_op, 0), b(warp, signed_op, 1);
   const Mask smaller = first_condition(warp, op);
   const bool propagates = (op.immediate & kNan) != 0;
   alignas(64) std::array<U32, kLanes> results{};
@@ -190,11 +178,9 @@ void extreme_with_signs(Warp& warp, const Op& op) {
     for (unsigned half = 0; half < 2; ++half) {
       const H x = a.at(i, half);
       const H y = b.at(i, half);
-      H chosen;
-      if (smaller >> i & 1)
-        chosen = propagates ? min_xorsign_abs<Nan::propagated>(x, y) : min_xorsign_abs<Nan::ignored>(x, y);
-      else
-        chosen = propagates ? max_xorsign_abs<Nan::propagated>(x, y) : max_xorsign_abs<Nan::ignored>(x, y);
+      const bool least = (smaller >> i & 1) != 0;
+      const H chosen = propagates ? extreme_of<kSigns, Nan::propagated>(least, x, y)
+                                  : extreme_of<kSigns, Nan::ignored>(least, x, y);
       results[i] |= U32{chosen.bits} << (16 * half);
     }
   });
@@ -210,8 +196,8 @@ void decode_extreme(MachineBuilder& builder) {
   auto sources = half_sources(builder, 2, modifiers);
   bool negated = false;
   sources[3] = builder.condition(0, negated);
-  const Handler handler = signs ? (bf16 ? extreme_with_signs<Bf16> : extreme_with_signs<F16>)
-                                : (bf16 ? extreme<Bf16> : extreme<F16>);
+  const Handler handler = signs ? (bf16 ? extreme<Bf16, true> : extreme<F16, true>)
+                                : (bf16 ? extreme<Bf16, false> : extreme<F16, false>);
   Op& op = builder.emit(handler, Class::fp16);
   op.dst = dst;
   op.src = sources;
