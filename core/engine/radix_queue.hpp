@@ -70,7 +70,7 @@ class RadixQueue final : public EventQueue {
   static constexpr int fan_out = 1 << digit_bits;
   static constexpr int levels = (63 + digit_bits - 1) / digit_bits;
   static constexpr std::size_t chunk_events = 16;
-  static constexpr std::size_t sort_at_most = 64;  // a bucket this small is sorted at once, not split further
+  static constexpr std::size_t sort_at_most = 16;  // a bucket this small is sorted at once, not split further
   static constexpr std::size_t insert_at_most = 96;  // a run this short takes late events in
 
   struct Chunk {

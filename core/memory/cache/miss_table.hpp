@@ -2,10 +2,10 @@
 // Lines under way and who waits for each (MSHRs). The waiters of all lines share one pool.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "engine/time.hpp"
 #include "memory/flat_map.hpp"
+#include "memory/list_pool.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::memory {
@@ -16,7 +16,7 @@ class MissTable {
   struct Entry {
     Time since = 0;        // it is under way
     Time since_first = 0;  // the first level knew of the miss
-    std::uint32_t first = none, last = none;
+    typename ListPool<Waiter>::List list;  // of those who wait
     std::uint32_t waiters = 0;
     std::uint8_t asked = 0;        // sectors
     std::uint8_t arrived = 0;      // sectors
@@ -52,47 +52,21 @@ class MissTable {
 
   bool can_wait(const Entry& entry) const { return entry.waiters < waiters_per_line_; }
   void wait(Entry& entry, const Waiter& waiter) {
-    const std::uint32_t at = take_node();
-    nodes_[at] = {waiter, none};
-    (entry.first == none ? entry.first : nodes_[entry.last].next) = at;
-    entry.last = at;
+    waiters_.push(entry.list, waiter);
     ++entry.waiters;
   }
   // The first waiter of an entry that has some.
-  const Waiter& front(const Entry& entry) const { return nodes_[entry.first].waiter; }
+  const Waiter& front(const Entry& entry) const { return waiters_.front(entry.list); }
   Waiter pop(Entry& entry) {
-    const std::uint32_t at = entry.first;
-    entry.first = nodes_[at].next;
-    if (entry.first == none) entry.last = none;
     --entry.waiters;
-    nodes_[at].next = free_;
-    free_ = at;
-    return nodes_[at].waiter;
+    return waiters_.pop(entry.list);
   }
 
  private:
-  static constexpr std::uint32_t none = ~0u;
-
-  struct Node {
-    Waiter waiter;
-    std::uint32_t next;
-  };
-
-  std::uint32_t take_node() {
-    if (free_ == none) {
-      nodes_.push_back({Waiter{}, none});
-      return static_cast<std::uint32_t>(nodes_.size() - 1);
-    }
-    const std::uint32_t at = free_;
-    free_ = nodes_[at].next;
-    return at;
-  }
-
   std::size_t lines_;
   std::uint32_t waiters_per_line_;
   FlatMap<Entry> entries_;
-  std::vector<Node> nodes_;
-  std::uint32_t free_ = none;
+  ListPool<Waiter> waiters_;
 };
 
 }  // namespace manyscale::memory

@@ -2,6 +2,7 @@
 // Interconnects in which the whole way of a message is computed when it enters.
 #pragma once
 #include "memory/interconnect/interconnect.hpp"
+#include "memory/list_pool.hpp"
 
 namespace manyscale::memory {
 
@@ -30,19 +31,12 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
       : Base(spec, overtaking), entry_ports_(entry_ports) {}
 
  private:
-  static constexpr std::uint32_t none = ~0u;
-
   struct Waiting {
     Message message;
-    Time arrived;
-    Cycle ready;
-    std::uint32_t next;
+    Time arrived = 0;
+    Cycle ready = 0;
   };
-  // Messages that wait at one node, as a list in the pool.
-  struct Queue {
-    std::uint32_t head = none;
-    std::uint32_t tail = none;
-  };
+  using Queue = typename ListPool<Waiting>::List;
   // A node with messages waiting, and the cycle at which one of its entry ports becomes free.
   struct Due {
     std::uint32_t node;
@@ -51,7 +45,7 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
   // The side by which messages of one direction enter.
   struct Entries {
     std::vector<Cycle> free;  // per entry port: from when on it is free
-    std::vector<Queue> queues;
+    std::vector<Queue> queues;  // per node: messages that wait there
     std::vector<Due> waiting;
   };
 
@@ -72,20 +66,16 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     Entries& entries = entries_[direction];
     const std::uint32_t node = message.source;
     Queue& queue = entries.queues[node];
-    if (queue.head == none) {
+    if (queue.empty()) {
       Cycle& port = first_free(entries, node);
       if (port <= ready) {
         enter(direction, message, this->now(), ready, ready, port);
         return;
       }
       entries.waiting.push_back({node, port});
-      queue.head = queue.tail = store(message, ready);
       this->clock().wake_at(port);
-    } else {
-      const std::uint32_t last = store(message, ready);
-      pool_[queue.tail].next = last;
-      queue.tail = last;
     }
+    pool_.push(queue, {message, this->now(), ready});
   }
 
   // Lets waiting messages enter, one node after the other, beginning with another node in each cycle.
@@ -99,15 +89,13 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     bool emptied = false;
     const auto visit = [&](Due& due) {
       Queue& queue = entries.queues[due.node];
-      while (due.cycle <= cycle && queue.head != none) {
-        const Waiting entering = pool_[queue.head];
-        release(queue.head);
-        queue.head = entering.next;
+      while (due.cycle <= cycle && !queue.empty()) {
+        const Waiting entering = pool_.pop(queue);
         enter(direction, entering.message, entering.arrived, entering.ready, cycle,
               first_free(entries, due.node));
         due.cycle = first_free(entries, due.node);
       }
-      if (queue.head == none) {
+      if (queue.empty()) {
         emptied = true;
       } else {
         next = std::min(next, due.cycle);
@@ -117,7 +105,7 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     for (std::size_t i = first; i < waiting.size(); ++i) visit(waiting[i]);
     for (std::size_t i = 0; i < first; ++i) visit(waiting[i]);
     if (emptied)
-      std::erase_if(waiting, [&](const Due& due) { return entries.queues[due.node].head == none; });
+      std::erase_if(waiting, [&](const Due& due) { return entries.queues[due.node].empty(); });
     return next;
   }
 
@@ -134,25 +122,9 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     return *std::min_element(ports, ports + entry_ports_);
   }
 
-  std::uint32_t store(const Message& message, Cycle ready) {
-    if (unused_ == none) {
-      pool_.push_back({message, this->now(), ready, none});
-      return static_cast<std::uint32_t>(pool_.size() - 1);
-    }
-    const std::uint32_t index = unused_;
-    unused_ = pool_[index].next;
-    pool_[index] = {message, this->now(), ready, none};
-    return index;
-  }
-  void release(std::uint32_t index) {
-    pool_[index].next = unused_;
-    unused_ = index;
-  }
-
   const std::uint32_t entry_ports_;
   std::array<Entries, 2> entries_;
-  std::vector<Waiting> pool_;
-  std::uint32_t unused_ = none;
+  ListPool<Waiting> pool_;
 };
 
 }  // namespace manyscale::memory

@@ -79,6 +79,13 @@ class Directory {
       far_.erase(line);
     }
   }
+  // Forgets the line if this requester owns it; whether it did.
+  bool erase_owned(std::uint64_t line, std::uint32_t requester) {
+    const Near* near = near_.find(line);
+    if (near == nullptr || near->owner != static_cast<std::int32_t>(requester)) return false;
+    erase(line);
+    return true;
+  }
   void erase(std::uint64_t line) {
     near_.erase(line);
     if (far_.size() > 0) far_.erase(line);

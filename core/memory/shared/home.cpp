@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/shared/home.hpp"
 
+#include <utility>
+
 #include "engine/registry.hpp"
 
 namespace manyscale::memory {
@@ -50,7 +52,7 @@ void Home::receive(const Message& message, std::uint32_t lane) {
   }
   if (const std::uint32_t* transaction = busy_.find(message.address)) {
     ++statistics_.queued;
-    transactions_[*transaction]->queue.push_back({message, requester});
+    queued_.push(transactions_[*transaction]->queue, {message, requester});
     return;
   }
   begin({message, requester});
@@ -76,12 +78,14 @@ std::uint32_t Home::open_transaction(const Request& request, std::uint64_t line)
   Transaction& transaction = *transactions_[index];
   transaction.request = request;
   transaction.line = line;
+  // A line with a transaction is not replaced.
+  transaction.at = level_.array.find_present(line);
+  if (transaction.at != CacheArray::none) level_.array.line(transaction.at).pinned = true;
   transaction.recall = transaction.fresh = false;
   transaction.served = Served::shared;
   transaction.acks = 0;
   transaction.since = now();
-  busy_[line] = index;
-  pin(line, true);
+  busy_.insert_new(line, index);
   show_outstanding();
   return index;
 }
@@ -114,7 +118,7 @@ void Home::begin_get(std::uint32_t index) {
   if (!asked.empty()) {
     ask_holders(transaction, asked, for_write ? Op::invalidate : Op::downgrade, when);
   } else {
-    supply(index, when);
+    supply(index, holders, when);
   }
 }
 
@@ -139,9 +143,9 @@ void Home::acknowledged(const Message& message) {
   const Time when = level_.begin(line, now()) + level_.tag_time;
   if (transaction.recall) {
     directory_.set(line, Holders{});
-    const std::uint32_t at = level_.array.find_present(line);
     if (transaction.fresh) absorb(line, transaction.value);
-    if (at != CacheArray::none) drop(at);
+    if (transaction.at != CacheArray::none) drop(transaction.at);
+    transaction.at = CacheArray::none;
     directory_.erase(line);
     finish(index);
     return;
@@ -154,35 +158,38 @@ void Home::acknowledged(const Message& message) {
     holders.sharers.add(static_cast<std::uint32_t>(before.owner));
   }
   directory_.set(line, holders);
-  if (transaction.fresh && !absorb(line, transaction.value)) {
-    // No place for it here: memory takes it, and the requester gets it straight away.
-    memory_.write(line, spec_.cache.all_sectors(), transaction.value, when - now());
-    grant(transaction, Op::data, transaction.value, when);
-    return;
+  if (transaction.fresh) {
+    transaction.at = absorb(line, transaction.value);
+    if (transaction.at == CacheArray::none) {
+      // No place for it here: memory takes it, and the requester gets it straight away.
+      memory_.write(line, spec_.cache.all_sectors(), transaction.value, when - now());
+      grant(transaction, holders, Op::data, transaction.value, when);
+      return;
+    }
   }
-  supply(index, when);
+  supply(index, holders, when);
 }
 
 // Gives the requester its answer, from the array or from memory.
-void Home::supply(std::uint32_t index, Time when) {
+void Home::supply(std::uint32_t index, const Holders& holders, Time when) {
   Transaction& transaction = *transactions_[index];
   const std::uint64_t line = transaction.line;
   const Message& message = transaction.request.message;
   if (message.op == Op::get_modified && message.has(Flag::has_data) &&
-      directory_.find(line).sharers.has(transaction.request.requester)) {
+      holders.sharers.has(transaction.request.requester)) {
     ++statistics_.upgrades;
     ++level_.statistics.hits;
-    grant(transaction, Op::upgrade_ack, 0, when);
+    grant(transaction, holders, Op::upgrade_ack, 0, when);
     return;
   }
-  std::uint32_t at = level_.array.find_present(line);
-  if (at != CacheArray::none) {
+  if (transaction.at != CacheArray::none) {
     ++level_.statistics.hits;
-    level_.array.touch(at);
-    grant(transaction, Op::data, spec_.keep_values ? values_[at] : 0, when + level_.data_time);
+    level_.array.touch(transaction.at);
+    grant(transaction, holders, Op::data, spec_.keep_values ? values_[transaction.at] : 0,
+          when + level_.data_time);
     return;
   }
-  at = make_room(line);
+  const std::uint32_t at = make_room(line);
   if (at == CacheArray::none) {
     transaction.phase = Phase::room;
     without_room_.push_back(index);
@@ -191,6 +198,7 @@ void Home::supply(std::uint32_t index, Time when) {
   }
   level_.statistics.count_miss(transaction.cause);
   level_.array.place(at, line, LineState::pending, 0);
+  transaction.at = at;
   transaction.phase = Phase::memory;
   memory_.read(line, spec_.cache.all_sectors(), when - now());
 }
@@ -199,26 +207,26 @@ void Home::from_memory(const Message& message, std::uint32_t) {
   if (message.op != Op::data) return;
   const std::uint32_t index = transaction_of(message.address, "data");
   Transaction& transaction = *transactions_[index];
-  const std::uint32_t at = level_.array.find(transaction.line);
-  level_.array.line(at).state = LineState::exclusive;
-  level_.array.line(at).pinned = true;
-  level_.array.line(at).valid = spec_.cache.all_sectors();
+  CacheArray::Line& held = level_.array.line(transaction.at);
+  held.state = LineState::exclusive;
+  held.pinned = true;
+  held.valid = spec_.cache.all_sectors();
   level_.statistics.bytes_in += spec_.cache.line;
   level_.statistics.miss_latency.record(now() - transaction.since);
-  if (spec_.keep_values) values_[at] = message.value;
+  if (spec_.keep_values) values_[transaction.at] = message.value;
   transaction.served = message.served();
-  grant(transaction, Op::data, message.value, now());
+  grant(transaction, directory_.find(transaction.line), Op::data, message.value, now());
 }
 
-void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when) {
+void Home::grant(Transaction& transaction, const Holders& before, Op op, std::uint64_t value, Time when) {
   const std::uint32_t requester = transaction.request.requester;
   Message answer{transaction.line, value, op, 0, spec_.cache.all_sectors()};
   answer.tag = static_cast<std::uint8_t>(transaction.served);
   if (transaction.request.message.op == Op::get_modified) {
     directory_.set(transaction.line, {{}, static_cast<std::int32_t>(requester)});
     answer.flags = Flag::modified;
-  } else {
-    Holders holders = directory_.find(transaction.line);
+  } else if (!before.sharers.has(requester)) {
+    Holders holders = before;
     if (holders.sharers.empty() && !transaction.request.message.has(Flag::fetch)) {
       holders.owner = static_cast<std::int32_t>(requester);
       answer.flags = Flag::exclusive;
@@ -234,11 +242,10 @@ void Home::grant(Transaction& transaction, Op op, std::uint64_t value, Time when
 void Home::put(const Request& request) {
   const std::uint64_t line = request.message.address;
   const Time when = level_.begin(line, now()) + level_.tag_time;
-  if (directory_.find(line).owner == static_cast<std::int32_t>(request.requester)) {
-    directory_.erase(line);
+  if (directory_.erase_owned(line, request.requester)) {
     if (request.message.has(Flag::dirty)) {
       level_.statistics.bytes_in += spec_.cache.line;
-      if (!absorb(line, request.message.value)) {
+      if (absorb(line, request.message.value) == CacheArray::none) {
         memory_.write(line, spec_.cache.all_sectors(), request.message.value, when - now());
       }
     }
@@ -248,18 +255,18 @@ void Home::put(const Request& request) {
   send(request.requester, {line, 0, Op::put_ack, 0, 0}, when);
 }
 
-// Takes newer data into the array; false when there is no place for it.
-bool Home::absorb(std::uint64_t line, std::uint64_t value) {
+// Takes newer data into the array; gives its place, `none` when there is none for it.
+std::uint32_t Home::absorb(std::uint64_t line, std::uint64_t value) {
   std::uint32_t at = level_.array.find_present(line);
   if (at == CacheArray::none) {
     at = make_room(line);
-    if (at == CacheArray::none) return false;
+    if (at == CacheArray::none) return at;
     level_.array.place(at, line, LineState::modified, spec_.cache.all_sectors());
     level_.array.line(at).pinned = busy_.find(line) != nullptr;
   }
   level_.array.line(at).state = LineState::modified;
   if (spec_.keep_values) values_[at] = value;
-  return true;
+  return at;
 }
 
 // A free place in the line's set. Where private caches hold the line to replace and the slice is inclusive,
@@ -302,20 +309,15 @@ void Home::finish(std::uint32_t index) {
   Transaction& transaction = *transactions_[index];
   const std::uint64_t line = transaction.line;
   busy_.erase(line);
-  pin(line, false);
+  if (transaction.at != CacheArray::none) level_.array.line(transaction.at).pinned = false;
   level_.statistics.line_time += now() - transaction.since;
   show_outstanding();
   free_.push_back(index);
   if (!transaction.queue.empty()) {
     // The next request for the line begins; a put ends at once, so that more may follow.
-    std::vector<Request> queue;
-    queue.swap(transaction.queue);
-    auto next = queue.begin();
-    while (next != queue.end() && busy_.find(line) == nullptr) begin(*next++);
-    if (next != queue.end()) {
-      auto& waiting = transactions_[*busy_.find(line)]->queue;
-      waiting.insert(waiting.end(), next, queue.end());
-    }
+    auto queue = std::exchange(transaction.queue, {});
+    while (!queue.empty() && busy_.find(line) == nullptr) begin(queued_.pop(queue));
+    if (!queue.empty()) queued_.append(transactions_[*busy_.find(line)]->queue, queue);
   }
   if (!without_room_.empty()) retry_in_set(level_.array.set_of(line));
 }
@@ -328,20 +330,16 @@ void Home::retry_in_set(std::uint32_t set) {
     retry.push_back(waiting);
     return true;
   });
-  for (const std::uint32_t waiting : retry)
-    supply(waiting, level_.begin(transactions_[waiting]->line, now()) + level_.tag_time);
+  for (const std::uint32_t waiting : retry) {
+    const std::uint64_t line = transactions_[waiting]->line;
+    supply(waiting, directory_.find(line), level_.begin(line, now()) + level_.tag_time);
+  }
 }
 
 void Home::show_outstanding() {
   const auto busy = static_cast<double>(busy_.size());
   level_.statistics.outstanding.set(busy);
   show_level("lines under way", busy);
-}
-
-// A line with a transaction is not replaced.
-void Home::pin(std::uint64_t line, bool pinned) {
-  const std::uint32_t at = level_.array.find_present(line);
-  if (at != CacheArray::none) level_.array.line(at).pinned = pinned;
 }
 
 void Home::send(std::uint32_t requester, Message message, Time when) {

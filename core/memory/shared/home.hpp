@@ -12,6 +12,7 @@
 #include "engine/exchange.hpp"
 #include "memory/cache/level.hpp"
 #include "memory/flat_map.hpp"
+#include "memory/list_pool.hpp"
 #include "memory/protocol.hpp"
 #include "memory/shared/directory.hpp"
 #include "memory/shared/memory_side.hpp"
@@ -48,6 +49,7 @@ class Home final : public Component, public Distributable {
   struct Transaction {
     Request request;
     std::uint64_t line = 0;
+    std::uint32_t at = CacheArray::none;  // its place in the array, if it has one
     Phase phase = Phase::acks;
     bool recall = false;
     bool fresh = false;                 // an owner has sent data
@@ -56,7 +58,7 @@ class Home final : public Component, public Distributable {
     std::uint64_t value = 0;
     std::uint32_t acks = 0;
     Time since = 0;
-    std::vector<Request> queue;  // later requests for the line, the first first
+    ListPool<Request>::List queue;  // later requests for the line
   };
 
   void receive(const Message& message, std::uint32_t lane);
@@ -65,16 +67,15 @@ class Home final : public Component, public Distributable {
   void begin_get(std::uint32_t index);
   void ask_holders(Transaction& transaction, const RequesterSet& holders, Op op, Time when);
   void acknowledged(const Message& message);
-  void supply(std::uint32_t index, Time when);
-  void grant(Transaction& transaction, Op op, std::uint64_t value, Time when);
+  void supply(std::uint32_t index, const Holders& holders, Time when);
+  void grant(Transaction& transaction, const Holders& holders, Op op, std::uint64_t value, Time when);
   void put(const Request& request);
   void finish(std::uint32_t index);
   void retry_in_set(std::uint32_t set);
-  bool absorb(std::uint64_t line, std::uint64_t value);
+  std::uint32_t absorb(std::uint64_t line, std::uint64_t value);
   std::uint32_t make_room(std::uint64_t line);
   void recall(std::uint64_t line);
   void drop(std::uint32_t at);
-  void pin(std::uint64_t line, bool pinned);
   void show_outstanding();
   void send(std::uint32_t requester, Message message, Time when);
   std::uint32_t open_transaction(const Request& request, std::uint64_t line);
@@ -87,6 +88,7 @@ class Home final : public Component, public Distributable {
   FlatMap<std::uint32_t> busy_;  // line -> transaction
   std::vector<std::unique_ptr<Transaction>> transactions_;
   std::vector<std::uint32_t> free_;
+  ListPool<Request> queued_;
   std::vector<std::uint32_t> without_room_;  // transactions that wait for a place in the array
   std::vector<std::uint64_t> values_;
   ResponderPort requesters_{*this, "requesters", "private caches, or an interconnect to them", Links::many};
