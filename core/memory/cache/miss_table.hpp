@@ -14,8 +14,8 @@ template <class Waiter>
 class MissTable {
  public:
   struct Entry {
-    Time since = 0;        // it is under way
-    Time since_first = 0;  // the first level knew of the miss
+    Time since = 0;                        // it is under way
+    Time since_first = 0;                  // the first level knew of the miss
     typename ListPool<Waiter>::List list;  // of those who wait
     std::uint32_t waiters = 0;
     std::uint8_t asked = 0;        // sectors

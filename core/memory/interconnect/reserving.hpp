@@ -44,7 +44,7 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
   };
   // The side by which messages of one direction enter.
   struct Entries {
-    std::vector<Cycle> free;  // per entry port: from when on it is free
+    std::vector<Cycle> free;    // per entry port: from when on it is free
     std::vector<Queue> queues;  // per node: messages that wait there
     std::vector<Due> waiting;
   };
@@ -104,8 +104,7 @@ class ReservingInterconnect : public Interconnect<ReservingInterconnect<Fabric>>
     const std::size_t first = static_cast<std::size_t>(cycle) % waiting.size();
     for (std::size_t i = first; i < waiting.size(); ++i) visit(waiting[i]);
     for (std::size_t i = 0; i < first; ++i) visit(waiting[i]);
-    if (emptied)
-      std::erase_if(waiting, [&](const Due& due) { return entries.queues[due.node].empty(); });
+    if (emptied) std::erase_if(waiting, [&](const Due& due) { return entries.queues[due.node].empty(); });
     return next;
   }
 

@@ -149,7 +149,8 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
         stops = share(network.stops, "memory.interconnect.stops")  # type: ignore[attr-defined]
         network = network.model_copy(update={"stops": stops})
     dram = dram.model_copy(update={"channels": share(dram.channels, "memory.dram.channels")})
-    return Hierarchy(whole.where, cores, whole.line, shared, network, dram, whole.counted_by)
+    # Telling causes of misses apart costs time, and no result of a program needs it.
+    return Hierarchy(whole.where, cores, whole.line, shared, network, dram, whole.counted_by, False)
 
 
 def _core_parameters(cpu: Cpu, memory: Memory, below: Hierarchy, where: str) -> dict[str, Any]:
@@ -157,8 +158,8 @@ def _core_parameters(cpu: Cpu, memory: Memory, below: Hierarchy, where: str) -> 
     caches = private_caches(memory, where)
     caches.pop("translation", None)  # of cores that run programs, [cpu.core.translation]
     for name in ("l1", "l2"):
-        if name in caches:  # telling causes of misses apart costs time, and no result of a program needs it
-            caches[name]["classify_misses"] = False
+        if name in caches:
+            caches[name]["classify_misses"] = below.classify_misses
     given = {
         "clock": f"{cpu.clock}Hz",
         **_stated(cpu.core),

@@ -101,7 +101,8 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
         system.connect(sms[-1].memory, crossbar.requesters, link)
     system.hint(*sms, weight=_SM_WEIGHT)
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
-    l2["cache"] = {**l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
+    # Telling causes of misses apart costs time, and no result of a kernel needs it.
+    l2["cache"] = {"classify_misses": False, **l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
     line = int(getattr(getattr(gpu.l2, "cache", None), "line", None) or _LINE)
     wiring = MemoryWiring(slices, _channel_count(gpu.memory, slices, where), line)
     caches = [

@@ -90,6 +90,7 @@ class Hierarchy:
     network: Interconnect | None
     dram: Dram
     counted_by: str = "memory.cores"
+    classify_misses: bool = True  # of the shared cache, where it does not state it
 
     @property
     def entries(self) -> int:
@@ -175,6 +176,7 @@ def _add_slices(system: System, parts: Hierarchy) -> list[NativeComponent]:
     given = _stated(parts, parts.shared, name, "memory.shared")
     given["memory_interleave"] = bytes_text(parts.interleave)
     given["slices"] = parts.shared.slices // parts.sockets
+    given["cache"] = {"classify_misses": parts.classify_misses} | given.get("cache", {})
     slices = [
         add_part(system, parts.where, name, f"slice[{index}]", "memory.shared", **given)
         for index in range(parts.shared.slices)
