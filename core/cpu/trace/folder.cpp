@@ -16,6 +16,8 @@ constexpr std::uint32_t longest_from_dispatch = 10;
 // What is left of a delay is counted from the dispatch of an older node if it is longer than this.
 constexpr std::uint32_t longest_from_own_dispatch = 6;
 constexpr std::uint32_t most_weight = 255;
+// How much longer than the node behind it a folded instruction may take, which then commits too early.
+constexpr std::uint64_t longest_unseen = 12;
 // How many instructions are looked at to see which ports are scarce; loops are shorter, or repeat themselves.
 constexpr std::uint64_t scarcity_period = 64;
 // How many instructions of scarce ports one node stands for.
@@ -30,6 +32,7 @@ bool is_taken(const Record& record) {
 Folder::Folder(const Latencies& latencies, const FoldLimits& limits)
     : latencies_(latencies),
       limits_(limits),
+      cycle_slots_(std::max<std::uint64_t>(limits.width, 1)),
       lag_(std::bit_ceil(2 * limits.window)),
       entries_(2 * lag_),
       mask_(entries_.size() - 1),
@@ -44,7 +47,7 @@ void Folder::reset() {
   first_marker_ = 0;
   executed_.fill(0);
   mispredicted_ = 0;
-  scarce_ = scarce_groups_ = 0;
+  scarce_groups_ = 0;
   uses_ = {};
   nodes_.clear();
   hits_.clear();
@@ -61,10 +64,12 @@ void Folder::take(const Record& record, const NearAccess& near) {
   entry.record = record;
   entry.near = near;
   entry.slots = {};
+  entry.ports = {};
   entry.kept = must_stay(record, near);
   entry.last_of_part = false;
   entry.waits_for_memory = false;
-  entry.dispatch_slot = dispatch_slot_++;
+  entry.dispatch_slot = dispatch_slot_;
+  if (limits_.width > 0) ++dispatch_slot_;
   if (limits_.width > 0 && is_taken(record)) {
     dispatch_slot_ += limits_.width - 1;
     dispatch_slot_ -= dispatch_slot_ % limits_.width;
@@ -72,7 +77,7 @@ void Folder::take(const Record& record, const NearAccess& near) {
   if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.astray();
   find_slots(next_, entry);
   if (scarce_groups_ != 0) hold_ports(next_, entry);
-  entry.complete = entry.dispatch_slot / std::max<std::uint64_t>(limits_.width, 1) + 1;
+  entry.complete = entry.dispatch_slot / cycle_slots_ + 1;
   for (const std::uint16_t distance : record.producers) {
     if (distance == 0 || distance > next_ || distance >= lag_) continue;
     entry.complete = std::max(entry.complete, at(next_ - distance).complete);
@@ -84,7 +89,7 @@ void Folder::take(const Record& record, const NearAccess& near) {
 bool Folder::must_stay(const Record& record, const NearAccess& near) {
   if (limits_.keep_scarce) {
     count_ports(record);
-    if ((scarce_ >> Latencies::row(record) & 1) != 0) return true;
+    if ((latencies_.unit_rows() >> Latencies::row(record) & 1) != 0) return true;
     if (record.touches_memory() && is_in_scarce_group(record)) return true;
   }
   switch (record.kind) {
@@ -113,12 +118,11 @@ bool Folder::is_in_scarce_group(const Record& record) const {
   return false;
 }
 
-// Finds out now and then which ports and units are scarce.
+// Finds out now and then which ports are scarce.
 void Folder::count_ports(const Record& record) {
   ++executed_[Latencies::row(record)];
   mispredicted_ += record.has(Trait::mispredicted);
   if (next_ % scarcity_period != scarcity_period - 1) return;
-  scarce_ = latencies_.scarce_rows(executed_, mispredicted_);
   scarce_groups_ = latencies_.scarce_groups(executed_, mispredicted_);
   executed_.fill(0);
   mispredicted_ = 0;
@@ -138,16 +142,22 @@ void Folder::hold_ports(std::uint64_t position, Entry& entry) {
     const auto ports = static_cast<std::uint32_t>(std::popcount(group.ports));
     if (use.since < port_node_period || use.since % ports != 0) continue;
     if (entry.record.touches_memory() || entry.waits_for_memory) continue;
-    const auto place = std::find_if(entry.slots.rbegin(), entry.slots.rend(), [](const Slot& slot) {
-      return slot.position == Slot::dispatch && slot.delay == 0;
-    });
-    if (place == entry.slots.rend()) continue;
+    Slot* const place = free_place(entry);
+    if (place == nullptr) continue;
     const std::uint32_t cycles = use.since / ports, latency = latencies_.latency(entry.record);
     if (use.last != Slot::dispatch && position - use.last < lag_ && cycles > latency)
-      *place = {use.last, std::min(cycles - latency, longest_delay)};
+      *place = entry.ports = {use.last, std::min(cycles - latency, longest_delay)};
     entry.kept = true;
     use = {position, 0};
   }
+}
+
+// A slot in which nothing is waited for; null if there is none.
+Folder::Slot* Folder::free_place(Entry& entry) {
+  const auto place = std::find_if(entry.slots.rbegin(), entry.slots.rend(), [](const Slot& slot) {
+    return slot.position == Slot::dispatch && slot.delay == 0;
+  });
+  return place == entry.slots.rend() ? nullptr : &*place;
 }
 
 void Folder::find_slots(std::uint64_t position, Entry& entry) {
@@ -157,6 +167,10 @@ void Folder::find_slots(std::uint64_t position, Entry& entry) {
     entry.slots = {};
   }
   entry.near.is_near = false;
+  find_node_slots(position, entry, true);
+}
+
+bool Folder::find_node_slots(std::uint64_t position, Entry& entry, bool allowed) {
   const auto& producers = entry.record.producers;
   std::array<Need, 4> needs{};
   for (std::size_t i = 0; i < producers.size(); ++i) needs[i].distance = producers[i];
@@ -167,11 +181,23 @@ void Folder::find_slots(std::uint64_t position, Entry& entry) {
   const std::span<const Need> all = needs;
   const std::span<Slot> slots = entry.slots;
   if (entry.record.kind == Kind::store) {
-    combine(position, all.first(1), {}, slots.first(1), true);
-    combine(position, all.subspan(1), {}, slots.subspan(1), true);
-  } else {
-    combine(position, all, {}, slots, true);
+    return combine(position, all.first(1), {}, slots.first(1), allowed) &&
+           combine(position, all.subspan(1), {}, slots.subspan(1), allowed);
   }
+  return combine(position, all, {}, slots, allowed);
+}
+
+// What an instruction waits for, now that it is known which of those before it are nodes: the nearer ones tell
+// more exactly when it has its operands on a machine that cannot dispatch at full speed.
+void Folder::find_slots_again(std::uint64_t position, Entry& entry) {
+  const Slots before = std::exchange(entry.slots, {});
+  bool found = entry.near.is_near ? find_near_slots(position, entry) : find_node_slots(position, entry, false);
+  if (found && entry.ports.position != Slot::dispatch) {
+    Slot* const place = free_place(entry);
+    found = place != nullptr;
+    if (found) *place = entry.ports;
+  }
+  if (!found) entry.slots = before;
 }
 
 // When the result of a load or a store that is sure to hit is there: as a node would have it.
@@ -189,7 +215,8 @@ bool Folder::find_near_slots(std::uint64_t position, Entry& entry) {
   } else {
     needs[0] = {producers[0]};
   }
-  return combine(position, needs, {Slot::dispatch, lead, hits, position}, entry.slots, false);
+  const Slot own{Slot::dispatch, lead, hits, position, entry.dispatch_slot + lead * cycle_slots_};
+  return combine(position, needs, own, entry.slots, false);
 }
 
 // Makes a node of an instruction that was folded.
@@ -201,6 +228,7 @@ void Folder::keep(Entry& entry) {
   for (std::size_t i = is_load ? 0 : 1; i < entry.slots.size(); ++i) {
     Slot& slot = entry.slots[i];
     slot.delay -= std::min(slot.delay, lead);
+    slot.ready -= std::min(slot.ready, lead * cycle_slots_);
     slot.hits -= std::min(slot.hits, is_load ? 1u : 0u);
   }
 }
@@ -243,14 +271,15 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
         continue;
       }
       const std::uint32_t latency = latency_of(producer) + need.lead;
-      std::uint32_t waited = 0;  // from its dispatch on
+      std::uint64_t ready = producer.dispatch_slot;
       std::uint32_t waited_hits = 0;
       std::uint64_t start = position - distance;
       std::uint32_t size = 0;
-      for (const Slot& slot : producer.slots) {
+      for (const Slot& each : producer.slots) {
+        const Slot slot = anchored(each);
         if (slot.position == Slot::dispatch) {
-          if (slot.delay <= waited) continue;
-          waited = slot.delay;
+          if (slot.delay == 0 || slot.ready <= ready) continue;
+          ready = slot.ready;
           waited_hits = slot.hits;
           start = slot.start;
         } else {
@@ -258,11 +287,13 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
           size += 1 + (slot.delay + latency > longest_delay ? 16 : 0);
         }
       }
-      waited += latency;
-      if (const std::uint64_t passed = passed_since(producer); waited > passed) {
-        const auto left = waited - static_cast<std::uint32_t>(passed);
+      ready += latency * cycle_slots_;
+      if (ready > entry.dispatch_slot) {
+        const auto left =
+            static_cast<std::uint32_t>((ready - entry.dispatch_slot + cycle_slots_ - 1) / cycle_slots_);
         size += left > longest_from_dispatch ? 16 : 0;
-        if (left > dispatch.delay) dispatch = {Slot::dispatch, left, waited_hits + need.hits, start};
+        if (dispatch.delay == 0 || ready > dispatch.ready)
+          dispatch = {Slot::dispatch, left, waited_hits + need.hits, start, ready};
       }
       if (largest == nullptr || size > largest_size) {
         largest = &producer;
@@ -274,9 +305,11 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
              dispatch.delay <= longest_from_dispatch;
     };
     if (!fits()) {
+      const std::uint64_t own_ready = dispatch.delay + entry.dispatch_slot / cycle_slots_ + 1;
       for (std::size_t i = 0; i < count;) {
         const bool other_is_later =
-            over_at_dispatch(position, found[i]) ||
+            over_at_dispatch(position, found[i]) || is_over(found[i], own_ready) ||
+            is_committed(position, found[i], dispatch.delay) ||
             std::any_of(found.begin(), found.begin() + static_cast<long>(count),
                         [&](const Slot& other) { return redundant(found[i], other); });
         if (other_is_later) {
@@ -295,6 +328,10 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       }
       if (!fits()) {
         if (!allowed) return false;
+        if (dispatch.delay > longest_from_dispatch && dispatch.start >= emitted_ && !at(dispatch.start).kept) {
+          keep(at(dispatch.start));
+          continue;
+        }
         if (largest != nullptr) {
           keep(*largest);
           continue;
@@ -306,6 +343,17 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
     if (dispatch.delay > 0) slots[count] = dispatch;
     return true;
   }
+}
+
+Folder::Slot Folder::anchored(const Slot& slot) const {
+  if (slot.position != Slot::dispatch || slot.delay == 0 || slot.start + entries_.size() <= next_)
+    return slot;
+  const Entry& start = at(slot.start);
+  if (!start.kept) return slot;
+  const bool is_load = start.record.kind == Kind::load;
+  const auto total = static_cast<std::uint32_t>((slot.ready - start.dispatch_slot) / cycle_slots_);
+  const std::uint32_t own = latencies_.latency(start.record) + (is_load ? latencies_.hit() : 0);
+  return {slot.start, total - std::min(total, own), slot.hits - std::min(slot.hits, is_load ? 1u : 0u)};
 }
 
 // Whether a node that waits only for its own dispatch has its result, and the delay is over, before an
@@ -322,25 +370,45 @@ bool Folder::over_at_dispatch(std::uint64_t position, const Slot& slot) {
   return (at(position).dispatch_slot - node.dispatch_slot) / limits_.width >= waited;
 }
 
+// Whether a node that does not wait for memory has its result, and the delay is over, before this cycle if all is
+// dispatched at full speed. What follows it is dispatched later, and no sooner than at full speed.
+bool Folder::is_over(const Slot& slot, std::uint64_t cycle) const {
+  const Entry& node = at(slot.position);
+  if (limits_.width == 0 || node.waits_for_memory || node.record.touches_memory()) return false;
+  return node.complete + slot.delay <= cycle;
+}
+
+// Whether a node has committed on the machine recorded on when this one is dispatched, and its delay is over as
+// many cycles later.
+bool Folder::is_committed(std::uint64_t position, const Slot& slot, std::uint32_t later) const {
+  return limits_.width > 0 && position - slot.position + limits_.width * later >=
+                                  limits_.reorder_buffer + limits_.width * slot.delay;
+}
+
 // Whether `other` is a node that waits for that of `slot`, and the result of that for long enough.
 bool Folder::redundant(const Slot& slot, const Slot& other) {
   if (other.position <= slot.position) return false;
   const Entry& later = at(other.position);
+  if (is_over(slot, later.complete + other.delay)) return true;
   return std::ranges::any_of(later.slots, [&](const Slot& waited) {
     return waited.position == slot.position &&
            slot.delay <= other.delay + waited.delay + latencies_.latency(later.record);
   });
 }
 
-// Makes a node of the instruction that is complete last of the next few, if none of them is a node: those
-// behind it commit when it does, and have places of the reorder buffer until then.
+// Makes a node of the instruction that is complete last of the next few, if none of them is a node, or the next
+// node is complete long before it: those behind it commit when it does, and have places of the reorder buffer
+// until then.
 void Folder::represent_group() {
   if (limits_.most_folded >= most_weight) return;
   const std::uint64_t end = std::min(next_, emitted_ + limits_.most_folded);
   Entry* last = nullptr;
   for (std::uint64_t i = emitted_; i < end; ++i) {
     Entry& entry = at(i);
-    if (entry.kept || entry.last_of_part) return;
+    if (entry.kept || entry.last_of_part) {
+      if (last != nullptr && last->complete > entry.complete + longest_unseen) keep(*last);
+      return;
+    }
     if (last == nullptr || entry.complete >= last->complete) last = &entry;
   }
   if (last != nullptr) keep(*last);
@@ -356,10 +424,11 @@ void Folder::emit() {
     first_marker_ = 0;
   }
   if (folded_ == 0) represent_group();
-  Entry& entry = at(emitted_++);
+  Entry& entry = at(emitted_);
   const bool turns = is_taken(entry.record);
   const bool is_full = folded_ == most_weight || (turns && turns_.count == FoldedTurns::most);
   if (!entry.kept && (entry.last_of_part || is_full)) keep(entry);
+  find_slots_again(emitted_++, entry);
   if (entry.kept) {
     emit_node(entry);
     return;
@@ -391,7 +460,10 @@ void Folder::emit_node(Entry& entry) {
   Record node = entry.record;
   Hits& hits = hits_.emplace_back();
   for (std::size_t i = 0; i < entry.slots.size(); ++i) {
-    const Slot& slot = entry.slots[i];
+    Slot slot = entry.slots[i];
+    if (slot.start + 1 < emitted_) {
+      if (const Slot exact = anchored(slot); exact.delay <= longest_delay) slot = exact;
+    }
     hits[i] = static_cast<std::uint8_t>(slot.hits);
     if (slot.position == Slot::dispatch && refer_to_dispatch(entry, i, node)) continue;
     node.producers[i] = slot.position == Slot::dispatch

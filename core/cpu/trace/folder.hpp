@@ -8,14 +8,16 @@
 // When an operand of a node is there is the latest of a few times: the results of older nodes, each with a
 // delay, and the dispatch of itself or of an older node with a delay. A node has three places for these.
 // Where folding would need more, or a delay that is too long, calculations stay nodes: so chains keep their
-// length, whatever number of instructions they take.
+// length, whatever number of instructions they take. A long delay after dispatch makes a node of the
+// instruction that it begins with.
 //
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it
 // would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
 // before the node; how long before is known only as far as width, jumps and mispredictions tell. Folded
-// instructions take no issue port, no place in a queue and no register. Where the ports of some kinds are
-// scarce, a node stays for every few instructions of these, and waits for the one before it as long as the
-// ports need for them.
+// instructions take no issue port, no place in a queue and no register. What keeps a unit busy for longer than
+// a cycle stays, since others wait for the unit. Where the ports of some kinds are scarce, a node stays for
+// every few instructions of these, and waits for the one before it as long as the ports need for them. What is
+// complete last of some stays, since what follows it commits when it does.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -32,6 +34,8 @@ namespace manyscale::cpu {
 struct FoldLimits {
   std::uint64_t width = 4;          // instructions dispatched in a cycle; 0: any number
   std::uint64_t window = 512;       // instructions under way at a time, at least
+  // … and of the machine recorded on: where a node has not enough places, older ones are left out first.
+  std::uint64_t reorder_buffer = 512;
   bool keep_scarce = true;          // whether nodes stay for calculations whose ports are scarce
   std::uint32_t most_folded = 255;  // instructions folded into a node; few, where the reorder buffer is small
 };
@@ -62,8 +66,9 @@ class Folder {
     std::uint32_t delay = 0;  // none, and at dispatch: nothing to wait for
     std::uint32_t hits = 0;   // of the first-level cache, in the delay
     // Of a delay after dispatch: the instruction whose dispatch it really counts from; the delay is what is
-    // left of it where all between is dispatched at full speed.
+    // left of it, in whole cycles, where all between is dispatched at full speed.
     std::uint64_t start = dispatch;
+    std::uint64_t ready = 0;  // … and the dispatch slot in which it is over: delays add up exactly
   };
   using Slots = std::array<Slot, 3>;
   struct Entry {
@@ -71,6 +76,7 @@ class Folder {
     NearAccess near{};
     // What its operands wait for; of a near access that is folded, what its result does.
     Slots slots{};
+    Slot ports{};  // among these, where the node stands for others of its ports
     std::uint64_t node = 0;  // number, once it is known: its own, or that of the node it is folded into
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
     std::uint64_t complete = 0;       // the cycle it would be complete in if only operands delayed it
@@ -103,15 +109,22 @@ class Folder {
   std::uint32_t latency_of(const Entry& entry) const {
     return entry.near.is_near ? 0 : latencies_.latency(entry.record);
   }
+  static Slot* free_place(Entry& entry);
   void find_slots(std::uint64_t position, Entry& entry);
   bool find_near_slots(std::uint64_t position, Entry& entry);
+  bool find_node_slots(std::uint64_t position, Entry& entry, bool allowed);
+  void find_slots_again(std::uint64_t position, Entry& entry);
   void keep(Entry& entry);
   // Finds what these needs of the instruction at `position` wait for, which is `own` after its dispatch at
   // least. If that is more than there are slots, some of the needed become nodes where that is `allowed`;
   // else false.
   bool combine(std::uint64_t position, std::span<const Need> needs, const Slot& own, std::span<Slot> slots,
                bool allowed);
+  // A delay after dispatch whose first instruction has become a node counts from the result of that.
+  Slot anchored(const Slot& slot) const;
   bool redundant(const Slot& slot, const Slot& other);
+  bool is_over(const Slot& slot, std::uint64_t cycle) const;
+  bool is_committed(std::uint64_t position, const Slot& slot, std::uint32_t later) const;
   bool over_at_dispatch(std::uint64_t position, const Slot& slot);
   void represent_group();
   bool refer_to_dispatch(const Entry& entry, std::size_t operand, Record& node) const;
@@ -120,6 +133,7 @@ class Folder {
 
   const Latencies& latencies_;
   const FoldLimits limits_;
+  const std::uint64_t cycle_slots_;  // dispatch slots of a cycle
   const std::uint64_t lag_;  // instructions that a node is held back
   std::vector<Entry> entries_;
   const std::uint64_t mask_;
@@ -132,7 +146,6 @@ class Folder {
   std::size_t first_marker_ = 0;
   std::array<std::uint16_t, Latencies::rows> executed_{};
   std::uint64_t mispredicted_ = 0;
-  std::uint64_t scarce_ = 0;         // rows whose units are
   std::uint64_t scarce_groups_ = 0;  // of ports
   std::array<PortUse, Latencies::most_groups> uses_{};
   std::vector<Record> nodes_;

@@ -27,8 +27,8 @@ Latencies::Latencies(const CoreSpec& spec)
       record.kind = static_cast<Kind>(kind);
       record.format = format;
       latencies_[row(record)] = static_cast<std::uint32_t>(issue.latency(record));
-      intervals_[row(record)] = static_cast<std::uint32_t>(issue.interval(record));
       ports_[row(record)] = issue.ports_of(record);
+      if (issue.keeps_unit(record)) unit_rows_ |= std::uint64_t{1} << row(record);
     }
   }
   for (const std::uint32_t group : ports_) {
@@ -59,17 +59,6 @@ std::uint64_t Latencies::scarce_groups(const Counts& executed, std::uint64_t mis
       issued += executed[static_cast<std::size_t>(std::countr_zero(left))];
     }
     if (too_much(issued, groups_[group].ports, executed, mispredicted)) scarce |= std::uint64_t{1} << group;
-  }
-  return scarce;
-}
-
-std::uint64_t Latencies::scarce_rows(const Counts& executed, std::uint64_t mispredicted) const {
-  std::uint64_t scarce = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (intervals_[row] > 1 &&
-        too_much(std::uint64_t{executed[row]} * intervals_[row], ports_[row], executed, mispredicted)) {
-      scarce |= std::uint64_t{1} << row;
-    }
   }
   return scarce;
 }

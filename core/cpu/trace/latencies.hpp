@@ -42,17 +42,17 @@ class Latencies {
   // The groups, as bits, whose ports set the pace where so many of each row are executed, and so many
   // branches predicted wrong.
   std::uint64_t scarce_groups(const Counts& executed, std::uint64_t mispredicted) const;
-  // The rows, as bits, that wait for units which are busy for longer than their ports.
-  std::uint64_t scarce_rows(const Counts& executed, std::uint64_t mispredicted) const;
+  // The rows, as bits, that keep units busy for longer than their ports.
+  std::uint64_t unit_rows() const { return unit_rows_; }
 
  private:
   bool too_much(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
                 std::uint64_t mispredicted) const;
 
   std::array<std::uint32_t, rows> latencies_{};
-  std::array<std::uint32_t, rows> intervals_{};
   std::array<std::uint32_t, rows> ports_{};
   std::vector<PortGroup> groups_;
+  std::uint64_t unit_rows_ = 0;
   std::uint32_t width_;
   std::uint32_t hit_, forward_;
   std::uint64_t astray_;  // cycles without instructions after a mispredicted branch, at least

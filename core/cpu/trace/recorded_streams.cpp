@@ -13,6 +13,7 @@ namespace {
 FoldLimits fold_limits(const CoreSpec& core) {
   // So few are folded together that they are much less than the reorder buffer holds.
   return {.width = static_cast<std::uint64_t>(core.dispatch_width),
+          .reorder_buffer = static_cast<std::uint64_t>(core.reorder_buffer),
           .most_folded =
               static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255))};
 }
