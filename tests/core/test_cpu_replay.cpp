@@ -126,7 +126,14 @@ void locks() {
   const std::int64_t two = replay(convoy(2, 1000), 2).time(), three = replay(convoy(3, 1000), 3).time();
   check_equal(base.time() - three, three - two, "each further thread adds the same");
   check_between(three - two, 1000, 1030, "… its time in the section and the way of the news");
-  check_equal(cost_of(convoy(4, 1000), 4, &TraceFeedSpec::handover_latency), 3 * 250, "three handovers");
+  const auto handed_over = [](Time latency, Time least) {
+    return replay(convoy(4, 1000), 4, [&](TraceFeedSpec& spec) {
+      spec.handover_latency = latency * nanosecond;
+      spec.handover_least_latency = least * nanosecond;
+    });
+  };
+  check_equal(handed_over(250, 250).time() - base.time(), 3 * 250, "three handovers");
+  check_between(handed_over(250, 150).time() - base.time(), 3 * 150, 3 * 350, "… that differ");
   check_equal(cost_of(convoy(4, 1000), 4, &TraceFeedSpec::lock_latency), 250, "the first takes it");
   check_equal(cost_of(convoy(4, 1000), 4, &TraceFeedSpec::unlock_latency), 250, "the last gives it");
   check_equal(base.value("trace", "lock_waits"), 3, "three wait");
@@ -136,6 +143,38 @@ void locks() {
   check_equal(staggered.value("trace", "lock_waits"), 2, "two wait");
   const std::int64_t wait = staggered.spent(1, "stall");
   check_between(wait, 800, 840, "the second waits for the third but 200 cycles");
+}
+
+// A thread holds a lock twice for 1000 cycles, with 300 between; another comes to it after 500 cycles, and looks at
+// it or sleeps until it is free.
+WrittenTrace barging(bool sleeps) {
+  WrittenTrace trace;
+  trace.add_team(2);
+  Script first, second;
+  first.sync(SyncKind::fork).sync(SyncKind::acquire, 0x1000).work(1000).sync(SyncKind::release, 0x1000);
+  first.work(300).sync(SyncKind::acquire, 0x1000).work(1000).sync(SyncKind::release, 0x1000);
+  trace.add_thread(first.sync(SyncKind::join).sync(SyncKind::thread_end));
+  Record acquire = sync_node(SyncKind::acquire, 0x1000, 0);
+  if (sleeps) acquire.flags |= Trait::sleeps;
+  second.sync(SyncKind::begin).work(500).add(acquire).work(1000).sync(SyncKind::release, 0x1000);
+  trace.add_thread(second.sync(SyncKind::join).sync(SyncKind::thread_end));
+  return trace;
+}
+
+// Who has released a lock takes it again if it comes before those who waited have noticed.
+void released_locks_go_to_who_comes_first() {
+  const auto stall = [](bool sleeps, Time latency) {
+    const Replayed replayed = replay(barging(sleeps), 2, [&](TraceFeedSpec& spec) {
+      (sleeps ? spec.wake_latency : spec.handover_latency) = latency * nanosecond;
+      spec.handover_least_latency = spec.handover_latency;
+    });
+    check_finished(replayed, "two threads and a lock");
+    return replayed.spent(1, "stall") + replayed.spent(1, "end");
+  };
+  for (const bool sleeps : {false, true}) {
+    check_between(stall(sleeps, 250), 750, 850, "it waits for the first section, and has the lock before the second");
+    check_between(stall(sleeps, 350), 2150, 2300, "it comes too late, and waits for the second section, too");
+  }
 }
 
 // Nested parallel regions, one after the other, and system calls.
@@ -379,6 +418,7 @@ int main() {
   states();
   threads_share_cores();
   locks();
+  released_locks_go_to_who_comes_first();
   regions();
   own_threads();
   own_barriers();

@@ -205,10 +205,10 @@ void Arbiter::release_lock(Strand strand, const Record& node) {
     locks_.erase(found);
     return;
   }
-  lock.holder = lock.waiters.front();
-  lock.depth = 1;
+  lock.holder = none;
+  const Strand next = lock.waiters.front();
   lock.waiters.pop_front();
-  release(lock.holder);
+  release(next);
 }
 
 Arbiter::Event& Arbiter::event_of(Strand strand, std::uint64_t object) {

@@ -5,7 +5,8 @@
 //
 // A strand is one copy of a stream: with one copy there are as many strands as streams. Copies of a team of
 // threads are one larger team: its barriers wait for all of them. Threads that the program made itself wait
-// for those of their own copy. Locks go to who comes first, not to who had them first in the recording.
+// for those of their own copy. Locks go to who comes first, not to who had them first in the recording: who
+// waits for one is told of its release, and tries again when it is there; others may have it by then.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -25,7 +26,7 @@ class Arbiter {
   using Strand = std::uint32_t;
   static constexpr std::uint32_t none = ~0u;
 
-  // A strand that waited and goes on.
+  // A strand that waited and goes on; from a lock, to arrive again.
   struct Release {
     Strand strand = 0;
     SyncKind kind = SyncKind::barrier;  // of the node it waited at
@@ -98,9 +99,9 @@ class Arbiter {
     std::uint32_t tasks = 0;      // that are not done
   };
   struct Lock {
-    Strand holder = none;
+    Strand holder = none;  // none: it is free
     std::uint32_t depth = 0;
-    std::deque<Strand> waiters;
+    std::deque<Strand> waiters;  // that were not told of a release
   };
   struct Event {
     std::uint64_t posts = 0;

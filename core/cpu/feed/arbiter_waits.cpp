@@ -112,6 +112,7 @@ std::string Arbiter::wait_of(Strand strand) const {
       return who + "at the barrier of " + title_of(team) + at + missing_from(team, &Team::at_barrier);
     case SyncKind::acquire: {
       const Lock& lock = locks_.at(lock_of(strand, state.object));
+      if (lock.holder == none) return who + "for lock " + hexadecimal(state.object) + at + ", which is free";
       return who + "for lock " + hexadecimal(state.object) + at + ", which " + name_of(lock.holder) +
              " holds; that " + doing(lock.holder);
     }

@@ -22,6 +22,7 @@ class Samples {
     for (const Time each : times_) sum += static_cast<double>(each);
     return static_cast<Time>(sum / static_cast<double>(times_.size()));
   }
+  Time least() const { return *std::min_element(times_.begin(), times_.end()); }
   Time median() {
     const auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
     std::nth_element(times_.begin(), middle, times_.end());
@@ -55,15 +56,25 @@ struct Thread {
   std::uint64_t barriers = 0;
   Time free_since = -1;  // it looks for a task since; -1: it does something else
   Time awaited = -1;     // when that happened which ended its wait; -1: nothing did
+  Time core_since = 0;   // another thread was seen on its core then, the last time
+};
+
+// Who was seen on a core the last time.
+struct CoreUse {
+  std::uint16_t thread = 0;
+  Time time = 0;
 };
 
 // Follows the threads through the log.
 class Watcher {
  public:
-  explicit Watcher(const RegionTable& regions) : regions_(regions) {}
+  Watcher(const RegionTable& regions, std::size_t cores) : regions_(regions), cores_(cores) {}
 
-  void take(const LogEntry& entry) {
+  void take(const LogEntry& entry, std::size_t core) {
     Thread& thread = threads_[entry.thread];
+    CoreUse& use = cores_[core];
+    if (use.thread != entry.thread) thread.core_since = use.time;
+    use = {entry.thread, entry.time};
     switch (entry.action) {
       case MarkerAction::enter:
         enter(thread, entry);
@@ -80,7 +91,7 @@ class Watcher {
         break;
       case MarkerAction::thread_begins:
         if (const auto post = posted_.find(event_number(entry.subject)); post != posted_.end())
-          thread_.add(entry.time - post->second);
+          add_since(thread_, thread, post->second, entry.time);
         break;
       case MarkerAction::awaited:
         thread.awaited = posted_[event_number(entry.subject)];
@@ -107,6 +118,7 @@ class Watcher {
     add("barrier_latency", barrier_);
     add("lock_latency", lock_);
     add("handover_latency", handover_);
+    if (!handover_.empty()) found.emplace_back("handover_least_latency", handover_.least());
     add("create_latency", create_);
     add("taskwait_latency", taskwait_);
     add("thread_latency", thread_);
@@ -119,6 +131,11 @@ class Watcher {
  private:
   static bool looks_for_tasks(RegionKind kind) {
     return kind == RegionKind::barrier || kind == RegionKind::taskwait;
+  }
+
+  // Whose core another had meanwhile waited for that, too, which it will in a replay.
+  static void add_since(Samples& samples, const Thread& thread, Time from, Time until) {
+    if (thread.core_since <= from) samples.add(until - from);
   }
 
   void enter(Thread& thread, const LogEntry& entry) {
@@ -184,7 +201,11 @@ class Watcher {
       case RegionKind::lock: {
         const auto released = released_.find(region.object);
         const bool waited = released != released_.end() && released->second > visit.entered;
-        (waited ? handover_ : lock_).add(entry.time - (waited ? released->second : visit.entered));
+        if (!waited) {
+          lock_.add(entry.time - visit.entered);
+        } else if (!region.sleeps) {
+          add_since(handover_, thread, released->second, entry.time);
+        }
         break;
       }
       case RegionKind::critical:
@@ -195,8 +216,8 @@ class Watcher {
         break;
       case RegionKind::wait:
         if (thread.awaited < 0) break;
-        (thread.awaited > visit.entered ? wake_ : await_)
-            .add(entry.time - std::max(visit.entered, thread.awaited));
+        add_since(thread.awaited > visit.entered ? wake_ : await_, thread,
+                  std::max(visit.entered, thread.awaited), entry.time);
         thread.awaited = -1;
         break;
       case RegionKind::taskwait:
@@ -232,6 +253,7 @@ class Watcher {
   }
 
   const RegionTable& regions_;
+  std::vector<CoreUse> cores_;
   std::map<std::uint16_t, Thread> threads_;
   std::vector<std::unique_ptr<Team>> teams_;
   std::unordered_map<std::uint64_t, Time> released_;  // when a lock was, the last time
@@ -243,12 +265,18 @@ class Watcher {
 
 std::vector<std::pair<std::string, Time>> construct_times(std::span<const std::vector<LogEntry>* const> logs,
                                                           const RegionTable& regions) {
-  std::vector<LogEntry> all;
-  for (const std::vector<LogEntry>* log : logs) all.insert(all.end(), log->begin(), log->end());
+  struct Seen {
+    const LogEntry* entry;
+    std::size_t core;
+  };
+  std::vector<Seen> all;
+  for (std::size_t core = 0; core < logs.size(); ++core) {
+    for (const LogEntry& entry : *logs[core]) all.push_back({&entry, core});
+  }
   std::stable_sort(all.begin(), all.end(),
-                   [](const LogEntry& a, const LogEntry& b) { return a.time < b.time; });
-  Watcher watcher(regions);
-  for (const LogEntry& entry : all) watcher.take(entry);
+                   [](const Seen& a, const Seen& b) { return a.entry->time < b.entry->time; });
+  Watcher watcher(regions, logs.size());
+  for (const Seen& each : all) watcher.take(*each.entry, each.core);
   return watcher.times();
 }
 

@@ -72,7 +72,7 @@ struct MarkerWatch::Visit {
     return call_site(in_taskloop ? call->return_address : returns_to());
   }
   Open& enter_until_return(Construct construct, RegionKind kind, std::uint64_t object = 0) {
-    enter(construct, {kind, {}, place(), object});
+    enter(construct, {kind, {}, place(), object, construct == Construct::mutex_lock});
     until_return();
     return open.back();
   }
@@ -124,7 +124,7 @@ struct MarkerWatch::Visit {
   void start_task();
 
   // Threads that the program makes itself (marker_watch_threads.cpp).
-  std::uint64_t lock_at(std::uint64_t place_of_call, std::uint64_t object);
+  std::uint64_t lock_at(std::uint64_t place_of_call, std::uint64_t object, bool sleeps = false);
   void mark_event(std::uint64_t event, std::uint64_t posts, MarkerAction action);
   // Whether there is no other thread that a lock could be for: the C library takes some of its own.
   bool alone() const { return open.empty() && watch.events_.next() == 0; }

@@ -4,8 +4,8 @@
 
 namespace manyscale::cpu {
 
-std::uint64_t MarkerWatch::Visit::lock_at(std::uint64_t place_of_call, std::uint64_t object) {
-  return watch.regions_.intern({RegionKind::lock, {}, place_of_call, object});
+std::uint64_t MarkerWatch::Visit::lock_at(std::uint64_t place_of_call, std::uint64_t object, bool sleeps) {
+  return watch.regions_.intern({RegionKind::lock, {}, place_of_call, object, sleeps});
 }
 
 void MarkerWatch::Visit::mark_event(std::uint64_t event, std::uint64_t posts, MarkerAction action) {
@@ -94,7 +94,7 @@ void MarkerWatch::Visit::thread_call_returns(const Open& call) {
     case Construct::condition_wait:
       if (const auto signal = events.signalled(call.object, call.event))
         mark_event(*signal, 1, MarkerAction::awaited);
-      mark(lock_at(place_of_call, call.lock), MarkerAction::acquired);
+      mark(lock_at(place_of_call, call.lock, true), MarkerAction::acquired);
       break;
     case Construct::thread_barrier: {
       const auto [event, arrivals] = events.meet(call.object, call.event);

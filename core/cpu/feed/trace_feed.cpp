@@ -21,6 +21,18 @@ void forget_producers(Record& record, std::uint32_t nodes) {
   }
 }
 
+// What a thread only tells others; it goes on at once.
+bool passes_on(const Record& node) {
+  return sync_kind(node) == SyncKind::release || sync_kind(node) == SyncKind::post;
+}
+
+// The core reaches it when all before it is done, but goes on fetching: there is no system call.
+void play_as_fence(Record& record) {
+  const FoldedTurns turns = record.folded_turns();
+  record.kind = Kind::fence;
+  record.set_folded_turns(turns);
+}
+
 }  // namespace
 
 TraceFeed::TraceFeed(const Spec& spec) : spec_(spec) {
@@ -97,15 +109,17 @@ void TraceFeed::arrive(Lane& lane) {
   Worker& worker = *lane.current;
   Player& player = worker.players.back();
   const bool goes_on = arbiter_->arrive(player.strand, player.node);
-  count(player.node, goes_on);
+  const bool retried = std::exchange(player.retries, false);
+  if (!retried) count(player.node, goes_on);
   if (!goes_on) {
     player.waiting = true;
+    player.waits_since = now();
     lane.current = nullptr;
     follow_up(worker.lane);
     advance(lane);
     return;
   }
-  const Time after = time_after(player.node, false);
+  const Time after = retried ? player.takes : time_after(player.node, false);
   player.resumes = now() + after;
   const std::size_t players = worker.players.size();
   follow_up(worker.lane);
@@ -161,7 +175,8 @@ void TraceFeed::release(const Arbiter::Release& release) {
   const auto player = std::find_if(worker.players.begin(), worker.players.end(),
                                    [&](const Player& each) { return each.strand == release.strand; });
   player->waiting = false;
-  player->resumes = now() + time_after(player->node, true);
+  player->retries = release.kind == SyncKind::acquire;
+  player->resumes = now() + (player->retries ? time_to_retry(*player) : time_after(player->node, true));
   // Who executes a task meanwhile goes on when that is done.
   if (&*player == &worker.players.back()) resume(worker);
 }
@@ -227,7 +242,7 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
       return spec_.barrier_latency +
              spec_.barrier_thread_latency * static_cast<Time>(arbiter_->team_size(node));
     case SyncKind::acquire:
-      return waited ? spec_.handover_latency : spec_.lock_latency;
+      return spec_.lock_latency;
     case SyncKind::release:
       return spec_.unlock_latency;
     case SyncKind::taskwait:
@@ -240,6 +255,22 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
     default:
       return 0;
   }
+}
+
+// From the release of a lock until one who waits for it tries to take it. Who sleeps is woken by the system; who
+// is about to sleep finds that it need not. Others look at the lock all the time: whether somebody else has it by
+// then is a race, which now one wins and now the other.
+Time TraceFeed::time_to_retry(Player& player) {
+  if (player.node.has(Trait::sleeps)) {
+    player.takes = 0;
+    const Time entering = player.waits_since + spec_.system_call_latency - now();
+    return entering > 0 ? entering : spec_.wake_latency;
+  }
+  const Time least = std::min(spec_.handover_least_latency, spec_.handover_latency);
+  const double part = static_cast<double>(++handovers_ * 0x9e3779b97f4a7c15u >> 11) * 0x1p-53;
+  const auto spread = static_cast<Time>(part * 2 * static_cast<double>(spec_.handover_latency - least));
+  player.takes = std::min(spec_.lock_latency, least + spread);
+  return least + spread - player.takes;
 }
 
 Time TraceFeed::use_queue(std::uint32_t core) {
@@ -262,6 +293,10 @@ void TraceFeed::advance(Lane& lane) {
     return;
   }
   if (lane.delayed) return;
+  if (std::exchange(lane.arrives, false)) {
+    arrive(lane);
+    return;
+  }
   enter(lane, State::processing);
   write_records(lane);
   announce(lane);
@@ -294,6 +329,7 @@ bool TraceFeed::choose(Lane& lane) {
     cost += spec_.switch_latency;
   }
   lane.last = worker;
+  lane.arrives = !worker->players.empty() && worker->players.back().retries;
   if (cost > 0) delay(lane, State::init, cost);
   return true;
 }
@@ -372,6 +408,7 @@ void TraceFeed::write_records(Lane& lane) {
       player.node = record;
       player.played = record.size == static_cast<std::uint8_t>(SyncKind::thread_end);
       lane.halted = true;
+      if (passes_on(record)) play_as_fence(record);
       return;
     }
     if (moves && record.touches_memory()) record.address = offset_->move(record.address, copy);

@@ -63,6 +63,9 @@ class TraceFeed final : public Component {
     Record node{};         // the sync node it has come to
     bool played = false;   // it is at its end
     bool waiting = false;  // until the arbiter releases it
+    bool retries = false;  // at its lock, which was released
+    Time waits_since = 0;
+    Time takes = 0;  // when it has the lock, until it goes on
     Time resumes = 0;      // not before
     Time began = 0;
   };
@@ -125,6 +128,7 @@ class TraceFeed final : public Component {
   // What a node costs before it takes effect, and until the strand goes on.
   Time time_before(const Record& node, std::uint32_t core);
   Time time_after(const Record& node, bool waited) const;
+  Time time_to_retry(Player& player);
   // How long a core is held up that makes or takes a task now.
   Time use_queue(std::uint32_t core);
 
@@ -158,6 +162,7 @@ class TraceFeed final : public Component {
   std::vector<Queue> queues_;             // by copy
   std::vector<std::uint32_t>
       new_workers_;  // by copy: cores without a thread of the recording, until a team forms
+  std::uint64_t handovers_ = 0;  // of locks
   std::vector<TaskRun> task_runs_;
   bool ended_ = false;
 };

@@ -26,6 +26,7 @@ struct TraceFeedSpec {
   Time barrier_thread_latency = 0;
   Time lock_latency = 0;
   Time handover_latency = 0;
+  Time handover_least_latency = 0;
   Time unlock_latency = 0;
   Time create_latency = 0;
   Time schedule_latency = 0;
@@ -92,7 +93,10 @@ struct describe<cpu::TraceFeedSpec> {
       Field<S, Time>{"lock_latency", &S::lock_latency, Unit::time, "time to take a lock that is free", 0,
                      1e18},
       Field<S, Time>{"handover_latency", &S::handover_latency, Unit::time,
-                     "time from the release of a lock until the one who waited for it goes on", 0, 1e18},
+                     "time from the release of a lock until the one who waited for it goes on, on average", 0,
+                     1e18},
+      Field<S, Time>{"handover_least_latency", &S::handover_least_latency, Unit::time,
+                     "the least of these times, which are spread evenly", 0, 1e18},
       Field<S, Time>{"unlock_latency", &S::unlock_latency, Unit::time,
                      "time until the one who released a lock goes on", 0, 1e18},
       Field<S, Time>{"create_latency", &S::create_latency, Unit::time, "time to make a task; then it may run",

@@ -76,9 +76,11 @@ struct Recorder::Implementation {
   }
 
   void add_sync(const RecordedThread& thread, std::uint32_t stream, SyncKind kind, std::uint64_t object,
-                std::uint64_t pc) {
+                std::uint64_t pc, bool sleeps = false) {
     ++costs[static_cast<std::size_t>(kind)].nodes;
-    streams.add(stream, sync_node(kind, object, thread.number, pc));
+    Record node = sync_node(kind, object, thread.number, pc);
+    if (sleeps) node.flags |= Trait::sleeps;
+    streams.add(stream, node);
   }
 
   // Threads.
@@ -220,7 +222,7 @@ struct Recorder::Implementation {
   // Enters a region whose runtime's work a sync node stands for.
   void enter_runtime(RecordedThread& thread, Frame& frame, SyncKind kind, std::uint64_t object,
                      std::uint64_t pc) {
-    if (frame.marked != none) add_sync(thread, frame.marked, kind, object, pc);
+    if (frame.marked != none) add_sync(thread, frame.marked, kind, object, pc, regions[frame.region].sleeps);
     frame.role = Frame::Role::runtime;
     frame.left_out = true;
     frame.sync = kind;
@@ -408,7 +410,7 @@ struct Recorder::Implementation {
     const Region& region = regions[number];
     if (region.kind != RegionKind::lock) return;
     if (const std::uint32_t stream = synced_stream(thread); stream != none)
-      add_sync(thread, stream, kind, object_of(thread, region), pc);
+      add_sync(thread, stream, kind, object_of(thread, region), pc, region.sleeps);
   }
 
   // Events have numbers of their own in each process.

@@ -55,8 +55,10 @@ _ENTRY_POINTS = {
 _THREAD_CALLS = {
     r"pthread_create": "thread_create",
     r"pthread_(timed|clock)?join(_np)?": "thread_join",
-    r"pthread_(mutex|spin)_lock": "mutex_lock",
-    r"pthread_(mutex|spin)_unlock": "mutex_unlock",
+    r"pthread_spin_lock": "lock",
+    r"pthread_spin_unlock": "unlock",
+    r"pthread_mutex_lock": "mutex_lock",
+    r"pthread_mutex_unlock": "mutex_unlock",
     r"pthread_mutex_(try|timed|clock)lock": "try_lock",
     r"pthread_spin_trylock": "try_lock",
     r"pthread_rwlock_wrlock": "mutex_lock",

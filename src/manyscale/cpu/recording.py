@@ -246,14 +246,15 @@ def _overheads(
     """Femtoseconds that constructs take without waiting for others, by parameter of a replay.
 
     They are measured, but for runs without time and those of several processes, whose threads cannot be told apart,
-    and for what a recording cannot show: the making of threads that a replay adds to it.
+    and for what a recording cannot show: the making of threads that a replay adds to it, and what threads that share a
+    core take to begin and to be woken.
     What threads do to form teams and to make tasks is in the trace of a run with time.
     """
     cycle = _SECOND // parts.clock
     typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
         return typical
-    unseen = {"worker_latency": typical["worker_latency"]}
+    unseen = {name: typical[name] for name in ("worker_latency", "thread_latency", "wake_latency")}
     if len(parts.cores) == 1:
         unseen |= {name: cycles * cycle for name, cycles in _TYPICAL_DEALING_CYCLES.items()}
     if len(result.processes) > 1:
