@@ -11,6 +11,7 @@ import pytest
 from manyscale import cpu
 from manyscale.cli.app import main
 from manyscale.cpu import scaling
+from manyscale.cpu.line_times import transfer_time
 from manyscale.errors import InputError
 from manyscale.machine import load_machine
 
@@ -79,15 +80,25 @@ def test_tasks_dealt_to_cores_take_about_as_long_as_the_program_on_them(tasks: P
         assert one.seconds == pytest.approx(other.seconds, rel=0.15)
 
 
-def test_what_one_thread_cannot_show_is_in_its_trace(tasks: Path) -> None:
+def test_what_one_thread_cannot_show(tasks: Path) -> None:
     """Threads that a replay adds have to be made, and they are in each other's way at the tasks."""
     with cpu.Trace(tasks) as trace:
-        assert {"worker_latency", "queue_latency", "vain_latency"} <= set(trace.overheads)
-    with_them, without = (
+        made = (trace.overheads["pool_latency"] + 3 * trace.overheads["worker_latency"]) / 1e15
+    nothing = {"pool_latency": 0, "worker_latency": 0}
+    all_of_it, quick_threads, quick_queue = (
         scaling.strong(tasks, [4], overheads=overheads).points[0].seconds
-        for overheads in ({}, {"worker_latency": 0, "queue_latency": 0, "vain_latency": 0})
+        for overheads in ({}, nothing, {"queue_latency": 0, "vain_latency": 0})
     )
-    assert with_them > without + 3 * 4e-6
+    assert all_of_it - quick_threads == pytest.approx(made, rel=0.1)
+    assert all_of_it > quick_queue
+
+
+def test_tasks_are_dealt_more_slowly_where_cores_are_further_apart() -> None:
+    """A line that two cores write in turns takes longer on a machine with a slower interconnect."""
+    near = load_machine(MACHINE)
+    far = load_machine(MACHINE, ["memory.interconnect.link_latency=5ns"])
+    assert transfer_time(far) > 1.5 * transfer_time(near) > 0
+    assert transfer_time(load_machine(MACHINE, ["cpu.cores=1"])) == 0
 
 
 def test_slower_memory_takes_more_time(matrix: Path) -> None:

@@ -21,6 +21,9 @@ void forget_producers(Record& record, std::uint32_t nodes) {
   }
 }
 
+// So many more who want a lock make it take twice as long to go from one to the next.
+constexpr Time doubling = 16;
+
 // What a thread only tells others; it goes on at once.
 bool passes_on(const Record& node) {
   return sync_kind(node) == SyncKind::release || sync_kind(node) == SyncKind::post;
@@ -152,6 +155,7 @@ void TraceFeed::end_strand(Lane& lane) {
 
 void TraceFeed::follow_up(std::uint32_t core) {
   for (const Arbiter::Release& each : arbiter_->take_released()) release(each);
+  bool added = false;
   for (const Strand task : arbiter_->take_ready()) {
     const Strand creator = arbiter_->creator_of(task);
     Worker& maker = *workers_[worker_of_[creator]];
@@ -163,11 +167,13 @@ void TraceFeed::follow_up(std::uint32_t core) {
     }
     const std::uint32_t home =
         scheduler_->add(task - arbiter_->threads(), creator, arbiter_->group_of(task), core);
+    added = true;
     if (lanes_[home]->current == nullptr) advance(*lanes_[home]);
   }
   for (std::size_t i = 0; i < lanes_.size() && scheduler_->size() > 0; ++i) {
     if (lanes_[i]->current == nullptr) advance(*lanes_[i]);
   }
+  if (added) rush(core);
 }
 
 void TraceFeed::release(const Arbiter::Release& release) {
@@ -217,14 +223,17 @@ void TraceFeed::count(const Record& node, bool goes_on) {
 
 Time TraceFeed::time_before(const Record& node, std::uint32_t core) {
   switch (sync_kind(node)) {
-    case SyncKind::fork:
-      return spec_.fork_latency +
-             spec_.worker_latency *
-                 static_cast<Time>(std::exchange(new_workers_[core / cores_of_copy()], 0)) +
-             spec_.fork_thread_latency *
-                 static_cast<Time>(std::max<std::uint64_t>(arbiter_->team_size(node) / spec_.copies, 1) - 1);
+    case SyncKind::fork: {
+      const auto workers = static_cast<Time>(std::exchange(new_workers_[core / cores_of_copy()], 0));
+      const auto threads =
+          static_cast<Time>(std::max<std::uint64_t>(arbiter_->team_size(node) / spec_.copies, 1));
+      return spec_.fork_latency + (workers > 0 ? spec_.pool_latency : 0) + spec_.worker_latency * workers +
+             spec_.fork_thread_latency * (threads - 1);
+    }
     case SyncKind::task_create:
-      return spec_.create_latency + use_queue(core);
+      // Who makes a task for others to take asks the system to wake one that may sleep.
+      return spec_.create_latency + use_queue(core) +
+             (spec_.queue_latency > 0 && idle_cores(core) > 0 ? spec_.system_call_latency : 0);
     default:
       return 0;
   }
@@ -275,15 +284,27 @@ Time TraceFeed::time_to_retry(Player& player) {
 
 Time TraceFeed::use_queue(std::uint32_t core) {
   if (spec_.queue_latency == 0 && spec_.vain_latency == 0) return 0;
-  const std::uint32_t copy = core / cores_of_copy();
-  Queue& queue = queues_[copy];
+  Queue& queue = queues_[core / cores_of_copy()];
   const std::uint32_t last = std::exchange(queue.core, core);
-  Time time = last == core || last == Arbiter::none ? 0 : spec_.queue_latency;
-  for (std::uint32_t each = copy * cores_of_copy(); each < (copy + 1) * cores_of_copy(); ++each) {
-    if (each != core && lanes_[each]->current == nullptr) time += spec_.vain_latency;
-  }
-  queue.free = std::max(queue.free, now()) + time;
+  queue.free = std::max(queue.free, now());
+  if (last != core && last != Arbiter::none) queue.free += spec_.queue_latency;
   return queue.free - now();
+}
+
+// How many cores of this core's copy have nothing to do.
+Time TraceFeed::idle_cores(std::uint32_t core) const {
+  const std::uint32_t first = core - core % cores_of_copy();
+  return std::count_if(lanes_.begin() + first, lanes_.begin() + first + cores_of_copy(),
+                       [](const auto& lane) { return lane->current == nullptr; });
+}
+
+// A task may run: cores without work all come to look for it. They take the queue's lock one after the other, and
+// the more of them want it, the longer each takes, since all look at it all the time.
+void TraceFeed::rush(std::uint32_t core) {
+  if (spec_.vain_latency == 0) return;
+  const Time idle = idle_cores(core);
+  Queue& queue = queues_[core / cores_of_copy()];
+  queue.free = std::max(queue.free, now()) + spec_.vain_latency * idle * (doubling + idle - 1) / doubling;
 }
 
 void TraceFeed::advance(Lane& lane) {

@@ -131,6 +131,9 @@ class TraceFeed final : public Component {
   Time time_to_retry(Player& player);
   // How long a core is held up that makes or takes a task now.
   Time use_queue(std::uint32_t core);
+  Time idle_cores(std::uint32_t core) const;
+  // Tasks have been added to the queue on this core.
+  void rush(std::uint32_t core);
 
   // Gives the lane's core more records if that can be done now.
   void advance(Lane& lane);

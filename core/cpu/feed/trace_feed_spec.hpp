@@ -19,6 +19,7 @@ struct TraceFeedSpec {
   std::string scheduler = "fifo";
   Time fork_latency = 0;
   Time fork_thread_latency = 0;
+  Time pool_latency = 0;
   Time worker_latency = 0;
   Time begin_latency = 0;
   Time join_latency = 0;
@@ -79,9 +80,10 @@ struct describe<cpu::TraceFeedSpec> {
                      "time the master takes to begin a parallel region", 0, 1e18},
       Field<S, Time>{"fork_thread_latency", &S::fork_thread_latency, Unit::time,
                      "further time of that for each other thread of the team", 0, 1e15},
-      Field<S, Time>{"worker_latency", &S::worker_latency, Unit::time,
-                     "further time of the first of them for each core that has no thread of the recording", 0,
+      Field<S, Time>{"pool_latency", &S::pool_latency, Unit::time,
+                     "further time of the first of them if there are cores without a thread of the recording", 0,
                      1e15},
+      Field<S, Time>{"worker_latency", &S::worker_latency, Unit::time, "… and for each of these", 0, 1e15},
       Field<S, Time>{"begin_latency", &S::begin_latency, Unit::time,
                      "time from there until a worker does its first work", 0, 1e18},
       Field<S, Time>{"join_latency", &S::join_latency, Unit::time,

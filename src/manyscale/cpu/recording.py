@@ -49,10 +49,9 @@ _TYPICAL_CYCLES = {
     "thread_latency": 4000,
     "await_latency": 60,
     "wake_latency": 2000,
-    "worker_latency": 9000,
+    "pool_latency": 11000,
+    "worker_latency": 4000,
 }
-# The same where tasks of one thread are dealt to several: who makes, takes or looks for one keeps others from doing so.
-_TYPICAL_DEALING_CYCLES = {"queue_latency": 400, "vain_latency": 100}
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _MOST_NEAR = 1 << 24  # bytes
 _MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
@@ -254,9 +253,8 @@ def _overheads(
     typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
         return typical
-    unseen = {name: typical[name] for name in ("worker_latency", "thread_latency", "wake_latency")}
-    if len(parts.cores) == 1:
-        unseen |= {name: cycles * cycle for name, cycles in _TYPICAL_DEALING_CYCLES.items()}
+    names = ("pool_latency", "worker_latency", "thread_latency", "wake_latency")
+    unseen = {name: typical[name] for name in names}
     if len(result.processes) > 1:
         return typical | {"fork_latency": 0, "create_latency": 0}
     measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from manyscale import _core
+from manyscale.cpu.line_times import transfer_time
 from manyscale.cpu.result import CpuResult, Process
 from manyscale.cpu.task_places import Places, read_task_places
 from manyscale.cpu.trace import Trace
@@ -26,10 +27,15 @@ from manyscale.system.running import statistics_columns
 
 SCHEDULERS = ("recorded", "fifo", "work_stealing", "locality", "critical_path", "task2core")
 _ADDRESS_BITS = 64
+_SECOND = 10**15  # femtoseconds
 # How far cores compute ahead of each other where the machine does not say it. What threads do is recorded, so
 # it cannot change who wins a race, as it could in a run of the program: only lines that several cores write may be
 # given up a little later.
 _QUANTUM = "32ns"
+# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who looks for
+# one in vain takes some cycles of its own and lines that others had last: that of the lock, to take it and to give it
+# back; who makes or takes one also those of the queue. Adjusted with programs of tasks (docs/elastic-traces.md).
+_OWN_CYCLES, _VAIN_TRANSFERS, _QUEUE_TRANSFERS = 110, 2, 5
 
 
 def replay(
@@ -65,11 +71,12 @@ def replay(
     with opened as played:
         resolved = machine if isinstance(machine, ResolvedMachine) else machine_of(played, machine, changes)
         places = _places(played, scheduler, task2core)
-        parameters = dict(played.overheads) | dict(overheads or {})
-        parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
         count = played.header.cores * replicate if cores is None else cores
         if replicate < 1 or count % replicate:
             raise InputError(f"{count} cores cannot be divided among {replicate} copies of the trace")
+        parameters = dict(played.overheads) | _dealing(played, resolved, count // replicate)
+        parameters |= dict(overheads or {})
+        parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
         watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
         stated = resolved.machine.cpu and resolved.machine.cpu.core
         if getattr(stated, "quantum", None) is None:
@@ -103,6 +110,19 @@ def replay(
             result.write_tables(writer.directory)
             writer.finish(result.headline)
         return result
+
+
+def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, int]:
+    """What it takes on this machine to deal tasks to other cores, where the recording had none."""
+    if cores == 1 or trace.header.cores > 1 or not trace.columns["stream.is_task"].any():
+        return {}
+    transfer = transfer_time(machine)
+    clock = machine.machine.cpu and machine.machine.cpu.clock
+    own = _OWN_CYCLES * _SECOND // (clock or 10**9)
+    return {
+        "queue_latency": own + _QUEUE_TRANSFERS * transfer,
+        "vain_latency": own + _VAIN_TRANSFERS * transfer,
+    }
 
 
 def _slower_hits(trace: Trace, parts: CpuSystem) -> int:
