@@ -34,7 +34,8 @@ void append(LoweredKernel& lowered, const Code& code, const MachineFunction& fun
     if (code.ops[op].flow == Flow::join) continue;
     const OpInfo& info = code.infos[code.ops[op].info];
     std::vector<InstructionRow> rows;
-    for (std::uint32_t i = function.first[op]; i < function.first[op + 1]; ++i) {
+    const bool behind_join = op != 0 && code.ops[op - 1].flow == Flow::join;
+    for (std::uint32_t i = function.first[behind_join ? op - 1 : op]; i < function.first[op + 1]; ++i) {
       const MachineInstruction& instruction = function.instructions[i];
       const auto registers = function.registers.begin() + instruction.first;
       rows.emplace_back(std::string(name_of(instruction.kind)),

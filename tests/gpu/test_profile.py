@@ -115,12 +115,12 @@ def test_passes_over_banks(stride, load, passes, conflicts):
 
 
 def test_instructions_are_all_counted():
-    """Eleven instructions once, and five in each of four rounds."""
+    """Eleven instructions once, and five in each of four rounds; the first of a round has the head of the loop too."""
     straight = profile("mul.lo.u32 %x1,%i,%m; mul.lo.u32 %x2,%x1,%t;", end="st.global.u32 [%a],%x2;", times=4)
     assert straight["warp_instructions"] == (11 + 4 * 5) * WARPS
     assert straight["thread_instructions"] == 32 * straight["warp_instructions"]
     table = straight.operations
-    assert table.filter(text="mul.lo.u32")["issued"].sum() == 2 * 4 * WARPS
+    assert table.filter(text="mul.lo.u32")["issued"].to_list() == [2 * 4 * WARPS, 4 * WARPS]
     assert (
         table["issued"].sum()
         == straight["machine_instructions"]

@@ -48,7 +48,7 @@ def counted() -> list[tuple[str, Counter[str], Counter[str]]]:
 
 
 def test_as_many_instructions_are_executed_as_in_machine_code(counted) -> None:
-    """In all, and of the classes that calls and library functions do not change."""
+    """In all, and of each class."""
     ours, theirs = Counter(), Counter()
     for _, lowered, real in counted:
         ours += lowered
@@ -56,7 +56,8 @@ def test_as_many_instructions_are_executed_as_in_machine_code(counted) -> None:
     assert len(counted) > 70
     assert abs(ours.total() / theirs.total() - 1) < 0.05
     errors = {name: ours[name] / count - 1 for name, count in theirs.items()}
-    assert all(abs(errors[name]) < 0.15 for name in ("integer", "fp32", "other", "tensor")), errors
+    assert set(errors) >= {"integer", "fp32", "fp64", "special", "memory", "branch", "tensor", "other"}
+    assert {name: round(error, 3) for name, error in errors.items() if abs(error) > 0.15} == {}
 
 
 def test_most_programs_execute_as_many_instructions(counted) -> None:

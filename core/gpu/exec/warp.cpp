@@ -294,18 +294,10 @@ bool Warp::returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn) {
 }
 
 const Op* Warp::next() {
-  for (;;) {
-    if (current_ >= splits_.size() || splits_[current_].state != Split::State::ready) {
-      if (!choose_ready() && !release_own()) return nullptr;
-      if (!choose_ready()) continue;
-    } else {
-      select(current_);
-    }
-    const std::uint32_t pc = splits_[current_].pc;
-    const Op& op = frame_->code->ops[pc];
-    if (op.flow != Flow::join) return &op;
-    if (!arrive(pc)) current_ = splits_.size();
-  }
+  while (current_ >= splits_.size() || splits_[current_].state != Split::State::ready)
+    if (!choose_ready() && !release_own()) return nullptr;
+  select(current_);
+  return &frame_->code->ops[splits_[current_].pc];
 }
 
 bool Warp::step() {
@@ -313,6 +305,10 @@ bool Warp::step() {
   const Op& op = frame_->code->ops[pc];
   fault_info_ = op.info;
   active = mask = splits_[current_].mask;
+  if (op.flow == Flow::join) {
+    if (!arrive(pc)) current_ = splits_.size();
+    return false;
+  }
   ++worker_->counts.warp_instructions;
   worker_->counts.thread_instructions += static_cast<unsigned>(std::popcount(active));
   if (op.guard != kNoSlot) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "gpu/lower/loop_heads.hpp"
 #include "gpu/lower/macros.hpp"
+#include "gpu/lower/reciprocals.hpp"
 #include "gpu/lower/regions.hpp"
 #include "gpu/lower/register_file.hpp"
 #include "gpu/lower/scheduled.hpp"
@@ -34,14 +36,17 @@ struct Step {
 // Lowers one function: chooses its instructions first, in terms of values, and gives these registers then.
 class FunctionLowering {
  public:
-  FunctionLowering(const Program& program, std::uint32_t id)
+  FunctionLowering(const Program& program, std::uint32_t id, bool is_recursive)
       : code_(program.codes[id]),
         function_(program.module->functions[id]),
         is_kernel_(id == program.kernel),
+        is_recursive_(is_recursive),
         values_(program, code_, function_, is_kernel_),
         selection_(values_),
-        lengths_(lengths()),
-        regions_(values_, lengths_, is_kernel_) {}
+        sequences_(sequences()),
+        regions_(values_, lengths(), is_kernel_),
+        turning_heads_(heads_that_turn(values_, regions_, sequences_)),
+        reciprocals_(move_reciprocals(values_, regions_, sequences_)) {}
 
   MachineFunction lower(std::uint32_t most_registers) {
     for (std::uint32_t id = 0; id < values_.count(); ++id)
@@ -58,15 +63,19 @@ class FunctionLowering {
   }
 
  private:
+  std::vector<Sequence> sequences() const {
+    std::vector<Sequence> result;
+    for (std::uint32_t op = 0; op < code_.ops.size(); ++op)
+      result.push_back(sequence_of(values_, selection_, op, is_kernel_));
+    return result;
+  }
+
   // As the arrangement of branches needs them: what branches itself cannot be under a predicate.
   std::vector<std::uint32_t> lengths() const {
     constexpr std::uint32_t kTooLong = 1000;
     std::vector<std::uint32_t> result;
-    for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
-      const Sequence sequence = sequence_of(values_, selection_, op, is_kernel_);
-      const bool branches = sequence.letters.find('b') != std::string_view::npos;
-      result.push_back(branches ? kTooLong : static_cast<std::uint32_t>(sequence.length()));
-    }
+    for (const Sequence& sequence : sequences_)
+      result.push_back(sequence.branches() ? kTooLong : static_cast<std::uint32_t>(sequence.length()));
     return result;
   }
 
@@ -89,17 +98,25 @@ class FunctionLowering {
   }
 
   void choose(std::uint32_t op) {
-    if (code_.ops[op].flow == Flow::join || !regions_.is_reached(op)) return;
+    if (!regions_.is_reached(op)) return;
     const std::size_t begin = steps_.size();
+    if (code_.ops[op].flow == Flow::join) {
+      for (unsigned i = 0; i < regions_.meetings(op); ++i) add(Kind::branch);
+      if (steps_.size() != begin) steps_.back().instruction.executes = true;
+      return;
+    }
     if (is_kernel_ && op == 0) {
       add(Kind::integer);  // the stack pointer
       add(Kind::shuffle);  // without effect, at the start of each kernel
     }
-    for (unsigned i = 0; i < regions_.meetings(op); ++i) add(Kind::branch);
+    if (turning_heads_[op]) add(Kind::shuffle);  // without effect either
     for (unsigned i = 0; i < regions_.barriers_set(op); ++i) {
       add(Kind::branch);
       add(Kind::branch);
     }
+    while (reciprocal_values_.size() < reciprocals_.list.size() &&
+           reciprocals_.list[reciprocal_values_.size()].ahead_of == op)
+      compute(reciprocals_.list[reciprocal_values_.size()]);
     const std::size_t own = steps_.size();
     std::size_t executes = own;
     if (!regions_.is_removed(op)) executes = choose_own(op);
@@ -108,9 +125,30 @@ class FunctionLowering {
     steps_[executes].instruction.executes = true;
   }
 
+  void compute(const Reciprocal& reciprocal) {
+    const std::uint32_t value = new_value();
+    reciprocal_values_.push_back(value);
+    std::vector<std::uint32_t> needed;
+    if (reciprocal.divisor.kind == Source::Kind::reg) needed.push_back(reciprocal.divisor.reg());
+    for (char letter : reciprocal.letters) {
+      Step step;
+      step.instruction.reads_constant = needed.empty() && reciprocal.divisor.kind == Source::Kind::bank;
+      if (letter < 'a') {
+        step.reads = needed;
+        step.writes = needed = {value};
+      }
+      add(kind_of_letter(letter), std::move(step));
+    }
+  }
+
+  std::uint32_t new_value() {
+    words_.push_back(1);
+    return static_cast<std::uint32_t>(words_.size() - 1);
+  }
+
   // The operation's own instructions; returns the one with which it takes effect.
   std::size_t choose_own(std::uint32_t op) {
-    const Sequence sequence = sequence_of(values_, selection_, op, is_kernel_);
+    const Sequence& sequence = sequences_[op];
     if (sequence.length() == 0) return steps_.size();
     Step whole;
     for (std::uint32_t id : values_.reads(op)) read(whole, id);
@@ -119,6 +157,8 @@ class FunctionLowering {
       read(whole, predicate);
       whole.guarded = true;
     }
+    if (const std::uint32_t known = reciprocals_.of[op]; known != kNoOperation)
+      whole.reads.push_back(reciprocal_values_[known]);
     for (std::uint32_t id : values_.writes(op)) whole.writes.push_back(id);
     if (const auto others = loads_with_.find(op); others != loads_with_.end()) {
       whole.instruction.joined = static_cast<std::uint8_t>(1 + others->second.size());
@@ -159,8 +199,10 @@ class FunctionLowering {
         step.writes = whole.writes;
       }
       if (i == last && !has_main) step.writes = whole.writes;
-      step.instruction.either = letters.size() == 1 && selection_.form(op) == Form::plain && is_either(op);
-      add(kind_of_letter(letters[i]), std::move(step));
+      const Kind kind = kind_of_letter(letters[i]);
+      step.instruction.either = letters.size() == 1 && selection_.form(op) == Form::plain &&
+                                (kind == Kind::integer || kind == Kind::logic) && is_either(op);
+      add(kind, std::move(step));
     }
     if (!has_main) return first;
     const std::size_t main = steps_.size();
@@ -177,8 +219,7 @@ class FunctionLowering {
 
   // An atomic operation that one lane makes for all; returns the instruction with which it takes effect.
   std::size_t choose_combined(const CombinedAtomic& combined, Kind kind, Step whole) {
-    const auto shared_value = static_cast<std::uint32_t>(words_.size());  // what the lanes compute together
-    words_.push_back(1);
+    const std::uint32_t shared_value = new_value();  // what the lanes compute together
     std::vector<std::uint32_t> needed = whole.reads;
     bool decided = false;  // whether all lanes are here
     auto chain = [&](std::string_view letters) {
@@ -267,14 +308,46 @@ class FunctionLowering {
     }
     const std::uint32_t room =
         most_registers > 2 * kReservedRegisters ? most_registers - kReservedRegisters : most_registers;
-    const RegisterFile file = assign_registers({regions_.blocks(), uses, partial, words_, depths, room});
+    std::vector<std::uint32_t> calls;
+    unsigned barriers = 0;  // that are open during calls
+    for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
+      if (code_.ops[op].flow != Flow::call && code_.ops[op].flow != Flow::call_indirect) continue;
+      calls.push_back(op);
+      barriers = std::max(barriers, regions_.open_barriers(op));
+    }
+    const RegisterFile file =
+        assign_registers({regions_.blocks(), uses, partial, words_, depths, calls, room});
     result_.used_registers = std::min(file.used + kReservedRegisters, most_registers);
     result_.spilled = file.spills;
     for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
       result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+      if (is_recursive_ && op == 0) keep_registers(Kind::store_local, barriers, file);
+      if (is_recursive_ && code_.ops[op].flow == Flow::ret && regions_.is_reached(op))
+        keep_registers(Kind::load_local, barriers, file);
       for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) emit(steps_[i], file);
     }
     result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+  }
+
+  // Functions of a program share the registers out among themselves, and none has to save any. One that can
+  // be entered again before it is left keeps in local memory what its caller needs: where to return to, the
+  // convergence barriers, and the registers that hold something of its own during calls.
+  void keep_registers(Kind kind, unsigned barriers, const RegisterFile& file) {
+    constexpr unsigned kReturnAddress = 2;
+    constexpr unsigned kFirstKept = 16;  // by the rules for calls
+    auto push_one = [&](Kind each) -> MachineInstruction& {
+      MachineInstruction& instruction = result_.instructions.emplace_back();
+      instruction.kind = each;
+      instruction.first = static_cast<std::uint32_t>(result_.registers.size());
+      return instruction;
+    };
+    for (unsigned i = 0; i < kReturnAddress + barriers + file.kept; ++i) {
+      MachineInstruction& instruction = push_one(kind);
+      (kind == Kind::store_local ? instruction.reads : instruction.writes) = 1;
+      result_.registers.push_back(static_cast<std::uint8_t>(std::min(kFirstKept + i, kMostRegisters - 1)));
+    }
+    for (unsigned i = 0; i < barriers; ++i) push_one(Kind::branch);
+    push_one(Kind::integer);  // the stack pointer
   }
 
   // Spilled values are loaded ahead of their use and stored after they are made.
@@ -312,11 +385,15 @@ class FunctionLowering {
   const Code& code_;
   const ptx::Function& function_;
   const bool is_kernel_;
+  const bool is_recursive_;
   Values values_;
   Selection selection_;
-  std::vector<std::uint32_t> lengths_;
+  std::vector<Sequence> sequences_;  // by operation
   Regions regions_;
-  std::vector<std::uint8_t> words_;  // of values: elements first, then constants
+  std::vector<char> turning_heads_;  // by operation
+  Reciprocals reciprocals_;
+  std::vector<std::uint32_t> reciprocal_values_;  // of those that have been computed
+  std::vector<std::uint8_t> words_;               // of values: elements first, then constants
   std::map<std::pair<unsigned, std::uint64_t>, std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       constants_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> loads_with_;
@@ -342,6 +419,27 @@ std::uint32_t register_limit(const ptx::Function& function) {
   return limit;
 }
 
+// By function: whether a call of it can lead to another before it has ended.
+std::vector<char> recursive_functions(const Program& program) {
+  std::vector<char> result(program.codes.size(), 0);
+  std::vector<std::uint32_t> entered(program.codes.size(), ptx::kNone);  // by function: on behalf of which
+  std::vector<std::uint32_t> work;
+  for (std::uint32_t id = 0; id < program.codes.size(); ++id) {
+    work.assign(1, id);
+    while (!work.empty()) {
+      const std::uint32_t caller = work.back();
+      work.pop_back();
+      for (const CallSite& call : program.codes[caller].calls) {
+        if (call.callee >= program.codes.size() || entered[call.callee] == id) continue;
+        entered[call.callee] = id;
+        work.push_back(call.callee);
+      }
+    }
+    result[id] = entered[id] == id;
+  }
+  return result;
+}
+
 }  // namespace
 
 MachineProgram lower(const Program& program, std::uint32_t most_registers) {
@@ -352,9 +450,10 @@ MachineProgram lower(const Program& program, std::uint32_t most_registers) {
   std::uint32_t registers = 0;
   const std::uint32_t limit =
       std::min(most_registers, register_limit(program.module->functions[program.kernel]));
+  const std::vector<char> recursive = recursive_functions(program);
   for (std::uint32_t id = 0; id < program.codes.size(); ++id) {
     if (program.codes[id].ops.empty()) continue;
-    FunctionLowering lowering(program, id);
+    FunctionLowering lowering(program, id, recursive[id] != 0);
     result.functions[id] = lowering.lower(limit);
     result.functions[id].address = address;
     address += (result.functions[id].instructions.size() * kInstructionBytes + 127) / 128 * 128;

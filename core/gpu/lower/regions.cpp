@@ -142,6 +142,8 @@ bool Regions::makes_divergent(std::uint32_t op) const {
       return true;
     case Class::warp:
       return values_.opcode(op) == "shfl";
+    case Class::load:  // what comes from a caller, or back from a call
+      return values_.has(op, "param") && !values_.is_kernel_parameter(op);
     case Class::move:
       break;
     default:
@@ -351,10 +353,18 @@ void Regions::place_barriers() {
     const auto [found, is_new] = anchors.try_emplace(meeting, anchor);
     if (!is_new) found->second = std::min(found->second, anchor);
   }
+  std::vector<int> change(ops.size() + 1, 0);
   for (const auto& [meeting, anchor] : anchors) {
     if (set_[anchor] < 255) ++set_[anchor];
-    const std::uint32_t at = first_operation(meeting);
-    if (meetings_[at] < 255) ++meetings_[at];
+    const std::uint32_t at = blocks_[meeting].first;
+    if (ops[at].flow == Flow::join && meetings_[at] < 255) ++meetings_[at];
+    ++change[std::min(anchor, at)];
+    --change[std::max(anchor, at)];
+  }
+  int now = 0;
+  for (std::size_t op = 0; op < ops.size(); ++op) {
+    now += change[op];
+    open_.push_back(static_cast<std::uint8_t>(std::clamp(now, 0, 255)));
   }
 }
 

@@ -36,9 +36,14 @@ class Regions {
   bool is_removed(std::uint32_t op) const { return removed_[op] != 0; }
   // The predicate under which an operation is executed besides its own; kNoOperation for none.
   std::uint32_t predicate(std::uint32_t op) const { return predicates_[block_of_[op]]; }
-  // Convergence barriers that are set up ahead of an operation (BSSY), and whether lanes meet there (BSYNC).
+  // The first operation of a block that is no join.
+  std::uint32_t first_operation(std::uint32_t block) const;
+  // Convergence barriers that are set up ahead of an operation (BSSY), and those at which lanes meet with a
+  // join (BSYNC).
   unsigned barriers_set(std::uint32_t op) const { return set_[op]; }
   unsigned meetings(std::uint32_t op) const { return meetings_[op]; }
+  // Barriers that have been set up when an operation is executed.
+  unsigned open_barriers(std::uint32_t op) const { return open_[op]; }
   bool is_divergent(std::uint32_t element) const { return divergent_[element] != 0; }
 
  private:
@@ -51,7 +56,6 @@ class Regions {
   bool waits_for_memory(std::uint32_t first, std::uint32_t last) const;
   void place_barriers();
   bool only_ends(std::uint32_t block) const;
-  std::uint32_t first_operation(std::uint32_t block) const;
 
   const Values& values_;
   const bool is_kernel_;
@@ -69,6 +73,7 @@ class Regions {
   std::vector<std::uint32_t> predicates_;  // by block
   std::vector<std::uint8_t> set_;
   std::vector<std::uint8_t> meetings_;
+  std::vector<std::uint8_t> open_;
 };
 
 }  // namespace manyscale::gpu

@@ -36,6 +36,7 @@ class Assigner {
     measure();
     spill();
     place();
+    count_kept();
     return std::move(result_);
   }
 
@@ -216,6 +217,17 @@ class Assigner {
         free_at[at + i] = std::max(free_at[at + i], result_.spilled[id] ? begin[id] : end[id]);
       result_.first[id] = static_cast<std::uint8_t>(at);
     }
+  }
+
+  void count_kept() {
+    std::vector<char> kept(256, 0);
+    for (const Interval& interval : intervals_) {
+      const auto call = std::ranges::upper_bound(needs_.calls, interval.first);
+      if (call == needs_.calls.end() || *call >= interval.last || result_.spilled[interval.value]) continue;
+      for (unsigned i = 0; i < needs_.words[interval.value]; ++i)
+        kept[(result_.first[interval.value] + i) & 255] = 1;
+    }
+    result_.kept = static_cast<std::uint32_t>(std::ranges::count(kept, 1));
   }
 
   const RegisterNeeds& needs_;

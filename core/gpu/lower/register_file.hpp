@@ -16,6 +16,7 @@ struct RegisterNeeds {
   std::span<const char> partial;         // operations whose writes leave the old value in some lanes
   std::span<const std::uint8_t> words;   // of a value: 0 for a predicate
   std::span<const std::uint8_t> depths;  // loops that an operation is in
+  std::span<const std::uint32_t> calls;  // operations, in order
   std::uint32_t limit = 255;
 };
 
@@ -24,6 +25,7 @@ struct RegisterFile {
   std::vector<char> spilled;        // by value
   std::uint32_t used = 0;           // registers that live at the same time, at most
   std::uint32_t spills = 0;         // values
+  std::uint32_t kept = 0;           // registers that hold something during a call
 };
 
 RegisterFile assign_registers(const RegisterNeeds& needs);

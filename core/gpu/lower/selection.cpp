@@ -131,6 +131,9 @@ void Selection::put_products_into_sums() {
       continue;
     if (!is_float && !wide && !low) continue;
     const std::uint32_t result = values_.result(op);
+    const Sources factors = values_.sources(op);
+    const bool has_constant = std::ranges::any_of(
+        factors.all(), [](const Source& factor) { return factor.kind == Source::Kind::immediate; });
     const bool fits =
         !values_.users(result).empty() && std::ranges::all_of(values_.users(result), [&](std::uint32_t user) {
           if (nothing_[user] || forms_[user] != Form::plain || values_.text(user) == nullptr) return false;
@@ -142,7 +145,10 @@ void Selection::put_products_into_sums() {
           if (is_float)
             return sum == type && !values_.has(user, "rn") && !values_.has(user, "rz") &&
                    !values_.has(user, "rm") && !values_.has(user, "rp") && !values_.has(user, "sat");
-          if (name == "sub" && !(from.list[0] == Source{Source::Kind::reg, result})) return false;
+          // A product that is subtracted is added with its constant negated.
+          if (name == "sub" && !(from.list[0] == Source{Source::Kind::reg, result}) &&
+              (wide || !has_constant))
+            return false;
           if (wide) return is_double_word(sum) && name == "add";
           return is_word(sum);
         });
@@ -152,7 +158,11 @@ void Selection::put_products_into_sums() {
 
 void Selection::put_shifts_into_sums() {
   for (std::uint32_t op = 0; op < nothing_.size(); ++op) {
-    if (!can_vanish(op) || values_.opcode(op) != "shl") continue;
+    const bool left = values_.opcode(op) == "shl";
+    // LEA.HI adds the upper bits of a word.
+    const bool right =
+        values_.opcode(op) == "shr" && values_.text(op) != nullptr && ptx::size_of(values_.type(op)) == 4;
+    if (!can_vanish(op) || (!left && !right)) continue;
     const Sources from = values_.sources(op);
     if (from.count != 2 || from.list[1].kind != Source::Kind::immediate || from.list[0].is_constant())
       continue;
@@ -166,7 +176,7 @@ void Selection::put_shifts_into_sums() {
     if (terms.count != 2 || terms.list[0] == terms.list[1] || values_.has(user, "cc")) continue;
     if (ptx::size_of(sum) != ptx::size_of(values_.type(op))) continue;
     const bool shifted_first = terms.list[0] == Source{Source::Kind::reg, result};
-    if (name == "add" || (name == "sub" && shifted_first)) inline_into_users(op, Form::shift_add);
+    if (name == "add" || (left && name == "sub" && shifted_first)) inline_into_users(op, Form::shift_add);
   }
 }
 

@@ -14,6 +14,7 @@ struct Sequence {
   Kind main =
       Kind::count;      // the instruction behind them that has the operation's effect; count: there is none
   unsigned repeat = 1;  // of the main one
+  bool branches() const { return letters.find_first_of("bB") != std::string_view::npos; }
   std::size_t length() const { return letters.size() + (main == Kind::count ? 0 : repeat); }
 };
 

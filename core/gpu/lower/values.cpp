@@ -174,10 +174,21 @@ bool Values::is_free_conversion(std::uint32_t op) const {
   return false;
 }
 
+bool Values::is_kernel_parameter(std::uint32_t op) const {
+  if (!is_kernel_ || opcode(op) != "ld" || !has(op, "param")) return false;
+  for (const Operand& operand : module_.operands_of(*text(op))) {
+    if (operand.kind != Operand::Kind::address) continue;
+    const auto children = module_.children(operand);
+    return children.empty() || children[0].kind != Operand::Kind::variable ||
+           children[0].id < function_.parameters.size();
+  }
+  return true;
+}
+
 bool Values::copy_of_move(std::uint32_t op, Source& to) const {
   const ptx::Instruction& found = *text(op);
   const std::string_view name = found.opcode;
-  const bool parameter = is_kernel_ && name == "ld" && has(op, "param");
+  const bool parameter = is_kernel_parameter(op);
   const bool constant = name == "ld" && has(op, "const") && ptx::size_of(type(op)) >= 4;
   if ((parameter || constant) && reads(op).empty()) {
     for (const Operand& operand : module_.operands_of(found)) {
@@ -345,7 +356,7 @@ bool Values::keeps_narrow(std::uint32_t op, std::uint32_t element) const {
     const bool is_base = base == Source{Source::Kind::reg, element};
     const auto uses = std::ranges::count_if(
         reads(op), [&](std::uint32_t id) { return resolve(id) == Source{Source::Kind::reg, element}; });
-    return is_base && uses == 1 && (has(op, "shared") || has(op, "const"));
+    return is_base && uses == 1 && (has(op, "shared") || has(op, "const") || has(op, "local"));
   }
   const std::string_view name = opcode(op);
   if (name != "add" && name != "sub" && name != "mov" &&

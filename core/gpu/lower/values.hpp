@@ -62,8 +62,8 @@ class Values {
   unsigned words(std::uint32_t element) const {
     return bytes_[element] == 0 ? 0 : narrow_[element] ? 1 : (bytes_[element] + 3U) / 4U;
   }
-  // Whether 32 bits of a value of 64 are enough: it only becomes an address of shared memory or
-  // constants.
+  // Whether 32 bits of a value of 64 are enough: it only becomes an address of shared or local memory
+  // or constants.
   bool is_narrow(std::uint32_t element) const { return narrow_[element] != 0; }
   std::uint32_t guard(std::uint32_t op) const;  // the element of its guard; kNoOperation for none
   bool is_guarded(std::uint32_t op) const { return code_.ops[op].guard != kNoSlot; }
@@ -79,6 +79,8 @@ class Values {
   // Whether an operation only gives a value another name.
   bool is_copy(std::uint32_t op) const { return copies_[op] != 0; }
 
+  // Whether an operation reads what the launch gave the kernel, and not a place for the results of a call.
+  bool is_kernel_parameter(std::uint32_t op) const;
   // Whether an operation computes something that nobody uses.
   bool is_unused(std::uint32_t op) const { return unused_[op] != 0; }
   // Whether an operation does nothing but compute its results.

@@ -173,7 +173,12 @@ KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, 
   std::size_t next = 0;
   for (const Code& code : launch.launch.program->codes)
     for (const Op& op : code.ops) {
-      if (op.flow != Flow::join) result.operations.push_back(sums[next]);
+      if (op.flow == Flow::join) {
+        sums[next].threads = 0;  // what waits there belongs to the operation behind it, which has its own
+        add(sums[next + 1], sums[next]);
+      } else {
+        result.operations.push_back(sums[next]);
+      }
       ++next;
     }
   return result;

@@ -14,11 +14,11 @@ namespace {
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr std::uint64_t kPrefetchedLines = 4;
 
-// Whether an operation is the next in the text after another; places where lanes meet are none.
+// Whether an operation is the next in the text after another, or the first behind a place where lanes meet.
 bool follows(const Code& code, const Op* first, const Op* second) {
   const Op* end = code.ops.data() + code.ops.size();
   if (first < code.ops.data() || first >= end) return false;  // of another function
-  for (++first; first != end && first->flow == Flow::join; ++first) {
+  for (++first; first != end && first != second && first->flow == Flow::join; ++first) {
   }
   return first == second;
 }
