@@ -15,7 +15,8 @@ constexpr unsigned kUniformBit = 91;  // set where a constant's bank is named by
 constexpr std::uint16_t kOldest = 70;
 constexpr std::uint16_t kNewest = 90;
 constexpr std::uint16_t kFirstWithDescriptors = 80;
-constexpr std::uint16_t kFirstNamingDescriptors = 90;  // before, the disassembler leaves them out
+// Before, the disassembler leaves them out, and takes the place of a constant as a signed number.
+constexpr std::uint16_t kFirstNamingDescriptors = 90;
 
 std::int64_t sign_extended(std::uint64_t value, unsigned bits) {
   const unsigned unused = 64 - bits;
@@ -159,6 +160,7 @@ class Reader {
     static constexpr Modifier kScales[] = {Modifier{}, mod("X4"), mod("X8"), mod("X16")};
     const bool with_uniform = layout.uniform != 0 && words_.bit(kUniformBit);
     operand.index = static_cast<std::uint8_t>(words_.bits(layout.base, 8));
+    operand.indexed = layout.indexed;
     if (layout.long_without_uniform && !with_uniform) {
       operand.value = sign_extended(words_.bits(32, 32), 32);
     } else {
@@ -241,6 +243,7 @@ class Reader {
           operand.bank = static_cast<std::uint8_t>(words_.bits(54, 5));
         }
         operand.value = static_cast<std::int64_t>(words_.bits(38, 16));
+        operand.signed_place = architecture_.number < kFirstNamingDescriptors;
         break;
       case 6:
       case 7:
@@ -296,11 +299,8 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
   if (row == nullptr) {
     return instruction;
   }
+  const Instruction unknown = instruction;
   if (!Reader{words, architecture, instruction}.read(*row)) {
-    Instruction unknown;
-    unknown.words = words;
-    unknown.offset = offset;
-    unknown.schedule = instruction.schedule;
     return unknown;
   }
   instruction.opcode = static_cast<Opcode>(position_of(kOpcodeNames, row->name));
@@ -312,6 +312,9 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
   }
   if (row->finish != nullptr) {
     row->finish(instruction, architecture);
+  }
+  if (!instruction.known()) {
+    return unknown;
   }
   size_operands(instruction);
   return instruction;

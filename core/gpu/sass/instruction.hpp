@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine instruction of the GPUs sm_70 to sm_90, as NVIDIA's disassembler names its parts.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -51,8 +52,16 @@ struct Operand {
     uniform_predicates,  // UPR: all uniform predicates at once
     flag_mask,           // a set of dependence counters {0,2}, in `value`
     policy,              // desc[UR]: how caches are to treat what is moved
+    matrices,            // gdesc[UR]: where matrices lie in shared memory
   };
-  enum class Format : std::uint8_t { integer, float16x2, bfloat16x2, float32, float64_high };
+  enum class Format : std::uint8_t {
+    integer,
+    float16x2,
+    bfloat16x2,
+    float32,
+    float64_high,
+    signs,  // of the lanes of a quad, two bits each
+  };
   static constexpr std::uint8_t kNone = 255;  // no uniform register here
 
   Kind kind = Kind::none;
@@ -69,13 +78,12 @@ struct Operand {
   std::uint8_t uniform = kNone;      // uniform register that is added to an address
   std::uint8_t descriptor = kNone;   // uniform register of desc[UR] or cx[UR]
   std::uint8_t bank = 0;             // of a constant
-  bool indexed = false;              // a constant of LDC: its place is base register + value
-  std::array<Modifier, 3> suffix{};  // .H0_H0, .64, .X8, .U32 and the like, in printed order
+  bool signed_place = false;         // a constant's place is printed with a sign, as before sm_90
+  bool indexed = false;              // a base register is printed even if it is RZ
+  std::array<Modifier, 4> suffix{};  // .H0_H0, .64, .X8, .U32 and the like, in printed order
   std::int64_t value = 0;
 
-  bool has(Modifier wanted) const {
-    return suffix[0] == wanted || suffix[1] == wanted || suffix[2] == wanted;
-  }
+  bool has(Modifier wanted) const { return std::ranges::find(suffix, wanted) != suffix.end(); }
   bool operator==(const Operand&) const = default;
 };
 
@@ -102,6 +110,7 @@ struct Instruction {
 
   Opcode opcode{};                                      // Opcode{} when the bits mean nothing we know
   std::array<Modifier, kMaximumModifiers> modifiers{};  // in printed order, Modifier{} after the last
+  std::array<std::uint16_t, 3> shape{};  // rows, columns and depth of a product of matrices; 0: none
   std::uint8_t guard = kTruePredicate;
   bool guard_negated = false;
   bool guard_uniform = false;  // the guard is a UP (uniform datapath instructions)

@@ -53,6 +53,7 @@ struct AddressLayout {
   std::uint8_t descriptor = 0;  // the bit that makes the uniform register a descriptor (from sm_80 on)
   std::uint8_t scale = 0;       // two bits: the register counts units of 1, 4, 8 or 16 bytes
   bool long_without_uniform = false;  // without bit 91 the offset takes all of 32..63
+  bool indexed = false;               // the base is printed even if it is RZ
 };
 
 // One operand and where it stands.
@@ -136,7 +137,8 @@ struct Row {
   std::uint16_t until = 999;
   bool is_uniform = false;  // an instruction of the uniform datapath: its registers are UR, its guard a UP
   Condition condition{};
-  void (*finish)(Instruction&, Architecture) = nullptr;  // names that depend on several fields at once
+  // Names that depend on several fields at once; without an opcode behind it, it is no instruction.
+  void (*finish)(Instruction&, Architecture) = nullptr;
 };
 
 // Sets of forms: form(1, 4, 5) is register, number and constant in the wide slot.

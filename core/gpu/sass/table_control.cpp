@@ -52,6 +52,13 @@ void read_counters(Operand& operand, const Words& words, Architecture) {
   operand.shown = operand.value != 0;
 }
 
+// What a warp knows of its lanes.
+void read_warp_state(Operand& operand, const Words& words, Architecture) {
+  static constexpr Modifier kStates[] = {mod("MEXITED"), mod("MKILL"), mod("MACTIVE"), mod("MATEXIT")};
+  operand.kind = Operand::Kind::word;
+  operand.suffix[0] = kStates[words.bits(24, 2)];
+}
+
 OperandField condition() {
   return predicate(87, 90).hidden_when_nothing();
 }
@@ -74,6 +81,15 @@ std::vector<Row> control_rows() {
        form(4),
        {choice(32, 2, {"", "U", "DIV", "CONV"}), bit(84, "ANY")},
        {condition(), uniform(24).inverted_by(30).when(91, 1, 1), to}},
+      {"BRA",
+       0x147,
+       form(2),
+       {choice(32, 2, {"?", "U", "?", "?"})},
+       {condition(), uniform_predicate(24, 27), to},
+       80,
+       999,
+       false,
+       {91, 1, 1}},
       {"BRX", 0x149, form(4), {}, {condition(), general(24), by}},
       {"CALL", 0x143, form(4), {always("ABS"), noinc}, {condition(), at}},
       {"CALL", 0x143, form(1), {always("ABS"), noinc}, {condition(), general(24)}},
@@ -121,10 +137,37 @@ std::vector<Row> control_rows() {
        999,
        false,
        {86, 1, 1}},
-      {"WARPSYNC", 0x148, form(4), {always("ALL")}, {condition()}, 90, 999, false, {32, 32, 0}},
-      {"WARPSYNC", 0x148, form(4), {bit(86, "EXCLUSIVE")}, {condition(), number(32, 32)}},
+      {"WARPSYNC", 0x148, form(4), {always("ALL")}, {condition()}, 90, 999, false, {86, 1, 0}},
+      {"WARPSYNC",
+       0x148,
+       form(4),
+       {always("COLLECTIVE"), always("ALL")},
+       {condition(), to},
+       90,
+       999,
+       false,
+       {86, 1, 1}},
+      {"WARPSYNC", 0x148, form(4), {bit(86, "EXCLUSIVE")}, {condition(), number(32, 32)}, 70, 89},
       {"BMOV", 0x155, form(1), {always("32"), bit(84, "CLEAR")}, {destination(), convergence(24)}},
       {"BMOV", 0x156, form(1), {always("32"), bit(84, "CLEAR")}, {convergence(24).written(), general(32)}},
+      {"BMOV",
+       0x155,
+       form(7),
+       {always("32"), bit(84, "PQUAD")},
+       {convergence(16).written(), composed(read_warp_state)},
+       70,
+       999,
+       false,
+       {26, 6, 6}},
+      {"BMOV",
+       0x156,
+       form(7),
+       {always("32"), bit(84, "PQUAD")},
+       {composed(read_warp_state).written(), convergence(16)},
+       70,
+       999,
+       false,
+       {26, 6, 6}},
       {"B2R",
        0x11c,
        form(1),

@@ -78,7 +78,7 @@ std::vector<Row> float_rows() {
       {"FSET",
        0x00a,
        kTwoSources,
-       {bit(71, "BF"), choice(76, 4, kCompare), ftz, choice(74, 2, kCombine)},
+       {always("BF"), choice(76, 4, kCompare), ftz, choice(74, 2, kCombine)},
        {destination(), a.minus_and_absolute(), w.minus_and_absolute(), predicate(87, 90)}},
       {"FSETP",
        0x00b,
@@ -143,7 +143,7 @@ std::vector<Row> float_rows() {
        0x022,
        form(4),
        {ftz, rounding, bit(77, "NDV")},
-       {destination(), general(24), general(64), number(32, 8)}},
+       {destination(), general(24), general(64), number(32, 8).as(Format::signs)}},
   };
 }
 

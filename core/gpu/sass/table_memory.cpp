@@ -10,6 +10,7 @@ constexpr AddressLayout kLoad = {.uniform = 32, .wide_base = 90, .descriptor = 7
 constexpr AddressLayout kGenericLoad = {
     .uniform = 32, .wide_base = 90, .descriptor = 76, .long_without_uniform = true};
 constexpr AddressLayout kStore = {.uniform = 64, .wide_base = 90, .descriptor = 76};
+constexpr AddressLayout kReduced = {.uniform = 64, .wide_base = 90, .indexed = true};
 constexpr AddressLayout kPlain = {};
 constexpr AddressLayout kGenericStore = {.offset = 32, .offset_bits = 32};
 constexpr AddressLayout kShared = {.uniform = 32, .scale = 78};
@@ -45,11 +46,32 @@ void read_cached(Operand& operand, const Words& words, Architecture) {
 std::vector<Row> memory_rows() {
   std::vector<ModifierField> global = {bit(72, "E"), eviction(), cache_hint(), access_size()};
   append(global, memory_order());
+  const auto with_order = [](std::vector<ModifierField> fields) {
+    append(fields, memory_order());
+    return fields;
+  };
   const std::vector<ModifierField> local = {eviction(), access_size()};
   const ModifierField index_mode = choice(78, 2, {"", "IL", "IS", "ISL"});
   const OperandField found = predicate(81).written().hidden_when_nothing();
   return {
       {"LDG", 0x181, form(1, 4), global, {found, destination(), address(kLoad)}},
+      {"LDGMC",
+       0x1a4,
+       form(4),
+       with_order({bit(72, "E"), choice(87, 3, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"}),
+                   choice(73, 4, {"32", "S32", "64", "S64"})}),
+       {destination(), address(kReduced)},
+       90},
+      {"LDGMC",
+       0x1a5,
+       form(4),
+       with_order({bit(72, "E"), choice(88, 2, {"ADD", "MIN", "MAX", "F32ADD"}),
+                   choice(73, 4,
+                          {"F16x2", "F16x4", "F16x8", "BF16x2", "BF16x4", "BF16x8", "?", "?", "?", "?", "?",
+                           "?", "F32", "F32x2", "F32x4", "F64"}),
+                   always("RN")}),
+       {destination(), address(kReduced)},
+       90},
       {"LD", 0x180, form(4), global, {destination(), address(kGenericLoad)}},
       {"LDL", 0x183, form(4), local, {destination(), address(kLocalLoad)}},
       {"LDS", 0x184, form(4), {bit(76, "U"), access_size()}, {destination(), address(kShared)}},

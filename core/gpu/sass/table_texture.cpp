@@ -26,6 +26,13 @@ OperandField components() {
   return number(72, 4).shown_unless(72, 4, 15);
 }
 
+// A register of an instruction that keeps no operands for reuse, whatever its bits say.
+OperandField texture_register(std::uint8_t first) {
+  OperandField made = general(first);
+  made.reuse = 0;
+  return made;
+}
+
 struct Layout {
   std::uint8_t form;
   std::uint16_t since;
@@ -75,7 +82,7 @@ void append_surfaces(std::vector<Row>& rows) {
 
 std::vector<Row> texture_rows() {
   const OperandField found = predicate(81).written().hidden_when_nothing();
-  const OperandField second = general(64).written();  // results three and four
+  const OperandField second = texture_register(64).written();  // results three and four
   const OperandField shape = composed(read_shape);
   const ModifierField scalar = bit(60, "SCR");
   const ModifierField half = bit(79, "F16");
@@ -98,8 +105,8 @@ std::vector<Row> texture_rows() {
       rows.push_back({name, static_cast<std::uint16_t>(code + unbound), layout.form, std::move(modifiers),
                       std::move(operands), layout.since, layout.until});
     };
-    const std::vector<OperandField> sources = {found, second, destination(), general(24),
-                                               general(32).hidden_when_nothing()};
+    const std::vector<OperandField> sources = {found, second, destination(), texture_register(24),
+                                               texture_register(32).hidden_when_nothing()};
     add("TEX", 0x160,
         {scalar, bindless, half, half_rounding, level, offsets, compare, bit(77, "NDV"), no_dependence},
         sources, {shape, components()});
@@ -112,8 +119,8 @@ std::vector<Row> texture_rows() {
         sources, {shape, components()});
     add("TXD", 0x16c, {bindless, half, half_rounding, offsets, no_dependence}, sources,
         {shape, components()});
-    add("TXQ", 0x16f, {bindless, no_dependence}, {second, destination(), general(24), composed(read_query)},
-        {components()});
+    add("TXQ", 0x16f, {bindless, no_dependence},
+        {second, destination(), texture_register(24), composed(read_query)}, {components()});
   }
   append_surfaces(rows);
   return rows;

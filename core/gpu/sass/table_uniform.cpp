@@ -19,6 +19,15 @@ void read_uniform_predicates(Operand& operand, const Words&, Architecture) {
   operand.kind = Operand::Kind::uniform_predicates;
 }
 
+// c[bank][UR+offset]
+void read_table_entry(Operand& operand, const Words& words, Architecture) {
+  operand.kind = Operand::Kind::constant;
+  operand.index = kZeroRegister;
+  operand.uniform = static_cast<std::uint8_t>(words.bits(24, 6));
+  operand.bank = static_cast<std::uint8_t>(words.bits(54, 5));
+  operand.value = static_cast<std::int16_t>(words.bits(38, 16));
+}
+
 void add(std::vector<Row>& rows, Row row) {
   row.since = 75;
   row.is_uniform = true;
@@ -68,6 +77,7 @@ std::vector<Row> uniform_rows() {
              {},
              {composed(read_uniform_predicates).written(), uniform(24).suffix(byte), wide()}});
   add(rows, {"ULDC", 0x0b9, form(5), size, {uniform_destination(), wide()}});
+  add(rows, {"ULDC", 0x0bb, form(5), size, {uniform_destination(), composed(read_table_entry)}});
   add(rows, {"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}});
   rows.push_back({"R2UR",
                   0x1c2,
@@ -78,7 +88,7 @@ std::vector<Row> uniform_rows() {
   rows.push_back({"R2UR",
                   0x0ca,
                   form(1),
-                  {},
+                  {bit(84, "OR")},
                   {predicate(81).written().hidden_when_nothing(), uniform_destination(), general(24)},
                   90});
   rows.push_back({"REDUX",

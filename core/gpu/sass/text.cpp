@@ -74,6 +74,17 @@ std::string pair(std::string upper, const std::string& lower) {
   return upper + lower;
 }
 
+// What each lane of a quad does with its two numbers: adds, negates the first or the second, takes the
+// second.
+std::string signs(std::uint32_t bits) {
+  static constexpr std::string_view kSigns[] = {"PP", "PN", "NP", "ZP"};
+  std::string made;
+  for (unsigned lane = 4; lane-- > 0;) {
+    made += kSigns[bits >> (2 * lane) & 3];
+  }
+  return made;
+}
+
 std::string immediate(const Operand& operand) {
   const auto bits = static_cast<std::uint32_t>(operand.value);
   switch (operand.format) {
@@ -85,6 +96,8 @@ std::string immediate(const Operand& operand) {
       return pair(decimal16(bits >> 16), decimal16(bits & 0xffff));
     case Operand::Format::bfloat16x2:
       return pair(decimal32(bits & 0xffff0000), decimal32(bits << 16));
+    case Operand::Format::signs:
+      return signs(bits);
     default:
       return hexadecimal(operand.value);
   }
@@ -126,8 +139,8 @@ void join(std::string& sum, const std::string& part) {
 
 std::string address(const Operand& operand) {
   std::string sum;
-  const bool register_shown =
-      operand.index != kZeroRegister || (operand.uniform == Operand::kNone && operand.value == 0);
+  const bool register_shown = operand.indexed || operand.index != kZeroRegister ||
+                              (operand.uniform == Operand::kNone && operand.value == 0);
   if (register_shown) {
     sum = general(operand.index) + suffixes(operand);
   }
@@ -142,6 +155,7 @@ std::string address(const Operand& operand) {
 }
 
 std::string constant(const Operand& operand, bool matrix_unit) {
+  const std::int64_t value = operand.signed_place ? static_cast<std::int16_t>(operand.value) : operand.value;
   std::string place;
   if (operand.index != kZeroRegister) {
     place = general(operand.index);
@@ -150,7 +164,7 @@ std::string constant(const Operand& operand, bool matrix_unit) {
     join(place, uniform(operand.uniform));
   }
   if (operand.value != 0 || (place.empty() && !operand.indexed)) {
-    join(place, hexadecimal(operand.value));
+    join(place, hexadecimal(value));
   } else if (place.empty()) {
     place = general(kZeroRegister);
   }
@@ -206,6 +220,8 @@ std::string bare(const Operand& operand, bool matrix_unit) {
       return flag_mask(operand.value);
     case Kind::policy:
       return "desc[" + uniform(operand.index) + "]";
+    case Kind::matrices:
+      return "gdesc[" + uniform(operand.index) + "]";
     case Kind::none:
       break;
   }
@@ -241,6 +257,9 @@ bool is_indirect(Opcode opcode) {
 
 std::string mnemonic(const Instruction& instruction) {
   std::string made{instruction.known() ? name_of(instruction.opcode) : "unknown"};
+  if (const auto& [rows, columns, depth] = instruction.shape; rows != 0) {
+    made += '.' + std::to_string(rows) + 'x' + std::to_string(columns) + 'x' + std::to_string(depth);
+  }
   for (const Modifier modifier : instruction.modifiers) {
     if (modifier != Modifier{}) {
       made += '.';

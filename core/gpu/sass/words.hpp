@@ -14,7 +14,7 @@ enum class Opcode : std::uint8_t {};
 // A word after a dot, e.g. mod("FTZ") or mod("64"); Modifier{} is none.
 enum class Modifier : std::uint16_t {};
 
-constexpr std::array<std::string_view, 197> kOpcodeNames = {
+constexpr std::array<std::string_view, 198> kOpcodeNames = {
     "",         "ACQBULK",     "ARRIVES",      "ATOM",          "ATOMG",        "ATOMS",     "B2R",
     "BAR",      "BMMA",        "BMOV",         "BPT",           "BRA",          "BREAK",     "BREV",
     "BRX",      "BRXU",        "BSSY",         "BSYNC",         "CALL",         "CCTL",      "CCTLL",
@@ -43,10 +43,10 @@ constexpr std::array<std::string_view, 197> kOpcodeNames = {
     "USHR",     "UTMACCTL",    "UTMACMDFLUSH", "UTMALDG",       "UTMAPF",       "UTMAREDG",  "UTMASTG",
     "VABSDIFF", "VABSDIFF4",   "VHMNMX",       "VIADD",         "VIADDMNMX",    "VIMNMX",    "VIMNMX3",
     "VOTE",     "VOTEU",       "WARPGROUP",    "WARPGROUPSET",  "WARPSYNC",     "BMSK",      "CGAERRBAR",
-    "YIELD",
+    "YIELD",    "BGMMA",
 };
 
-constexpr std::array<std::string_view, 297> kModifierNames = {
+constexpr std::array<std::string_view, 310> kModifierNames = {
     "",
     "FTZ",
     "SAT",
@@ -344,6 +344,19 @@ constexpr std::array<std::string_view, 297> kModifierNames = {
     "S2",
     "24",
     "28",
+    "MEXITED",
+    "MKILL",
+    "MACTIVE",
+    "MATEXIT",
+    "PQUAD",
+    "F32ADD",
+    "gsb0",
+    "negA",
+    "negB",
+    "tnspA",
+    "tnspB",
+    "WAIT",
+    "DEPBAR",
 };
 
 // Words are looked up when the simulator is compiled, so that a misspelled one is an error there.

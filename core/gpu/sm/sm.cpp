@@ -35,6 +35,7 @@ Sm::Sm(const Spec& spec)
                                       : Policy::in_turn;
   blocking_faults_ = faults_block(spec.tlb);
   earliest_.assign(static_cast<std::size_t>(spec.warps), kPending);
+  candidates_.resize(static_cast<std::size_t>(spec.warps));
   scoreboards_.resize(static_cast<std::size_t>(spec.warps));
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
     unit_[static_cast<std::size_t>(kind)] = unit;
@@ -158,7 +159,7 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
-    target.age = next_age_++;
+    candidates_[place] = Candidate{.age = next_age_++};
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
     next_operation(static_cast<std::uint32_t>(place), target.after);

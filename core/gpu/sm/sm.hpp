@@ -120,21 +120,27 @@ class Sm final : public Component {
     Cycle fetch_until = 0;                            // the line of instructions is there
     Cycle earliest = 0;                               // when operands are ready; kPending: nobody knows
     Stall reason = Stall::dependency;
-    bool unit_was_busy = false;
     bool queue_was_full = false;
     bool blocked = false;         // at a barrier
     bool faulted_at_end = false;  // what it waits for at its end had to wait for a page
     std::uint32_t loads = 0;      // under way
     std::uint32_t writes = 0;     // not yet confirmed
-    std::uint64_t age = 0;
-    Scoreboard* board = nullptr;                                        // of code that was lowered from PTX
+    Scoreboard* board = nullptr;  // of code that was lowered from PTX
     std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
     std::vector<Counted> counted;   // by counters that are waited for in part
     std::vector<CopyGroup> copies;  // that are not done
     std::uint32_t next_copy = 0;    // its number
     std::uint32_t copies_left = 0;  // under way
     Cycle copied = 0;               // when the others are done
-    bool yields = false;            // after its last instruction other warps go first
+  };
+
+  // What decides among warps whose operands are ready. Apart from the slots, which are seldom in a cache.
+  struct Candidate {
+    std::uint64_t age = 0;
+    std::uint8_t unit = 0;  // that its next instruction needs
+    bool either = false;    // or the multiplier
+    bool yields = false;    // after its last instruction other warps go first
+    bool unit_was_busy = false;
   };
 
   // Until when a warp cannot issue, and why.
@@ -184,7 +190,7 @@ class Sm final : public Component {
   // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
   std::size_t unit_for(const SubCore& sub, const MachineInstruction& instruction) const;
-  bool can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when);
+  bool can_use_memory(const SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
   void enter_operation(WarpSlot& slot, const Op& op) const;
@@ -209,7 +215,7 @@ class Sm final : public Component {
   static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
   static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
   Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const;
-  static void follow_schedule(WarpSlot& slot, const MachineInstruction& instruction, Cycle now);
+  void follow_schedule(std::uint32_t index, const MachineInstruction& instruction, Cycle now);
 
   // --- Memory (sm_memory.cpp) ---
   Cycle enter_memory(SubCore& sub, Cycle now);
@@ -273,6 +279,7 @@ class Sm final : public Component {
   // By warp slot: when its operands are ready; kPending: nobody knows, or nobody is there. Apart from the
   // slots, since every cycle looks at all of them.
   std::vector<Cycle> earliest_;
+  std::vector<Candidate> candidates_;  // by warp slot
   enum class Policy : std::uint8_t { youngest, oldest, in_turn };
   Policy policy_ = Policy::youngest;
   std::uint64_t next_age_ = 0;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr std::uint64_t kPrefetchedLines = 4;
+constexpr auto kMultiplier = static_cast<std::size_t>(Unit::fp32);
+constexpr auto kMemory = static_cast<std::size_t>(Unit::memory);
 
 // Whether an operation is the next in the text after another, or the first behind a place where lanes meet.
 bool follows(const Code& code, const Op* first, const Op* second) {
@@ -46,9 +48,15 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       next = std::min(next, earliest);
       continue;
     }
-    WarpSlot& slot = *warps_[i];
-    Cycle when = now + 1;
-    if (!can_use_unit(sub, slot, now, when)) {
+    Candidate& candidate = candidates_[i];
+    Cycle when = sub.free[candidate.unit];
+    if (candidate.either) when = std::min(when, sub.free[kMultiplier]);
+    if (when > now) {
+      candidate.unit_was_busy = true;
+      next = std::min(next, when);
+      continue;
+    }
+    if (candidate.unit == kMemory && !can_use_memory(sub, *warps_[i], now, when)) {
       next = std::min(next, when);
       continue;
     }
@@ -57,9 +65,9 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
     if (policy_ == Policy::in_turn) {
       rank = total - (i + total - sub.last) % total;
     } else if (i == sub.last) {
-      rank = slot.yields ? 0 : ~std::uint64_t{0};
+      rank = candidate.yields ? 0 : ~std::uint64_t{0};
     } else {
-      rank = policy_ == Policy::youngest ? slot.age + 1 : ~slot.age >> 1;
+      rank = policy_ == Policy::youngest ? candidate.age + 1 : ~candidate.age >> 1;
     }
     if (best == total || rank > best_rank) {
       best = i;
@@ -80,37 +88,28 @@ void Sm::make_room(Cycle now) {
 // The unit that an instruction goes to: that of its kind, or the one of two that is free first.
 std::size_t Sm::unit_for(const SubCore& sub, const MachineInstruction& instruction) const {
   const auto own = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
-  constexpr auto kMultiplier = static_cast<std::size_t>(Unit::fp32);
   return instruction.either && sub.free[kMultiplier] < sub.free[own] ? kMultiplier : own;
 }
 
-bool Sm::can_use_unit(SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) {
-  const auto kind = static_cast<std::size_t>(slot.at->kind);
-  const Cycle free = sub.free[unit_for(sub, *slot.at)];
-  if (free > now) {
-    slot.unit_was_busy = true;
-    when = free;
+// Whether there is room for a memory instruction.
+bool Sm::can_use_memory(const SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) const {
+  if (sub.queue[sub.next_in_queue] > now) {
+    slot.queue_was_full = true;
+    when = sub.queue[sub.next_in_queue];
     return false;
   }
-  if (unit_[kind] == Unit::memory) {
-    if (sub.queue[sub.next_in_queue] > now) {
-      slot.queue_was_full = true;
-      when = sub.queue[sub.next_in_queue];
-      return false;
-    }
-    if (static_cast<std::int64_t>(pending_.lines()) + parked_loads_ >= spec_.l1.outstanding_lines &&
-        (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
-      slot.queue_was_full = true;
-      when = Clock::asleep;  // until a line arrives
-      return false;
-    }
-    if (writes_under_way_ >= spec_.l1.outstanding_writes &&
-        (slot.at->kind == Kind::store_global || slot.at->kind == Kind::store_local ||
-         slot.at->kind == Kind::reduce_global)) {
-      slot.queue_was_full = true;
-      when = Clock::asleep;  // until a store is complete
-      return false;
-    }
+  if (static_cast<std::int64_t>(pending_.lines()) + parked_loads_ >= spec_.l1.outstanding_lines &&
+      (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
+    slot.queue_was_full = true;
+    when = Clock::asleep;  // until a line arrives
+    return false;
+  }
+  if (writes_under_way_ >= spec_.l1.outstanding_writes &&
+      (slot.at->kind == Kind::store_global || slot.at->kind == Kind::store_local ||
+       slot.at->kind == Kind::reduce_global)) {
+    slot.queue_was_full = true;
+    when = Clock::asleep;  // until a store is complete
+    return false;
   }
   return true;
 }
@@ -161,7 +160,7 @@ void Sm::account(std::uint32_t index, Cycle now) {
   if (slot.queue_was_full) {
     statistics.stall_queue += rest;
     profile.stall_memory += rest;
-  } else if (slot.unit_was_busy) {
+  } else if (candidates_[index].unit_was_busy) {
     statistics.stall_unit += rest;
     profile.stall_execution += rest;
   } else {
@@ -188,7 +187,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   sub.last = index;
   sub.free[unit] = now + interval;
   slot.after = now + 1;
-  slot.unit_was_busy = slot.queue_was_full = false;
+  candidates_[index].unit_was_busy = slot.queue_was_full = false;
 
   Mask executed = kAllLanes;
   if (instruction.executes) {
@@ -222,7 +221,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
       if (unit_[kind] == Unit::control) hold(slot, ready);
     }
   }
-  if (scheduled) follow_schedule(slot, instruction, now);
+  if (scheduled) follow_schedule(index, instruction, now);
   do ++slot.at;  // those that need all lanes are left out if there were fewer at the last operation
   while (slot.at != slot.end && slot.at->all_lanes && slot.warp->active != kAllLanes);
   if (slot.at == slot.end)
@@ -317,6 +316,8 @@ void Sm::find_earliest(std::uint32_t index) {
   }
   if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::memory);
   earliest_[index] = waiting.until;
+  candidates_[index].unit = static_cast<std::uint8_t>(unit_[static_cast<std::size_t>(slot.at->kind)]);
+  candidates_[index].either = slot.at->either;
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;
 }

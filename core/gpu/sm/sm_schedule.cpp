@@ -88,9 +88,9 @@ Cycle Sm::unit_interval(const SubCore& sub, std::uint32_t index,
 }
 
 // What an instruction that has just issued asks of the warp's next one.
-void Sm::follow_schedule(WarpSlot& slot, const MachineInstruction& instruction, Cycle now) {
-  slot.yields = instruction.control.yields;
-  if (instruction.control.stall > 1) hold(slot, now + instruction.control.stall);
+void Sm::follow_schedule(std::uint32_t index, const MachineInstruction& instruction, Cycle now) {
+  candidates_[index].yields = instruction.control.yields;
+  if (instruction.control.stall > 1) hold(*warps_[index], now + instruction.control.stall);
 }
 
 }  // namespace manyscale::gpu

@@ -145,6 +145,8 @@ void begin_region(Warp& warp, const Op& op) {
 
 void decode_bssy(MachineBuilder& builder) {
   builder.ignore({"RELIABLE", "RECONVERGENT"});
+  if (builder.find(Operand::Kind::word) != nullptr)
+    builder.unsupported("it is about what a warp knows of its lanes");
   const Operand* barrier = builder.find(Operand::Kind::convergence);
   if (barrier == nullptr) builder.unsupported("no convergence barrier is named");
   builder.emit(begin_region, Class::branch).dst = builder.barrier(*barrier);

@@ -213,8 +213,9 @@ void decode_ldc(MachineBuilder& builder) {
   const sass::Operand* from = builder.find(sass::Operand::Kind::constant);
   if (from == nullptr) builder.unsupported("no constant is named");
   if (from->descriptor != sass::Operand::kNone) builder.unsupported("a constant of a bound table");
+  if (from->uniform != sass::Operand::kNone) builder.unsupported("a uniform register names the constant");
   const Slot dst = builder.destination(0, words);
-  const bool known = from->index == sass::kZeroRegister && from->uniform == sass::Operand::kNone;
+  const bool known = from->index == sass::kZeroRegister;
   if (known && type < 0) {
     const Slot place = builder.source(*from, words);
     Op& op = builder.emit(words == 1 ? copy : copy_words, Class::load);
