@@ -35,12 +35,6 @@ class FarFaults {
       if (waiters_[i].lookup.write) return true;
     return false;
   }
-  // Lookups that wait for a page.
-  std::uint32_t count(const Page& page) const {
-    std::uint32_t found = 0;
-    for (std::uint32_t i = page.first_waiter; i != kNone; i = waiters_[i].next) ++found;
-    return found;
-  }
   // Hands out all lookups that wait for a page, in the order in which they came, and forgets them.
   template <class Take>
   void release(Page& page, Take&& take) {

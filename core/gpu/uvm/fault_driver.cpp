@@ -11,25 +11,33 @@ namespace manyscale::gpu {
 namespace {
 
 constexpr bool kTakesBatch = false, kBeginsTransfers = true;
+// Of the faults of a batch, the share that must be of the same pages for all that came since to be dropped.
+constexpr std::int64_t kManyDuplicates = 2;
 
 }  // namespace
 
+// A translation that found no page leaves an entry in the buffer that the driver reads.
 void UnifiedMemory::queue_fault(PageIndex page) {
   Page& at = residency_.at(page);
-  if (at.is(Page::queued)) return;
-  at.set(Page::queued);
-  ++statistics_.faults;
-  ++allocation_of(page).faults;
-  log(PageEvent::Kind::fault, Cause::fault, page, 1, now(), now());
-  fault_queue_.push_back(page);
+  if (!at.is(Page::queued)) {
+    at.set(Page::queued);
+    ++statistics_.faults;
+    ++allocation_of(page).faults;
+    log(PageEvent::Kind::fault, Cause::fault, page, 1, now(), now());
+  } else if (fixed_) {
+    return;
+  }
+  fault_written_ = std::max(now(), fault_written_ + (fixed_ ? 0 : spec_.fault_interval));
+  fault_buffer_.push_back({page, fault_written_});
   start_driver();
 }
 
-// Whether the fault of a queued page is still to be served; if not, it is no longer queued.
+// Whether the fault of a page is still to be served; if not, it is no longer queued.
 bool UnifiedMemory::wants_page(PageIndex page) {
   Page& at = residency_.at(page);
-  if (!at.is(Page::queued)) return false;
-  if (at.first_waiter != kNone && !at.is(Page::arriving | Page::leaving)) return true;
+  if (fixed_ && !at.is(Page::queued)) return false;
+  const bool awaited = at.first_waiter != kNone || (!fixed_ && at.pins != 0);
+  if (awaited && !at.is(Page::arriving | Page::leaving)) return true;
   at.clear(Page::queued);
   return false;
 }
@@ -37,21 +45,24 @@ bool UnifiedMemory::wants_page(PageIndex page) {
 void UnifiedMemory::start_driver() {
   if (driver_busy_) return;
   // Pages have come meanwhile, or are coming, for other reasons.
-  while (!fault_queue_.empty() && !wants_page(fault_queue_.front())) fault_queue_.pop_front();
-  if (fault_queue_.empty()) return;
+  while (fixed_ && !fault_buffer_.empty() && !wants_page(fault_buffer_.front().page))
+    fault_buffer_.pop_front();
+  if (fault_buffer_.empty()) return;
   driver_busy_ = true;
   batch_planned_ = false;
   batch_begun_ = busy_since_ = now();
-  Time latency = fixed_ ? spec_.fault_latency : spec_.batch_latency;
+  Time latency = fixed_ ? spec_.fault_latency : spec_.fetch_latency;
   if (!fixed_ && cold_) latency += spec_.cold_latency;
   cold_ = false;
-  driver_timer_.after(latency, kTakesBatch);
+  driver_timer_.after(std::max(now(), fault_buffer_.front().written) - now() + latency, kTakesBatch);
 }
 
 void UnifiedMemory::driver_step(const bool& step) {
   if (step == kTakesBatch) {
     take_batch();
-    const Time cost = fixed_ ? 0 : (batch_entries_ - 1) * spec_.fault_cost;
+    if (batch_entries_ == 0) return end_batch();
+    const Time rest = std::max<Time>(0, spec_.batch_latency - spec_.fetch_latency);
+    const Time cost = fixed_ ? 0 : rest + (batch_entries_ - 1) * spec_.fault_cost;
     plan_block();
     driver_timer_.after(cost + block_cost(), kBeginsTransfers);
     return;
@@ -66,24 +77,34 @@ void UnifiedMemory::take_batch() {
   batch_faults_.clear();
   batch_served_.clear();
   batch_entries_ = 0;
-  // Each SM that waits for a page has left an entry of its own for the driver.
   const std::int64_t most = fixed_ ? 1 : spec_.batch_size;
-  while (!fault_queue_.empty() && batch_entries_ < most) {
-    const PageIndex page = fault_queue_.front();
-    fault_queue_.pop_front();
-    Page& at = residency_.at(page);
-    if (!wants_page(page)) continue;
-    at.clear(Page::queued);
-    batch_entries_ += far_faults_.count(at);
-    if (at.is(Page::on_device)) {
-      if (far_faults_.has_writer(at)) at.clear(Page::on_host);  // a write ends the host's copy
-      batch_served_.push_back(page);
-    } else {
-      batch_faults_.push_back(page);
-    }
+  while (!fault_buffer_.empty() && fault_buffer_.front().written <= now() && batch_entries_ < most) {
+    const PageIndex page = fault_buffer_.front().page;
+    fault_buffer_.pop_front();
+    if (fixed_ && !wants_page(page)) continue;
+    ++batch_entries_;
+    batch_faults_.push_back(page);
   }
   std::ranges::sort(batch_faults_);
-  for (const PageIndex page : batch_faults_) residency_.begin_arriving(page);
+  const auto repeated = std::ranges::unique(batch_faults_);
+  batch_repeats_ = std::ssize(repeated);
+  batch_faults_.erase(repeated.begin(), repeated.end());
+  left_over_ = 0;
+  while (!fixed_ && left_over_ < fault_buffer_.size() && fault_buffer_[left_over_].written <= now())
+    ++left_over_;
+  std::erase_if(batch_faults_, [&](PageIndex page) {
+    Page& at = residency_.at(page);
+    const bool wanted = wants_page(page);
+    at.clear(Page::queued);
+    if (!wanted) return true;
+    if (!at.is(Page::on_device)) {
+      residency_.begin_arriving(page);
+      return false;
+    }
+    if (far_faults_.has_writer(at)) at.clear(Page::on_host);  // a write ends the host's copy
+    batch_served_.push_back(page);
+    return true;
+  });
   next_fault_ = 0;
 }
 
@@ -213,9 +234,12 @@ bool UnifiedMemory::wait_for_room(Run& run) {
   return true;
 }
 
+// Tells the SMs that wait for what has come. The driver drops faults that it saw and did not take, and if many
+// were the same also those that came since; then all translations that still wait are made anew, and leave
+// faults again.
 void UnifiedMemory::end_batch() {
+  statistics_.fault_groups += batch_entries_ != 0;
   if (!batch_faults_.empty() || !batch_served_.empty()) {
-    ++statistics_.fault_groups;
     const PageIndex first = batch_faults_.empty() ? batch_served_.front() : batch_faults_.front();
     log(PageEvent::Kind::batch, Cause::fault, first, static_cast<std::uint32_t>(batch_faults_.size()),
         batch_begun_, now());
@@ -223,11 +247,24 @@ void UnifiedMemory::end_batch() {
       shown->span(shown->name("group of faults"), batch_begun_, now());
   }
   statistics_.driver_busy += now() - busy_since_;
+  served_block_ = kNone;
+  if (!fixed_ && batch_entries_ != 0) {
+    if (batch_repeats_ * kManyDuplicates > batch_entries_)
+      while (!fault_buffer_.empty() && fault_buffer_.front().written <= now()) fault_buffer_.pop_front();
+    else
+      fault_buffer_.erase(fault_buffer_.begin(), fault_buffer_.begin() + left_over_);
+    std::vector<PageIndex> waiting;
+    waiting.swap(waiting_pages_);
+    for (const PageIndex page : waiting) release(page);
+    batch_begun_ = busy_since_ = now();
+    batch_planned_ = false;
+    driver_timer_.after(spec_.fetch_latency, kTakesBatch);
+    return;
+  }
   std::vector<PageIndex> served;
   served.swap(batch_served_);
   for (const PageIndex page : served) release(page);
   driver_busy_ = false;
-  served_block_ = kNone;
   start_driver();
 }
 

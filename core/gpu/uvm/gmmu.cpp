@@ -138,10 +138,11 @@ void UnifiedMemory::wait_for_page(const Lookup& lookup, bool tell_driver) {
     note_stalls();
     return;
   }
-  if (page.first_waiter != kNone || !tell_driver) ++statistics_.merged_faults;
+  if (!lookup.replayed && (page.first_waiter != kNone || !tell_driver)) ++statistics_.merged_faults;
+  if (!fixed_ && page.first_waiter == kNone) waiting_pages_.push_back(lookup.page);
   far_faults_.wait(page, lookup);
   note_stalls();
-  if (tell_driver) queue_fault(lookup.page);
+  if (tell_driver || !fixed_) queue_fault(lookup.page);
 }
 
 void UnifiedMemory::note_used(PageIndex page, std::uint32_t accesses) {

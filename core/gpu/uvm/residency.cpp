@@ -35,7 +35,7 @@ void Residency::give_up_arriving(PageIndex page) {
 void Residency::arrive(PageIndex page, bool keep_host_copy) {
   Page& at = pages_[page];
   const bool backed = at.is(Page::on_host);
-  at.clear(Page::arriving | Page::dirty | Page::backed | Page::unused_prefetch);
+  at.clear(Page::arriving | Page::queued | Page::dirty | Page::backed | Page::unused_prefetch);
   at.set(Page::on_device);
   if (backed) at.set(Page::backed);
   if (!keep_host_copy) at.clear(Page::on_host);

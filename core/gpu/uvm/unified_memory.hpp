@@ -193,12 +193,20 @@ class UnifiedMemory final : public Component {
   Pool<RemoteAccess> remote_accesses_;
 
   // --- Driver ---
-  std::deque<PageIndex> fault_queue_;
+  struct FaultEntry {
+    PageIndex page = 0;
+    Time written = 0;  // when the driver can read it
+  };
+  std::deque<FaultEntry> fault_buffer_;
+  Time fault_written_ = 0;                // the last of them
+  std::vector<PageIndex> waiting_pages_;  // that somebody waits for; not of fixed handling
   bool driver_busy_ = false;
   bool cold_ = true;
   Time batch_begun_ = 0;
   Time busy_since_ = 0;
-  std::int64_t batch_entries_ = 0;
+  std::int64_t batch_entries_ = 0;       // faults that were taken
+  std::int64_t batch_repeats_ = 0;       // of these, further ones of the same pages
+  std::size_t left_over_ = 0;            // faults that the driver saw and did not take
   std::vector<PageIndex> batch_faults_;  // in the order of their numbers
   std::size_t next_fault_ = 0;           // the first of a block that is not yet planned
   std::vector<PageIndex> batch_pages_;   // to come along

@@ -30,6 +30,8 @@ struct UnifiedMemorySpec {
   Time fault_latency = 45 * microsecond;
   std::int64_t batch_size = 256;
   Time batch_latency = 12'200 * nanosecond;
+  Time fetch_latency = 4 * microsecond;
+  Time fault_interval = 50 * nanosecond;
   Time kilobyte_latency = 58'500 * picosecond;
   Time fault_cost = 0;
   Time run_cost = 0;
@@ -113,7 +115,13 @@ struct describe<gpu::UnifiedMemorySpec> {
           "waits for it",
           1, 1e6},
       Field<S, Time>{"batch_latency", &S::batch_latency, Unit::time,
-                     "measured handling: of a batch, before its faults are looked at", 0, 1e15},
+                     "measured handling: of a batch, besides what is in it", 0, 1e15},
+      Field<S, Time>{"fetch_latency", &S::fetch_latency, Unit::time,
+                     "measured handling: of batch_latency, what passes before the driver reads the faults that "
+                     "are there",
+                     0, 1e15},
+      Field<S, Time>{"fault_interval", &S::fault_interval, Unit::time,
+                     "measured handling: between two faults that reach the driver", 0, 1e15},
       Field<S, Time>{"kilobyte_latency", &S::kilobyte_latency, Unit::time,
                      "measured handling: more for each KiB that is to move", 0, 1e15},
       Field<S, Time>{"fault_cost", &S::fault_cost, Unit::time,

@@ -18,8 +18,8 @@ def run(session: Session, size: int) -> None:
     random = np.random.default_rng(3)
     temperature = (random.random((size, size), np.float32) * 20 + 323).astype(np.float32)
     power = random.random((size, size), np.float32) * np.float32(0.01)
-    heating = session.shared(power)
     before, after = session.shared(temperature), session.blank(temperature.shape, np.float32)
+    heating = session.shared(power)
     tiles = blocks(size, _TILE - 2 * _STEPS_OF_LAUNCH)
     constants = [float(x) for x in (_PER_POWER, _PER_NEIGHBOUR, _PER_AMBIENT, _AMBIENT)]
     for _ in range(_STEPS // _STEPS_OF_LAUNCH):

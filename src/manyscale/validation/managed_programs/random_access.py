@@ -21,10 +21,8 @@ def run(session: Session, size: int) -> None:
     # Two that chose one place would race: the later one takes the value of the earlier.
     for place in again:
         values[place * _EVERY] = values[np.flatnonzero(chosen == chosen[place])[0] * _EVERY]
-    output = session.blank(size, np.float32)
-    session.launch(
-        "scatter", blocks(size, _BLOCK), _BLOCK, session.shared(values), output, session.shared(table), size
-    )
+    input_, output = session.shared(values), session.blank(size, np.float32)
+    session.launch("scatter", blocks(size, _BLOCK), _BLOCK, input_, output, session.shared(table), size)
     expected = np.zeros(size, np.float32)
     expected[chosen] = table[chosen] * values[::_EVERY]
     session.expect("the output", output.numpy(), expected)
