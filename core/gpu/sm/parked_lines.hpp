@@ -16,7 +16,6 @@ struct ParkedLine {
 
   std::uint64_t line = 0;   // address
   std::uint32_t owner = 0;  // the load that waits for it; of writes and reductions the warp
-  std::uint32_t place = 0;  // among lines that leave in order
   std::uint8_t sectors = 0;
   std::uint8_t rounds = 0;  // of an atomic operation
   Operation operation = Operation::read;

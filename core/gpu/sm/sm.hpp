@@ -247,9 +247,6 @@ class Sm final : public Component {
   void wait_for_translation(const ParkedLine& parked, Cycle when);
   void fill_chunk(std::uint64_t address, Cycle cycle);
   void park(const ParkedLine& parked, Cycle when);
-  void take_in(ParkedLine parked, bool known, Cycle when);
-  void leave(const ParkedLine& parked, bool remote, Cycle when);
-  bool in_order() const { return spec_.tlb.outstanding != 0; }
   void translated(const TranslationAnswer& answer, std::uint32_t lane);
   void page_answered(const TranslationAnswer& answer, Cycle cycle);
   void release_held();
@@ -311,13 +308,8 @@ class Sm final : public Component {
   std::vector<std::uint32_t> free_remote_;
   std::int64_t parked_loads_ = 0;   // lines of loads that wait for pages or for the host's memory
   std::int64_t open_faults_ = 0;    // pages on their way to this SM
-  struct WindowLine {
-    ParkedLine line;
-    bool known = false;   // its page is, but not that of a line before it
-    bool remote = false;  // it is the host's
-  };
-  std::deque<WindowLine> window_;   // lines that leave in order
-  std::uint32_t window_begin_ = 0;  // the place of its first
+  std::int64_t waiting_lines_ = 0;  // for translations
+  std::int64_t taken_in_ = 0;       // lines since the first of these, those too that did not have to wait
 
   std::vector<Said> said_;
 };

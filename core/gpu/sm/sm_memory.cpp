@@ -180,7 +180,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     Cycle when = begin + i;
     statistics.global_sectors += std::popcount(touched.sectors);
     if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
-      ParkedLine parked{touched.line, index, 0, touched.sectors, rounds, operation};
+      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
       let_wait(parked);
       access_remote(parked, when);
       continue;
@@ -188,12 +188,13 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     if (managed_ != nullptr && managed_->contains(touched.line)) [[unlikely]] {
       translation = spec_.tlb.latency;
       when += translation;
-      ParkedLine parked{touched.line, index, 0, touched.sectors, rounds, operation};
+      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
       if (translations_blocked() || !find_translation(touched.line, parked.writes(), when)) {
         let_wait(parked);
         park(parked, when);
         continue;
       }
+      taken_in_ += waiting_lines_ != 0;
       ++statistics.tlb_hits;
     }
     if (is_store(instruction.kind)) {

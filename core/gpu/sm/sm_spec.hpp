@@ -187,8 +187,8 @@ struct describe<gpu::SmTlbSpec> {
                             "replayable (others go on) or blocking (they wait)"},
       Field<S, std::int64_t>{
           "outstanding", &S::outstanding, Unit::count,
-          "lines under way while one waits for a translation; they leave in order, so that "
-          "even those whose page is known wait for it; 0: any number, in any order",
+          "lines that are taken in from the first that waits for a translation until none does; "
+          "those behind them wait, even if their page is known; 0: any number",
           0, 1e6},
       Field<S, Time>{"report_interval", &S::report_interval, Unit::time,
                      "between two reports that a page is used, for eviction", 0, 1e15}};

@@ -93,38 +93,30 @@ void Sm::mark_faulted(const ParkedLine& parked) {
 
 // Whether the TLB takes nobody in, because a page of this SM is on its way or too many lines wait.
 bool Sm::translations_full() const {
-  return (open_faults_ != 0 && blocking_faults_) || (in_order() && std::ssize(window_) >= spec_.tlb.outstanding);
+  return (open_faults_ != 0 && blocking_faults_) ||
+         (spec_.tlb.outstanding != 0 && taken_in_ >= spec_.tlb.outstanding);
 }
 
-// Whether a further line cannot go on at once, even if its page is known: nobody overtakes.
+// Whether a further line has to wait outside of the TLB: nobody overtakes.
 bool Sm::translations_blocked() const {
-  return !held_.empty() || !window_.empty() || translations_full();
+  return !held_.empty() || translations_full();
 }
 
-// Lets a line wait from a cycle on, when the TLB has been looked up unless others wait.
+// Lets a line wait for its page from a cycle on, when the TLB has been looked up.
 void Sm::park(const ParkedLine& parked, Cycle when) {
   if (parked.has_result()) ++parked_loads_;
-  if (!held_.empty() || translations_full()) {
+  if (translations_blocked()) {
     mark_faulted(parked);
     held_.push_back(parked);
     return;
   }
-  take_in(parked, !window_.empty() && find_translation(parked.line, parked.writes(), when), when);
-}
-
-// Takes a line in whose page is known or to be asked for. If lines leave in order, it waits for those before it.
-void Sm::take_in(ParkedLine parked, bool known, Cycle when) {
-  if (in_order()) {
-    parked.place = window_begin_ + static_cast<std::uint32_t>(window_.size());
-    window_.push_back({parked, known, false});
-  }
-  if (!known) return wait_for_translation(parked, when);
-  ++statistics_of(parked).tlb_hits;
-  mark_faulted(parked);
+  wait_for_translation(parked, when);
 }
 
 // Lets a line wait for the answer to the question where its page is, which is asked if no other line did.
 void Sm::wait_for_translation(const ParkedLine& parked, Cycle when) {
+  ++waiting_lines_;
+  ++taken_in_;
   ++statistics_of(parked).tlb_misses;
   const auto [place, is_new] = parked_.place_of(parked.line);
   ParkedLines::Page& page = parked_.at(place);
@@ -168,6 +160,8 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
 void Sm::page_answered(const Answer& answer, Cycle cycle) {
   if (parked_.at(answer.tag).faulted) --open_faults_;
   const std::vector<ParkedLine> lines = parked_.take(answer.tag);
+  waiting_lines_ -= static_cast<std::int64_t>(lines.size());
+  if (waiting_lines_ == 0) taken_in_ = 0;
   const bool read_only = answer.kind == Answer::Kind::mapped_read_only;
   if (answer.kind != Answer::Kind::remote) {
     // The request of the first told whether it writes.
@@ -176,37 +170,21 @@ void Sm::page_answered(const Answer& answer, Cycle cycle) {
     tlb_->fill(answer.address, 0, Entry{read_only, written, 0, cycle}.frame());
   }
   Cycle at = std::max(cycle, data_free_);
-  const bool remote = answer.kind == Answer::Kind::remote;
   for (const ParkedLine& parked : lines) {
+    if (parked.has_result()) --parked_loads_;
     if (read_only && parked.writes() && !lines.front().writes()) {
       tlb_->invalidate(parked.line);
-      wait_for_translation(parked, at);  // a copy of the page can be read, but a write needs the page itself
-      continue;
+      park(parked, at);  // a copy of the page can be read, but a write needs the page itself
+    } else if (answer.kind == Answer::Kind::remote) {
+      access_remote(parked, at);
+    } else {
+      if (parked.writes()) find_translation(parked.line, true, at);  // reports the first write
+      go_on(parked, at);
     }
-    if (parked.writes() && !remote) find_translation(parked.line, true, at);  // reports the first write
-    if (!in_order()) {
-      leave(parked, remote, at++);
-      continue;
-    }
-    WindowLine& waiting = window_[parked.place - window_begin_];
-    waiting.known = true;
-    waiting.remote = remote;
-  }
-  for (; !window_.empty() && window_.front().known; ++window_begin_) {
-    leave(window_.front().line, window_.front().remote, at++);
-    window_.pop_front();
+    ++at;
   }
   data_free_ = at;
   release_held();
-}
-
-// A line has waited long enough.
-void Sm::leave(const ParkedLine& parked, bool remote, Cycle when) {
-  if (parked.has_result()) --parked_loads_;
-  if (remote)
-    access_remote(parked, when);
-  else
-    go_on(parked, when);
 }
 
 // Takes the translations of the other pages of a chunk in; what is known of them already stays.
@@ -223,12 +201,13 @@ void Sm::release_held() {
     const ParkedLine parked = held_.front();
     held_.pop_front();
     const Cycle when = data_free_++ + spec_.tlb.latency;
-    const bool known = find_translation(parked.line, parked.writes(), when);
-    if (known && window_.empty()) {
+    if (find_translation(parked.line, parked.writes(), when)) {
+      taken_in_ += waiting_lines_ != 0;
+      if (parked.has_result()) --parked_loads_;
       ++statistics_of(parked).tlb_hits;
-      leave(parked, false, when);
+      go_on(parked, when);
     } else {
-      take_in(parked, known, when);
+      wait_for_translation(parked, when);
     }
   }
 }

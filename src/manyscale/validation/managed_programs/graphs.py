@@ -9,12 +9,16 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int32]
 
 
-def random_graph(nodes: int, degree: int, seed: int) -> tuple[Integers, Integers]:
-    """Where the edges of each node begin (one more entry than nodes), and where edges lead; each goes both ways."""
+def random_graph(nodes: int, seed: int) -> tuple[Integers, Integers]:
+    """Where the edges of each node begin (one more entry than nodes), and where edges lead; each goes both ways.
+
+    As Rodinia's generator does it: one node after the other draws two to four others, so that a node has six edges in
+    the mean, in the order in which they were drawn.
+    """
     random = np.random.default_rng(seed)
-    ends = random.integers(0, nodes, (nodes * degree // 2, 2), dtype=np.int32)
-    origins = np.concatenate([ends[:, 0], ends[:, 1]])
-    targets = np.concatenate([ends[:, 1], ends[:, 0]])
+    drawing = np.repeat(np.arange(nodes, dtype=np.int32), random.integers(2, 5, nodes))
+    drawn = random.integers(0, nodes, drawing.size, dtype=np.int32)
+    origins, targets = np.stack([drawing, drawn], axis=1).ravel(), np.stack([drawn, drawing], axis=1).ravel()
     order = np.argsort(origins, kind="stable")
     first = np.searchsorted(origins[order], np.arange(nodes + 1)).astype(np.int32)
     return first, targets[order]
