@@ -121,14 +121,47 @@ void faults_of_a_page_merge() {
   check_equal(counted.fault_time.count(), 3, "waits");
 }
 
-// A batch takes as many entries as it may, each SM's fault of a page being one.
+// Of a half of the tree three quarters have faulted and come with the last, which would make five eighths of
+// all. But what only comes along does not count.
+void a_tree_counts_what_is_there_or_faulted() {
+  Machine machine(with_prefetcher("tree"), {512 * kKib});
+  machine.add_sm({reads({0}), reads({64}), reads({128}), reads({256})});
+  machine.run();
+  check_moves(machine.moved(PageEvent::Kind::to_device),
+              {{0, 4}, {64, 4}, {128, 4}, {256, 4}, {4, 60}, {68, 60}, {132, 124}, {260, 60}}, "a batch");
+}
+
+// A batch takes as many entries as it may, each SM's fault of a page being one: first two of one SM's. The
+// others are dropped, and those that still wait fault again: two for the same page.
 void batches_are_bounded() {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.batch_size = 2;
   Machine machine(spec, {2 * kMib});
   for (int i = 0; i < 2; ++i) machine.add_sm({reads({0}), reads({400}), reads({800})});
   machine.run();
-  check_equal(machine.uvm->counted().fault_groups.value(), 3, "groups of a page that two SMs want");
+  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {400, 4}, {800, 4}}, "three pages");
+  check_equal(machine.uvm->counted().fault_groups.value(), 2, "groups of pages that two SMs want");
+  check_equal(machine.uvm->counted().faults.value(), 3, "faults, not counted anew");
+}
+
+// The driver takes what is there when it looks, and the others later.
+void late_faults_come_in_a_later_batch() {
+  const auto batches = [](Time interval) {
+    UnifiedMemorySpec spec = with_prefetcher("none");
+    spec.cold_latency = 0;
+    spec.fetch_latency = 4 * microsecond;
+    spec.fault_interval = interval;
+    Machine machine(spec, {2 * kMib});
+    machine.add_sm({reads({0}), reads({400}), reads({800})});
+    machine.run();
+    std::vector<std::uint32_t> pages;
+    for (const PageEvent& event : machine.uvm->log())
+      if (event.kind == PageEvent::Kind::batch) pages.push_back(event.pages);
+    return pages;
+  };
+  check(batches(microsecond) == std::vector<std::uint32_t>{3}, "faults that come at once");
+  check(batches(10 * microsecond) == std::vector<std::uint32_t>{1, 2},
+        "faults that come while one is served");
 }
 
 // With fixed handling each group takes its 45 us and its transfer, and nothing else.
@@ -274,6 +307,7 @@ int main() {
   first_example_of_the_figure();
   second_example_of_the_figure();
   a_tree_waits_for_more_than_half();
+  a_tree_counts_what_is_there_or_faulted();
   the_page_that_faulted_comes_first();
   none_brings_single_pages();
   sequential_local_brings_64_kib();
@@ -282,6 +316,7 @@ int main() {
   faults_of_a_batch_are_served_together();
   faults_of_a_page_merge();
   batches_are_bounded();
+  late_faults_come_in_a_later_batch();
   fixed_handling_takes_its_time();
   walks_take_their_time();
   a_shared_tlb_saves_walks();

@@ -234,9 +234,9 @@ bool UnifiedMemory::wait_for_room(Run& run) {
   return true;
 }
 
-// Tells the SMs that wait for what has come. The driver drops faults that it saw and did not take, and if many
-// were the same also those that came since; then all translations that still wait are made anew, and leave
-// faults again.
+// Tells the SMs that wait for what has come. The driver drops faults that it saw and did not take, and if
+// many were the same also those that came since; then all translations that still wait are made anew, and
+// leave faults again.
 void UnifiedMemory::end_batch() {
   statistics_.fault_groups += batch_entries_ != 0;
   if (!batch_faults_.empty() || !batch_served_.empty()) {

@@ -116,10 +116,11 @@ struct describe<gpu::UnifiedMemorySpec> {
           1, 1e6},
       Field<S, Time>{"batch_latency", &S::batch_latency, Unit::time,
                      "measured handling: of a batch, besides what is in it", 0, 1e15},
-      Field<S, Time>{"fetch_latency", &S::fetch_latency, Unit::time,
-                     "measured handling: of batch_latency, what passes before the driver reads the faults that "
-                     "are there",
-                     0, 1e15},
+      Field<S, Time>{
+          "fetch_latency", &S::fetch_latency, Unit::time,
+          "measured handling: of batch_latency, what passes before the driver reads the faults that "
+          "are there",
+          0, 1e15},
       Field<S, Time>{"fault_interval", &S::fault_interval, Unit::time,
                      "measured handling: between two faults that reach the driver", 0, 1e15},
       Field<S, Time>{"kilobyte_latency", &S::kilobyte_latency, Unit::time,

@@ -7,8 +7,8 @@ namespace manyscale::gpu {
 
 namespace {
 
-// Each block of 2 MiB is a binary tree over its chunks of 64 KiB. With a page that faulted its chunk comes, or
-// all of the largest subtree around it of which more than half is there or comes with pages that faulted.
+// Each block of 2 MiB is a binary tree over its chunks of 64 KiB. With a page that faulted its chunk comes,
+// or all of the largest subtree around it of which more than half is there or comes with pages that faulted.
 class TreePrefetcher final : public Prefetcher {
  public:
   void choose(const Residency& residency, std::span<const PageIndex> faults, Random&,
@@ -29,7 +29,8 @@ class TreePrefetcher final : public Prefetcher {
     const ChunkIndex first_chunk = block * kChunksPerBlock;
     std::array<bool, kChunksPerBlock> faulted{}, comes{};
     for (const PageIndex fault : faults) faulted[fault / kPagesPerChunk - first_chunk] = true;
-    std::array<std::uint32_t, kChunksPerBlock> there{};  // pages of each subtree, of one width after the other
+    std::array<std::uint32_t, kChunksPerBlock>
+        there{};  // pages of each subtree, of one width after the other
     for (std::uint32_t i = 0; i < chunks; ++i)
       there[i] = faulted[i] ? kPagesPerChunk : residency.valid_in(first_chunk + i);
     comes = faulted;
