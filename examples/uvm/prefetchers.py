@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four prefetchers of pages and two ways to shoot down TLBs, on a GTX 1080 Ti with unified memory.
+"""Five prefetchers of pages and two ways to shoot down TLBs, on a GTX 1080 Ti with unified memory.
 
     python prefetchers.py [FOLDER] [--full] [--only NAME ...]
 
@@ -17,7 +17,7 @@ from manyscale.validation.managed_programs import PROGRAMS
 from manyscale.validation.managed_programs.outcome import Outcome, measure
 from manyscale.validation.uvm_measurements import MEASURED
 
-PREFETCHERS = ("none", "random", "sequential_local", "tree")
+PREFETCHERS = ("none", "random", "sequential_local", "locality_aware", "tree")
 FEW = {"backprop": 2048, "needleman_wunsch": 128, "stream_triad": 1 << 15}
 
 
@@ -118,7 +118,7 @@ def main() -> None:
         }
         title = "Time of kernels by prefetcher"
         chart = line_chart(
-            title, "1 none, 2 random, 3 sequential-local, 4 tree", "us", lines, log_x=False, log_y=True
+            title, "1 none, 2 random, 3 sequential-local, 4 locality-aware, 5 tree", "us", lines, log_x=False, log_y=True
         )
         (options.folder / "prefetchers.svg").write_text(chart, encoding="utf-8")
     shootdowns(sizes, options.folder)
