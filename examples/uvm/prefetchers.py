@@ -18,7 +18,7 @@ from manyscale.validation.managed_programs.outcome import Outcome, measure
 from manyscale.validation.uvm_measurements import MEASURED
 
 PREFETCHERS = ("none", "random", "sequential_local", "locality_aware", "tree")
-FEW = {"backprop": 2048, "needleman_wunsch": 128, "stream_triad": 1 << 15}
+FEW = {"backprop": 2048, "needleman_wunsch": 128, "stream_triad": 1 << 17}
 
 
 def prefetchers(sizes: dict[str, int], full: bool) -> dict[str, dict[str, Outcome]]:
