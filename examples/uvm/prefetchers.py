@@ -117,9 +117,8 @@ def main() -> None:
             for name, found in outcomes.items()
         }
         title = "Time of kernels by prefetcher"
-        chart = line_chart(
-            title, "1 none, 2 random, 3 sequential-local, 4 locality-aware, 5 tree", "us", lines, log_x=False, log_y=True
-        )
+        which = "1 none, 2 random, 3 sequential-local, 4 locality-aware, 5 tree"
+        chart = line_chart(title, which, "us", lines, log_x=False, log_y=True)
         (options.folder / "prefetchers.svg").write_text(chart, encoding="utf-8")
     shootdowns(sizes, options.folder)
 
