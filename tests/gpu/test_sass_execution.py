@@ -231,3 +231,40 @@ def test_races_and_uninitialised_reads_are_found_in_machine_code_too():
     device = gpu.Device(isa="sass", check=True)
     launch = device.load(text)["race"][1, 64](device.zeros(64, np.uint32))
     assert any("race in shared memory" in warning and "LDS" in warning for warning in launch.warnings)
+
+
+def test_the_nth_set_bit_is_the_same_in_both_forms():
+    """`fns` is one instruction of PTX and a loop of machine code."""
+    text = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry find(.param .u64 operands, .param .u64 found)
+{
+ .reg .b32 %r<8>; .reg .b64 %d<6>;
+ ld.param.u64 %d1,[operands]; ld.param.u64 %d2,[found];
+ mov.u32 %r1,%tid.x; mov.u32 %r2,%ctaid.x; mad.lo.u32 %r1,%r2,128,%r1;
+ mul.wide.u32 %d3,%r1,12; add.s64 %d3,%d1,%d3; mul.wide.u32 %d4,%r1,4; add.s64 %d4,%d2,%d4;
+ ld.global.u32 %r3,[%d3]; ld.global.u32 %r4,[%d3+4]; ld.global.u32 %r5,[%d3+8];
+ fns.b32 %r6,%r3,%r4,%r5; st.global.u32 [%d4],%r6;
+ ret;
+}
+"""
+    generator = np.random.default_rng(1)
+    count = 128 * 16
+    masks = generator.integers(0, 2**32, count, dtype=np.uint32)
+    masks[::7] &= 0xFF
+    masks[::11] = 0
+    masks[::13] = 0xFFFFFFFF
+    places = generator.integers(0, 32, count).astype(np.uint32)
+    offsets = generator.integers(-34, 35, count).astype(np.int32)
+    offsets[::5] = 0
+    operands = np.stack([masks, places, offsets.view(np.uint32)], axis=1)
+    device = gpu.Device()
+    results = []
+    for isa in ("ptx", "sass"):
+        found = device.array(np.zeros(count, np.uint32))
+        device.load(text, isa=isa)["find"][16, 128](device.array(operands), found)
+        results.append(found.numpy())
+    np.testing.assert_array_equal(results[0], results[1])
+    assert 0.2 < np.mean(results[0] == 0xFFFFFFFF) < 0.95
