@@ -33,13 +33,13 @@ inline constexpr std::size_t kinds = 18;
 
 // What else is true of a record; bits of Record::flags.
 struct Trait {
-  static constexpr std::uint8_t taken = 1;            // of branch: it was taken; jumps are always
-  static constexpr std::uint8_t sleeps = 1;           // of system, in a recorded trace: who waits there sleeps
-  static constexpr std::uint8_t call = 2;             // of jump and indirect: pushes a return address
-  static constexpr std::uint8_t pauses = 2;           // of marker: the run pauses when the core commits it
-  static constexpr std::uint8_t returns = 4;          // of indirect: pops a return address
-  static constexpr std::uint8_t halts_feed = 8;       // the feed goes on only when the core has reached this
-  static constexpr std::uint8_t compressed = 16;      // the instruction has 2 bytes, not 4
+  static constexpr std::uint8_t taken = 1;        // of branch: it was taken; jumps are always
+  static constexpr std::uint8_t sleeps = 1;       // of system, in a recorded trace: who waits there sleeps
+  static constexpr std::uint8_t call = 2;         // of jump and indirect: pushes a return address
+  static constexpr std::uint8_t pauses = 2;       // of marker: the run pauses when the core commits it
+  static constexpr std::uint8_t returns = 4;      // of indirect: pops a return address
+  static constexpr std::uint8_t halts_feed = 8;   // the feed goes on only when the core has reached this
+  static constexpr std::uint8_t compressed = 16;  // the instruction has 2 bytes, not 4
   static constexpr std::uint8_t writes_integer = 32;  // takes a physical integer register
   static constexpr std::uint8_t writes_float = 64;    // takes a physical floating-point register
   static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray

@@ -145,8 +145,8 @@ void locks() {
   check_between(wait, 800, 840, "the second waits for the third but 200 cycles");
 }
 
-// A thread holds a lock twice for 1000 cycles, with 300 between; another comes to it after 500 cycles, and looks at
-// it or sleeps until it is free.
+// A thread holds a lock twice for 1000 cycles, with 300 between; another comes to it after 500 cycles, and
+// looks at it or sleeps until it is free.
 WrittenTrace barging(bool sleeps) {
   WrittenTrace trace;
   trace.add_team(2);
@@ -172,7 +172,8 @@ void released_locks_go_to_who_comes_first() {
     return replayed.spent(1, "stall") + replayed.spent(1, "end");
   };
   for (const bool sleeps : {false, true}) {
-    check_between(stall(sleeps, 250), 750, 850, "it waits for the first section, and has the lock before the second");
+    check_between(stall(sleeps, 250), 750, 850,
+                  "it waits for the first section, and has the lock before the second");
     check_between(stall(sleeps, 350), 2150, 2300, "it comes too late, and waits for the second section, too");
   }
 }

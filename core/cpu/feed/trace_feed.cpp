@@ -266,9 +266,9 @@ Time TraceFeed::time_after(const Record& node, bool waited) const {
   }
 }
 
-// From the release of a lock until one who waits for it tries to take it. Who sleeps is woken by the system; who
-// is about to sleep finds that it need not. Others look at the lock all the time: whether somebody else has it by
-// then is a race, which now one wins and now the other.
+// From the release of a lock until one who waits for it tries to take it. Who sleeps is woken by the system;
+// who is about to sleep finds that it need not. Others look at the lock all the time: whether somebody else
+// has it by then is a race, which now one wins and now the other.
 Time TraceFeed::time_to_retry(Player& player) {
   if (player.node.has(Trait::sleeps)) {
     player.takes = 0;
@@ -298,8 +298,8 @@ Time TraceFeed::idle_cores(std::uint32_t core) const {
                        [](const auto& lane) { return lane->current == nullptr; });
 }
 
-// A task may run: cores without work all come to look for it. They take the queue's lock one after the other, and
-// the more of them want it, the longer each takes, since all look at it all the time.
+// A task may run: cores without work all come to look for it. They take the queue's lock one after the other,
+// and the more of them want it, the longer each takes, since all look at it all the time.
 void TraceFeed::rush(std::uint32_t core) {
   if (spec_.vain_latency == 0) return;
   const Time idle = idle_cores(core);

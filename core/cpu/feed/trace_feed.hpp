@@ -65,8 +65,8 @@ class TraceFeed final : public Component {
     bool waiting = false;  // until the arbiter releases it
     bool retries = false;  // at its lock, which was released
     Time waits_since = 0;
-    Time takes = 0;  // when it has the lock, until it goes on
-    Time resumes = 0;      // not before
+    Time takes = 0;    // when it has the lock, until it goes on
+    Time resumes = 0;  // not before
     Time began = 0;
   };
   // A thread of the replay: plays a thread of the recording, tasks, or both.
@@ -164,7 +164,7 @@ class TraceFeed final : public Component {
   std::vector<std::uint32_t> worker_of_;  // by strand
   std::vector<Queue> queues_;             // by copy
   std::vector<std::uint32_t>
-      new_workers_;  // by copy: cores without a thread of the recording, until a team forms
+      new_workers_;              // by copy: cores without a thread of the recording, until a team forms
   std::uint64_t handovers_ = 0;  // of locks
   std::vector<TaskRun> task_runs_;
   bool ended_ = false;

@@ -187,11 +187,12 @@ bool Folder::find_node_slots(std::uint64_t position, Entry& entry, bool allowed)
   return combine(position, all, {}, slots, allowed);
 }
 
-// What an instruction waits for, now that it is known which of those before it are nodes: the nearer ones tell
-// more exactly when it has its operands on a machine that cannot dispatch at full speed.
+// What an instruction waits for, now that it is known which of those before it are nodes: the nearer ones
+// tell more exactly when it has its operands on a machine that cannot dispatch at full speed.
 void Folder::find_slots_again(std::uint64_t position, Entry& entry) {
   const Slots before = std::exchange(entry.slots, {});
-  bool found = entry.near.is_near ? find_near_slots(position, entry) : find_node_slots(position, entry, false);
+  bool found =
+      entry.near.is_near ? find_near_slots(position, entry) : find_node_slots(position, entry, false);
   if (found && entry.ports.position != Slot::dispatch) {
     Slot* const place = free_place(entry);
     found = place != nullptr;
@@ -328,7 +329,8 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
       }
       if (!fits()) {
         if (!allowed) return false;
-        if (dispatch.delay > longest_from_dispatch && dispatch.start >= emitted_ && !at(dispatch.start).kept) {
+        if (dispatch.delay > longest_from_dispatch && dispatch.start >= emitted_ &&
+            !at(dispatch.start).kept) {
           keep(at(dispatch.start));
           continue;
         }
@@ -370,16 +372,16 @@ bool Folder::over_at_dispatch(std::uint64_t position, const Slot& slot) {
   return (at(position).dispatch_slot - node.dispatch_slot) / limits_.width >= waited;
 }
 
-// Whether a node that does not wait for memory has its result, and the delay is over, before this cycle if all is
-// dispatched at full speed. What follows it is dispatched later, and no sooner than at full speed.
+// Whether a node that does not wait for memory has its result, and the delay is over, before this cycle if
+// all is dispatched at full speed. What follows it is dispatched later, and no sooner than at full speed.
 bool Folder::is_over(const Slot& slot, std::uint64_t cycle) const {
   const Entry& node = at(slot.position);
   if (limits_.width == 0 || node.waits_for_memory || node.record.touches_memory()) return false;
   return node.complete + slot.delay <= cycle;
 }
 
-// Whether a node has committed on the machine recorded on when this one is dispatched, and its delay is over as
-// many cycles later.
+// Whether a node has committed on the machine recorded on when this one is dispatched, and its delay is over
+// as many cycles later.
 bool Folder::is_committed(std::uint64_t position, const Slot& slot, std::uint32_t later) const {
   return limits_.width > 0 && position - slot.position + limits_.width * later >=
                                   limits_.reorder_buffer + limits_.width * slot.delay;
@@ -396,9 +398,9 @@ bool Folder::redundant(const Slot& slot, const Slot& other) {
   });
 }
 
-// Makes a node of the instruction that is complete last of the next few, if none of them is a node, or the next
-// node is complete long before it: those behind it commit when it does, and have places of the reorder buffer
-// until then.
+// Makes a node of the instruction that is complete last of the next few, if none of them is a node, or the
+// next node is complete long before it: those behind it commit when it does, and have places of the reorder
+// buffer until then.
 void Folder::represent_group() {
   if (limits_.most_folded >= most_weight) return;
   const std::uint64_t end = std::min(next_, emitted_ + limits_.most_folded);

@@ -14,10 +14,10 @@
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it
 // would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
 // before the node; how long before is known only as far as width, jumps and mispredictions tell. Folded
-// instructions take no issue port, no place in a queue and no register. What keeps a unit busy for longer than
-// a cycle stays, since others wait for the unit. Where the ports of some kinds are scarce, a node stays for
-// every few instructions of these, and waits for the one before it as long as the ports need for them. What is
-// complete last of some stays, since what follows it commits when it does.
+// instructions take no issue port, no place in a queue and no register. What keeps a unit busy for longer
+// than a cycle stays, since others wait for the unit. Where the ports of some kinds are scarce, a node stays
+// for every few instructions of these, and waits for the one before it as long as the ports need for them.
+// What is complete last of some stays, since what follows it commits when it does.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -32,8 +32,8 @@
 namespace manyscale::cpu {
 
 struct FoldLimits {
-  std::uint64_t width = 4;          // instructions dispatched in a cycle; 0: any number
-  std::uint64_t window = 512;       // instructions under way at a time, at least
+  std::uint64_t width = 4;     // instructions dispatched in a cycle; 0: any number
+  std::uint64_t window = 512;  // instructions under way at a time, at least
   // … and of the machine recorded on: where a node has not enough places, older ones are left out first.
   std::uint64_t reorder_buffer = 512;
   bool keep_scarce = true;          // whether nodes stay for calculations whose ports are scarce
@@ -76,7 +76,7 @@ class Folder {
     NearAccess near{};
     // What its operands wait for; of a near access that is folded, what its result does.
     Slots slots{};
-    Slot ports{};  // among these, where the node stands for others of its ports
+    Slot ports{};            // among these, where the node stands for others of its ports
     std::uint64_t node = 0;  // number, once it is known: its own, or that of the node it is folded into
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
     std::uint64_t complete = 0;       // the cycle it would be complete in if only operands delayed it
@@ -134,7 +134,7 @@ class Folder {
   const Latencies& latencies_;
   const FoldLimits limits_;
   const std::uint64_t cycle_slots_;  // dispatch slots of a cycle
-  const std::uint64_t lag_;  // instructions that a node is held back
+  const std::uint64_t lag_;          // instructions that a node is held back
   std::vector<Entry> entries_;
   const std::uint64_t mask_;
   std::uint64_t next_ = 0, emitted_ = 0, node_ = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a machine takes to give a line of memory from one core that writes it to another, by simulating just that."""
+"""How long a machine takes to give a line of memory from one core that writes it to another: it is simulated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _time(machine: ResolvedMachine, lines: list[int]) -> int:
 
 def _index() -> dict[str, bytes]:
     """Two threads of one block each."""
-    columns = {name: np.zeros(2 if name.startswith("stream.") else 0, kind) for name, kind in COLUMN_TYPES.items()}
+    columns = {
+        name: np.zeros(2 if name.startswith("stream.") else 0, kind) for name, kind in COLUMN_TYPES.items()
+    }
     columns["stream.blocks"] = np.ones(2, "<u4")
     for name in ("stream.subject", "stream.thread"):
         columns[name][1] = 1

@@ -32,9 +32,9 @@ _SECOND = 10**15  # femtoseconds
 # it cannot change who wins a race, as it could in a run of the program: only lines that several cores write may be
 # given up a little later.
 _QUANTUM = "32ns"
-# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who looks for
-# one in vain takes some cycles of its own and lines that others had last: that of the lock, to take it and to give it
-# back; who makes or takes one also those of the queue. Adjusted with programs of tasks (docs/elastic-traces.md).
+# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who looks
+# for one in vain takes some cycles of its own and lines that others had last: that of the lock, to take it and to give
+# it back; who makes or takes one also those of the queue. Adjusted with programs of tasks (docs/elastic-traces.md).
 _OWN_CYCLES, _VAIN_TRANSFERS, _QUEUE_TRANSFERS = 110, 2, 5
 
 
@@ -74,7 +74,7 @@ def replay(
         count = played.header.cores * replicate if cores is None else cores
         if replicate < 1 or count % replicate:
             raise InputError(f"{count} cores cannot be divided among {replicate} copies of the trace")
-        parameters = dict(played.overheads) | _dealing(played, resolved, count // replicate)
+        parameters: dict[str, Any] = dict(played.overheads) | _dealing(played, resolved, count // replicate)
         parameters |= dict(overheads or {})
         parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
         watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
