@@ -3,6 +3,7 @@
 // needs, and which memory it touches. It does not matter whether it comes live from a functional front end or
 // from a recorded trace; a core knows no instruction set.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -43,6 +44,8 @@ struct Trait {
   static constexpr std::uint8_t writes_integer = 32;  // takes a physical integer register
   static constexpr std::uint8_t writes_float = 64;    // takes a physical floating-point register
   static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray
+  // Of calculations and memory accesses in a recorded trace: FoldedWaiters, in bits that only control uses.
+  static constexpr std::uint8_t folded_waiters = 0x87;
 };
 
 // How often fetch jumped among the instructions folded into a record, and how many of them come after the
@@ -51,6 +54,12 @@ struct FoldedTurns {
   static constexpr std::uint8_t most = 15;  // of either
   std::uint8_t count = 0;
   std::uint8_t after = 0;
+};
+
+// How many folded instructions wait for a record's result, each in a place of the issue queue; large numbers
+// are rounded.
+struct FoldedWaiters {
+  static constexpr std::array<std::uint8_t, 16> counts{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48};
 };
 
 struct Record {
@@ -92,6 +101,18 @@ struct Record {
   }
   void set_folded_turns(FoldedTurns turns) {
     (uses_size() ? format : size) = static_cast<std::uint8_t>(turns.after << 4 | turns.count);
+  }
+
+  // Of a recorded trace.
+  std::uint32_t folded_waiters() const {
+    return kind > Kind::atomic ? 0u : FoldedWaiters::counts[(flags & 7) | (flags >> 7 << 3)];
+  }
+  void set_folded_waiters(std::uint32_t waiters) {
+    if (kind > Kind::atomic) return;
+    const auto& counts = FoldedWaiters::counts;
+    const auto above = std::upper_bound(counts.begin(), counts.end(), waiters);
+    const auto code = static_cast<std::uint8_t>(above - counts.begin() - 1);
+    flags = static_cast<std::uint8_t>((flags & ~Trait::folded_waiters) | (code & 7) | (code >> 3 << 7));
   }
 
  private:

@@ -164,6 +164,13 @@ void places() {
                               record(Kind::integer, 3), record(Kind::integer, 4), record(Kind::integer)};
   check_equal(steady(queue, waiting, 200), 100 * (queue.timing.divide.latency + 1),
               "a queue full of waiting ones");
+  // The same with those who wait folded.
+  std::vector<Record> folded{record(Kind::divide, 2), record(Kind::integer)};
+  folded[1].weight = 4;
+  check_equal(steady(queue, folded, 200), 100 * queue.timing.divide.latency, "nobody in the queue");
+  folded[0].set_folded_waiters(4);
+  check_equal(steady(queue, folded, 200), 100 * (queue.timing.divide.latency + 1),
+              "a queue full of folded ones");
 }
 
 void wrong_specs() {

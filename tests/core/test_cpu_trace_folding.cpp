@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: the nodes that stay have their results when they would have had them in the full stream.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <random>
 #include <utility>
@@ -309,6 +310,24 @@ void scarce_ports_keep_their_pace() {
 
 // A load that is sure to hit has its result as a node would: after its address, its line, or the store that
 // wrote it, whichever is last.
+// What waits for one load all issues when it is there, as far as there are ports, and stands in the issue
+// queue until then.
+void waiters_share_ports_and_queue() {
+  constexpr int waiters = 10;
+  Stream stream;
+  add(stream, instruction(Kind::load));
+  for (int i = 1; i <= waiters; ++i) add(stream, instruction(Kind::integer, static_cast<std::uint16_t>(i)));
+  add(stream, instruction(Kind::load, 1));
+  const std::vector<Record> nodes = fold(stream, {.width = 4, .reorder_buffer = 64});
+  check_equal(static_cast<std::int64_t>(nodes.size()), 2, "the loads are nodes");
+  check_equal(nodes[0].folded_waiters(), waiters, "wait for the first");
+  check_equal(nodes[1].folded_waiters(), 0, "nobody waits for the second");
+  const int ports = std::popcount(table().ports(instruction(Kind::integer)));
+  check_equal(nodes[1].delays[0], (waiters - 1) / ports + 1, "cycles until the last of them has its result");
+  const std::vector<Record> few = fold(stream, {.width = 4, .reorder_buffer = 4});
+  check_equal(few[0].folded_waiters(), 3, "those further behind are not there yet");
+}
+
 void near_loads_fold() {
   CoreSpec spec;
   const Latencies latencies(spec);
@@ -376,6 +395,7 @@ int main() {
   groups_have_their_last_as_node();
   rows_of_calculations_fold();
   scarce_ports_keep_their_pace();
+  waiters_share_ports_and_queue();
   near_loads_fold();
   markers_keep_their_place();
   return finish();

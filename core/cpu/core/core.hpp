@@ -153,6 +153,11 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
     return static_cast<Cause>(static_cast<std::size_t>(Cause::l1) + static_cast<std::size_t>(served));
   }
   std::uint32_t queue_of(Kind kind) const { return queue_numbers_[static_cast<std::size_t>(kind)]; }
+  // Instructions folded into later ones that stand in the issue queue until this one is complete. In order,
+  // the first of them keeps all others from issue anyway.
+  std::uint32_t waiters_of(const Record& record) const {
+    return spec_.in_order ? 0 : record.folded_waiters();
+  }
   bool waits_until_oldest(Kind kind) const {
     return kind == Kind::atomic || kind == Kind::fence || kind == Kind::system;
   }

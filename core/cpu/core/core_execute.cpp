@@ -213,6 +213,8 @@ void Core::begin_oldest(Operation& operation) {
 void Core::finish(Operation& operation, Cycle cycle) {
   operation.complete = cycle;
   operation.stage = Stage::done;
+  if (const std::uint32_t waiters = waiters_of(operation.record); waiters > 0)
+    queues_[0].leave(cycle, waiters);
   if (operation.waiters != Window::none) resolved_.push_back(window_.index(operation));
 }
 

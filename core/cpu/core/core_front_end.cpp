@@ -265,6 +265,7 @@ bool Core::dispatch(const Record& record) {
   dispatched_in_cycle_ = dispatch_used_ + 1;
   dispatch_cycle_ = cycle;
   queues_[queue_of(record.kind)].enter();
+  if (const std::uint32_t waiters = waiters_of(record); waiters > 0) queues_[0].enter(waiters);
   if (record.has(Trait::writes_integer)) integer_registers_.take();
   if (record.has(Trait::writes_float)) float_registers_.take();
   if (record.kind == Kind::load) loads_.take();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "cpu/core/cycle_map.hpp"
@@ -19,28 +18,37 @@ class IssueQueue {
   // It is not asked for an earlier cycle afterwards.
   Cycle earliest(Cycle from) {
     if (from > seen_) look_until(from);
-    if (taken_ < places_) return seen_;
-    const Cycle near = leaving_.next(seen_ + 1);
-    const Cycle next = near == unknown && !far_.empty() ? far_.front() : near;
-    if (next != unknown) look_until(next);
-    return next;
+    while (taken_ >= places_) {
+      const Cycle near = leaving_.next(seen_ + 1);
+      const Cycle next = near == unknown && !far_.empty() ? far_.front().cycle : near;
+      if (next == unknown) return unknown;
+      look_until(next);
+    }
+    return seen_;
   }
-  void enter() { ++taken_; }
-  // One that entered issues at this cycle.
-  void leave(Cycle cycle) {
+  // So many may be more than there are places for: they entered one after the other, and the next one waits.
+  void enter(std::uint32_t count = 1) { taken_ += count; }
+  // Some that entered issue at this cycle.
+  void leave(Cycle cycle, std::uint32_t count = 1) {
     if (cycle <= seen_) {
-      --taken_;
+      taken_ -= count;
       return;
     }
     if (cycle - seen_ < CycleMap::range) {
-      note(cycle);
+      leaving_.mark(cycle);
+      counts_[CycleMap::place(cycle)] += static_cast<std::uint16_t>(count);
     } else {
-      far_.push_back(cycle);
-      std::push_heap(far_.begin(), far_.end(), std::greater<>());
+      far_.push_back({cycle, count});
+      std::push_heap(far_.begin(), far_.end(), later);
     }
   }
 
  private:
+  struct Leaving {
+    Cycle cycle;
+    std::uint32_t count;
+  };
+
   void look_until(Cycle cycle) {
     for (Cycle next = leaving_.next(seen_ + 1); next <= cycle; next = leaving_.next(next + 1)) {
       std::uint16_t& count = counts_[CycleMap::place(next)];
@@ -49,23 +57,20 @@ class IssueQueue {
       leaving_.clear(next);
     }
     seen_ = cycle;
-    while (!far_.empty() && far_.front() - seen_ < CycleMap::range) {
-      std::pop_heap(far_.begin(), far_.end(), std::greater<>());
-      leave(far_.back());
+    while (!far_.empty() && far_.front().cycle - seen_ < CycleMap::range) {
+      std::pop_heap(far_.begin(), far_.end(), later);
+      leave(far_.back().cycle, far_.back().count);
       far_.pop_back();
     }
   }
-  void note(Cycle cycle) {
-    leaving_.mark(cycle);
-    ++counts_[CycleMap::place(cycle)];
-  }
+  static bool later(const Leaving& a, const Leaving& b) { return a.cycle > b.cycle; }
 
   std::int64_t places_;
   std::int64_t taken_ = 0;
   Cycle seen_ = 0;
   CycleMap leaving_;
   std::array<std::uint16_t, CycleMap::range> counts_{};
-  std::vector<Cycle> far_;  // further away than that; a heap with the first on top
+  std::vector<Leaving> far_;  // further away than that; a heap with the first on top
 };
 
 }  // namespace manyscale::cpu

@@ -36,7 +36,8 @@ Folder::Folder(const Latencies& latencies, const FoldLimits& limits)
       lag_(std::bit_ceil(2 * limits.window)),
       entries_(2 * lag_),
       mask_(entries_.size() - 1),
-      node_slots_(entries_.size()) {}
+      node_slots_(entries_.size()),
+      bursts_(entries_.size()) {}
 
 void Folder::reset() {
   next_ = emitted_ = node_ = 0;
@@ -49,6 +50,7 @@ void Folder::reset() {
   mispredicted_ = 0;
   scarce_groups_ = 0;
   uses_ = {};
+  bursts_.clear();
   nodes_.clear();
   hits_.clear();
 }
@@ -68,6 +70,8 @@ void Folder::take(const Record& record, const NearAccess& near) {
   entry.kept = must_stay(record, near);
   entry.last_of_part = false;
   entry.waits_for_memory = false;
+  entry.awaited = Slot::dispatch;
+  entry.port_delay = entry.waiters = 0;
   entry.dispatch_slot = dispatch_slot_;
   if (limits_.width > 0) ++dispatch_slot_;
   if (limits_.width > 0 && is_taken(record)) {
@@ -77,6 +81,7 @@ void Folder::take(const Record& record, const NearAccess& near) {
   if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.astray();
   find_slots(next_, entry);
   if (scarce_groups_ != 0) hold_ports(next_, entry);
+  stand_in_line(next_, entry);
   entry.complete = entry.dispatch_slot / cycle_slots_ + 1;
   for (const std::uint16_t distance : record.producers) {
     if (distance == 0 || distance > next_ || distance >= lag_) continue;
@@ -198,7 +203,11 @@ void Folder::find_slots_again(std::uint64_t position, Entry& entry) {
     found = place != nullptr;
     if (found) *place = entry.ports;
   }
-  if (!found) entry.slots = before;
+  if (!found) {
+    entry.slots = before;
+  } else {
+    wait_for_port(entry);
+  }
 }
 
 // When the result of a load or a store that is sure to hit is there: as a node would have it.
@@ -220,12 +229,48 @@ bool Folder::find_near_slots(std::uint64_t position, Entry& entry) {
   return combine(position, needs, own, entry.slots, false);
 }
 
+// An instruction waits in an issue queue until the nodes that it needs are complete, and then for a port;
+// which of them is complete last is known in a replay only. A load that waits for its line only has issued.
+void Folder::stand_in_line(std::uint64_t position, Entry& entry) {
+  if (limits_.width == 0 || entry.record.kind == Kind::store) return;
+  const Slot* last = nullptr;
+  for (const Slot& slot : entry.slots) {
+    if (slot.position == Slot::dispatch || position - slot.position >= limits_.reorder_buffer) continue;
+    if (last == nullptr || slot.position > last->position) last = &slot;
+  }
+  if (last == nullptr || (entry.near.is_near && position - last->position == entry.near.filler)) return;
+  entry.awaited = last->position;
+  const std::uint32_t lead = entry.near.is_near ? latencies_.latency(entry.record) + latencies_.hit() : 0;
+  const std::uint32_t ready = last->delay - std::min(last->delay, lead);
+  entry.port_delay = bursts_.take(entry.awaited, ready, latencies_.ports(entry.record)) + lead;
+  wait_for_port(entry);
+  if (!entry.kept) count_waiter(position, entry, 1);
+}
+
+// A folded instruction has its place until the last of its operands is there: it counts with each of them.
+void Folder::count_waiter(std::uint64_t position, const Entry& entry, std::uint32_t added) {
+  for (const Slot& slot : entry.slots) {
+    if (slot.position == Slot::dispatch || position - slot.position >= limits_.reorder_buffer) continue;
+    if (slot.position >= emitted_) at(slot.position).waiters += added;
+  }
+}
+
+void Folder::wait_for_port(Entry& entry) {
+  for (Slot& slot : entry.slots) {
+    if (slot.position == entry.awaited && slot.position != Slot::dispatch)
+      slot.delay = std::min(std::max(slot.delay, entry.port_delay), longest_delay);
+  }
+}
+
 // Makes a node of an instruction that was folded.
-void Folder::keep(Entry& entry) {
+void Folder::keep(std::uint64_t position) {
+  Entry& entry = at(position);
   entry.kept = true;
+  if (entry.awaited != Slot::dispatch) count_waiter(position, entry, ~0u);
   if (!std::exchange(entry.near.is_near, false)) return;
   const bool is_load = entry.record.kind == Kind::load;
   const std::uint32_t lead = latencies_.latency(entry.record) + (is_load ? latencies_.hit() : 0);
+  entry.port_delay -= std::min(entry.port_delay, lead);
   for (std::size_t i = is_load ? 0 : 1; i < entry.slots.size(); ++i) {
     Slot& slot = entry.slots[i];
     slot.delay -= std::min(slot.delay, lead);
@@ -246,7 +291,7 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
     const auto passed_since = [&](const Entry& other) {
       return limits_.width > 0 ? (entry.dispatch_slot - other.dispatch_slot) / limits_.width : 0;
     };
-    Entry* largest = nullptr;  // of the folded producers, the one to be made a node if that must be
+    std::uint64_t largest = Slot::dispatch;  // of the folded producers, the one to be made a node if must be
     std::uint32_t largest_size = 0;
     const auto add = [&](std::uint64_t node, std::uint32_t delay, std::uint32_t hits) {
       const std::uint64_t age = position - node;
@@ -296,8 +341,8 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
         if (dispatch.delay == 0 || ready > dispatch.ready)
           dispatch = {Slot::dispatch, left, waited_hits + need.hits, start, ready};
       }
-      if (largest == nullptr || size > largest_size) {
-        largest = &producer;
+      if (largest == Slot::dispatch || size > largest_size) {
+        largest = position - distance;
         largest_size = size;
       }
     }
@@ -331,11 +376,11 @@ bool Folder::combine(std::uint64_t position, std::span<const Need> needs, const 
         if (!allowed) return false;
         if (dispatch.delay > longest_from_dispatch && dispatch.start >= emitted_ &&
             !at(dispatch.start).kept) {
-          keep(at(dispatch.start));
+          keep(dispatch.start);
           continue;
         }
-        if (largest != nullptr) {
-          keep(*largest);
+        if (largest != Slot::dispatch) {
+          keep(largest);
           continue;
         }
         count = std::min(count, slots.size() - (dispatch.delay > 0 ? 1 : 0));
@@ -404,16 +449,16 @@ bool Folder::redundant(const Slot& slot, const Slot& other) {
 void Folder::represent_group() {
   if (limits_.most_folded >= most_weight) return;
   const std::uint64_t end = std::min(next_, emitted_ + limits_.most_folded);
-  Entry* last = nullptr;
+  std::uint64_t last = emitted_;
   for (std::uint64_t i = emitted_; i < end; ++i) {
-    Entry& entry = at(i);
+    const Entry& entry = at(i);
     if (entry.kept || entry.last_of_part) {
-      if (last != nullptr && last->complete > entry.complete + longest_unseen) keep(*last);
+      if (i > last && at(last).complete > entry.complete + longest_unseen) keep(last);
       return;
     }
-    if (last == nullptr || entry.complete >= last->complete) last = &entry;
+    if (entry.complete >= at(last).complete) last = i;
   }
-  if (last != nullptr) keep(*last);
+  if (last < end) keep(last);
 }
 
 void Folder::emit() {
@@ -429,7 +474,7 @@ void Folder::emit() {
   Entry& entry = at(emitted_);
   const bool turns = is_taken(entry.record);
   const bool is_full = folded_ == most_weight || (turns && turns_.count == FoldedTurns::most);
-  if (!entry.kept && (entry.last_of_part || is_full)) keep(entry);
+  if (!entry.kept && (entry.last_of_part || is_full)) keep(emitted_);
   find_slots_again(emitted_++, entry);
   if (entry.kept) {
     emit_node(entry);
@@ -475,6 +520,7 @@ void Folder::emit_node(Entry& entry) {
   }
   node.weight = static_cast<std::uint8_t>(folded_);
   node.set_folded_turns(turns_);
+  node.set_folded_waiters(entry.waiters);
   node_slots_[node_ & mask_] = entry.dispatch_slot;
   entry.node = node_++;
   folded_ = 0;

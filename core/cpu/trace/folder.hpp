@@ -14,10 +14,11 @@
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it
 // would have it in the full stream, whatever loads take. What a delay from dispatch stands for was dispatched
 // before the node; how long before is known only as far as width, jumps and mispredictions tell. Folded
-// instructions take no issue port, no place in a queue and no register. What keeps a unit busy for longer
-// than a cycle stays, since others wait for the unit. Where the ports of some kinds are scarce, a node stays
-// for every few instructions of these, and waits for the one before it as long as the ports need for them.
-// What is complete last of some stays, since what follows it commits when it does.
+// instructions take no register, and no issue port but among those that wait for the same node
+// (port_bursts.hpp). How many wait for a node is kept with it: they stand in the issue queue. What keeps a
+// unit busy for longer than a cycle stays, since others wait for the unit. Where the ports of some kinds are
+// scarce, a node stays for every few instructions of these, and waits for the one before it as long as the
+// ports need for them. What is complete last of some stays, since what follows it commits when it does.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,6 +29,7 @@
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/latencies.hpp"
 #include "cpu/trace/near_lines.hpp"
+#include "cpu/trace/port_bursts.hpp"
 
 namespace manyscale::cpu {
 
@@ -79,7 +81,10 @@ class Folder {
     Slot ports{};            // among these, where the node stands for others of its ports
     std::uint64_t node = 0;  // number, once it is known: its own, or that of the node it is folded into
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
-    std::uint64_t complete = 0;       // the cycle it would be complete in if only operands delayed it
+    std::uint64_t awaited = Slot::dispatch;  // the last node that it waits for; dispatch: none
+    std::uint32_t port_delay = 0;            // how long after that a port is free for it
+    std::uint32_t waiters = 0;               // folded ones that wait for this one in an issue queue
+    std::uint64_t complete = 0;              // the cycle it would be complete in if only operands delayed it
     bool kept = false;
     bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
     bool waits_for_memory = false;
@@ -114,7 +119,10 @@ class Folder {
   bool find_near_slots(std::uint64_t position, Entry& entry);
   bool find_node_slots(std::uint64_t position, Entry& entry, bool allowed);
   void find_slots_again(std::uint64_t position, Entry& entry);
-  void keep(Entry& entry);
+  void keep(std::uint64_t position);
+  void stand_in_line(std::uint64_t position, Entry& entry);
+  void wait_for_port(Entry& entry);
+  void count_waiter(std::uint64_t position, const Entry& entry, std::uint32_t added);
   // Finds what these needs of the instruction at `position` wait for, which is `own` after its dispatch at
   // least. If that is more than there are slots, some of the needed become nodes where that is `allowed`;
   // else false.
@@ -148,6 +156,7 @@ class Folder {
   std::uint64_t mispredicted_ = 0;
   std::uint64_t scarce_groups_ = 0;  // of ports
   std::array<PortUse, Latencies::most_groups> uses_{};
+  PortBursts bursts_;
   std::vector<Record> nodes_;
   std::vector<Hits> hits_;
 };

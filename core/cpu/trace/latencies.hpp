@@ -31,6 +31,7 @@ class Latencies {
     return 2 * static_cast<std::size_t>(record.kind) + (record.format == 4 ? 1 : 0);
   }
   std::uint32_t latency(const Record& record) const { return latencies_[row(record)]; }
+  std::uint32_t ports(const Record& record) const { return ports_[row(record)]; }
   std::uint32_t width() const { return width_; }
   std::uint64_t astray() const { return astray_; }
 

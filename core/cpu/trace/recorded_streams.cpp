@@ -59,7 +59,7 @@ void RecordedStreams::write_block(std::uint32_t stream) {
     if (node.kind == Kind::marker) continue;
     ++without_markers;
     block.instructions += node.weight + 1u;
-    statistics_.mispredicted += node.has(Trait::mispredicted);
+    statistics_.mispredicted += node.is_control() && node.has(Trait::mispredicted);
   }
   block.bytes = encode_block(written, {hits.data(), count});
   info.nodes += without_markers;

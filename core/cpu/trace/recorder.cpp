@@ -56,7 +56,7 @@ struct Recorder::Implementation {
   Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
       : core(core_), regions(regions_), tasks(tasks_), streams(core_, statistics, std::move(sink_)) {
     statistics.hit_cycles = streams.latencies().hit();
-    fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 4);
+    fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 2);
   }
 
   void fold_hits_of(std::uint64_t bytes) {

@@ -89,7 +89,7 @@ class Recorder final : public RecordSink {
   // other work is, and not left out: right where threads run in their time, so that it hardly waits. Before
   // the first record.
   void keep_forks(bool keep);
-  // Accesses that hit a cache of so many bytes are folded, and not played; a quarter of the core's own first
+  // Accesses that hit a cache of so many bytes are folded, and not played; half of the core's own first
   // level if nobody says. Before the first record.
   void fold_hits_of(std::uint64_t bytes);
 

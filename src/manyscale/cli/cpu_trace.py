@@ -58,8 +58,8 @@ def record(
         typer.Option(
             "--near",
             metavar="SIZE",
-            help="Accesses that hit a cache of this size are folded, not played; 0 keeps every access. By default a "
-            "quarter of the machine's first level.",
+            help="Accesses that hit a cache of this size are folded, not played; 0 keeps every access. By default "
+            "half of the machine's first level.",
         ),
     ] = None,
     functions: Functions = None,
@@ -145,9 +145,9 @@ def replay(
         typer.Option(
             "--scheduler",
             metavar="NAME",
-            help="Who executes tasks: recorded, fifo, work_stealing, locality, critical_path, task2core.",
+            help="Who executes tasks: fifo, work_stealing, locality, critical_path, recorded, task2core.",
         ),
-    ] = "recorded",
+    ] = "fifo",
     task2core: Annotated[
         Path | None,
         typer.Option("--task2core", metavar="FILE", help="Lines of a task and its core, for that scheduler."),

@@ -103,7 +103,7 @@ def record(
     """Runs a program and leaves its trace in the file `out`.
 
     Accesses that would hit a small first-level cache are folded into what needs them, so that they need no cache to be
-    looked up in a replay. `near` is how large that cache is, such as "4KiB": a quarter of the machine's own if not
+    looked up in a replay. `near` is how large that cache is, such as "4KiB": half of the machine's own if not
     stated; with 0 every access is kept. A trace can be replayed on first-level caches of that size and more.
 
     `functional`: it is run without time, which is quicker, but then threads take turns and not the time that they

@@ -47,7 +47,7 @@ def replay(
     replicate: int = 1,
     offset: bool = True,
     shared: Sequence[tuple[int, int] | str] | None = None,
-    scheduler: str = "recorded",
+    scheduler: str = "fifo",
     task2core: str | os.PathLike[str] | Places | None = None,
     overheads: Mapping[str, Any] | None = None,
     threads: int = 1,
@@ -62,10 +62,11 @@ def replay(
     `replicate`: so many copies of all streams are played side by side, each on its own share of the cores. With
     `offset` the private data of each copy has addresses of its own, and only `shared` ranges (begin, end; or texts such
     as "0x1000-0x2000"; those that several threads touched if None) are the same for all; without, all copies touch the
-    same addresses. `scheduler` says which core executes a task that may run: the one that did when it was recorded,
-    or one chosen as `fifo`, `work_stealing`, `locality`, `critical_path` say, or as `task2core` does, a file of lines
-    "task core", or pairs. `overheads` are parameters of `cpu.trace` such as `barrier_latency`; what is not given is as
-    it was measured when the trace was recorded.
+    same addresses. `scheduler` says which core executes a task that may run: with `fifo` the first that has nothing
+    else to do, as OpenMP's runtime does; or one chosen as `work_stealing`, `locality`, `critical_path` say; with
+    `recorded` the one that did when it was recorded; or as `task2core` does, a file of lines "task core", or pairs.
+    `overheads` are parameters of `cpu.trace` such as `barrier_latency`; what is not given is as it was measured when
+    the trace was recorded.
     """
     opened = contextlib.nullcontext(trace) if isinstance(trace, Trace) else Trace(trace)
     with opened as played:
