@@ -97,6 +97,7 @@ bool Folder::must_stay(const Record& record, const NearAccess& near) {
     if ((latencies_.unit_rows() >> Latencies::row(record) & 1) != 0) return true;
     if (record.touches_memory() && is_in_scarce_group(record)) return true;
   }
+  if (near.on_new_line) return true;
   switch (record.kind) {
     case Kind::load:
     case Kind::store:

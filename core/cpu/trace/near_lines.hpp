@@ -14,9 +14,10 @@
 
 namespace manyscale::cpu {
 
-// What is known of a load or a store.
+// What is known of an instruction, and of the access if it is a load or a store.
 struct NearAccess {
-  bool is_near = false;  // it is sure to hit the first-level cache
+  bool on_new_line = false;  // its own line of code may have to be fetched
+  bool is_near = false;      // it is sure to hit the first-level cache
   // How many instructions back in its stream is what it may have to wait for; 0: nothing.
   std::uint16_t filler = 0;  // the access that asked for its line
   std::uint16_t store = 0;   // of a load: the last store to its bytes

@@ -58,6 +58,9 @@ struct RecordedThread {
   std::uint32_t process;
   bool recorded;  // also outside of parallel regions: the first of its process, and those that it made itself
   std::uint32_t stream = none;
+  // Of the last instruction that was recorded.
+  std::uint64_t code_line = ~std::uint64_t{0};
+  std::uint32_t code_stream = none;
 };
 
 }  // namespace manyscale::cpu::recording

@@ -50,6 +50,7 @@ struct Recorder::Implementation {
   std::vector<bool> processes_seen;
   SharedPages pages;
   NearLines near_lines;
+  NearLines code_lines;
   bool finished = false;
   bool forks_kept = false;
 
@@ -57,6 +58,8 @@ struct Recorder::Implementation {
       : core(core_), regions(regions_), tasks(tasks_), streams(core_, statistics, std::move(sink_)) {
     statistics.hit_cycles = streams.latencies().hit();
     fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 2);
+    code_lines = NearLines(static_cast<std::uint64_t>(core.l1i.size) / 2,
+                           static_cast<std::uint64_t>(core.l1i.line), 0);
   }
 
   void fold_hits_of(std::uint64_t bytes) {
@@ -175,7 +178,23 @@ struct Recorder::Implementation {
       const bool others = pages.touch(thread.number, node.address);
       near = near_lines.touch(node, stream, position, others);
     }
+    near.on_new_line = on_new_line(thread, stream, node);
     streams.add(stream, node, near);
+  }
+
+  // Whether the line of an instruction may not be in a first-level cache: then it stays a node, so that a
+  // replay fetches the line.
+  bool on_new_line(RecordedThread& thread, std::uint32_t stream, const Record& node) {
+    const std::uint64_t line = node.pc & ~(static_cast<std::uint64_t>(core.l1i.line) - 1);
+    if (core.l1i.size == 0 || (line == thread.code_line && stream == thread.code_stream)) return false;
+    thread.code_line = line;
+    thread.code_stream = stream;
+    Record fetch;
+    fetch.kind = Kind::load;
+    fetch.address = line;
+    fetch.size = 4;
+    fetch.thread = thread.number;
+    return !code_lines.touch(fetch, stream, 0, false).is_near;
   }
 
   // Regions.
