@@ -51,6 +51,17 @@ void stores_wait_in_their_queue() {
   check(lines.touch(access(Kind::store, 8), 0, window, false).is_near, "a store long after the first is");
 }
 
+// Where stores are few, those behind one that misses do not fill their queue.
+void few_stores_are_near() {
+  NearLines lines(8192, 64, window, 2);
+  constexpr std::uint64_t apart = window / 2;
+  check(!lines.touch(access(Kind::store, 0), 0, 0, false).is_near, "the first store is not near");
+  check(lines.touch(access(Kind::store, 8), 0, apart, false).is_near, "the second within the window is");
+  check(lines.touch(access(Kind::store, 16), 0, 2 * apart, false).is_near, "so is one after the window");
+  check(!lines.touch(access(Kind::store, 64), 0, 2 * apart + 1, false).is_near, "one to another line is not");
+  check(!lines.touch(access(Kind::store, 72), 0, 2 * apart + 2, false).is_near, "nor one close behind it");
+}
+
 void other_threads_take_lines() {
   NearLines lines(4096, line, window);
   lines.touch(access(Kind::load, 0), 0, 0, true);
@@ -76,6 +87,7 @@ void none_of_no_cache() {
 int main() {
   lines_are_near_until_two_others_came_to_their_set();
   stores_wait_in_their_queue();
+  few_stores_are_near();
   other_threads_take_lines();
   none_of_no_cache();
   return finish();

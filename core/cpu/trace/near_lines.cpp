@@ -15,17 +15,29 @@ constexpr std::uint32_t contested = 3;
 
 }  // namespace
 
-NearLines::NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window)
+NearLines::NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window, std::uint64_t few_stores)
     : sets_(std::bit_floor(bytes / line / 2)),
       line_mask_(line - 1),
       window_(window),
+      few_stores_(few_stores),
       line_bits_(std::countr_zero(line)) {}
 
 NearLines::Thread& NearLines::thread_of(const Record& record) {
   if (record.thread >= threads_.size()) threads_.resize(record.thread + std::size_t{1});
   Thread& thread = threads_[record.thread];
-  if (thread.sets.empty()) thread.sets.resize(sets_);
+  if (thread.sets.empty()) {
+    thread.sets.resize(sets_);
+    thread.last_stores.resize(few_stores_);
+  }
   return thread;
+}
+
+// Whether those of the last few instructions have plenty of room in the store queue. A store counts itself.
+bool NearLines::stores_are_few(Thread& thread, std::uint32_t stream, std::uint64_t position) const {
+  if (few_stores_ == 0) return false;
+  Store& oldest = thread.last_stores[thread.next_store++ % few_stores_];
+  const Store before = std::exchange(oldest, {0, position, stream});
+  return before.word == no_line || before.stream != stream || position - before.position >= window_;
 }
 
 NearAccess NearLines::touch(const Record& record, std::uint32_t stream, std::uint64_t position, bool others) {
@@ -39,12 +51,13 @@ NearAccess NearLines::touch(const Record& record, std::uint32_t stream, std::uin
   for (Line& each : set) {
     if (each.line == line && each.stream == stream) found = &each;
   }
+  const bool few = writes && stores_are_few(thread, stream, position);
   NearAccess access;
   if (found != nullptr && !crosses && record.kind != Kind::atomic) {
     const std::uint64_t age = position - found->position;
     if (writes) {
-      // Those behind one that misses wait in the store queue, and keep others out of it.
-      access.is_near = found->written && position - found->first_store >= window_;
+      // Those behind one that misses wait in the store queue, and keep others out of it if they are many.
+      access.is_near = found->written && (few || position - found->first_store >= window_);
     } else if (found->readable || age >= window_) {
       access.is_near = true;
       if (age < window_) access.filler = static_cast<std::uint16_t>(age);

@@ -26,8 +26,8 @@ struct NearAccess {
 class NearLines {
  public:
   // A cache of about so many bytes; of none, nothing is near. Accesses more than `window` instructions back
-  // are over.
-  NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window);
+  // are over. No more than `few_stores` among so many instructions do not fill the store queue.
+  NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window, std::uint64_t few_stores = 0);
   NearLines() : NearLines(0, 64, 0) {}
 
   std::uint64_t bytes() const { return sets_ << (line_bits_ + 1); }
@@ -56,14 +56,17 @@ class NearLines {
   struct Thread {
     std::vector<Set> sets;
     std::array<Store, stores_kept> stores{};
+    std::vector<Store> last_stores;  // a ring
+    std::uint64_t next_store = 0;
   };
 
   Thread& thread_of(const Record& record);
+  bool stores_are_few(Thread& thread, std::uint32_t stream, std::uint64_t position) const;
   std::uint16_t last_store(const Thread& thread, const Record& record, std::uint32_t stream,
                            std::uint64_t position) const;
   void take_from_others(std::uint16_t thread, std::uint64_t line, bool writes);
 
-  std::uint64_t sets_, line_mask_, window_;
+  std::uint64_t sets_, line_mask_, window_, few_stores_;
   int line_bits_;
   std::vector<Thread> threads_;
   // How often threads took lines from each other. Where they do it again and again, how they take turns

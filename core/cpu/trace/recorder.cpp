@@ -63,7 +63,8 @@ struct Recorder::Implementation {
   }
 
   void fold_hits_of(std::uint64_t bytes) {
-    near_lines = NearLines(bytes, static_cast<std::uint64_t>(core.l1.line), near_window(core));
+    near_lines = NearLines(bytes, static_cast<std::uint64_t>(core.l1.line), near_window(core),
+                           static_cast<std::uint64_t>(core.store_queue) / 2);
     statistics.near_bytes = near_lines.bytes();
   }
 
