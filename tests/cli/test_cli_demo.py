@@ -75,7 +75,8 @@ def test_what_the_demo_tells_is_true(demo):
     assert 1.5 < float(steps["programs"]["speed-up"].split()[0]) <= 4
     speedups = [float(steps["replays"][f"on {cores} core(s)"].split()[2]) for cores in (1, 2, 4, 8, 16)]
     # Executed on as many cores the program is this much faster: on 16 they wait for the lock of the queue of tasks.
-    assert speedups == pytest.approx([1, 1.50, 2.03, 2.21, 1.90], rel=0.08)
+    # Replays of tasks dealt to more cores are off by 10% at most (docs/elastic-traces.md).
+    assert speedups == pytest.approx([1, 1.50, 2.03, 2.21, 1.90], rel=0.1)
     assert 1.4 < speedups[1] <= 2
     times = [float(steps["network"][kind].split()[0]) for kind in ("fat-tree", "torus", "dragonfly")]
     assert times == sorted(times)

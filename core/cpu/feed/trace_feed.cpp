@@ -21,9 +21,6 @@ void forget_producers(Record& record, std::uint32_t nodes) {
   }
 }
 
-// So many more who want a lock make it take twice as long to go from one to the next.
-constexpr Time doubling = 16;
-
 // What a thread only tells others; it goes on at once.
 bool passes_on(const Record& node) {
   return sync_kind(node) == SyncKind::release || sync_kind(node) == SyncKind::post;
@@ -79,7 +76,9 @@ void TraceFeed::requested(const FeedRequest& request, std::uint32_t number) {
 void TraceFeed::resumed(const Resume& resume) {
   Lane& lane = *lanes_[resume.lane];
   lane.delayed = false;
-  if (std::exchange(lane.arrives, false)) {
+  if (std::exchange(lane.ends_task, false)) {
+    end_strand(lane);
+  } else if (std::exchange(lane.arrives, false)) {
     arrive(lane);
   } else {
     advance(lane);
@@ -96,7 +95,15 @@ void TraceFeed::became_ready(const Ready& ready) {
 void TraceFeed::reached(Lane& lane) {
   const Player& player = lane.current->players.back();
   if (player.played) {
-    end_strand(lane);
+    // Those who depend on a task may run when its end is noted in the queue.
+    const bool is_task = player.strand >= arbiter_->threads();
+    const Time wait = is_task ? use_queue(lane_number(lane)) : 0;
+    if (wait > 0) {
+      lane.ends_task = true;
+      delay(lane, State::end, wait);
+    } else {
+      end_strand(lane);
+    }
     return;
   }
   const Time before = time_before(player.node, lane_number(lane));
@@ -283,7 +290,7 @@ Time TraceFeed::time_to_retry(Player& player) {
 }
 
 Time TraceFeed::use_queue(std::uint32_t core) {
-  if (spec_.queue_latency == 0 && spec_.vain_latency == 0) return 0;
+  if (spec_.queue_latency == 0 && spec_.vain_latency == 0 && spec_.vain_core_latency == 0) return 0;
   Queue& queue = queues_[core / cores_of_copy()];
   const std::uint32_t last = std::exchange(queue.core, core);
   queue.free = std::max(queue.free, now());
@@ -299,12 +306,16 @@ Time TraceFeed::idle_cores(std::uint32_t core) const {
 }
 
 // A task may run: cores without work all come to look for it. They take the queue's lock one after the other,
-// and the more of them want it, the longer each takes, since all look at it all the time.
+// and the more of them want it, the longer each takes, since all look at it all the time. Those who still
+// stand there for a task before this one come only once.
 void TraceFeed::rush(std::uint32_t core) {
-  if (spec_.vain_latency == 0) return;
   const Time idle = idle_cores(core);
   Queue& queue = queues_[core / cores_of_copy()];
-  queue.free = std::max(queue.free, now()) + spec_.vain_latency * idle * (doubling + idle - 1) / doubling;
+  const Time all = idle * (spec_.vain_latency + spec_.vain_core_latency * std::max<Time>(0, idle - 1));
+  const Time standing = std::max<Time>(0, queue.rush_end - now());
+  const Time added = std::max<Time>(0, all - standing);
+  queue.free = std::max(queue.free, now()) + added;
+  queue.rush_end = now() + standing + added;
 }
 
 void TraceFeed::advance(Lane& lane) {

@@ -89,6 +89,7 @@ class TraceFeed final : public Component {
     std::uint32_t nodes = 0;         // of it since another's, as far as producers reach
     bool halted = false;             // until the core reaches the last record
     bool arrives = false;            // at a node, when the delay is over
+    bool ends_task = false;          // when the delay is over
     State state = State::idle;
     Time since = 0;
     CoreStateStatistics states{};
@@ -97,6 +98,7 @@ class TraceFeed final : public Component {
   struct Queue {
     Time free = 0;                       // from then on
     std::uint32_t core = Arbiter::none;  // that used it last
+    Time rush_end = 0;                   // when all who came in vain will have used it
   };
   struct Resume {
     std::uint32_t lane = 0;

@@ -34,6 +34,7 @@ struct TraceFeedSpec {
   Time steal_latency = 0;
   Time queue_latency = 0;
   Time vain_latency = 0;
+  Time vain_core_latency = 0;
   Time taskwait_latency = 0;
   Time thread_latency = 0;
   Time await_latency = 0;
@@ -114,6 +115,9 @@ struct describe<cpu::TraceFeedSpec> {
           0, 1e15},
       Field<S, Time>{"vain_latency", &S::vain_latency, Unit::time,
                      "further time of that for each core without work, which asks for a task in vain", 0,
+                     1e15},
+      Field<S, Time>{"vain_core_latency", &S::vain_core_latency, Unit::time,
+                     "further time of each of these for each other one, as all look at the same lock", 0,
                      1e15},
       Field<S, Time>{"taskwait_latency", &S::taskwait_latency, Unit::time,
                      "time from the end of the last task waited for until the waiter goes on", 0, 1e18},

@@ -49,8 +49,8 @@ _TYPICAL_CYCLES = {
     "thread_latency": 4000,
     "await_latency": 60,
     "wake_latency": 2000,
-    "pool_latency": 11000,
-    "worker_latency": 6000,
+    "pool_latency": 12300,
+    "worker_latency": 3900,
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _MOST_NEAR = 1 << 24  # bytes

@@ -32,10 +32,12 @@ _SECOND = 10**15  # femtoseconds
 # it cannot change who wins a race, as it could in a run of the program: only lines that several cores write may be
 # given up a little later.
 _QUANTUM = "32ns"
-# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who looks
-# for one in vain takes some cycles of its own and lines that others had last: that of the lock, to take it and to give
-# it back; who makes or takes one also those of the queue. Adjusted with programs of tasks (docs/elastic-traces.md).
-_OWN_CYCLES, _VAIN_TRANSFERS, _QUEUE_TRANSFERS = 110, 2, 5
+# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who has it
+# takes some cycles, and for a task also lines of the queue that others had last (adjusted with programs of tasks, see
+# docs/elastic-traces.md). While others look at the lock it takes longer: their lines are renewed one after the other,
+# each in this part of the time that a line takes from core to core.
+_OWN_CYCLES, _QUEUE_TRANSFERS = 110, 5
+_RENEWAL = 2 / 3
 
 
 def replay(
@@ -122,7 +124,8 @@ def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, in
     own = _OWN_CYCLES * _SECOND // (clock or 10**9)
     return {
         "queue_latency": own + _QUEUE_TRANSFERS * transfer,
-        "vain_latency": own + _VAIN_TRANSFERS * transfer,
+        "vain_latency": own,
+        "vain_core_latency": round(_RENEWAL * transfer),
     }
 
 
