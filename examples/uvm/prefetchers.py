@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Five prefetchers of pages and two ways to shoot down TLBs, on a GTX 1080 Ti with unified memory.
 
-    python prefetchers.py [FOLDER] [--full] [--only NAME ...]
+    python prefetchers.py [FOLDER] [--full] [--only NAME ...] [--walks CYCLES ...]
 
 Without --full the programs are few, and so small that prefetchers hardly differ; with it they have the sizes of the
 published measurements, whose memory they need all of, and are compared with those. A FOLDER gets charts.
+
+A cycle more or less changes which faults the driver finds when it looks, and so all that follows. With several --walks
+shootdowns are therefore compared in the mean of runs whose page walks take so many cycles.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 from manyscale.results.line_chart import line_chart
 from manyscale.validation.managed_programs import PROGRAMS
@@ -54,24 +59,26 @@ def nearest_to_hardware(outcomes: dict[str, dict[str, Outcome]]) -> None:
             print(f"{name}: simulated to measured {shown}; nearest: {nearest}")
 
 
-def shootdowns(sizes: dict[str, int], folder: Path | None) -> None:
+def shootdowns(sizes: dict[str, int], walks: Sequence[int], folder: Path | None) -> None:
     """TLBs that forget single pages, and TLBs that forget everything whenever the page table changes."""
     print("\nTLB hit rates and cycles, by what is forgotten when the page table changes")
-    print(f"{'':18}{'page':>10}{'all':>10}{'cycles, page':>16}{'cycles, all':>16}{'slower by':>12}")
+    print(f"{'':18}{'page':>10}{'all':>10}{'cycles, page':>16}{'cycles, all':>16}{'slower by':>12}{'scatter':>10}")
     rates: dict[str, list[tuple[float, float]]] = {"page": [], "all": []}
     slowest = 0.0
     for place, (name, size) in enumerate(sizes.items(), start=1):
-        found = {
-            what: measure(name, size, settings=[f"gpu.uvm.shootdown={what}"]) for what in ("page", "all")
-        }
-        page, everything = found["page"], found["all"]
-        slower = everything.cycles / page.cycles - 1
+        cycles, hits, scatter = {}, {}, 0.0
+        for what, of_what in rates.items():
+            settings = [[f"gpu.uvm.shootdown={what}", f"gpu.uvm.walk_latency={walk}"] for walk in walks]
+            runs = [measure(name, size, settings=setting) for setting in settings]
+            cycles[what] = mean(run.cycles for run in runs)
+            hits[what] = mean(run.tlb_hit_rate for run in runs)
+            of_what.append((place, 100 * hits[what]))
+            scatter = max(scatter, max(run.cycles for run in runs) / min(run.cycles for run in runs) - 1)
+        slower = cycles["all"] / cycles["page"] - 1
         slowest = max(slowest, slower)
-        for what, outcome in found.items():
-            rates[what].append((place, 100 * outcome.tlb_hit_rate))
         print(
-            f"{name:18}{page.tlb_hit_rate:10.1%}{everything.tlb_hit_rate:10.1%}{page.cycles:16,}"
-            f"{everything.cycles:16,}{slower:12.1%}",
+            f"{name:18}{hits['page']:10.1%}{hits['all']:10.1%}{cycles['page']:16,.0f}{cycles['all']:16,.0f}"
+            f"{slower:12.1%}{scatter:10.1%}",
             flush=True,
         )
     better = all(
@@ -94,6 +101,9 @@ def main() -> None:
         "--full", action="store_true", help="the sizes of the measurements; takes half an hour"
     )
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, help="these programs")
+    parser.add_argument(
+        "--walks", nargs="+", type=int, default=[100], help="cycles of a page walk, for shootdowns"
+    )
     options = parser.parse_args()
     sizes = dict(FEW)
     if options.full or options.only:
@@ -120,7 +130,7 @@ def main() -> None:
         which = "1 none, 2 random, 3 sequential-local, 4 locality-aware, 5 tree"
         chart = line_chart(title, which, "us", lines, log_x=False, log_y=True)
         (options.folder / "prefetchers.svg").write_text(chart, encoding="utf-8")
-    shootdowns(sizes, options.folder)
+    shootdowns(sizes, options.walks, options.folder)
 
 
 if __name__ == "__main__":
