@@ -62,7 +62,8 @@ def nearest_to_hardware(outcomes: dict[str, dict[str, Outcome]]) -> None:
 def shootdowns(sizes: dict[str, int], walks: Sequence[int], folder: Path | None) -> None:
     """TLBs that forget single pages, and TLBs that forget everything whenever the page table changes."""
     print("\nTLB hit rates and cycles, by what is forgotten when the page table changes")
-    print(f"{'':18}{'page':>10}{'all':>10}{'cycles, page':>16}{'cycles, all':>16}{'slower by':>12}{'scatter':>10}")
+    header = f"{'':18}{'page':>10}{'all':>10}{'cycles, page':>16}{'cycles, all':>16}{'slower by':>12}"
+    print(header + f"{'scatter':>10}")
     rates: dict[str, list[tuple[float, float]]] = {"page": [], "all": []}
     slowest = 0.0
     for place, (name, size) in enumerate(sizes.items(), start=1):
