@@ -185,7 +185,7 @@ class AccessCheck {
                                                 : warp_.cta().shared() + offset + std::size_t{i} * op_.bytes;
       if (std::memcmp(values + std::size_t{lane} * traits_.value_bytes, there, op_.bytes) != 0) return false;
     }
-    return !same_instruction || warp_.access.addresses[lane] == warp_.access.addresses[other];
+    return !same_instruction || warp_.access->addresses[lane] == warp_.access->addresses[other];
   }
 
   // --- Words
@@ -261,8 +261,8 @@ class AccessCheck {
 
 void check_access(Warp& warp, const Op& op, Space space, unsigned bytes, Does does) {
   AccessCheck check(warp, op, bytes, does);
-  for_each_active(warp.access.mask,
-                  [&](unsigned lane) { check.look_at(space, lane, warp.access.addresses[lane]); });
+  for_each_active(warp.access->mask,
+                  [&](unsigned lane) { check.look_at(space, lane, warp.access->addresses[lane]); });
 }
 
 void check_barrier(Cta& cta, Worker& worker, unsigned barrier) {

@@ -100,8 +100,11 @@ LaunchResult run_grid(const Launch& launch) {
   const auto count = static_cast<unsigned>(
       in_turn ? 1 : std::clamp<std::uint64_t>(launch.threads, 1, std::max<std::uint64_t>(ctas, 1)));
   std::vector<Worker> workers(count);
-  for (Worker& worker : workers) {
+  std::vector<Access> accesses(count);
+  for (unsigned i = 0; i < count; ++i) {
+    Worker& worker = workers[i];
     worker.launch = &launch;
+    worker.access = &accesses[i];
     worker.shares_memory = count > 1;
   }
   // CTAs are handed out in small runs, so that threads end at about the same time; which thread runs which

@@ -69,6 +69,7 @@ struct Launch {
 // One host thread's part in a grid: what it has counted, printed and looked up.
 struct Worker {
   const Launch* launch = nullptr;
+  Access* access = nullptr;  // what the instruction that is executed touches; whoever has the worker has it
   LaunchCounts counts;
   std::uint64_t cycle = 0;  // of the clock, where time is modelled
   std::string printed;

@@ -50,11 +50,13 @@ std::string_view verb(Does does) {
               lane);
 }
 
+constexpr unsigned kHalf = kLanes / 2;
+
 // What one look over all lanes' addresses tells.
 struct Overview {
   std::uint64_t outside = 0;   // highest bit: some lane is not in [begin, begin + limit]
   std::uint64_t low_bits = 0;  // lowest bits: of any lane
-  std::uint64_t not_contiguous = 0;
+  std::uint64_t not_in_halves = 0;
   std::uint64_t not_uniform = 0;
 };
 
@@ -62,12 +64,15 @@ inline Overview look_over(const std::uint64_t* addresses, std::uint64_t begin, s
                           unsigned bytes) {
   Overview overview;
   const std::uint64_t first = addresses[0];
-  for (unsigned i = 0; i < kLanes; ++i) {
-    const std::uint64_t distance = addresses[i] - begin;
-    overview.outside |= distance | (limit - distance);
-    overview.low_bits |= addresses[i];
-    overview.not_contiguous |= addresses[i] ^ (first + std::uint64_t{i} * bytes);
-    overview.not_uniform |= addresses[i] ^ first;
+  for (const std::uint64_t* half : {addresses, addresses + kHalf}) {
+    const std::uint64_t first_of_half = half[0];
+    for (unsigned i = 0; i < kHalf; ++i) {
+      const std::uint64_t distance = half[i] - begin;
+      overview.outside |= distance | (limit - distance);
+      overview.low_bits |= half[i];
+      overview.not_in_halves |= half[i] ^ (first_of_half + std::uint64_t{i} * bytes);
+      overview.not_uniform |= half[i] ^ first;
+    }
   }
   return overview;
 }
@@ -137,13 +142,13 @@ Located locate_each(Warp& warp, const Op& op, Space space, unsigned bytes, Does 
   Worker& worker = warp.worker();
   const Mask lanes = warp.mask;
   for_each_active(lanes, [&](unsigned lane) {
-    const std::byte* found = locate_lane(warp, space, warp.access.addresses[lane], bytes, does, lane);
+    const std::byte* found = locate_lane(warp, space, warp.access->addresses[lane], bytes, does, lane);
     worker.offsets[lane] = reinterpret_cast<std::uintptr_t>(found);
   });
   const std::uint64_t first = worker.offsets[static_cast<unsigned>(std::countr_zero(lanes))];
   for_each_active(~lanes, [&](unsigned lane) { worker.offsets[lane] = first; });
   if (worker.checker != nullptr) check_access(warp, op, space, bytes, does);
-  return {0, worker.offsets.data(), false, false};
+  return {0, worker.offsets.data()};
 }
 
 }  // namespace
@@ -160,7 +165,7 @@ void compute_addresses(Warp& warp, Slot base, std::int64_t offset, std::uint64_t
 
 Located locate(Warp& warp, const Op& op, unsigned bytes, Does does) {
   Space space = space_of(op);
-  Access& access = warp.access;
+  Access& access = *warp.access;
   std::uint64_t* addresses = access.addresses.data();
   if (op.flags & kMachineAddress) {
     machine_addresses(warp, op, addresses);
@@ -213,23 +218,26 @@ Located locate(Warp& warp, const Op& op, unsigned bytes, Does does) {
     return locate_each(warp, op, space_of(op), bytes, does);
   if (worker.checker != nullptr) [[unlikely]]
     check_access(warp, op, space_of(op), bytes, does);
-  if (space != Space::local)
-    return {origin, offsets, overview.not_contiguous == 0, overview.not_uniform == 0};
+  if (space != Space::local) {
+    const bool in_halves = overview.not_in_halves == 0;
+    const bool contiguous = in_halves && offsets[kHalf] - offsets[0] == std::uint64_t{kHalf} * bytes;
+    return {origin, offsets, contiguous, overview.not_uniform == 0, in_halves};
+  }
   const std::uint64_t stride = warp.local_stride();
   for (unsigned i = 0; i < kLanes; ++i) worker.offsets[i] = offsets[i] + i * stride;
-  return {origin, worker.offsets.data(), false, false};
+  return {origin, worker.offsets.data()};
 }
 
 void resolve(Warp& warp, const Op& op, Space space, const std::uint64_t* addresses, Mask lanes,
              unsigned bytes, bool writes, LanePointers& pointers) {
   const Does does = writes ? Does::store : Does::load;
   for_each_active(lanes, [&](unsigned lane) {
-    warp.access.addresses[lane] = addresses[lane];
+    warp.access->addresses[lane] = addresses[lane];
     pointers.at[lane] = locate_lane(warp, space, addresses[lane], bytes, does, lane);
   });
-  warp.access.mask = lanes;
-  warp.access.bytes = static_cast<std::uint8_t>(bytes);
-  warp.access.space = space;
+  warp.access->mask = lanes;
+  warp.access->bytes = static_cast<std::uint8_t>(bytes);
+  warp.access->space = space;
   if (warp.worker().checker != nullptr) check_access(warp, op, space, bytes, does);
 }
 

@@ -33,6 +33,7 @@ struct Located {
   const std::uint64_t* offsets = nullptr;
   bool contiguous = false;  // lane i at offsets[0] + i * bytes
   bool uniform = false;     // all lanes at one place
+  bool in_halves = false;   // the first 16 lanes are contiguous, and so are the others
 
   std::byte* at(unsigned lane) const { return reinterpret_cast<std::byte*>(origin + offsets[lane]); }
 };

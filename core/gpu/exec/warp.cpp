@@ -35,6 +35,7 @@ void fill(std::byte* area, Special special, T value) {
 
 // Fills in what is the same in every warp.
 Warp::Warp() {
+  splits_.reserve(first_splits_.size() / sizeof(Split));
   std::byte* area = specials_.data();
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     special(area, Special::laneid)[lane] = lane;
@@ -53,6 +54,7 @@ Warp::Warp() {
 void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   cta_ = &cta;
   worker_ = &worker;
+  access = worker.access;
   index_ = index;
   const Launch& launch = *worker.launch;
   const Program& program = *launch.program;
@@ -152,6 +154,7 @@ void Warp::grow_local(std::size_t bytes) {
 void Warp::select(std::size_t split) {
   current_ = split;
   frame_ = splits_[split].frame;
+  ops_ = frame_->code->ops.data();
   bases_[static_cast<std::size_t>(Base::frame)] = frame_->registers;
 }
 
@@ -297,12 +300,12 @@ const Op* Warp::next() {
   while (current_ >= splits_.size() || splits_[current_].state != Split::State::ready)
     if (!choose_ready() && !release_own()) return nullptr;
   select(current_);
-  return &frame_->code->ops[splits_[current_].pc];
+  return &ops_[splits_[current_].pc];
 }
 
 bool Warp::step() {
   const std::uint32_t pc = splits_[current_].pc;
-  const Op& op = frame_->code->ops[pc];
+  const Op& op = ops_[pc];
   fault_info_ = op.info;
   active = mask = splits_[current_].mask;
   if (op.flow == Flow::join) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <vector>
 
 #include "gpu/exec/op.hpp"
@@ -54,7 +55,8 @@ enum class Special : std::uint8_t {
 };
 inline constexpr std::uint32_t kSpecialStride = kLanes * 8;
 
-// What the last memory instruction touched, for those who watch or time it.
+// What the last memory instruction touched, for those who watch or time it. Of each worker, not of each warp:
+// it is used up before another warp goes on, and what a thousand warps have is in no cache.
 struct Access {
   ptx::Space space = ptx::Space::generic;
   std::uint8_t bytes = 0;  // per lane, all elements of a vector
@@ -107,6 +109,10 @@ enum class Outcome : std::uint8_t {
 };
 
 class Warp {
+  // Room for the splits of most warps; more come from elsewhere.
+  alignas(64) std::array<std::byte, 2 * sizeof(Split)> first_splits_;
+  std::pmr::monotonic_buffer_resource split_memory_{first_splits_.data(), first_splits_.size()};
+
  public:
   Warp();
   Warp(const Warp&) = delete;
@@ -130,10 +136,12 @@ class Warp {
 
   // --- For handlers
   // ----------------------------------------------------------------------------------------------
-  Mask mask = 0;    // lanes for which the current instruction is executed
-  Mask active = 0;  // lanes of the current split, before the guard
-  Mask carry = 0;   // the carry flag of each lane
-  Access access;
+  // From here to splits_ stands what each instruction needs, together: with time, many warps take turns, and
+  // each of these lines comes from far away.
+  alignas(64) Mask mask = 0;  // lanes for which the current instruction is executed
+  Mask active = 0;            // lanes of the current split, before the guard
+  Mask carry = 0;             // the carry flag of each lane
+  Access* access = nullptr;   // of the worker
 
   template <class T>
   T* lanes(Slot slot) const {
@@ -163,7 +171,7 @@ class Warp {
   void wait_at(unsigned barrier);
   void pass_barrier(unsigned barrier);
   BarrierResult barrier_result() const { return barrier_result_; }
-  const std::vector<Split>& splits() const { return splits_; }
+  const std::pmr::vector<Split>& splits() const { return splits_; }
   // The instruction at which a handler raised a fault.
   const OpInfo& fault_place() const { return code().infos[fault_info_]; }
 
@@ -212,21 +220,22 @@ class Warp {
                       Frame* to_frame, const std::vector<std::uint8_t>& bytes, Mask lanes);
 
   std::array<std::byte*, 3> bases_{};  // by Base
+  Worker* worker_ = nullptr;
+  const Op* ops_ = nullptr;  // of the current split's function
   Frame* frame_ = nullptr;
   Cta* cta_ = nullptr;
-  Worker* worker_ = nullptr;
+  std::uint32_t fault_info_ = 0;
+  bool synchronised_ = false;  // an instruction that others may wait for or answer to was executed
+  std::size_t current_ = 0;
+  std::pmr::vector<Split> splits_{&split_memory_};
   unsigned index_ = 0;
   Mask live_ = 0;
-  std::size_t current_ = 0;
-  std::vector<Split> splits_;
   std::vector<Join> joins_;
   std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<Frame*> free_frames_;
   std::vector<std::byte> local_;
   std::size_t local_stride_ = 0;
-  bool synchronised_ = false;  // an instruction that others may wait for or answer to was executed
   BarrierResult barrier_result_;
-  std::uint32_t fault_info_ = 0;
   std::uint32_t spins_ = 0;   // loops around such instructions
   std::uint32_t yields_ = 0;  // in a row
   alignas(64) std::array<std::byte, static_cast<std::size_t>(Special::count) * kSpecialStride> specials_{};

@@ -34,8 +34,12 @@ Sm::Sm(const Spec& spec)
             : spec.scheduler == "gto" ? Policy::oldest
                                       : Policy::in_turn;
   blocking_faults_ = faults_block(spec.tlb);
-  earliest_.assign(static_cast<std::size_t>(spec.warps), kPending);
-  candidates_.resize(static_cast<std::size_t>(spec.warps));
+  const auto places = static_cast<std::uint32_t>((spec.warps + spec.sub_cores - 1) / spec.sub_cores);
+  places_ = (places + kPlacesTogether - 1) / kPlacesTogether * kPlacesTogether;
+  earliest_.assign(places_ * static_cast<std::size_t>(spec.sub_cores), kPending);
+  candidates_.resize(earliest_.size());
+  for (std::int64_t i = 0; i < spec.warps; ++i)
+    place_of_.push_back(static_cast<std::uint16_t>(i % spec.sub_cores * places_ + i / spec.sub_cores));
   scoreboards_.resize(static_cast<std::size_t>(spec.warps));
   auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
     unit_[static_cast<std::size_t>(kind)] = unit;
@@ -60,6 +64,9 @@ Sm::Sm(const Spec& spec)
                     Kind::reduce_global, Kind::atomic_shared, Kind::texture})
     set(kind, Unit::memory, {spec.l1.hit_latency, 1});
   set(Kind::shuffle, Unit::memory, t.shuffle);
+  for (Kind kind : {Kind::load_global, Kind::load_local}) room_[static_cast<std::size_t>(kind)] = Room::line;
+  for (Kind kind : {Kind::store_global, Kind::store_local, Kind::reduce_global})
+    room_[static_cast<std::size_t>(kind)] = Room::store;
   set(Kind::vote, Unit::other, t.vote);
   set(Kind::branch, Unit::control, t.branch);
   set(Kind::barrier, Unit::control, t.barrier);
@@ -134,6 +141,7 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
   slot.started = this->now();
   slot.worker = Worker{};
   slot.worker.launch = &timed.launch;
+  slot.worker.access = &access_;
   slot.worker.shares_memory = true;  // SMs on other threads update it too
   slot.cta.start(timed.launch, slot.worker, start.cta);
   slot.unfinished = static_cast<std::uint32_t>(slot.cta.warps().size());
@@ -159,7 +167,7 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
-    candidates_[place] = Candidate{.age = next_age_++};
+    candidate(static_cast<std::uint32_t>(place)) = Candidate{.age = next_age_++};
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
     next_operation(static_cast<std::uint32_t>(place), target.after);
@@ -201,7 +209,7 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   }
   cta.record->statistics.warp_cycles += drained;
   slot.warp = nullptr;
-  earliest_[index] = kPending;
+  earliest(index) = kPending;
   cta.record->warp_left(now);
   if (--resident_warps_ == 0) taken_.active_cycles += now - resident_since_;
   if (--cta.unfinished != 0) return;

@@ -6,6 +6,7 @@
 // waits for registers; real machine code says itself when it may issue (sm_schedule.cpp). Leaves out:
 // write-port conflicts, and TLBs for memory that is not managed.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -52,6 +53,8 @@ class Sm final : public Component {
   std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);
   // What was counted, as of the last settle().
   const SmStatistics& counted() const { return statistics_; }
+
+  static constexpr std::uint32_t kPlacesTogether = 16;  // warps of a sub-core that are looked at in one go
 
  private:
   static constexpr Cycle kPending = never;
@@ -101,46 +104,49 @@ class Sm final : public Component {
     std::array<Cycle, 8> predicates{};
   };
 
-  // A warp that is on the SM.
-  struct WarpSlot {
-    Warp* warp = nullptr;  // null: nobody is here
-    CtaSlot* cta = nullptr;
-    LaunchRecord* record = nullptr;
-    OperationProfile* profile = nullptr;     // of the operation that `at` belongs to
+  // A warp that is on the SM. What each issue needs comes first: it is seldom in a cache.
+  struct alignas(64) WarpSlot {
+    Warp* warp = nullptr;                    // null: nobody is here
     const MachineInstruction* at = nullptr;  // the next to issue
     const MachineInstruction* end = nullptr;
+    OperationProfile* profile = nullptr;  // of the operation that `at` belongs to
+    LaunchRecord* record = nullptr;
     const MachineFunction* function = nullptr;
-    std::uint32_t operation = 0;  // of the function: the one that `at` belongs to
-    bool straight_on = false;     // after it comes the one behind it
-    const Op* branch = nullptr;   // that issued last; null if something else did
-    std::uint64_t code_address = 0;
-    std::uint64_t fetched = ~std::uint64_t{0};        // line of instructions it has
-    const MachineInstruction* fetched_end = nullptr;  // the first behind it
-    Cycle after = 0;                                  // not before, since the last issue
-    Cycle fetch_until = 0;                            // the line of instructions is there
-    Cycle earliest = 0;                               // when operands are ready; kPending: nobody knows
+    Cycle after = 0;        // not before, since the last issue
+    Cycle fetch_until = 0;  // the line of instructions is there
+    CtaSlot* cta = nullptr;
+    const MachineInstruction* fetched_end = nullptr;  // the first behind the line of instructions it has
+    std::uint32_t operation = 0;                      // of the function: the one that `at` belongs to
     Stall reason = Stall::dependency;
-    bool queue_was_full = false;
+    bool straight_on = false;     // after the operation comes the one behind it
     bool blocked = false;         // at a barrier
-    bool faulted_at_end = false;  // what it waits for at its end had to wait for a page
-    std::uint32_t loads = 0;      // under way
-    std::uint32_t writes = 0;     // not yet confirmed
     Scoreboard* board = nullptr;  // of code that was lowered from PTX
     std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
-    std::vector<Counted> counted;   // by counters that are waited for in part
-    std::vector<CopyGroup> copies;  // that are not done
-    std::uint32_t next_copy = 0;    // its number
-    std::uint32_t copies_left = 0;  // under way
-    Cycle copied = 0;               // when the others are done
+    const Op* branch = nullptr;  // that issued last; null if something else did
+    std::uint64_t code_address = 0;
+    std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
+    std::uint32_t loads = 0;                    // under way
+    std::uint32_t writes = 0;                   // not yet confirmed
+    bool faulted_at_end = false;                // what it waits for at its end had to wait for a page
+    std::vector<Counted> counted;               // by counters that are waited for in part
+    std::vector<CopyGroup> copies;              // that are not done
+    std::uint32_t next_copy = 0;                // its number
+    std::uint32_t copies_left = 0;              // under way
+    Cycle copied = 0;                           // when the others are done
   };
+
+  // What an instruction needs besides the memory queue: room for a line that comes, or for a store.
+  enum class Room : std::uint8_t { none, line, store };
 
   // What decides among warps whose operands are ready. Apart from the slots, which are seldom in a cache.
   struct Candidate {
     std::uint64_t age = 0;
     std::uint8_t unit = 0;  // that its next instruction needs
     bool either = false;    // or the multiplier
-    bool yields = false;    // after its last instruction other warps go first
+    Room room = Room::none;
+    bool yields = false;  // after its last instruction other warps go first
     bool unit_was_busy = false;
+    bool queue_was_full = false;
   };
 
   // Until when a warp cannot issue, and why.
@@ -190,7 +196,7 @@ class Sm final : public Component {
   // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
   std::size_t unit_for(const SubCore& sub, const MachineInstruction& instruction) const;
-  bool can_use_memory(const SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) const;
+  bool can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
   void enter_operation(WarpSlot& slot, const Op& op) const;
@@ -204,18 +210,31 @@ class Sm final : public Component {
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
   void make_room(Cycle now);
-  SubCore& sub_core_of(std::uint32_t warp) { return sub_cores_[warp % sub_cores_.size()]; }
+  SubCore& sub_core_of(std::uint32_t warp) {
+    return sub_cores_[warp % static_cast<std::uint32_t>(sub_cores_.size())];
+  }
+  Cycle& earliest(std::uint32_t warp) { return earliest_[place_of_[warp]]; }
+  Candidate& candidate(std::uint32_t warp) { return candidates_[place_of_[warp]]; }
 
   // --- Machine code with a schedule (sm_schedule.cpp) ---
   static void wait_for_counters(const WarpSlot& slot, Waiting& waiting);
   static void wait_for_limit(const WarpSlot& slot, Waiting& waiting);
-  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0);
+  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0) {
+    if (counter < IssueControl::kCounters) count_in(slot, counter, done, why, number);  // most name none
+  }
+  static void count_in(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number);
   static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted,
                          std::uint32_t number);
   static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
   static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
-  Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const;
-  void follow_schedule(std::uint32_t index, const MachineInstruction& instruction, Cycle now);
+  // For how long an instruction keeps its unit: longer if the register file needs more cycles for its
+  // operands.
+  Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const {
+    const IssueControl& control = instruction.control;
+    const bool cached = sub.last == index;  // no other warp's operands have taken their place
+    const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
+    return std::max<Cycle>(timing_[static_cast<std::size_t>(instruction.kind)].interval, reads);
+  }
 
   // --- Memory (sm_memory.cpp) ---
   Cycle enter_memory(SubCore& sub, Cycle now);
@@ -259,6 +278,7 @@ class Sm final : public Component {
   const Spec spec_;
   std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
   std::array<Unit, static_cast<std::size_t>(Kind::count)> unit_{};
+  std::array<Room, static_cast<std::size_t>(Kind::count)> room_{};
   std::array<std::array<Cycle, kUnits>, kUnits>
       crossing_{};  // by the unit that makes a value and the one that uses it
   std::shared_ptr<LaunchTable> launches_;
@@ -276,10 +296,12 @@ class Sm final : public Component {
   std::vector<std::unique_ptr<WarpSlot>> warps_;
   std::vector<Scoreboard> scoreboards_;  // by warp slot
   std::vector<std::unique_ptr<CtaSlot>> ctas_;
-  // By warp slot: when its operands are ready; kPending: nobody knows, or nobody is there. Apart from the
-  // slots, since every cycle looks at all of them.
-  std::vector<Cycle> earliest_;
-  std::vector<Candidate> candidates_;  // by warp slot
+  // When the operands of each warp are ready; kPending: nobody knows, or nobody is there. Apart from the
+  // slots, since every cycle looks at all of them, and those of a sub-core beside each other.
+  std::vector<Cycle> earliest_;          // by place_of_
+  std::vector<Candidate> candidates_;    // by place_of_
+  std::vector<std::uint16_t> place_of_;  // by warp slot
+  std::uint32_t places_ = 0;  // of a sub-core: for its warps, and up to the next kPlacesTogether nobody
   enum class Policy : std::uint8_t { youngest, oldest, in_turn };
   Policy policy_ = Policy::youngest;
   std::uint64_t next_age_ = 0;
@@ -297,6 +319,7 @@ class Sm final : public Component {
   Cycle data_free_ = 0;                // of the stage that L1 and shared memory share
   Cycle request_free_ = 0;             // of the way to the network
   Lines lines_;
+  Access access_;  // of the instruction that is executed
 
   std::shared_ptr<const RemoteRanges> remote_ranges_;  // null: nothing lies beyond the link
   std::shared_ptr<const ManagedRanges> managed_;       // null: nothing is

@@ -3,6 +3,7 @@
 // went.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "gpu/exec/fault_report.hpp"
 #include "gpu/sm/sm.hpp"
@@ -25,6 +26,33 @@ bool follows(const Code& code, const Op* first, const Op* second) {
   return first == second;
 }
 
+// Of some warps beside each other, which have their operands, a bit each; and when the first of the others
+// has them. Written with vectors, since of a loop the compiler makes branches.
+unsigned ready_places(const Cycle* earliest, Cycle now, Cycle& next) {
+  constexpr unsigned kHalf = Sm::kPlacesTogether / 2;
+  using Cycles = Cycle __attribute__((vector_size(kHalf * sizeof(Cycle))));
+  constexpr Cycles kBits{1, 2, 4, 8, 16, 32, 64, 128};
+  Cycles low;
+  Cycles high;
+  std::memcpy(&low, earliest, sizeof low);
+  std::memcpy(&high, earliest + kHalf, sizeof high);
+  const Cycles low_waits = low > now;  // all bits or none
+  const Cycles high_waits = high > now;
+  const Cycles asleep = Cycles{} + Clock::asleep;
+  const Cycles low_later = low_waits ? low : asleep;
+  const Cycles high_later = high_waits ? high : asleep;
+  const Cycles later = low_later < high_later ? low_later : high_later;
+  const Cycles bits = (~low_waits & kBits) | (~high_waits & (kBits << kHalf));
+  Cycle ready = 0;
+  Cycle soonest = next;
+  for (unsigned i = 0; i < kHalf; ++i) {
+    ready |= bits[i];
+    soonest = std::min<Cycle>(soonest, later[i]);
+  }
+  next = soonest;
+  return static_cast<unsigned>(ready);
+}
+
 }  // namespace
 
 Cycle Sm::tick(Cycle now) {
@@ -39,26 +67,24 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   if (sub.idle_until > now) return sub.idle_until;
   const auto step = static_cast<std::uint32_t>(sub_cores_.size());
   const auto total = static_cast<std::uint32_t>(warps_.size());
+  const std::size_t first = sub_index * places_;
   Cycle next = Clock::asleep;
   std::uint32_t best = total;
   std::uint64_t best_rank = 0;
-  for (std::uint32_t i = static_cast<std::uint32_t>(sub_index); i < total; i += step) {
-    const Cycle earliest = earliest_[i];
-    if (earliest > now) {
-      next = std::min(next, earliest);
-      continue;
-    }
-    Candidate& candidate = candidates_[i];
+  const auto consider = [&](std::uint32_t place) {
+    const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + place * step;
+    Candidate& candidate = candidates_[first + place];
     Cycle when = sub.free[candidate.unit];
     if (candidate.either) when = std::min(when, sub.free[kMultiplier]);
     if (when > now) {
       candidate.unit_was_busy = true;
       next = std::min(next, when);
-      continue;
+      return;
     }
-    if (candidate.unit == kMemory && !can_use_memory(sub, *warps_[i], now, when)) {
+    if (candidate.unit == kMemory && !can_use_memory(sub, candidate.room, now, when)) {
+      candidate.queue_was_full = true;
       next = std::min(next, when);
-      continue;
+      return;
     }
     // The warp that issued last goes first; of the others the youngest, the oldest, or the next in turn.
     std::uint64_t rank = 0;
@@ -73,6 +99,11 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       best = i;
       best_rank = rank;
     }
+  };
+  for (std::uint32_t place = 0; place < places_; place += kPlacesTogether) {
+    unsigned ready = ready_places(&earliest_[first + place], now, next);
+    for (; ready != 0; ready &= ready - 1)
+      consider(place + static_cast<std::uint32_t>(std::countr_zero(ready)));
   }
   if (best == total) return sub.idle_until = next;
   issue(sub, best, now);
@@ -92,26 +123,15 @@ std::size_t Sm::unit_for(const SubCore& sub, const MachineInstruction& instructi
 }
 
 // Whether there is room for a memory instruction.
-bool Sm::can_use_memory(const SubCore& sub, WarpSlot& slot, Cycle now, Cycle& when) const {
+bool Sm::can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const {
   if (sub.queue[sub.next_in_queue] > now) {
-    slot.queue_was_full = true;
     when = sub.queue[sub.next_in_queue];
     return false;
   }
-  if (static_cast<std::int64_t>(pending_.lines()) + parked_loads_ >= spec_.l1.outstanding_lines &&
-      (slot.at->kind == Kind::load_global || slot.at->kind == Kind::load_local)) {
-    slot.queue_was_full = true;
-    when = Clock::asleep;  // until a line arrives
-    return false;
-  }
-  if (writes_under_way_ >= spec_.l1.outstanding_writes &&
-      (slot.at->kind == Kind::store_global || slot.at->kind == Kind::store_local ||
-       slot.at->kind == Kind::reduce_global)) {
-    slot.queue_was_full = true;
-    when = Clock::asleep;  // until a store is complete
-    return false;
-  }
-  return true;
+  when = Clock::asleep;  // until a line arrives, or a store is complete
+  if (room == Room::line)
+    return static_cast<std::int64_t>(pending_.lines()) + parked_loads_ < spec_.l1.outstanding_lines;
+  return room != Room::store || writes_under_way_ < spec_.l1.outstanding_writes;
 }
 
 // Keeps a warp that has just issued from issuing again too early: a branch, a barrier or a fence takes its
@@ -127,9 +147,10 @@ void Sm::hold(WarpSlot& slot, Cycle until) {
 // Where a warp's cycles since its last issue went.
 void Sm::account(std::uint32_t index, Cycle now) {
   const WarpSlot& slot = *warps_[index];
+  const Candidate& candidate = this->candidate(index);
   SmStatistics& statistics = slot.record->statistics;
   OperationProfile& profile = *slot.profile;
-  const Cycle waited = std::max<Cycle>(0, std::min(earliest_[index], now) - slot.after);
+  const Cycle waited = std::max<Cycle>(0, std::min(earliest(index), now) - slot.after);
   switch (slot.reason) {
     case Stall::dependency:
       statistics.stall_dependency += waited;
@@ -157,10 +178,10 @@ void Sm::account(std::uint32_t index, Cycle now) {
       break;
   }
   const Cycle rest = now - slot.after - waited;
-  if (slot.queue_was_full) {
+  if (candidate.queue_was_full) {
     statistics.stall_queue += rest;
     profile.stall_memory += rest;
-  } else if (candidates_[index].unit_was_busy) {
+  } else if (candidate.unit_was_busy) {
     statistics.stall_unit += rest;
     profile.stall_execution += rest;
   } else {
@@ -187,13 +208,14 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   sub.last = index;
   sub.free[unit] = now + interval;
   slot.after = now + 1;
-  candidates_[index].unit_was_busy = slot.queue_was_full = false;
+  Candidate& candidate = this->candidate(index);
+  candidate.unit_was_busy = candidate.queue_was_full = false;
 
   Mask executed = kAllLanes;
   if (instruction.executes) {
     slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
-    slot.warp->access.mask = 0;
-    slot.branch = instruction.kind == Kind::branch ? slot.warp->next() : nullptr;
+    access_.mask = 0;
+    if (instruction.kind == Kind::branch) slot.branch = slot.warp->next();  // else it is null
     try {
       slot.straight_on = slot.warp->step();
     } catch (const Fault& fault) {
@@ -207,11 +229,13 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
   } else {
     const Cycle ready = now + timing_[kind].latency;
+    const Stall why = instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency;
     if (instruction.control.closes_copies)
       close_copies(slot, instruction.control.write_counter, ready);
+    else if (scheduled)
+      count(slot, instruction.control.write_counter, ready, why);
     else
-      set_ready(slot, instruction, ready,
-                instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency, unit_[kind]);
+      set_ready(slot, instruction, ready, why, unit_[kind]);
     if (scheduled) {
       const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
       count(slot, instruction.control.read_counter, read, Stall::dependency);
@@ -221,7 +245,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
       if (unit_[kind] == Unit::control) hold(slot, ready);
     }
   }
-  if (scheduled) follow_schedule(index, instruction, now);
+  candidate.yields = instruction.control.yields;
+  if (instruction.control.stall > 1) hold(slot, now + instruction.control.stall);
   do ++slot.at;  // those that need all lanes are left out if there were fewer at the last operation
   while (slot.at != slot.end && slot.at->all_lanes && slot.warp->active != kAllLanes);
   if (slot.at == slot.end)
@@ -248,7 +273,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       } else {
         slot.at = slot.end = nullptr;
         slot.blocked = true;
-        earliest_[index] = kPending;
+        earliest(index) = kPending;
         slot.reason = Stall::barrier;
         finish_if_done(index, now);
         return;
@@ -305,19 +330,21 @@ void Sm::find_earliest(std::uint32_t index) {
   WarpSlot& slot = *warps_[index];
   Waiting waiting{slot.after};
   waiting.consider(slot.fetch_until, Stall::fetch);
-  if (slot.function->scheduled)
-    wait_for_counters(slot, waiting);
-  else
+  if (!slot.function->scheduled)
     wait_for_registers(slot, waiting);
+  else if (slot.at->control.waits != 0 || slot.at->control.limited != IssueControl::kNone)
+    wait_for_counters(slot, waiting);
   if (slot.at->reads_constant) {
     Cycle& when = slot.record->parameters_ready;
     if (when == 0) when = waiting.until + spec_.l1_miss_latency;
     waiting.consider(when, Stall::memory);
   }
   if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::memory);
-  earliest_[index] = waiting.until;
-  candidates_[index].unit = static_cast<std::uint8_t>(unit_[static_cast<std::size_t>(slot.at->kind)]);
-  candidates_[index].either = slot.at->either;
+  earliest(index) = waiting.until;
+  Candidate& candidate = this->candidate(index);
+  candidate.unit = static_cast<std::uint8_t>(unit_[static_cast<std::size_t>(slot.at->kind)]);
+  candidate.either = slot.at->either;
+  candidate.room = room_[static_cast<std::size_t>(slot.at->kind)];
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;
 }

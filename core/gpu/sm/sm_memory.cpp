@@ -72,7 +72,7 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   }
   const Cycle begin = enter_memory(sub, now);
   count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::dependency);
-  Access& access = slot.warp->access;
+  Access& access = *slot.warp->access;
   if (instruction.kind == Kind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
   if (instruction.combined && access.mask == kAllLanes) access.mask = 1;
@@ -316,7 +316,7 @@ void Sm::write_done(std::uint32_t index, Cycle cycle) {
     finish_if_done(index, cycle);
   } else if (slot.at->kind == Kind::fence) {
     find_earliest(index);
-    if (earliest_[index] != kPending) clock_.wake_at(std::max(earliest_[index], cycle));
+    if (earliest(index) != kPending) clock_.wake_at(std::max(earliest(index), cycle));
   }
   slot.faulted_at_end = false;
 }
@@ -340,9 +340,9 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
     finish_if_done(warp, when);
     return;
   }
-  if (earliest_[warp] != kPending && slot.at->control.limited == IssueControl::kNone) return;
+  if (earliest(warp) != kPending && slot.at->control.limited == IssueControl::kNone) return;
   find_earliest(warp);
-  if (earliest_[warp] != kPending) clock_.wake_at(std::max(earliest_[warp], clock_.cycle_at(now())));
+  if (earliest(warp) != kPending) clock_.wake_at(std::max(earliest(warp), clock_.cycle_at(now())));
 }
 
 }  // namespace manyscale::gpu

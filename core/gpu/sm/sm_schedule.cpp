@@ -31,8 +31,7 @@ void Sm::wait_for_limit(const WarpSlot& slot, Waiting& waiting) {
 }
 
 // Lets a counter count an instruction that is done at some time, or at one that nobody knows yet (kPending).
-void Sm::count(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std::uint32_t number) {
-  if (which >= IssueControl::kCounters) return;
+void Sm::count_in(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std::uint32_t number) {
   DependenceCounter& counter = slot.counters[which];
   if (slot.function->limited_counters >> which & 1) {
     std::erase_if(slot.counted, [&](const Counted& counted) { return counted.done <= slot.after; });
@@ -76,21 +75,6 @@ void Sm::copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool fault
     count_down(slot, group.counter, group.done, faulted, kCopies | group.before);
     return true;
   });
-}
-
-// For how long an instruction keeps its unit: longer if the register file needs more cycles for its operands.
-Cycle Sm::unit_interval(const SubCore& sub, std::uint32_t index,
-                        const MachineInstruction& instruction) const {
-  const IssueControl& control = instruction.control;
-  const bool cached = sub.last == index;  // no other warp's operands have taken their place
-  const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
-  return std::max<Cycle>(timing_[static_cast<std::size_t>(instruction.kind)].interval, reads);
-}
-
-// What an instruction that has just issued asks of the warp's next one.
-void Sm::follow_schedule(std::uint32_t index, const MachineInstruction& instruction, Cycle now) {
-  candidates_[index].yields = instruction.control.yields;
-  if (instruction.control.stall > 1) hold(*warps_[index], now + instruction.control.stall);
 }
 
 }  // namespace manyscale::gpu

@@ -76,9 +76,9 @@ void copy_by_size(Warp& warp, const Op& op, const Op& source, const Sizes& sizes
   warp.mask = all;
   if (reading == 0) return;
   // For those who watch, the access is one.
-  compute_addresses(warp, source.src[0], source.immediate, warp.access.addresses.data());
-  warp.access.mask = reading;
-  warp.access.bytes = op.bytes;
+  compute_addresses(warp, source.src[0], source.immediate, warp.access->addresses.data());
+  warp.access->mask = reading;
+  warp.access->bytes = op.bytes;
 }
 
 template <unsigned Bytes>

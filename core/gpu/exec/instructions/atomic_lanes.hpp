@@ -162,7 +162,7 @@ inline bool is_concurrent(Warp& warp, const Op& op) {
 // Sums of f32 in global memory know no subnormal numbers, those in shared memory do.
 inline bool flushes(const Warp& warp, const Op& op, unsigned lane) {
   if (space_of(op) != Space::generic) return space_of(op) != Space::shared;
-  return !in_window(warp.access.addresses[lane], kSharedWindow);
+  return !in_window(warp.access->addresses[lane], kSharedWindow);
 }
 
 // How an operand of T lies in a register: one lane after the other.

@@ -173,9 +173,9 @@ void load_constant(Warp& warp, const Op& op) {
   const unsigned words = op.count;
   const unsigned size = words > 1 ? 4 * words : sizeof(M);
   std::array<const std::byte*, kLanes> from{};
-  warp.access.space = ptx::Space::constant;
-  warp.access.bytes = static_cast<std::uint8_t>(size);
-  warp.access.mask = warp.mask;
+  warp.access->space = ptx::Space::constant;
+  warp.access->bytes = static_cast<std::uint8_t>(size);
+  warp.access->mask = warp.mask;
   const U64 origin = bank == 3 ? warp.launch().program->banks.variables : kParameterWindow;
   for_each_active(warp.mask, [&](unsigned lane) {
     const U32 offset = first + (index == nullptr ? 0 : index[lane]);
@@ -185,7 +185,7 @@ void load_constant(Warp& warp, const Op& op) {
                       std::to_string(bytes.size()) + " bytes",
                   lane);
     from[lane] = bytes.data() + offset;
-    warp.access.addresses[lane] = origin + offset;
+    warp.access->addresses[lane] = origin + offset;
   });
   for (unsigned k = 0; k < words; ++k) {
     auto* to = warp.lanes<U32>(next_word(op.dst, k));
