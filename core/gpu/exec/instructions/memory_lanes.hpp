@@ -23,6 +23,36 @@ T read(const std::byte* from) {
   return value;
 }
 
+// to[lane] = word(lane) for all lanes, four at a time: a register is seldom in a cache, and the host can wait
+// for few stores at a time.
+template <class F>
+inline void write_by_fours(std::uint32_t* to, F word) {
+  using Four = std::uint32_t __attribute__((vector_size(16)));
+  for (unsigned i = 0; i < kLanes; i += 4) {
+    const Four four{word(i), word(i + 1), word(i + 2), word(i + 3)};
+    std::memcpy(to + i, &four, sizeof four);
+  }
+}
+
+// The values of all lanes, which are not contiguous.
+template <class M, class R>
+void read_lanes(const Located& located, R* result) {
+  constexpr unsigned kHalf = kLanes / 2;
+  const auto value = [&](unsigned i) { return static_cast<R>(read<M>(located.at(i))); };
+  if (located.in_halves) {
+    for (const unsigned first : {0U, kHalf}) {
+      const std::byte* from = located.at(first);
+#pragma GCC ivdep
+      for (unsigned i = 0; i < kHalf; ++i) result[first + i] = static_cast<R>(read<M>(from + i * sizeof(M)));
+    }
+  } else if constexpr (sizeof(R) == 4) {
+    write_by_fours(reinterpret_cast<std::uint32_t*>(result),
+                   [&](unsigned i) { return static_cast<std::uint32_t>(value(i)); });
+  } else {
+    for (unsigned i = 0; i < kLanes; ++i) result[i] = value(i);
+  }
+}
+
 // A value of M in memory becomes one of R in a register: extended as M says.
 template <class M, class R>
 void load(Warp& warp, const Op& op) {
@@ -35,7 +65,7 @@ void load(Warp& warp, const Op& op) {
     const R value = static_cast<R>(read<M>(located.at(0)));
     for_lanes(warp, result, [=](unsigned) { return value; });
   } else if (warp.mask == kAllLanes) {
-    for (unsigned i = 0; i < kLanes; ++i) result[i] = static_cast<R>(read<M>(located.at(i)));
+    read_lanes<M>(located, result);
   } else {
     for_each_active(warp.mask, [&](unsigned i) { result[i] = static_cast<R>(read<M>(located.at(i))); });
   }

@@ -209,6 +209,14 @@ void MachineBuilder::address(Op& op, const Operand& operand, ptx::Space space) {
       static_cast<std::uint8_t>(op.flags | kMachineAddress | static_cast<unsigned>(space) << kSpaceShift);
 }
 
+void MachineBuilder::located_address(Op& op, const Operand& operand, ptx::Space space) {
+  address(op, operand, space);
+  const auto fields = std::bit_cast<MachineAddress>(op.immediate);
+  if (!fields.wraps || fields.shift != 0 || op.src[0] == kNoSlot || op.src[3] != kNoSlot) return;
+  op.flags = static_cast<std::uint8_t>((op.flags & ~kMachineAddress) | kNarrowBase);
+  op.immediate = fields.offset;
+}
+
 Op& MachineBuilder::emit(Handler handler, Class kind, Flow flow) {
   op_.handler = handler;
   op_.flow = flow;

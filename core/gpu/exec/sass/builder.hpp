@@ -69,6 +69,8 @@ class MachineBuilder {
 
   // Puts the address operand into an operation: base, offset, flags.
   void address(Op& op, const sass::Operand& operand, ptx::Space space);
+  // The same for an operation that finds its memory by locate(): a plain address then stands as in PTX.
+  void located_address(Op& op, const sass::Operand& operand, ptx::Space space);
 
   // --- Result
   // Fills in the operation of this instruction; called once.

@@ -21,18 +21,15 @@ void load_words(Warp& warp, const Op& op) {
     std::array<U32*, words> to;
     for (unsigned k = 0; k < words; ++k) to[k] = warp.lanes<U32>(next_word(op.dst, k));
     if (located.contiguous) {
-      const std::byte* from = located.at(0);
       alignas(64) std::array<std::array<U32, words>, kLanes> values;
-      std::memcpy(values.data(), from, sizeof values);
+      std::memcpy(values.data(), located.at(0), sizeof values);
       for (unsigned k = 0; k < words; ++k)
         for (unsigned i = 0; i < kLanes; ++i) to[k][i] = values[i][k];
       return;
     }
-    for (unsigned i = 0; i < kLanes; ++i) {
-      std::array<U32, words> value;
-      std::memcpy(value.data(), located.at(i), sizeof value);
-      for (unsigned k = 0; k < words; ++k) to[k][i] = value[k];
-    }
+    for (unsigned k = 0; k < words; ++k)
+      memory_lanes::write_by_fours(
+          to[k], [&](unsigned i) { return memory_lanes::read<U32>(located.at(i) + 4 * std::size_t{k}); });
     return;
   }
   for_each_active(warp.mask, [&](unsigned i) {
@@ -112,7 +109,7 @@ void decode_load(MachineBuilder& builder) {
   Op& op = builder.emit(handler, Class::load, strong ? Flow::yield : Flow::next);
   op.dst = dst;
   if (strong) op.flags |= kOrdered;
-  builder.address(op, *address, space_named(builder.name()));
+  builder.located_address(op, *address, space_named(builder.name()));
   finish(op, width);
 }
 
@@ -130,7 +127,7 @@ void decode_store(MachineBuilder& builder) {
   Op& op = builder.emit(handler, Class::store);
   op.src[1] = from;
   if (strong) op.flags |= kOrdered;
-  builder.address(op, *address, space_named(builder.name()));
+  builder.located_address(op, *address, space_named(builder.name()));
   finish(op, width);
   // The checker finds the values of a vector in a list.
   if (width.words > 1) {
