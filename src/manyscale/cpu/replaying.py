@@ -33,11 +33,11 @@ _SECOND = 10**15  # femtoseconds
 # given up a little later.
 _QUANTUM = "32ns"
 # Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who has it
-# takes some cycles, and for a task also lines of the queue that others had last (adjusted with programs of tasks, see
-# docs/elastic-traces.md). While others look at the lock it takes longer: their lines are renewed one after the other,
-# each in this part of the time that a line takes from core to core.
+# takes some cycles, and for a task also lines of the queue that others had last. While others look at the lock it takes
+# longer, for each of them some cycles and a part of the time that a line takes from core to core. Adjusted with programs
+# of tasks on two machines, see docs/elastic-traces.md.
 _OWN_CYCLES, _QUEUE_TRANSFERS = 110, 5
-_RENEWAL = 2 / 3
+_LOOK_CYCLES, _LOOK_TRANSFERS = 12, 1 / 3
 
 
 def replay(
@@ -121,11 +121,12 @@ def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, in
         return {}
     transfer = transfer_time(machine)
     clock = machine.machine.cpu and machine.machine.cpu.clock
-    own = _OWN_CYCLES * _SECOND // (clock or 10**9)
+    cycle = _SECOND // (clock or 10**9)
+    own = _OWN_CYCLES * cycle
     return {
         "queue_latency": own + _QUEUE_TRANSFERS * transfer,
         "vain_latency": own,
-        "vain_core_latency": round(_RENEWAL * transfer),
+        "vain_core_latency": _LOOK_CYCLES * cycle + round(_LOOK_TRANSFERS * transfer),
     }
 
 
