@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A partition: the components that one thread runs, with their pending events and what they send to other
-// partitions.
+// A partition: components that one thread runs together, with their pending events and what they send to
+// other partitions.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -230,7 +230,7 @@ RunReport Simulation::run(const RunOptions& options) {
   for (const auto& partition : partitions_) partition->now = now_;
   report.now = now_;
   report.windows = runner.windows();
-  report.threads = processes_ > 1 ? 1 : static_cast<std::uint32_t>(partitions_.size());
+  report.threads = processes_ > 1 ? 1 : runner.threads();
   report.processes = processes_;
   report.lookahead = clustering.lookahead;
   report.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -71,7 +71,7 @@ bool Simulation::runs(const Component& component) const {
 // The partition of each component: for threads by the clusters as they are; for processes so that components
 // that have to be together are in the first.
 std::vector<std::uint32_t> Simulation::assign(const Clustering& clustering, const RunOptions& options) const {
-  if (processes_ == 1) return assign_parts(graph_, clustering, options.threads);
+  if (processes_ == 1) return assign_parts(graph_, clustering, std::max(options.threads, options.parts));
   std::vector<bool> tied(components_.size());
   const Component* first = nullptr;
   for (const auto& component : components_) {

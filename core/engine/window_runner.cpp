@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/window_runner.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "engine/process_runner.hpp"
@@ -18,7 +19,8 @@ WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
       endpoints_(endpoints),
       lookahead_(lookahead),
       options_(options),
-      waiting_(partitions.size()) {
+      threads_(std::clamp(options.threads, 1u, static_cast<std::uint32_t>(partitions.size()))),
+      waiting_(threads_) {
   for (auto& reports : reports_) reports = std::vector<Report>(partitions.size());
 }
 
@@ -37,10 +39,10 @@ void WindowRunner::run() {
     reports_[0][partition->index].stop = partition->stop_requested;
   }
   std::vector<std::jthread> others;
-  for (std::uint32_t index = 1; index < partitions_.size(); ++index) {
-    others.emplace_back([this, index] { run_partition(index); });
+  for (std::uint32_t thread = 1; thread < threads_; ++thread) {
+    others.emplace_back([this, thread] { run_share(thread); });
   }
-  run_partition(0);
+  run_share(0);
 }
 
 // This process runs one of the partitions, and other processes run the others.
@@ -88,8 +90,11 @@ void WindowRunner::run_alone(Partition& partition) {
   partition.events = events;
 }
 
-void WindowRunner::run_partition(std::uint32_t index) {
-  Partition& partition = *partitions_[index];
+// The partitions of one thread, each window one after the other.
+void WindowRunner::run_share(std::uint32_t thread) {
+  const auto for_own = [&](auto&& act) {
+    for (std::size_t index = thread; index < partitions_.size(); index += threads_) act(*partitions_[index]);
+  };
   for (std::uint32_t window = 1;; ++window) {
     const std::uint32_t turn = window & 1;
     // Every thread reads the same reports of the last window and so comes to the same decision.
@@ -100,30 +105,34 @@ void WindowRunner::run_partition(std::uint32_t index) {
       stop |= report.stop;
     }
     if (stop || start == never || start > options_.until) return;
-    if (index == 0) ++windows_;
-
-    partition.turn = turn;
-    Partition::Outgoing& outgoing = partition.outgoing[turn];
-    outgoing.earliest = never;
-    outgoing.receivers = 0;
-    run_window(partition, std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1)));
-
-    Report& report = reports_[turn][index];
-    report.next = std::min(partition.queue->next_time(), outgoing.earliest);
-    report.receivers = outgoing.receivers;
-    report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
-    report.window.store(window, std::memory_order_release);
-    meet_others(index, window);
-    take_sent(partition, turn);
+    if (thread == 0) ++windows_;
+    const Time end = std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1));
+    for_own([&](Partition& partition) { run_and_report(partition, window, end); });
+    meet_others(thread, window);
+    for_own([&](Partition& partition) { take_sent(partition, turn); });
   }
 }
 
+void WindowRunner::run_and_report(Partition& partition, std::uint32_t window, Time end) {
+  const std::uint32_t turn = window & 1;
+  partition.turn = turn;
+  Partition::Outgoing& outgoing = partition.outgoing[turn];
+  outgoing.earliest = never;
+  outgoing.receivers = 0;
+  run_window(partition, end);
+  Report& report = reports_[turn][partition.index];
+  report.next = std::min(partition.queue->next_time(), outgoing.earliest);
+  report.receivers = outgoing.receivers;
+  report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
+  report.window.store(window, std::memory_order_release);
+}
+
 // Waits until all have ended a window.
-void WindowRunner::meet_others(std::uint32_t index, std::uint32_t window) {
+void WindowRunner::meet_others(std::uint32_t thread, std::uint32_t window) {
   for (const Report& report : reports_[window & 1]) {
     waiting_.until([&] { return report.window.load(std::memory_order_acquire) == window; },
-                   [this, index] {
-                     if (index == 0) poll();
+                   [this, thread] {
+                     if (thread == 0) poll();
                    });
   }
 }

@@ -17,11 +17,13 @@ class WindowRunner {
   WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions, const std::vector<Endpoint>& endpoints,
                Time lookahead, const RunOptions& options);
 
-  // Runs until the end is reached; the caller's thread runs the first partition.
+  // Runs until the end is reached; the caller's thread runs the first partition, and others if there are more
+  // than threads.
   void run();
 
   bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
   std::uint64_t windows() const { return windows_; }
+  std::uint32_t threads() const { return threads_; }
 
  private:
   // What a partition tells the others at the end of a window, all in one cache line: that is how they meet.
@@ -35,9 +37,10 @@ class WindowRunner {
 
   void run_among_processes(Exchange& exchange);
   void run_alone(Partition& partition);
-  void run_partition(std::uint32_t index);
+  void run_share(std::uint32_t thread);
+  void run_and_report(Partition& partition, std::uint32_t window, Time end);
   void run_window(Partition& partition, Time end);
-  void meet_others(std::uint32_t index, std::uint32_t window);
+  void meet_others(std::uint32_t thread, std::uint32_t window);
   void take_sent(Partition& partition, std::uint32_t turn);
   void handle(Partition& partition, const Event& event);
   static void fail(Partition& partition, const Event& event);
@@ -47,6 +50,7 @@ class WindowRunner {
   const std::vector<Endpoint>& endpoints_;
   const Time lookahead_;
   const RunOptions& options_;
+  const std::uint32_t threads_;
   const Waiting waiting_;
   std::array<std::vector<Report>, 2> reports_;
   std::atomic<bool> interrupted_{false};

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from manyscale import InputError, KernelError, gpu, identical, load_machine
+from manyscale.gpu import timing
 
 pytestmark = pytest.mark.core
 
@@ -89,11 +90,12 @@ def test_published_latencies(elements, stride, published):
     assert measured == pytest.approx(published, abs=max(2, 0.03 * published))
 
 
-@pytest.mark.parametrize("threads", [2, 4])
-def test_threads_do_not_show(threads):
-    """Statistics of every component, and the results, on several threads as on one."""
+@pytest.mark.parametrize(("threads", "sms"), [(2, 99), (4, 99), (1, 1), (2, 1)])
+def test_threads_and_parts_do_not_show(threads, sms, monkeypatch):
+    """Statistics of every component, and the results, on several threads and in parts as on one and whole."""
     results = []
-    for count in (1, threads):
+    for count, of_a_part in ((1, 99), (threads, sms)):
+        monkeypatch.setattr(timing, "_SMS_OF_A_PART", of_a_part)
         on = device(threads=count)
         a = on.array(np.arange(5000, dtype=np.float32))
         total = on.zeros(5000)

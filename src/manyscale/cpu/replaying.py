@@ -33,9 +33,9 @@ _SECOND = 10**15  # femtoseconds
 # given up a little later.
 _QUANTUM = "32ns"
 # Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who has it
-# takes some cycles, and for a task also lines of the queue that others had last. While others look at the lock it takes
-# longer, for each of them some cycles and a part of the time that a line takes from core to core. Adjusted with programs
-# of tasks on two machines, see docs/elastic-traces.md.
+# takes some cycles, and for a task also lines of the queue that others had last. While others look at the lock it
+# takes longer, for each of them some cycles and a part of the time that a line takes from core to core. Adjusted with
+# programs of tasks on two machines, see docs/elastic-traces.md.
 _OWN_CYCLES, _QUEUE_TRANSFERS = 110, 5
 _LOOK_CYCLES, _LOOK_TRANSFERS = 12, 1 / 3
 

@@ -212,7 +212,10 @@ class TimedGpu(TimedDevice):
         stop = self.until if until is None else min(until, self.until)
         try:
             with core_errors():
-                report = self._simulation.run(until=stop, threads=self._threads(), progress=self.progress)
+                threads, parts = self._division()
+                report = self._simulation.run(
+                    until=stop, threads=threads, parts=parts, progress=self.progress
+                )
         except _core.KernelFault as error:
             self._fault = str(error)
             self._say_all()
@@ -227,9 +230,6 @@ class TimedGpu(TimedDevice):
             raise KeyboardInterrupt
         if outcome == "limit" and stop == self.until:
             raise TimeLimitError
-
-    def _threads(self) -> int:
-        return 1 if self.threads == 1 else super()._threads()
 
     def _say_all(self) -> None:
         """Passes on what kernels had printed before one of them failed."""

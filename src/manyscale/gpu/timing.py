@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import numbers
 import sys
 import time
@@ -32,6 +33,7 @@ from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 
+_SMS_OF_A_PART = 5  # with their warps and caches, about what the second level of a host core holds
 _REMEMBERED = 65536  # activities in the timeline
 _Command = TypeVar("_Command", bound=Queued)
 
@@ -305,7 +307,8 @@ class TimedDevice(Device):
         self._running = True
         try:
             with core_errors():
-                report = system.simulation.run(threads=self._threads(), progress=self.progress)
+                threads, parts = self._division()
+                report = system.simulation.run(threads=threads, parts=parts, progress=self.progress)
             self._report, self._result = report, None
             self._collect(time.perf_counter() - begin)
         except _core.KernelFault as error:
@@ -318,18 +321,21 @@ class TimedDevice(Device):
         if report["outcome"] == "interrupted":
             raise KeyboardInterrupt
 
-    def _threads(self) -> int:
-        """Host threads for the next run.
+    def _division(self) -> tuple[int, int]:
+        """Host threads and parts of the machine for the next run.
 
-        CTAs whose order shows in the result run in one partition, where the order is that of time; so does what
-        different streams may do to the same memory.
+        CTAs whose order shows in the result run in one part, where the order is that of time; so does what different
+        streams may do to the same memory. Parts without work are not worth it.
         """
         waiting = self._unfinished.values()
-        ordered = any(isinstance(queued, QueuedLaunch) and queued.order_matters for queued in waiting)
-        one = self.threads == 1 or ordered
+        launches = [queued for queued in waiting if isinstance(queued, QueuedLaunch)]
+        one = any(launch.order_matters for launch in launches)
         if not one and len({queued.stream for queued in waiting}) > 1:
             one = self._commands.may_race()
-        return 1 if one else self.threads
+        if one:
+            return 1, 1
+        busy = min(len(self.parts.sms), sum(math.prod(launch.shape[0]) for launch in launches))
+        return self.threads, max(1, busy // _SMS_OF_A_PART)
 
     def _collect(self, wall_seconds: float) -> None:
         """Takes what has ended."""
