@@ -7,8 +7,7 @@ as machine code too: the ratio is that of machine instructions per second, machi
 
 All is measured in processor time, half of it where two threads work: a thread that waits for the other is busy, so that
 this is the time that passes where each has a core of its own, and what others do on the machine does not change it.
-The ratio of two threads may be above two, as both together take less processor time than one alone (1.0 to 1.3 s and
-not 1.2 to 1.7 s for the same launch): presumably half of the SMs fit better into a core's caches.
+The ratio of two threads may be above two: presumably each of two cores has caches for its half of the SMs.
 """
 
 from __future__ import annotations

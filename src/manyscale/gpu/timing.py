@@ -33,7 +33,7 @@ from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 
-_SMS_OF_A_PART = 5  # with their warps and caches, about what the second level of a host core holds
+_SMS_OF_A_PART = 2  # few, so that their warps and caches fit the caches of a host core
 _REMEMBERED = 65536  # activities in the timeline
 _Command = TypeVar("_Command", bound=Queued)
 
