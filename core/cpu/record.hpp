@@ -44,7 +44,8 @@ struct Trait {
   static constexpr std::uint8_t writes_integer = 32;  // takes a physical integer register
   static constexpr std::uint8_t writes_float = 64;    // takes a physical floating-point register
   static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray
-  // Of calculations and memory accesses in a recorded trace: FoldedWaiters, in bits that only control uses.
+  // Of calculations and memory accesses in a recorded trace: FoldedWaiters, in bits they have no other use
+  // for.
   static constexpr std::uint8_t folded_waiters = 0x87;
 };
 

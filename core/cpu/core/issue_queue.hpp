@@ -36,7 +36,7 @@ class IssueQueue {
     }
     if (cycle - seen_ < CycleMap::range) {
       leaving_.mark(cycle);
-      counts_[CycleMap::place(cycle)] += static_cast<std::uint16_t>(count);
+      counts_[CycleMap::place(cycle)] += count;
     } else {
       far_.push_back({cycle, count});
       std::push_heap(far_.begin(), far_.end(), later);
@@ -51,7 +51,7 @@ class IssueQueue {
 
   void look_until(Cycle cycle) {
     for (Cycle next = leaving_.next(seen_ + 1); next <= cycle; next = leaving_.next(next + 1)) {
-      std::uint16_t& count = counts_[CycleMap::place(next)];
+      std::uint32_t& count = counts_[CycleMap::place(next)];
       taken_ -= count;
       count = 0;
       leaving_.clear(next);
@@ -69,7 +69,7 @@ class IssueQueue {
   std::int64_t taken_ = 0;
   Cycle seen_ = 0;
   CycleMap leaving_;
-  std::array<std::uint16_t, CycleMap::range> counts_{};
+  std::array<std::uint32_t, CycleMap::range> counts_{};
   std::vector<Leaving> far_;  // further away than that; a heap with the first on top
 };
 

@@ -289,8 +289,13 @@ Time TraceFeed::time_to_retry(Player& player) {
   return least + spread - player.takes;
 }
 
+// Whether cores are in each other's way at the queue of tasks.
+bool TraceFeed::queue_takes_time() const {
+  return spec_.queue_latency > 0 || spec_.vain_latency > 0 || spec_.vain_core_latency > 0;
+}
+
 Time TraceFeed::use_queue(std::uint32_t core) {
-  if (spec_.queue_latency == 0 && spec_.vain_latency == 0 && spec_.vain_core_latency == 0) return 0;
+  if (!queue_takes_time()) return 0;
   Queue& queue = queues_[core / cores_of_copy()];
   const std::uint32_t last = std::exchange(queue.core, core);
   queue.free = std::max(queue.free, now());
@@ -309,6 +314,7 @@ Time TraceFeed::idle_cores(std::uint32_t core) const {
 // and the more of them want it, the longer each takes, since all look at it all the time. Those who still
 // stand there for a task before this one come only once.
 void TraceFeed::rush(std::uint32_t core) {
+  if (!queue_takes_time()) return;
   const Time idle = idle_cores(core);
   Queue& queue = queues_[core / cores_of_copy()];
   const Time all = idle * (spec_.vain_latency + spec_.vain_core_latency * std::max<Time>(0, idle - 1));

@@ -132,6 +132,7 @@ class TraceFeed final : public Component {
   Time time_after(const Record& node, bool waited) const;
   Time time_to_retry(Player& player);
   // How long a core is held up that makes or takes a task now.
+  bool queue_takes_time() const;
   Time use_queue(std::uint32_t core);
   Time idle_cores(std::uint32_t core) const;
   // Tasks have been added to the queue on this core.

@@ -37,7 +37,7 @@ Folder::Folder(const Latencies& latencies, const FoldLimits& limits)
       entries_(2 * lag_),
       mask_(entries_.size() - 1),
       node_slots_(entries_.size()),
-      bursts_(entries_.size()) {}
+      bursts_(limits.reorder_buffer) {}
 
 void Folder::reset() {
   next_ = emitted_ = node_ = 0;
@@ -71,7 +71,8 @@ void Folder::take(const Record& record, const NearAccess& near) {
   entry.last_of_part = false;
   entry.waits_for_memory = false;
   entry.awaited = Slot::dispatch;
-  entry.port_delay = entry.waiters = 0;
+  entry.port_delay = 0;
+  entry.waiters = 0;
   entry.dispatch_slot = dispatch_slot_;
   if (limits_.width > 0) ++dispatch_slot_;
   if (limits_.width > 0 && is_taken(record)) {
@@ -245,11 +246,11 @@ void Folder::stand_in_line(std::uint64_t position, Entry& entry) {
   const std::uint32_t ready = last->delay - std::min(last->delay, lead);
   entry.port_delay = bursts_.take(entry.awaited, ready, latencies_.ports(entry.record)) + lead;
   wait_for_port(entry);
-  if (!entry.kept) count_waiter(position, entry, 1);
+  if (!entry.kept) add_waiter(position, entry, 1);
 }
 
 // A folded instruction has its place until the last of its operands is there: it counts with each of them.
-void Folder::count_waiter(std::uint64_t position, const Entry& entry, std::uint32_t added) {
+void Folder::add_waiter(std::uint64_t position, const Entry& entry, int added) {
   for (const Slot& slot : entry.slots) {
     if (slot.position == Slot::dispatch || position - slot.position >= limits_.reorder_buffer) continue;
     if (slot.position >= emitted_) at(slot.position).waiters += added;
@@ -267,7 +268,7 @@ void Folder::wait_for_port(Entry& entry) {
 void Folder::keep(std::uint64_t position) {
   Entry& entry = at(position);
   entry.kept = true;
-  if (entry.awaited != Slot::dispatch) count_waiter(position, entry, ~0u);
+  if (entry.awaited != Slot::dispatch) add_waiter(position, entry, -1);
   if (!std::exchange(entry.near.is_near, false)) return;
   const bool is_load = entry.record.kind == Kind::load;
   const std::uint32_t lead = latencies_.latency(entry.record) + (is_load ? latencies_.hit() : 0);
@@ -521,7 +522,7 @@ void Folder::emit_node(Entry& entry) {
   }
   node.weight = static_cast<std::uint8_t>(folded_);
   node.set_folded_turns(turns_);
-  node.set_folded_waiters(entry.waiters);
+  node.set_folded_waiters(static_cast<std::uint32_t>(entry.waiters));
   node_slots_[node_ & mask_] = entry.dispatch_slot;
   entry.node = node_++;
   folded_ = 0;

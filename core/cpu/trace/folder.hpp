@@ -83,7 +83,7 @@ class Folder {
     std::uint64_t dispatch_slot = 0;  // where it is dispatched if only jumps and mispredictions delay it
     std::uint64_t awaited = Slot::dispatch;  // the last node that it waits for; dispatch: none
     std::uint32_t port_delay = 0;            // how long after that a port is free for it
-    std::uint32_t waiters = 0;               // folded ones that wait for this one in an issue queue
+    int waiters = 0;                         // folded ones that wait for this one in an issue queue
     std::uint64_t complete = 0;              // the cycle it would be complete in if only operands delayed it
     bool kept = false;
     bool last_of_part = false;  // a marker follows: what is folded must not move beyond it
@@ -122,7 +122,7 @@ class Folder {
   void keep(std::uint64_t position);
   void stand_in_line(std::uint64_t position, Entry& entry);
   void wait_for_port(Entry& entry);
-  void count_waiter(std::uint64_t position, const Entry& entry, std::uint32_t added);
+  void add_waiter(std::uint64_t position, const Entry& entry, int added);
   // Finds what these needs of the instruction at `position` wait for, which is `own` after its dispatch at
   // least. If that is more than there are slots, some of the needed become nodes where that is `allowed`;
   // else false.

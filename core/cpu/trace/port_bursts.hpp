@@ -3,6 +3,7 @@
 // but have only so many ports. Ports are dealt to them in program order.
 #pragma once
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -10,8 +11,8 @@ namespace manyscale::cpu {
 
 class PortBursts {
  public:
-  // Of results by position, of which only so many last ones count; a power of two.
-  explicit PortBursts(std::size_t positions) : bursts_(positions), mask_(positions - 1) {}
+  // What waits for a result is less than so many instructions behind it.
+  explicit PortBursts(std::uint64_t distance) : bursts_(std::bit_ceil(distance)), mask_(bursts_.size() - 1) {}
 
   void clear() {
     for (Burst& burst : bursts_) burst.position = none;
