@@ -4,9 +4,11 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <cerrno>
 #include <exception>
 #include <memory>
 
+#include "engine/file_writer.hpp"
 #include "engine/perfetto.hpp"
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
@@ -115,6 +117,14 @@ nb::dict statistics(Simulation& simulation) {
 
 void bind_engine(nb::module_& module) {
   nb::exception<SimulationError>(module, "SimulationError", PyExc_RuntimeError);
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const FileError& error) {
+      errno = error.number();
+      PyErr_SetFromErrno(PyExc_OSError);
+    }
+  });
 
   nb::class_<PortBase>(module, "Port")
       .def_prop_ro("name", &PortBase::name)

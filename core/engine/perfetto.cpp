@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <map>
-#include <stdexcept>
 #include <tuple>
 
+#include "engine/file_writer.hpp"
 #include "engine/perfetto_fields.hpp"
 
 namespace manyscale {
@@ -69,7 +68,7 @@ struct Moment {
 
 class Writer {
  public:
-  Writer(const std::string& path, Time tick) : path_(path), tick_(tick), file_(path, std::ios::binary) {
+  Writer(const std::string& path, Time tick) : tick_(tick), file_(path) {
     Message process;
     process.number(field::process_pid, 1);
     process.text(field::process_name, "manyscale (1 ns shown = " + std::to_string(tick) + " fs simulated)");
@@ -123,7 +122,6 @@ class Writer {
       write(packet);
     }
     file_.close();
-    if (!file_) throw std::runtime_error("cannot write the timeline to " + path_);
   }
 
  private:
@@ -168,12 +166,11 @@ class Writer {
     packet.number(field::packet_sequence, sequence);
     Message framed;
     framed.message(field::trace_packet, packet);
-    file_.write(framed.bytes().data(), static_cast<std::streamsize>(framed.bytes().size()));
+    file_.write(framed.bytes());
   }
 
-  std::string path_;
   Time tick_;
-  std::ofstream file_;
+  FileWriter file_;
   std::uint64_t next_track_ = root_track + 1;
   std::map<std::string, std::uint64_t> interned_;
   std::vector<Moment> moments_;

@@ -15,7 +15,7 @@ struct TimelineSource {
 
 // Writes all spans and counters to the file, ordered by time. Perfetto counts whole nanoseconds, too coarse
 // for a processor's clock, so `tick` femtoseconds of simulated time are shown as one nanosecond; the trace's
-// process name says so. Throws std::runtime_error when the file cannot be written.
+// process name says so. Throws FileError when the file cannot be written.
 void write_perfetto(const std::string& path, const std::vector<TimelineSource>& sources, Time tick);
 
 }  // namespace manyscale

@@ -145,8 +145,8 @@ def test_a_message_keeps_its_square_brackets(capsys):
 
 
 def test_export_to_nowhere_names_the_file(tmp_path, runs, capsys):
-    assert main(["export", runs[0], "--csv", str(tmp_path / "no/where.csv")]) == 4
-    assert "no/where.csv: No such file or directory" in capsys.readouterr().err
+    assert main(["export", runs[0], "--csv", str(tmp_path / "no/where.csv")]) == 2
+    assert "no/where.csv: there is no folder" in capsys.readouterr().err
 
 
 def test_a_missing_argument_is_a_usage_error():

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from run_directories import kernel_run
+from run_directories import kernel_run, without_checksums
 from typer.testing import CliRunner
 
 from manyscale import System, cpu, network
 from manyscale.cli.app import app, main
+from manyscale.results.integrity import sealed
 
 pytestmark = pytest.mark.core
 
@@ -93,9 +94,9 @@ def test_a_run_of_kernels_and_its_figures(tmp_path):
 
 def test_a_run_that_was_killed_says_so(tmp_path):
     run = kernel_run(tmp_path / "run")
-    info = json.loads((run.path / "run.json").read_text())
-    (run.path / "run.json").write_text(json.dumps(info | {"status": "running"}))
     (run.path / "stats.parquet").unlink()
+    del run.info["files"]["stats.parquet"]
+    (run.path / "run.json").write_bytes(sealed(run.info | {"status": "running"}))
     report(str(run.path))
     assert "The run is not whole (interrupted)" in (run.path / "report.html").read_text()
 
@@ -105,6 +106,7 @@ def test_files_that_are_broken_are_named_on_the_page(tmp_path):
     names = ("profiles.json", "machine.toml", "links.parquet", "timeline.pftrace")
     for name in names:
         (run.path / name).write_bytes(b"\xff\x00 broken [")
+    without_checksums(run.path)
     report(str(run.path))
     text = (run.path / "report.html").read_text()
     for name in names:
@@ -114,6 +116,7 @@ def test_files_that_are_broken_are_named_on_the_page(tmp_path):
 def test_statistics_that_are_broken_are_named_on_the_page(tmp_path):
     run = kernel_run(tmp_path / "run")
     (run.path / "stats.parquet").write_bytes(b"PAR1")
+    without_checksums(run.path)
     report(str(run.path))
     assert "stats.parquet is damaged" in (run.path / "report.html").read_text()
 

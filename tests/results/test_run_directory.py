@@ -13,10 +13,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from run_directories import without_checksums
 
 from manyscale.errors import DeadlockError, InputError, RunError
 from manyscale.results import RunWriter, default_directory, load
-from manyscale.results.files import RunLock, is_locked
+from manyscale.results.lock import RunLock, is_locked
 
 HEADLINE = {"cycles": {"value": 1200, "unit": "cycles"}, "simulated_seconds": {"value": 1.5e-6, "unit": "s"}}
 
@@ -377,7 +378,7 @@ def broken(path, **changes):
     [
         (
             {"schema_version": 99},
-            "run.json has schema version 99, .* reads up to 1: a newer Manyscale wrote it",
+            "run.json has schema version 99, .* reads up to 2: a newer Manyscale wrote it",
         ),
         ({"schema_version": None}, "run.json is not the description of a run: it has no schema_version"),
         ({"seed": "three"}, "run.json is broken: 'seed' is missing or of a wrong type"),
@@ -416,13 +417,19 @@ def test_truncated_statistics_are_noticed(tmp_path, kept):
     run = finished(tmp_path)
     path = tmp_path / "stats.parquet"
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(RunError, match=r"stats.parquet is damaged or truncated: .*run the simulation again"):
+    with pytest.raises(
+        RunError, match=rf"stats.parquet is truncated: it has {kept} of .* run the simulation again"
+    ):
         _ = run.stats
+    without_checksums(tmp_path)
+    with pytest.raises(RunError, match=r"stats.parquet is damaged or truncated: .*run the simulation again"):
+        _ = load(tmp_path).stats
 
 
 def test_another_table_is_not_taken_for_statistics(tmp_path):
     run = finished(tmp_path)
     run.stats.drop("unit").write_parquet(tmp_path / "stats.parquet")
+    without_checksums(tmp_path)
     with pytest.raises(
         RunError, match=r"not a table of statistics: its columns are component, statistic, kind, desc"
     ):
@@ -471,7 +478,7 @@ def test_statistics_go_to_csv_and_pandas(tmp_path):
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[0] == "component,statistic,kind,unit,description,scope,key,value,count"
     assert lines[1] == "gpu,warps,counter,warps,warps that ran,run,,7.0,7"
-    with pytest.raises(RunError, match=r"cannot write .*nowhere/out.csv: No such file or directory"):
+    with pytest.raises(InputError, match=r"cannot write .*nowhere/out.csv: there is no folder .*nowhere"):
         run.to_csv(tmp_path / "nowhere/out.csv")
     pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

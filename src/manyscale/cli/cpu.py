@@ -26,7 +26,7 @@ from manyscale.cli.cpu_options import (
     program_of,
     show_output,
 )
-from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError
 
@@ -84,13 +84,15 @@ def run(
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a program on a machine's cores and leave a run directory.
 
     The exit code is that of the program if it ends by itself. Its output goes to
-    standard output, or to standard error with --json.
+    standard output, or to standard error with --json. With --functional there is
+    a run directory only with --out. --force is for the file of --konata.
 
     Example: manyscale cpu run ./solver --machine broadwell --cores 8 -- input.txt
     """
@@ -100,11 +102,15 @@ def run(
             raise InputError(
                 "--roi: a run without time counts only instructions; --regions shows them by region"
             )
-        _run_functional(program, cores or ranks, seed or 0, regions, functions or [], json, quiet)
+        if konata is not None or hot_lines:
+            raise InputError("--konata, --hot-lines: a run without time has no pipelines and no cycles")
+        _run_functional(program, cores or ranks, seed or 0, regions, functions or [], out, json, quiet)
         return
-    _check_file(konata)
     from manyscale import cpu
     from manyscale.cli.progress import SimulationProgress
+
+    if konata is not None:
+        _check_konata(konata, cores or ranks, force)
 
     with (
         output_of_failures(json),
@@ -127,7 +133,7 @@ def run(
             command=["manyscale", *sys.argv[1:]],
         )
     if konata is not None:
-        _write_konata(result, konata)
+        result.write_konata(konata, force=force)
     for process in result.processes:
         show_output(process.stdout, process.stderr, json)
     if json:
@@ -176,6 +182,7 @@ def cc(
         list[str] | None,
         typer.Option("--option", metavar="TEXT", help="For the compiler, such as -fopenmp; may be repeated."),
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Compile a program for simulated processors with the RISC-V cross-compiler of this machine.
@@ -184,17 +191,32 @@ def cc(
     """
     from manyscale.cpu.building import build
 
-    build(sources, output, mpi=mpi, host=host, options=options or [])
+    build(sources, output, mpi=mpi, host=host, options=options or [], force=force)
     say(f"Made {output}", quiet=quiet)
 
 
 def _run_functional(
-    program: Program, cores: int, seed: int, regions: bool, functions: list[str], json: bool, quiet: bool
+    program: Program,
+    cores: int,
+    seed: int,
+    regions: bool,
+    functions: list[str],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
 ) -> None:
     from manyscale import cpu
 
     with output_of_failures(json):
-        result = cpu.run_functional(program, cores=cores, seed=seed, regions=regions, functions=functions)
+        result = cpu.run_functional(
+            program,
+            cores=cores,
+            seed=seed,
+            regions=regions,
+            functions=functions,
+            out=out,
+            command=["manyscale", *sys.argv[1:]],
+        )
     for process in result.processes:
         show_output(process.stdout, process.stderr, json)
     if json:
@@ -207,6 +229,7 @@ def _run_functional(
                 "cores": cores,
                 "exit_code": result.exit_code,
             }
+            | ({} if out is None else {"directory": str(out)})
         )
     elif not quiet:
         from manyscale.cli.cpu_report import print_functional
@@ -232,14 +255,10 @@ def summary(result: CpuResult) -> dict[str, Any]:
     }
 
 
-def _check_file(path: Path | None) -> None:
-    """Looked at before the run, so that a slip costs no time."""
-    if path is not None and not path.parent.is_dir():
-        raise InputError(f"--konata {path}: there is no folder {path.parent}")
+def _check_konata(path: Path, cores: int, force: bool) -> None:
+    """Looked at before the run, so that a slip costs no time; how many cores have a log is known only after it."""
+    from manyscale.cpu.result import KONATA, konata_paths
+    from manyscale.results.files import check_output
 
-
-def _write_konata(result: CpuResult, path: Path) -> None:
-    try:
-        result.write_konata(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    for file in dict.fromkeys([path, *konata_paths(path, range(cores))]):
+        check_output(file, KONATA, force=force)

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyscale.cli.console import emit_json, say
-from manyscale.cli.options import Changes, Json, Quiet, Threads
+from manyscale.cli.options import Changes, Force, Json, Quiet, Threads
 from manyscale.errors import InputError
+from manyscale.results.files import FileGroup, Kind, check_output
 
 if TYPE_CHECKING:
     from manyscale.cpu.scaling import Study
 
 commands = typer.Typer()
 
+_TABLE_FILE = "study.csv"
+_TABLE = Kind.csv("replay", "cores", "time")
+_CHART = Kind.magic("an SVG chart", b"<svg", b"<?xml")
 _LABELS = {"time": "us", "speedup": "times", "efficiency": "of the first", "miss_rate": "misses of accesses"}
 
 
@@ -58,6 +62,7 @@ def scale(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the table and charts.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,6 +74,7 @@ def scale(
 
     if (weak is None) == (strong is None):
         raise InputError("say either --weak CORES or --strong CORES")
+    check_folder(out, force)
 
     def progress(what: str) -> None:
         say(f"Replaying on {what}", quiet=quiet or json)
@@ -83,11 +89,11 @@ def scale(
         study = scaling.weak(trace, scaling.parse_counts(weak), offset=not no_offset, **options)
     else:
         study = scaling.strong(trace, scaling.parse_counts(strong or ""), scheduler=scheduler, **options)
-    show(study, out, json, quiet)
+    show(study, out, force, json, quiet)
 
 
 def show_varied(
-    trace: Path, varied: list[str], out: Path | None, json: bool, quiet: bool, **options: Any
+    trace: Path, varied: list[str], out: Path | None, force: bool, json: bool, quiet: bool, **options: Any
 ) -> None:
     """Replays a trace with each value of the parameters in `varied`, and shows a table."""
     from manyscale.cpu import scaling
@@ -95,13 +101,25 @@ def show_varied(
     def progress(what: str) -> None:
         say(f"Replaying with {what}", quiet=quiet or json)
 
-    show(scaling.vary(trace, scaling.parse_varied(varied), progress=progress, **options), out, json, quiet)
+    check_folder(out, force)
+    study = scaling.vary(trace, scaling.parse_varied(varied), progress=progress, **options)
+    show(study, out, force, json, quiet)
 
 
-def show(study: Study, out: Path | None, json: bool, quiet: bool) -> None:
+def check_folder(out: Path | None, force: bool) -> None:
+    """Looks whether a study can be written, before the work."""
+    if out is None or not out.exists():
+        return
+    if not out.is_dir():
+        raise InputError(f"--out {out}: it is a file; give a folder for the table and charts")
+    for name in (_TABLE_FILE, *(f"{name}.svg" for name in _LABELS)):
+        check_output(out / name, _kind(name), force=force)
+
+
+def show(study: Study, out: Path | None, force: bool, json: bool, quiet: bool) -> None:
     """Prints a study, and writes it to a folder if there is one."""
     if out is not None:
-        write(study, out)
+        write(study, out, force=force)
     if json:
         emit_json({"title": study.title, "kind": study.kind, "replays": study.table().to_dicts()})
         return
@@ -136,16 +154,17 @@ def show(study: Study, out: Path | None, json: bool, quiet: bool) -> None:
         say(f"Table and charts are in {out}", quiet=quiet)
 
 
-def write(study: Study, folder: Path) -> None:
+def write(study: Study, folder: Path, *, force: bool = False) -> None:
     """Leaves the table as CSV, and a chart of each quantity."""
     from manyscale.results.line_chart import line_chart
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        study.table().write_csv(folder / "study.csv")
-        axis = "replay" if study.kind == "vary" else "cores"
+    axis = "replay" if study.kind == "vary" else "cores"
+    with FileGroup(folder, _kind, force=force) as group:
+        group.add(_TABLE_FILE, lambda file: study.table().write_csv(file))
         for name, lines in study.lines().items():
-            chart = line_chart(study.title, axis, _LABELS[name], lines, log_x=study.kind != "vary")
-            (folder / f"{name}.svg").write_text(chart, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
+            chart = line_chart(study.title, axis, _LABELS[name], lines, log_x=study.kind != "vary").encode()
+            group.add(f"{name}.svg", lambda file, chart=chart: file.write(chart))  # type: ignore[misc]
+
+
+def _kind(name: str) -> Kind:
+    return _TABLE if name == _TABLE_FILE else _CHART

@@ -28,7 +28,7 @@ from manyscale.cli.cpu_options import (
     show_output,
 )
 from manyscale.cli.cpu_scale import show_varied
-from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError
 
@@ -71,6 +71,7 @@ def record(
     changes: Changes = None,
     threads: Threads = 1,
     seed: Seed = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -82,8 +83,6 @@ def record(
     from manyscale.cli.progress import SimulationProgress
 
     program = program_of(file, arguments, root, writable, environment, stdin, ranks, memory)
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: there is no folder {out.parent}")
     with output_of_failures(json), SimulationProgress(program.name, None, quiet or json) as progress:
         found = cpu.record(
             program,
@@ -93,6 +92,7 @@ def record(
             cores=cores or ranks,
             functional=functional,
             near=near,
+            force=force,
             threads=threads,
             seed=seed or 0,
             functions=functions or [],
@@ -172,12 +172,13 @@ def replay(
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Play a trace on simulated cores and leave a run directory as `cpu run` does.
 
-    With --vary it is a table of replays, and --out a folder for charts.
+    With --vary it is a table of replays, and --out a folder for charts. --force replaces those, never a run.
 
     Example: manyscale cpu replay solver.trace --set memory.l2.size=1MiB
     """
@@ -198,7 +199,7 @@ def replay(
         "seed": seed or 0,
     }
     if vary:
-        show_varied(trace, vary, out, json, quiet, **options)
+        show_varied(trace, vary, out, force, json, quiet, **options)
         return
     with cpu.Trace(trace) as opened:
         name = opened.header.program.name
@@ -269,6 +270,7 @@ def import_gem5(
     clock: Annotated[
         str, typer.Option("--clock", metavar="FREQUENCY", help="Clock of the cores that were recorded.")
     ] = "1GHz",
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -279,7 +281,7 @@ def import_gem5(
     from manyscale.cpu import gem5_trace
 
     found = gem5_trace.import_gem5(
-        data, out, fetch=fetch or (), clock=clock, command=["manyscale", *sys.argv[1:]]
+        data, out, fetch=fetch or (), clock=clock, force=force, command=["manyscale", *sys.argv[1:]]
     )
     _show_recording(found, json, quiet)
 
@@ -288,11 +290,12 @@ def import_gem5(
 def export_gem5(
     trace: TraceFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write to.")],
+    force: Force = False,
 ) -> None:
     """Write the threads of a trace as elastic traces of gem5: a data-dependency and a fetch trace for each."""
     from manyscale.cpu import gem5_trace
 
-    for pair in gem5_trace.export_gem5(trace, out):
+    for pair in gem5_trace.export_gem5(trace, out, force=force):
         for path in pair:
             typer.echo(str(path))
 

@@ -190,20 +190,16 @@ def report_data(run: CudaRun) -> dict[str, Any]:
 def write_run(writer: RunWriter, run: CudaRun, *, partial: bool) -> None:
     """Keeps a run: the tables of kernels, copies and calls, the statistics, and the profile of each kernel."""
     from manyscale.cuda.headline import headline
-    from manyscale.results.files import replace_file
 
-    folder = writer.directory
-    replace_file(folder / KERNELS_FILE, _kernel_frame(run.kernels).write_parquet)
-    replace_file(folder / COPIES_FILE, _copy_frame(run.copies).write_parquet)
-    replace_file(folder / CALLS_FILE, run.records.calls.frame().write_parquet)
-    if run.records.ptx:
-        (folder / PTX_FOLDER).mkdir(exist_ok=True)
-        for name, text in run.records.ptx.items():
-            (folder / PTX_FOLDER / name).write_bytes(text)
+    writer.write_table(KERNELS_FILE, _kernel_frame(run.kernels))
+    writer.write_table(COPIES_FILE, _copy_frame(run.copies))
+    writer.write_table(CALLS_FILE, run.records.calls.frame())
+    for name, text in run.records.ptx.items():
+        writer.write_file(f"{PTX_FOLDER}/{name}", text)
     if run.records.notes:
-        (folder / NOTES_FILE).write_text("\n".join(run.records.notes) + "\n")
+        writer.write_file(NOTES_FILE, ("\n".join(run.records.notes) + "\n").encode())
     columns = _statistics(run.node)
-    _write_operations(folder, run.node)
+    _write_operations(writer, run.node)
     if partial:
         writer.partial(columns, headline(run))
         return
@@ -291,10 +287,8 @@ def _statistics(node: Node) -> dict[str, list[Any]]:
     return columns
 
 
-def _write_operations(folder: Path, node: Node) -> None:
+def _write_operations(writer: RunWriter, node: Node) -> None:
     import polars as pl
-
-    from manyscale.results.files import replace_file
 
     tables = [
         profile.operations.select(pl.lit(kernel).alias("scope"), pl.all())
@@ -302,7 +296,7 @@ def _write_operations(folder: Path, node: Node) -> None:
         for kernel, profile in gpu.profiles.items()
     ]
     if tables:
-        replace_file(folder / OPERATIONS_FILE, pl.concat(tables).write_parquet)
+        writer.write_table(OPERATIONS_FILE, pl.concat(tables))
         write_profiles(
-            folder, {kernel: profile for gpu in node.gpus for kernel, profile in gpu.profiles.items()}
+            writer, {kernel: profile for gpu in node.gpus for kernel, profile in gpu.profiles.items()}
         )

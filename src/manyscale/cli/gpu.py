@@ -17,7 +17,7 @@ from manyscale.cli.check import Target
 from manyscale.cli.console import emit_json, tables
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, CodeChoice, Json, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, CodeChoice, Force, Json, Quiet, Seed, Threads
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice, TimedLaunch
     from manyscale.gpu.kernel_arguments import KernelArgument
     from manyscale.machine import ResolvedMachine
+    from manyscale.results.files import Kind
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
 
@@ -105,6 +106,7 @@ def run(
         list[str] | None,
         typer.Option("--save", metavar="NAME=FILE.npy", help="Write an array to a file; may be repeated."),
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -131,7 +133,7 @@ def run(
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)
-    files = _files(save or [], [argument.name for argument in given if argument.is_array])
+    files = _files(save or [], [argument.name for argument in given if argument.is_array], force)
     shape = _extents("--grid", grid), _extents("--block", block)
     resolved = _machine(machine, changes, out, timeline)
     device = _device(
@@ -164,7 +166,7 @@ def run(
         if isinstance(value, DeviceArray)
     }
     for name, path in files.items():
-        _save(path, arrays[name])
+        _save(path, arrays[name], force)
     summaries = {name: _summary(array, show) for name, array in arrays.items()}
     if json:
         data = (
@@ -305,8 +307,10 @@ def _kernel(module: Module, name: str | None) -> Kernel:
     raise InputError(f"{module.name}: choose one of its kernels with --kernel: {', '.join(module.kernels)}")
 
 
-def _files(texts: Sequence[str], arrays: Sequence[str]) -> dict[str, Path]:
+def _files(texts: Sequence[str], arrays: Sequence[str], force: bool) -> dict[str, Path]:
     """Which array is to be written where; looked at before the kernel runs, so that a slip costs no time."""
+    from manyscale.results.files import check_output
+
     files: dict[str, Path] = {}
     for text in texts:
         name, equals, file = text.partition("=")
@@ -318,18 +322,23 @@ def _files(texts: Sequence[str], arrays: Sequence[str]) -> dict[str, Path]:
             )
         if not Path(file).parent.is_dir():
             raise InputError(f"--save {text}: there is no folder {Path(file).parent}")
+        check_output(file, _array_file(), force=force)
         files[name] = Path(file)
     return files
 
 
-def _save(path: Path, array: npt.NDArray[Any]) -> None:
+def _array_file() -> Kind:
+    from manyscale.results.files import Kind
+
+    return Kind.magic("an array of NumPy", b"\x93NUMPY")
+
+
+def _save(path: Path, array: npt.NDArray[Any], force: bool) -> None:
     import numpy as np
 
-    try:
-        with path.open("wb") as file:  # so that numpy does not change the name
-            np.save(file, array, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    from manyscale.results.files import write_file
+
+    write_file(path, lambda file: np.save(file, array, allow_pickle=False), _array_file(), force=force)
 
 
 def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:

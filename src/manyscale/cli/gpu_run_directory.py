@@ -61,7 +61,7 @@ def recorded(
         finally:
             _write_operations(writer, launches)
             if timeline:
-                running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
+                running.write_timeline(system, writer)
         writer.finish((device.result.headline if device.result else {}) | headline(launches))
 
 
@@ -103,21 +103,17 @@ def _statistics(device: TimedDevice, launches: Sequence[TimedLaunch]) -> dict[st
 def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> None:
     import polars as pl
 
-    from manyscale.results.files import replace_file
-
     tables = [
         launch.profile.operations.select(pl.lit(scope).alias("scope"), pl.all())
         for scope, launch in zip(scopes(launches), launches, strict=True)
     ]
     if tables:
-        replace_file(writer.directory / OPERATIONS_FILE, pl.concat(tables).write_parquet)
+        writer.write_table(OPERATIONS_FILE, pl.concat(tables))
         profiles = {scope: launch.profile for scope, launch in zip(scopes(launches), launches, strict=True)}
-        write_profiles(writer.directory, profiles)
+        write_profiles(writer, profiles)
 
 
-def write_profiles(folder: Path, profiles: Mapping[str, KernelProfile]) -> None:
+def write_profiles(writer: RunWriter, profiles: Mapping[str, KernelProfile]) -> None:
     """Keeps, for reports, what limits each kernel and the roofs over it."""
-    from manyscale.results.files import replace_file
-
     text = json.dumps({name: profile.evidence() for name, profile in profiles.items()}, indent=1)
-    replace_file(folder / PROFILES_FILE, lambda file: file.write(text.encode()))
+    writer.write_file(PROFILES_FILE, text.encode())

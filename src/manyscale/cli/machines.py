@@ -13,8 +13,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import listing_wanted, print_table
-from manyscale.cli.options import Changes, Json, Quiet
-from manyscale.errors import InputError
+from manyscale.cli.options import Changes, Force, Json, Quiet
 
 if TYPE_CHECKING:
     from manyscale.machine import ResolvedMachine
@@ -116,6 +115,7 @@ def import_listing(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Name of the machine; else that of the file.")
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Turn a file of another simulator into a machine file.
@@ -125,7 +125,10 @@ def import_listing(
     """
     from manyscale.machine import load_machine, to_toml
     from manyscale.machine.gpgpusim import import_gpgpusim, looks_like_gpgpusim
+    from manyscale.results.files import Kind, check_output, write_file
 
+    kind = Kind("a machine file", _is_machine)
+    check_output(out, kind, force=force)
     left_out: tuple[str, ...] = ()
     if looks_like_gpgpusim(file):
         imported = import_gpgpusim(file, name)
@@ -135,12 +138,26 @@ def import_listing(
         path = str(file) if file.is_absolute() else f"./{file}"
         resolved = load_machine(path, [] if name is None else [f"name={_quoted(name)}"])
     text = to_toml(resolved.machine, resolved.sources)
-    _write_new(out, _comments("Options that are not simulated:", left_out) + text.rstrip() + "\n")
+    content = (_comments("Options that are not simulated:", left_out) + text.rstrip() + "\n").encode()
+    write_file(out, lambda file: file.write(content), kind, force=force)
     say(f"Wrote {len(_parameters(resolved))} parameters to {out}", quiet=quiet)
     for key, value in resolved.workload.items():
         say(f"Left out, since it is of the workload and not of the machine: {key} = {value}", quiet=quiet)
     for option in left_out:
         say(f"Left out, since it is not simulated: {option}", quiet=quiet)
+
+
+def _is_machine(text: bytes) -> bool:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    from manyscale.machine import Machine
+
+    try:
+        found = set(tomlkit.parse(text.decode()))
+    except (TOMLKitError, UnicodeDecodeError):
+        return False
+    return bool(found) and found <= set(Machine.model_fields)
 
 
 def _quoted(text: str) -> str:
@@ -154,16 +171,6 @@ def _comments(heading: str, lines: Sequence[str]) -> str:
     """Lines for the head of a machine file; none where there is nothing to say."""
     printable = ("".join(letter if letter.isprintable() else " " for letter in line) for line in lines)
     return "".join(f"# {line}\n" for line in (heading, *printable)) + "\n" if lines else ""
-
-
-def _write_new(out: Path, text: str) -> None:
-    try:
-        with out.open("x", encoding="utf-8") as target:
-            target.write(text)
-    except FileExistsError:
-        raise InputError(f"{out} exists already; choose another file or delete this one") from None
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror or error}") from None
 
 
 def _origins(resolved: ResolvedMachine) -> list[str]:

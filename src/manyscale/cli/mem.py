@@ -8,15 +8,16 @@ import hashlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import DeadlockError, InputError
+from manyscale.results.files import Kind, as_text, check_output, write_file
 
 if TYPE_CHECKING:
     from manyscale.machine import ResolvedMachine
@@ -29,6 +30,7 @@ commands = typer.Typer(name="mem", help="Simulate a machine's memory: caches, in
 _PATTERNS = "stream, triad, stride, random, chase, gups"
 _CURVE_INTERVALS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)  # cycles between two issues of a core
 _CURVE_COLUMNS = ("interval_cycles", "bandwidth_bytes_per_second", "latency_seconds")
+_CURVE = Kind.csv(*_CURVE_COLUMNS)
 _FEMTOSECONDS = 10**15
 
 Accesses = Annotated[
@@ -132,6 +134,7 @@ def curve(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the points to this CSV file.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -143,7 +146,7 @@ def curve(
     workload = _workload(pattern=pattern, accesses=accesses, footprint=footprint, writes=writes)
     points: list[dict[str, Any]] = []
     if csv is not None:
-        _write_csv(csv, points)  # before the work, so that a wrong name costs none
+        check_output(csv, _CURVE, force=force)  # before the work, so that a wrong name costs none
     for interval in _CURVE_INTERVALS:
         wanted = {"memory.cores": cores, "memory.core.interval": interval}
         system = build_memory(_machine(machine, changes, wanted).machine, workload, seed=seed or 0)
@@ -153,7 +156,7 @@ def curve(
         point = (interval, moved / seconds if seconds else 0.0, facts["latency_seconds"])
         points.append(dict(zip(_CURVE_COLUMNS, point, strict=True)))
     if csv is not None:
-        _write_csv(csv, points)
+        _write_csv(csv, points, force)
         say(f"Wrote {len(points)} points to {csv}", quiet=quiet or json)
     if json:
         emit_json({"machine": machine, "pattern": pattern, "points": points})
@@ -248,7 +251,7 @@ def _run(
             raise
         writer.write_stats(result.columns)
         if timeline:
-            running.write_timeline(system, writer.directory / running.TIMELINE_FILE)
+            running.write_timeline(system, writer)
         writer.finish(headline(summary(system, result), result))
     return result
 
@@ -349,11 +352,10 @@ def _count(value: float) -> str:
     return humanize(round(value), COUNT)
 
 
-def _write_csv(path: Path, points: Sequence[dict[str, Any]]) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv_files.DictWriter(file, _CURVE_COLUMNS)
-            writer.writeheader()
-            writer.writerows(points)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+def _write_csv(path: Path, points: Sequence[dict[str, Any]], force: bool) -> None:
+    def write(file: TextIO) -> None:
+        writer = csv_files.DictWriter(file, _CURVE_COLUMNS)
+        writer.writeheader()
+        writer.writerows(points)
+
+    write_file(path, as_text(write), _CURVE, force=force)

@@ -12,7 +12,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError
 
@@ -162,15 +162,18 @@ def goal(
     file: Annotated[Path, typer.Argument(metavar="FILE.goal", help="The file to write.")],
     ranks: Annotated[int, typer.Option("--ranks", min=1, metavar="N", help="Ranks of the job.")],
     parameters: Parameters = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a job as a GOAL schedule, the input of LogGOPSim: loops unrolled, collectives as messages."""
-    from manyscale.network.goal import write_goal
+    from manyscale.network.goal import GOAL, write_goal
     from manyscale.network.goal_export import schedule_of
     from manyscale.network.job import program_for
+    from manyscale.results.files import check_output
 
+    check_output(file, GOAL, force=force)
     schedule = schedule_of(program_for(work, ranks, _parameters(parameters or [])))
-    write_goal(schedule, file)
+    write_goal(schedule, file, force=force)
     say(f"Wrote {schedule.messages:,} messages of {schedule.ranks:,} ranks to {file}", quiet=quiet)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ import typer
 from manyscale.cli.console import say
 from manyscale.cli.options import Quiet
 from manyscale.errors import InputError
+from manyscale.results.files import FileGroup, Kind
 
 commands = typer.Typer(name="new", help="Begin something new, from a template that works.")
 
@@ -130,10 +132,7 @@ def _write(files: Mapping[Path, str]) -> None:
     for path in files:
         if path.exists():
             raise InputError(f"{path} exists already; choose another name or delete it")
-    for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    folder = Path(os.path.commonpath([path.parent for path in files]))
+    with FileGroup(folder, Kind.magic("a source file", b"")) as group:
+        for path, text in files.items():
+            group.add(str(path.relative_to(folder)), lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]

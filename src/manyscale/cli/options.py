@@ -40,6 +40,11 @@ Seed = Annotated[
     typer.Option("--seed", min=0, metavar="N", help="Seed of every random number of the run."),
 ]
 
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace files that are there already, if they are of the same kind."),
+]
+
 Json = Annotated[
     bool,
     typer.Option("--json", help="Write the result as JSON to standard output, and nothing else there."),

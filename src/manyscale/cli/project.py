@@ -11,11 +11,12 @@ import typer
 from manyscale.cli.console import emit_json, say
 from manyscale.cli.cpu_options import Arguments, CpuMachine
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Json, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Quiet, Seed, Threads
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.network.motifs import Motif
+    from manyscale.results.files import Kind
     from manyscale.studies.projection.predict import Prediction
     from manyscale.studies.projection.profiling import RankProfile
     from manyscale.studies.projection.recorded_job import RecordedJob
@@ -24,6 +25,12 @@ commands = typer.Typer(
     name="project",
     help="Project an MPI job to many nodes: profile its ranks, simulate a node in detail, predict the whole.",
 )
+
+_DOCUMENTS = {
+    "profile.json": "projection-profile",
+    "node.json": "projection-node",
+    "predict.json": "projection-prediction",
+}
 
 Folder = Annotated[
     Path,
@@ -81,6 +88,7 @@ def profile(
         typer.Option("--tolerance", min=0.0, metavar="SHARE", help="By which ranks of a group may differ."),
     ] = 0.05,
     out: Folder = Path("projection"),
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -91,14 +99,15 @@ def profile(
     Example: manyscale project profile --native job --program job.riscv --nodes 8 -- 16 16 16
     """
     from manyscale.studies.projection.pages import write_profile_page
-    from manyscale.studies.projection.profile_file import save_profile
+    from manyscale.studies.projection.profile_file import FILE, save_profile
 
+    _check(out, force, FILE, "profile.html")
     found = _profiled(
         nodes, arguments or [], program, native, ranks_per_node, mpirun, groups, tolerance, quiet
     )
-    save_profile(found, out)
+    save_profile(found, out, force=force)
     title = str(found.facts.get("program", "a job"))
-    page = write_profile_page(found, out / "profile.html", Path(title).name)
+    page = write_profile_page(found, out / "profile.html", Path(title).name, force=force)
     if json:
         emit_json(
             {
@@ -203,6 +212,7 @@ def node(
     network: Network = "omnipath",
     network_changes: NetworkChanges = None,
     out: Folder = Path("projection"),
+    force: Force = False,
     threads: Threads = 1,
     seed: Seed = None,
     json: Json = False,
@@ -213,8 +223,9 @@ def node(
     Example: manyscale project node job.riscv --native job --nodes 8 -- 16 16 16
     """
     from manyscale.cpu import Program as CpuProgram
-    from manyscale.studies.projection.measured_job import measure_job
+    from manyscale.studies.projection.measured_job import FILE, measure_job
 
+    _check(out, force, FILE)
     measured = measure_job(
         CpuProgram(program, arguments or []),
         native,
@@ -231,7 +242,7 @@ def node(
         seed=seed or 0,
         say=lambda text: say(text, quiet=quiet),
     )
-    measured.save(out)
+    measured.save(out, force=force)
     found = measured.external or measured.alone
     rows = [
         (group, name, phase.samples, phase.mean, phase.mean * phase.samples)
@@ -331,6 +342,7 @@ def predict(
     ] = 10,
     what_if: Annotated[bool, typer.Option(help="Try what would help at the largest number of nodes.")] = True,
     out: Folder = Path("projection"),
+    force: Force = False,
     threads: Threads = 1,
     seed: Seed = None,
     json: Json = False,
@@ -347,6 +359,7 @@ def predict(
     from manyscale.studies.projection.pages import seconds_text, write_prediction_page
     from manyscale.studies.projection.profile_file import FILE, load_profile
 
+    _check(out, force, "predict.json", "report.html")
     measured = MeasuredJob.load(out)
     counts = sorted(set(_numbers(nodes, "--nodes")))
     if not counts or counts[0] < 1:
@@ -385,9 +398,11 @@ def predict(
     title = str(measured.facts["program"])
     if measured.facts["arguments"]:
         title = f"{title} {' '.join(measured.facts['arguments'])}"
-    page = write_prediction_page(out / "report.html", title, measured, predictions, helps, ranks_profile)
+    page = write_prediction_page(
+        out / "report.html", title, measured, predictions, helps, ranks_profile, force=force
+    )
     document = _document(predictions, helps) | {"report": str(page)}
-    _write(out / "predict.json", document)
+    _write(out / "predict.json", document, force)
     if json:
         emit_json(document)
         return
@@ -457,10 +472,28 @@ def _work(
     return record(program, ranks, filled)
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
-    import json
+def _write(path: Path, document: dict[str, Any], force: bool) -> None:
+    from manyscale.results.files import write_file
+    from manyscale.results.integrity import sealed
 
-    path.write_text(json.dumps(document, indent=1))
+    write_file(path, lambda file: file.write(sealed(document, indent=1)), _kind(path.name), force=force)
+
+
+def _check(folder: Path, force: bool, *names: str) -> None:
+    """Looks whether what a phase leaves can be written, before the work."""
+    from manyscale.results.files import check_output
+
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder}: it is a file; give the folder of the projection")
+    for name in names if folder.is_dir() else ():
+        check_output(folder / name, _kind(name), force=force)
+
+
+def _kind(name: str) -> Kind:
+    from manyscale.report.page import PAGE
+    from manyscale.results.files import document_kind
+
+    return PAGE if name.endswith(".html") else document_kind(_DOCUMENTS[name])
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from manyscale.cli.console import emit_json, say
-from manyscale.cli.options import Json, Quiet
+from manyscale.cli.options import Force, Json, Quiet
 
 if TYPE_CHECKING:
     from manyscale.report import Page
@@ -39,20 +39,36 @@ def report(
             "--format", metavar="KINDS", help="Of the charts in --figures: png, svg, pdf, or several."
         ),
     ] = "svg",
+    force: Force = False,
     open_it: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report of a run or a sweep: one HTML page that needs nothing else and works offline.
 
+    A report in the directory itself is made anew if it is as Manyscale left it; other files are replaced only with
+    --force.
+
     Example: manyscale report runs/net-halo3d-1 --figures figures --format pdf,png
     """
-    page = _page(target)
+    from manyscale.report.page import PAGE
+    from manyscale.results.files import check_output
+
+    path = out if out is not None else target / REPORT_FILE
+    is_sweep = (target / "sweep.json").exists()
+    if out is not None or not _is_own(target, is_sweep):
+        check_output(path, PAGE, force=force)
+    page = _sweep_page(target) if is_sweep else _run_page(target)
     saved = []
     if figures is not None:  # before the page, so that an error is the last word
-        saved = page.save_charts(figures, [kind.strip() for kind in formats.split(",") if kind.strip()])
+        saved = page.save_charts(
+            figures, [kind.strip() for kind in formats.split(",") if kind.strip()], force=force
+        )
         say(f"Wrote {len(saved)} charts to {figures}", quiet=quiet or json)
-    path = page.write(out if out is not None else target / REPORT_FILE)
+    if out is not None:
+        page.write(out, force=force)
+    else:
+        _add(target, is_sweep, page)
     if json:
         emit_json(
             {"report": str(path), "bytes": path.stat().st_size, "figures": [str(file) for file in saved]}
@@ -67,15 +83,42 @@ def report(
     sys.stdout.flush()
 
 
-def _page(target: Path) -> Page:
-    """The page of a sweep, if the directory holds one; else that of a run."""
-    if (target / "sweep.json").exists():
-        from manyscale.report.sweep_page import sweep_page
-        from manyscale.studies.sweep.sweep_directory import load_sweep
+def _is_own(target: Path, is_sweep: bool) -> bool:
+    """Whether the directory has no report, or one that is as Manyscale wrote it."""
+    from manyscale.results.integrity import damage
+    from manyscale.results.run import read_info
+    from manyscale.studies.sweep import sweep_directory
 
-        sweep = load_sweep(target)
-        return sweep_page(target, sweep.info, sweep.table)
+    if not (target / REPORT_FILE).exists():
+        return True
+    listed = (sweep_directory.read_info if is_sweep else read_info)(target).get("files", {})
+    return REPORT_FILE in listed and not damage(target, {REPORT_FILE: listed[REPORT_FILE]})
+
+
+def _add(target: Path, is_sweep: bool, page: Page) -> None:
+    from manyscale.results.additions import add_file
+    from manyscale.studies.sweep.sweep_directory import add_to_sweep
+
+    (add_to_sweep if is_sweep else add_file)(
+        target, REPORT_FILE, lambda file: file.write(page.html().encode())
+    )
+
+
+def _sweep_page(target: Path) -> Page:
+    from manyscale.report.sweep_page import sweep_page
+    from manyscale.studies.sweep.sweep_directory import load_sweep
+
+    sweep = load_sweep(target, ignoring=(REPORT_FILE,))
+    if sweep.note is not None:
+        say(f"Note: {sweep.note}")
+    return sweep_page(target, sweep.info, sweep.table)
+
+
+def _run_page(target: Path) -> Page:
     from manyscale.report.run_page import run_page
     from manyscale.results import load
 
-    return run_page(load(target))
+    run = load(target, ignoring=(REPORT_FILE,))
+    if run.note is not None:
+        say(f"Note: {run.note}")
+    return run_page(run)

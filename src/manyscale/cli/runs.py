@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyscale.cli.console import emit_json, say, tables
-from manyscale.cli.options import Json, Quiet
+from manyscale.cli.options import Force, Json, Quiet
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from manyscale.results import Run
 
 commands = typer.Typer()
 
@@ -31,6 +33,7 @@ def show(run: RunArgument, json: Json = False) -> None:
     from manyscale.results.run import show as shown
 
     loaded = load(run)
+    _say_note(loaded)
     if json:
         emit_json({"path": str(loaded.path), **loaded.info})
         return
@@ -69,6 +72,8 @@ def compare(
     from manyscale.results import compare_headline, identical, load
 
     runs = load(a), load(b)
+    for run in runs:
+        _say_note(run)
     headline = compare_headline(*runs)
     differences = compare_statistics(*runs, threshold_percent=threshold)
     same = identical(*runs)
@@ -98,14 +103,21 @@ def compare(
 def export(
     run: RunArgument,
     csv: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The CSV file to write.")],
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a run's statistics as CSV."""
     from manyscale.results import load
 
     loaded = load(run)
-    loaded.to_csv(csv)
+    _say_note(loaded)
+    loaded.to_csv(csv, force=force)
     say(f"Wrote {loaded.stats.height:,} rows to {csv}", quiet=quiet)
+
+
+def _say_note(run: Run) -> None:
+    if run.note is not None:
+        say(f"Note: {run.note}")
 
 
 def _table(title: str, data: pl.DataFrame) -> Any:

@@ -11,7 +11,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Json, Machine, Quiet
+from manyscale.cli.options import Force, Json, Machine, Quiet
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def validate(
         Path | None,
         typer.Option("--report", metavar="FILE", help="Also write them as an HTML page with charts."),
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -81,6 +82,11 @@ def validate(
 
     if markdown is not None:
         _page_around(markdown)  # before the work, so that a wrong name costs none
+    if report is not None:
+        from manyscale.report.page import PAGE
+        from manyscale.results.files import check_output
+
+        check_output(report, PAGE, force=force)
     found: dict[str, list[Row]] = {}
     pages: dict[str, str] = {}
     if isa == "both":
@@ -101,7 +107,9 @@ def validate(
     if report is not None:
         from manyscale.report.validation_page import validation_page
 
-        validation_page({_TITLES.get(name, name): rows for name, rows in found.items()}).write(report)
+        validation_page({_TITLES.get(name, name): rows for name, rows in found.items()}).write(
+            report, force=force
+        )
         say(f"Wrote {report}", quiet=quiet or json)
     if json:
         emit_json(
@@ -190,10 +198,12 @@ def _write_markdown(path: Path, tables: Mapping[str, str]) -> None:
     order = [name for name in _TITLES if name in kept] + [name for name in kept if name not in _TITLES]
     inside = "\n".join(kept[name] for name in order)
     text = f"{before}{BEGIN}\n\n{inside}\n{END}{after}"
+    from manyscale.results.files import cannot_write, replace_file
+
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_file(path, lambda file: file.write(text.encode()))
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        raise cannot_write(path, error) from None
 
 
 def _page_around(path: Path) -> tuple[str, dict[str, str], str]:

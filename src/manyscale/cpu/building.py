@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.results.files import Kind, check_output, write_file
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CPP_ENDINGS = (".cc", ".cpp", ".cxx", ".C")
+_PROGRAM = Kind.magic("a program or object file (ELF)", b"\x7fELF")
 _CROSS = "riscv64-linux-gnu-"
 
 
@@ -35,8 +37,11 @@ def build(
     mpi: bool = False,
     host: bool = False,
     options: Sequence[str] = (),
+    force: bool = False,
 ) -> None:
     """Compiles C or C++ sources (and objects) into a program that `manyscale cpu run` takes.
+
+    A program of the name `output` is replaced only with `force`, and another file never is.
 
     It can include `manyscale.h`; with `mpi` also `mpi.h`, and the MPI library of this package is linked to it. With
     `host` it is made for this machine instead. `options` go to the compiler and come after the usual ones: -O2, -g1,
@@ -47,11 +52,13 @@ def build(
     for source in sources:
         if not Path(source).is_file():
             raise InputError(f"{source}: there is no such file to compile")
+    check_output(output, _PROGRAM, force=force)
     is_cpp = any(str(source).endswith(_CPP_ENDINGS) for source in sources)
     runtime = runtime_folder()
     includes = [f"-I{runtime}", *([f"-I{runtime / 'mpi'}"] if mpi else [])]
     with tempfile.TemporaryDirectory() as folder:
         library = _mpi_objects(Path(folder), host) if mpi else []
+        made = Path(folder) / "program"
         _run(
             [
                 _compiler("g++" if is_cpp else "gcc", host),
@@ -63,10 +70,12 @@ def build(
                 *(os.fspath(source) for source in sources),
                 *library,
                 "-o",
-                os.fspath(output),
+                str(made),
                 "-lm",
             ]
         )
+        content, mode = made.read_bytes(), made.stat().st_mode
+    write_file(output, lambda file: file.write(content), _PROGRAM, force=force, mode=mode)
 
 
 def _mpi_objects(folder: Path, host: bool) -> list[str]:

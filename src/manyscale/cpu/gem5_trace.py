@@ -6,6 +6,7 @@ Both files are messages behind their lengths, mostly packed by gzip. They are re
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import sys
@@ -21,8 +22,9 @@ import numpy as np
 from manyscale import _core
 from manyscale.cpu.recording import RecordingSummary
 from manyscale.cpu.trace import KINDS, Trace
-from manyscale.cpu.trace_file import COLUMN_TYPES, Columns, TraceError, TraceWriter
+from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, Columns, TraceError, TraceWriter
 from manyscale.errors import InputError
+from manyscale.results.files import FileGroup, Kind, OutputFile, check_output
 from manyscale.results.run_directory import package_version
 from manyscale.units import FREQUENCY, parse
 
@@ -31,6 +33,7 @@ TICKS_PER_SECOND = 10**12
 FETCH_BYTES = 64
 WINDOW = 1536  # instructions that gem5 is told to look back in what is written: three times its reorder buffer of 512
 _GZIP = b"\x1f\x8b"
+GEM5_TRACE = Kind.magic("a trace of gem5", _GZIP, b"gem5")
 _MOST_NAME = 4096
 
 NODE_TYPES = {
@@ -149,17 +152,21 @@ class FetchFile(_MessageFile[_core.Gem5PacketReader]):
         return _core.Gem5PacketReader()
 
 
-def write_nodes(path: str | os.PathLike[str], header: Gem5Header, batches: Iterable[Columns]) -> None:
+def write_nodes(
+    path: str | os.PathLike[str], header: Gem5Header, batches: Iterable[Columns], *, force: bool = False
+) -> None:
     """Writes a data-dependency trace."""
-    with _written(Path(path)) as file:
+    with _written(Path(path), force) as file:
         file.write(_core.gem5_begin_nodes(header.native()))
         for columns in batches:
             file.write(_core.gem5_write_nodes(_bytes_of(columns, NODE_TYPES)))
 
 
-def write_fetches(path: str | os.PathLike[str], header: Gem5Header, batches: Iterable[Columns]) -> None:
+def write_fetches(
+    path: str | os.PathLike[str], header: Gem5Header, batches: Iterable[Columns], *, force: bool = False
+) -> None:
     """Writes a fetch trace."""
-    with _written(Path(path)) as file:
+    with _written(Path(path), force) as file:
         file.write(_core.gem5_begin_packets(header.native()))
         for columns in batches:
             file.write(_core.gem5_write_packets(_bytes_of(columns, PACKET_TYPES)))
@@ -180,9 +187,12 @@ def import_gem5(
     *,
     fetch: Sequence[str | os.PathLike[str]] = (),
     clock: str | int = "1GHz",
+    force: bool = False,
     command: Sequence[str] = (),
 ) -> ImportSummary:
     """Makes a trace of the data-dependency traces of one or more cores, and of their fetch traces if there are any.
+
+    A trace of the name `out` is replaced only with `force`, and another file never is.
 
     `clock` is that of the cores that were recorded, which the files do not say: delays become cycles of it. Each core
     becomes a thread. Such traces know nothing of synchronisation: threads run beside each other.
@@ -193,10 +203,11 @@ def import_gem5(
         raise InputError(
             f"there are {len(data)} data-dependency traces and {len(fetch)} fetch traces; give pairs"
         )
+    check_output(out, TRACE, force=force)
     hertz = int(parse(clock, FREQUENCY) if isinstance(clock, str) else clock)
     nodes = [NodeFile(path) for path in data]
     fetches = [FetchFile(path) for path in fetch]
-    writer = TraceWriter(out, _imported_header(nodes, hertz, command))
+    writer = TraceWriter(out, _imported_header(nodes, hertz, command), force=force)
     try:
         return _import(writer, nodes, fetches, hertz)
     except BaseException:
@@ -210,15 +221,18 @@ def export_gem5(
     *,
     latencies: Mapping[str, int] | None = None,
     window: int = WINDOW,
+    force: bool = False,
 ) -> list[tuple[Path, Path]]:
     """Writes the threads of a trace as gem5's files: a data-dependency trace and a fetch trace for each, in `folder`.
+
+    They appear together when all are whole; files of that kind that are there are replaced only with `force`.
 
     `latencies` are the cycles that calculations of each kind take, 1 where not given. Traces with tasks are refused,
     since gem5's have none; so is what would be lost of several threads that wait for each other.
     """
     if not isinstance(trace, Trace):
         with Trace(trace) as opened:
-            return export_gem5(opened, folder, latencies=latencies, window=window)
+            return export_gem5(opened, folder, latencies=latencies, window=window, force=force)
     tasks = int(trace.columns["stream.is_task"].sum())
     if tasks:
         raise InputError(f"{trace.path}: gem5's traces have no tasks, and this one has {tasks:,}")
@@ -228,20 +242,23 @@ def export_gem5(
             raise InputError(f"there is no kind of instruction '{name}'; known: {', '.join(KINDS)}")
     cycles = [known.get(name, 1) for name in KINDS]
     ticks = max(1, round(TICKS_PER_SECOND / trace.header.clock))
-    Path(folder).mkdir(parents=True, exist_ok=True)
     written = []
-    for stream in range(trace.threads):
-        paths = tuple(Path(folder) / f"core{stream}.{kind}.gz" for kind in ("data", "inst"))
-        exporter = _core.Gem5Export(ticks, window, FETCH_BYTES, cycles)
-        header = Gem5Header(f"core{stream}", window=window).native()
-        with _written(paths[0]) as data, _written(paths[1]) as fetch:
-            data.write(_core.gem5_begin_nodes(header))
-            fetch.write(_core.gem5_begin_packets(header))
-            for number in range(trace.blocks(stream)):
-                nodes, packets = exporter.take(trace.block(stream, number))
-                data.write(nodes)
-                fetch.write(packets)
-        written.append((paths[0], paths[1]))
+    with FileGroup(folder, GEM5_TRACE, force=force) as group:
+        for stream in range(trace.threads):
+            names = [f"core{stream}.{kind}.gz" for kind in ("data", "inst")]
+            exporter = _core.Gem5Export(ticks, window, FETCH_BYTES, cycles)
+            header = Gem5Header(f"core{stream}", window=window).native()
+            files = [group.open(name) for name in names]
+            with group.writing(names[0]), _packed(files[0]) as data, _packed(files[1]) as fetch:
+                data.write(_core.gem5_begin_nodes(header))
+                fetch.write(_core.gem5_begin_packets(header))
+                for number in range(trace.blocks(stream)):
+                    nodes, packets = exporter.take(trace.block(stream, number))
+                    data.write(nodes)
+                    fetch.write(packets)
+            for file in files:
+                file.sync()
+            written.append((Path(folder) / names[0], Path(folder) / names[1]))
     return written
 
 
@@ -278,12 +295,21 @@ class bad_trace:  # noqa: N801 - used as a statement
             raise InputError(f"{self._path}: {error}") from None
 
 
-def _written(path: Path) -> Any:
+@contextlib.contextmanager
+def _written(path: Path, force: bool) -> Iterator[Any]:
     """A file that is packed if its name ends in .gz."""
-    try:
-        return gzip.GzipFile(path, "wb", 6, mtime=0) if path.suffix == ".gz" else path.open("wb")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    with FileGroup(path.parent, GEM5_TRACE, force=force) as group:
+        file = group.open(path.name)
+        with group.writing(path.name):
+            if path.suffix == ".gz":
+                with _packed(file) as packed:
+                    yield packed
+            else:
+                yield file
+
+
+def _packed(file: OutputFile) -> gzip.GzipFile:
+    return gzip.GzipFile("", "wb", 6, file, mtime=0)
 
 
 def _bytes_of(columns: Columns, types: Mapping[str, str]) -> dict[str, bytes]:

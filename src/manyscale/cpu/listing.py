@@ -9,6 +9,7 @@ from pathlib import Path
 from manyscale import _core
 from manyscale.cpu.program import Program
 from manyscale.errors import InputError, nearest
+from manyscale.results import load
 
 _HOT_FILE = "hot_instructions.parquet"
 
@@ -68,14 +69,7 @@ def _hexadecimal(bits: int) -> str:
 
 def _hot(run: Path) -> dict[int, tuple[int, int]]:
     """Cycles and executions of each instruction of a run."""
-    import polars as pl
-    from polars.exceptions import PolarsError
-
-    path = run / _HOT_FILE
-    if not path.is_file():
+    if not (run / _HOT_FILE).is_file():
         raise InputError(f"{run}: there is no {_HOT_FILE} in it; run the program with --hot-lines")
-    try:
-        table = pl.read_parquet(path, columns=["address", "cycles", "instructions"])
-    except (PolarsError, OSError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
+    table = load(run).table(_HOT_FILE, columns=["address", "cycles", "instructions"])
     return {address: (cycles, executed) for address, cycles, executed in table.iter_rows()}

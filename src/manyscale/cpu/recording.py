@@ -28,10 +28,11 @@ from manyscale.cpu.running import (
     start_functional,
 )
 from manyscale.cpu.symbols import Symbols
-from manyscale.cpu.trace_file import COLUMN_TYPES, TraceWriter
+from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, TraceWriter
 from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.results.files import check_output
 from manyscale.results.run_directory import package_version
 
 _SECOND = 10**15  # femtoseconds
@@ -97,10 +98,13 @@ def record(
     functions: Sequence[str] = (),
     limit: int | None = None,
     near: int | str | None = None,
+    force: bool = False,
     progress: Callable[[int, int], None] | None = None,
     command: Sequence[str] = (),
 ) -> RecordingSummary:
-    """Runs a program and leaves its trace in the file `out`.
+    """Runs a program and leaves its trace in the file `out`, which appears when all is recorded.
+
+    A trace of that name is replaced only with `force`, and another file never is.
 
     Accesses that would hit a small first-level cache are folded into what needs them, so that they need no cache to be
     looked up in a replay. `near` is how large that cache is, such as "4KiB": half of the machine's own if not
@@ -111,6 +115,7 @@ def record(
     either way: its latencies and its branch predictor are in the trace. `limit` is the number of instructions after
     which a run without time is given up.
     """
+    check_output(out, TRACE, force=force)
     work = as_program(program)
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
     watching: dict[str, Any] = {} if functional else {"region_log": _REGION_LOG}
@@ -125,7 +130,7 @@ def record(
         with program_errors(work):
             _core.cpu_launch(recorded, launch_of(work, True, functions))
         run = partial(simulate, work, parts, threads, progress, None)
-    writer = TraceWriter(out, _header(work, resolved, parts, functional, seed, command))
+    writer = TraceWriter(out, _header(work, resolved, parts, functional, seed, command), force=force)
     try:
         recorder = _core.CpuRecorder(recorded, parts.cores[0].native, writer.add)
         if near is not None:

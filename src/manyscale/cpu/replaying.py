@@ -110,7 +110,7 @@ def replay(
                 writer.partial(statistics_columns(parts.system))
                 raise
             writer.write_stats(result.columns)
-            result.write_tables(writer.directory)
+            result.write_tables(writer)
             writer.finish(result.headline)
         return result
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.cpu.openmp import region_title
 from manyscale.cpu.program import Program
-from manyscale.results.files import replace_file
+from manyscale.results.files import FileGroup, Kind
 from manyscale.results.notebook import NotebookView, headline_table, plot, rows_table
 from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
@@ -21,10 +21,14 @@ from manyscale.units import TIME, humanize
 if TYPE_CHECKING:
     import polars as pl
 
+    from manyscale.results import RunWriter
+
 _SECOND = 10**15  # femtoseconds
 _PROCESS_ADDRESS = (1 << 40) - 1  # the part of an address that a process sees; above it is its number
 OUTSIDE = "outside regions"
 _MOST_BARS = 16  # in a notebook
+KONATA_FILE = "pipeline.kanata"
+KONATA = Kind.magic("a log of a pipeline for Konata", b"Kanata")
 TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
 
 
@@ -63,6 +67,14 @@ class ProgramResult:
     def stderr(self) -> str:
         """What all processes wrote to standard error, one after the other."""
         return b"".join(process.stderr for process in self.processes).decode(errors="replace")
+
+    def write_output(self, writer: RunWriter) -> None:
+        """Keeps what the program wrote in a run directory."""
+        for number, process in enumerate(self.processes):
+            suffix = f".{number}" if len(self.processes) > 1 else ""
+            for name, written in (("stdout", process.stdout), ("stderr", process.stderr)):
+                if written:
+                    writer.write_file(f"{name}{suffix}.txt", written)
 
     @cached_property
     def tasks(self) -> pl.DataFrame:
@@ -107,6 +119,21 @@ class FunctionalResult(ProgramResult):
         return table.select(
             "region", "kind", "source", "thread", "visits", "instructions", "inclusive_instructions"
         )
+
+    @property
+    def headline(self) -> dict[str, dict[str, Any]]:
+        """The numbers that matter, with units."""
+        return {
+            "instructions": {"value": self.instructions, "unit": "instruction"},
+            "exit_code": {"value": self.exit_code, "unit": "1"},
+            "wall_seconds": {"value": self.wall_seconds, "unit": "s"},
+        }
+
+    def write_tables(self, writer: RunWriter) -> None:
+        """Keeps the table of regions as Parquet, and what the program wrote."""
+        if self.regions.height:
+            writer.write_table("regions.parquet", self.regions)
+        self.write_output(writer)
 
     def __repr__(self) -> str:
         return (
@@ -328,26 +355,28 @@ class CpuResult(NotebookView, ProgramResult):
             "wall_threads": {"value": self.threads, "unit": "1"},
         }
 
-    def write_tables(self, directory: Path) -> None:
-        """Writes the tables as Parquet, and what the program wrote."""
+    def write_tables(self, writer: RunWriter) -> None:
+        """Keeps the tables as Parquet, what the program wrote, and the pipeline logs that were asked for."""
         for name in TABLES:
             table = getattr(self, name)
             if table.height:
-                replace_file(directory / f"{name}.parquet", table.write_parquet)
-        for number, process in enumerate(self.processes):
-            suffix = f".{number}" if len(self.processes) > 1 else ""
-            for name, written in (("stdout", process.stdout), ("stderr", process.stderr)):
-                if written:
-                    _write(directory / f"{name}{suffix}.txt", written)
+                writer.write_table(f"{name}.parquet", table)
+        self.write_output(writer)
+        for path, text in self._konata_files(Path(KONATA_FILE)).items():
+            writer.write_file(path.name, text.encode())
 
-    def write_konata(self, path: Path) -> list[Path]:
+    def write_konata(self, path: Path, *, force: bool = False) -> list[Path]:
         """Writes the pipeline logs that were asked for: to `path`, or with several cores to a file for each."""
+        with FileGroup(path.parent, KONATA, force=force) as group:
+            return [
+                group.add(file.name, lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]
+                for file, text in self._konata_files(path).items()
+            ]
+
+    def _konata_files(self, path: Path) -> dict[Path, str]:
         logs = {core: text for core, text in enumerate(self.konata) if text}
-        paths = []
-        for core, text in logs.items():
-            paths.append(path if len(logs) == 1 else path.with_name(f"{path.stem}.{core}{path.suffix}"))
-            _write(paths[-1], text.encode())
-        return paths
+        names = konata_paths(path, logs)
+        return dict(zip(names, logs.values(), strict=True))
 
     def _notebook(self) -> Iterable[str]:
         yield headline_table(repr(self), self.headline)
@@ -368,8 +397,11 @@ class CpuResult(NotebookView, ProgramResult):
         )
 
 
-def _write(path: Path, content: bytes) -> None:
-    replace_file(path, lambda file: file.write(content))
+def konata_paths(path: Path, cores: Collection[int]) -> list[Path]:
+    """The files of pipeline logs: `path`, or with several cores one for each."""
+    if len(cores) == 1:
+        return [path]
+    return [path.with_name(f"{path.stem}.{core}{path.suffix}") for core in cores]
 
 
 def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:

@@ -26,7 +26,6 @@ from manyscale.results import RunWriter
 from manyscale.system.running import statistics_columns
 
 DEFAULT_MACHINE = "broadwell"
-KONATA_FILE = "pipeline.kanata"
 
 Work = Program | str | os.PathLike[str]
 
@@ -77,8 +76,7 @@ def run(
             writer.partial(statistics_columns(parts.system))
             raise
         writer.write_stats(result.columns)
-        result.write_tables(writer.directory)
-        result.write_konata(writer.directory / KONATA_FILE)
+        result.write_tables(writer)
         writer.finish(result.headline)
     return result
 
@@ -91,18 +89,27 @@ def run_functional(
     regions: bool = False,
     functions: Sequence[str] = (),
     limit: int | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    command: Sequence[str] = (),
 ) -> FunctionalResult:
     """Runs a program without time: what it writes, how it ends, how many instructions it executes.
 
-    It sees `cores` cores. `limit` is the number of instructions after which it is given up.
+    It sees `cores` cores. `limit` is the number of instructions after which it is given up. With `out`, leaves a run
+    directory, which has no machine and no statistics.
     """
     program = as_program(program)
     if cores < 1:
         raise InputError(f"a program cannot run on {cores} cores; give at least 1")
-    return finish_functional(
-        program, start_functional(program, cores, seed, regions, functions), limit, progress
-    )
+    native = start_functional(program, cores, seed, regions, functions)
+    if out is None:
+        return finish_functional(program, native, limit, progress)
+    facts = program.description() | {"cores": cores, "functional": True}
+    with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
+        result = finish_functional(program, native, limit, progress)
+        result.write_tables(writer)
+        writer.finish(result.headline)
+    return result
 
 
 def start_functional(

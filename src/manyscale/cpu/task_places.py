@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.results.files import Kind, write_file
 
 Places = Sequence[tuple[int, int]]
 MOST_FILE_BYTES = 1 << 28
+_PLACES = Kind("a list of tasks and cores", lambda head: head[:1].isdigit() or head[:1] == b"#")
 _MOST_TASK, _MOST_CORE = 2**63 - 1, 2**16 - 1
 
 
@@ -43,9 +45,7 @@ def read_task_places(path: str | os.PathLike[str]) -> list[tuple[int, int]]:
     return places
 
 
-def write_task_places(path: str | os.PathLike[str], places: Places) -> None:
-    """Writes such a file."""
-    try:
-        Path(path).write_text("".join(f"{task} {core}\n" for task, core in places))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+def write_task_places(path: str | os.PathLike[str], places: Places, *, force: bool = False) -> None:
+    """Writes such a file; over another one only with `force`."""
+    text = "".join(f"{task} {core}\n" for task, core in places)
+    write_file(path, lambda file: file.write(text.encode()), _PLACES, force=force)

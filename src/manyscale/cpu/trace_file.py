@@ -23,12 +23,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import zstandard
 
 from manyscale.errors import InputError
+from manyscale.results.files import Kind, OutputFile, cannot_write
 
 VERSION = 1
 MAGIC = b"\x93MSTRACE"
@@ -41,6 +42,7 @@ _LEVEL = 6  # of zstd: 9 saves 3% and takes twice the time
 _WINDOW_BYTES = 1 << 27  # that unpacking may ask for
 _MOST_EXPANSION = 256  # of an index; one that packs better is stored as it is
 
+TRACE = Kind.magic("a trace", MAGIC)
 _HEADER = struct.Struct("<8sIII")
 _CHUNK = struct.Struct("<4sIII")
 _INDEX = struct.Struct("<4sQQI")
@@ -97,9 +99,14 @@ class IncompleteTraceError(TraceError):
 
 
 class TraceWriter:
-    """Writes a trace block by block; holds one chunk in memory, and some bytes for each block."""
+    """Writes a trace block by block; holds one chunk in memory, and some bytes for each block.
 
-    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
+    The file appears when the trace is finished. Another trace of that name is replaced then, if `force` allows it.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], header: Mapping[str, Any], *, force: bool = False
+    ) -> None:
         self.path = Path(path)
         text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
         if len(text) > MOST_HEADER_BYTES:
@@ -108,9 +115,9 @@ class TraceWriter:
                 f"at most {MOST_HEADER_BYTES:,} can be written"
             )
         try:
-            self._file: BinaryIO = self.path.open("wb")
+            self._file = OutputFile(self.path, TRACE, force=force)
         except OSError as error:
-            raise _unwritten(self.path, error) from None
+            raise cannot_write(self.path, error) from None
         self._packer = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True)
         self._pending = bytearray()
         self._chunks: list[tuple[int, int, int]] = []
@@ -171,18 +178,14 @@ class TraceWriter:
         self._write(_END.pack(offset, zlib.crc32(struct.pack("<Q", offset)), END_MAGIC))
         size = self._file.tell()
         try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._file.commit()
         except OSError as error:
-            raise _unwritten(self.path, error) from None
-        finally:
-            self._file.close()
+            raise cannot_write(self.path, error) from None
         return size
 
     def abandon(self) -> None:
-        """Gives up: what was written so far is removed."""
-        self._file.close()
-        self.path.unlink(missing_ok=True)
+        """Gives up: what was written so far is removed, and what was there before stays."""
+        self._file.discard()
 
     def _close_chunk(self) -> None:
         packed = self._packer.compress(bytes(self._pending))
@@ -197,7 +200,7 @@ class TraceWriter:
             for piece in pieces:
                 self._file.write(piece)
         except OSError as error:
-            raise _unwritten(self.path, error) from None
+            raise cannot_write(self.path, error) from None
 
 
 @dataclass(frozen=True)
@@ -444,7 +447,3 @@ class TraceReader:
 def _transposed(prefix: str, names: tuple[str, ...], rows: list[Any]) -> dict[str, list[int]]:
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
     return {f"{prefix}.{name}": list(column) for name, column in zip(names, columns, strict=True)}
-
-
-def _unwritten(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot write {path}: {error.strerror or error}")

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.results.files import replace_file
 
 OLDEST_ARCHITECTURE = 70  # the first whose machine code we read
 NEWEST_ARCHITECTURE = 90
@@ -166,9 +167,7 @@ def _keep(kept: Path, made: bytes) -> None:
     """Stores a result; a cache that cannot be written is as good as none."""
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as part:
-            part.write(made)
-        os.replace(part.name, kept)
+        replace_file(kept, lambda file: file.write(made))
         stored = sorted(kept.parent.glob("*.cubin"), key=lambda file: file.stat().st_mtime)
         for old in stored[:-_CACHED_FILES]:
             old.unlink(missing_ok=True)

@@ -10,9 +10,10 @@ import numpy as np
 
 from manyscale.errors import InputError
 from manyscale.gpu.managed import PAGE
-from manyscale.results.files import replace_file
+from manyscale.results.additions import add_file
 from manyscale.results.heat_map import Extent, heat_map
 from manyscale.results.lane_chart import lane_chart
+from manyscale.results.parquet import write_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +42,9 @@ def save_pictures(device: TimedDevice, directory: str | Path, title: str = "Unif
     target.mkdir(parents=True, exist_ok=True)
     pictures = {PAGES_FILE: page_map(device, title), TRANSFERS_FILE: transfer_lanes(device, title)}
     for name, picture in pictures.items():
-        _write(target / name, picture)
-    replace_file(target / LOG_FILE, log.write_parquet)
+        content = picture.encode()
+        add_file(target, name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+    add_file(target, LOG_FILE, lambda file: write_parquet(log, file))
     return [target / name for name in (PAGES_FILE, TRANSFERS_FILE, LOG_FILE)]
 
 
@@ -128,10 +130,6 @@ class _Places:
 def _unit(length: float) -> tuple[str, float]:
     """The unit of a time axis, and how many of it are a second."""
     return ("ms", 1e3) if length >= _LONG else ("us", 1e6)
-
-
-def _write(path: Path, picture: str) -> None:
-    replace_file(path, lambda file: file.write(picture.encode()))
 
 
 def _logged(device: TimedDevice) -> pl.DataFrame:

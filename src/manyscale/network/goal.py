@@ -16,6 +16,7 @@ from typing import IO
 
 from manyscale.errors import InputError
 from manyscale.network.skeleton import MOST_RANKS
+from manyscale.results.files import Kind, as_text, write_file
 from manyscale.units import shown
 
 CALC, SEND, RECV = "calc", "send", "recv"
@@ -33,6 +34,7 @@ _MESSAGE = re.compile(rf"{_LABEL}(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-?\d+)(?
 _NEEDS = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+(i?requires)\s+([A-Za-z][A-Za-z0-9_]*)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{\s*")
 _RANKS = re.compile(r"num_ranks\s+(\d+)\s*")
+GOAL = Kind("a GOAL schedule", lambda head: re.search(rb"^\s*num_ranks\s+\d", head, re.MULTILINE) is not None)
 
 
 @dataclass
@@ -242,13 +244,9 @@ class _Parser:
         return InputError(f"{self._where}, line {self._line}: {what}")
 
 
-def write_goal(schedule: GoalSchedule, path: str | os.PathLike[str]) -> None:
-    """Writes a schedule as GOAL text."""
-    try:
-        with Path(path).open("w", encoding="utf-8") as file:
-            goal_text(schedule, file)
-    except OSError as error:
-        raise InputError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
+def write_goal(schedule: GoalSchedule, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Writes a schedule as GOAL text; over another schedule only with `force`."""
+    write_file(path, as_text(lambda file: goal_text(schedule, file)), GOAL, force=force)
 
 
 def goal_text(schedule: GoalSchedule, file: IO[str]) -> None:

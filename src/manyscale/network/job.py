@@ -237,20 +237,17 @@ class Job:
                 writer.partial(result.columns, result.headline)
             self._ended(result)
             writer.write_stats(result.columns)
-            result.write_tables(writer.directory)
+            result.write_tables(writer)
             if self.timeline:
-                self.write_timeline(writer.directory / TIMELINE_FILE)
+                self.write_timeline(writer)
             writer.finish(result.headline)
         return result
 
-    def write_timeline(self, path: Path) -> None:
-        """The calls of the chosen ranks as a Perfetto trace."""
-        unfinished = path.with_suffix(".unfinished")
+    def write_timeline(self, writer: RunWriter) -> None:
+        """Keeps the calls of the chosen ranks as a Perfetto trace."""
+        names = [_described(one) for one in core_operations(self.program)]
         with core_errors():
-            self.native.write_timeline(
-                str(unfinished), [_described(one) for one in core_operations(self.program)]
-            )
-        unfinished.replace(path)
+            writer.write_by_name(TIMELINE_FILE, lambda path: self.native.write_timeline(path, names))
 
     def _simulate(
         self, threads: int, progress: Callable[[int, int], None] | None, directory: Path | None

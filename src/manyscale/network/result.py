@@ -16,7 +16,6 @@ from manyscale.machine.network import Network
 from manyscale.network import picture as drawing
 from manyscale.network.load_picture import MOST_LINKS, LinkTimes, draw_load
 from manyscale.network.program import Program
-from manyscale.results.files import replace_file
 from manyscale.results.notebook import NotebookView, headline_table, plot
 from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
@@ -24,6 +23,8 @@ from manyscale.units import TIME, humanize
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from manyscale.results import RunWriter
 
 _SECOND = 10**15  # femtoseconds
 _MOST_LINKS_IN_NOTEBOOK = 20_000
@@ -312,18 +313,16 @@ class JobResult(NotebookView):
             raise InputError("there are switches that the picture has no place for")
         return placed
 
-    def write_tables(self, directory: Path) -> None:
-        """Writes ranks, links, load, latencies and the critical path as Parquet, and the picture."""
+    def write_tables(self, writer: RunWriter) -> None:
+        """Keeps ranks, links, load, latencies and the critical path as Parquet, and the picture."""
         for name in TABLES:
             table = getattr(self, name)
             if table.height:
-                replace_file(directory / f"{name}.parquet", table.write_parquet)
+                writer.write_table(f"{name}.parquet", table)
         if self.load.height:
-            lines = self.load_picture().encode()
-            replace_file(directory / LOAD_PICTURE_FILE, lambda file: file.write(lines))
+            writer.write_file(LOAD_PICTURE_FILE, self.load_picture().encode())
         if self.links.height <= 2 * drawing.MOST_LINES:
-            drawn = self.picture().encode()
-            replace_file(directory / PICTURE_FILE, lambda file: file.write(drawn))
+            writer.write_file(PICTURE_FILE, self.picture().encode())
 
     def _notebook(self) -> Iterable[str]:
         yield headline_table(repr(self), self.headline)

@@ -118,18 +118,13 @@ class Evidence:
 
     def table(self, name: str) -> pl.DataFrame | None:
         """A further table that the run left, such as "links"; None if there is none or it is empty."""
-        import polars as pl
-
-        path = self.run.path / f"{name}.parquet"
-        if not path.is_file():
+        file = f"{name}.parquet"
+        if not self._fits(file, _MOST_BYTES):
             return None
         try:
-            if path.stat().st_size > _MOST_BYTES:
-                self.troubles.append(f"{path.name} is larger than {_MOST_BYTES >> 20} MiB and was left out")
-                return None
-            table = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            self.troubles.append(f"{path.name} cannot be read: {str(error).splitlines()[0]}")
+            table = self.run.table(file)
+        except RunError as error:
+            self.troubles.append(f"{file} cannot be read: {str(error).splitlines()[0]}")
             return None
         return None if table.is_empty() else table
 
@@ -146,17 +141,32 @@ class Evidence:
 
     def text(self, name: str, most: int = 4 << 20) -> str | None:
         """A file of text, such as a picture; None if there is none or it is larger than `most` bytes."""
-        path = self.run.path / name
+        if not self._fits(name, most):
+            return None
         try:
-            if not path.is_file():
-                return None
-            if path.stat().st_size > most:
-                self.troubles.append(f"{name} is larger than {most >> 20} MiB and was left out")
-                return None
-            return path.read_text(encoding="utf-8", errors="replace")
+            return self.run.content(name).decode(errors="replace")
+        except RunError as error:
+            self.troubles.append(f"{name} cannot be read: {error}")
+            return None
+
+    def _fits(self, name: str, most: int) -> bool:
+        """Whether the run has a file that is not too large for a report."""
+        path = self.run.path / name
+        if not path.is_file():
+            return False
+        try:
+            size = path.stat().st_size
         except OSError as error:
             self.troubles.append(f"{name} cannot be read: {error.strerror or error}")
-            return None
+            return False
+        if size > most:
+            self.troubles.append(f"{name} is larger than {most >> 20} MiB and was left out")
+            return False
+        if self.run.files and name not in self.run.files:
+            self.troubles.append(
+                f"{name} is not among the files that the run lists; it may be of something else"
+            )
+        return True
 
     @cached_property
     def profiles(self) -> dict[str, dict[str, Any]]:
@@ -181,7 +191,7 @@ class Evidence:
         if not path.is_file():
             return None
         try:
-            return read_timeline(path)
+            return read_timeline(self.run.file(TIMELINE_FILE))
         except RunError as error:
             self.troubles.append(str(error))
             return None

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.report.charts import Chart, Lanes
-from manyscale.results.files import replace_file
+from manyscale.results.files import FileGroup, Kind
 
 if TYPE_CHECKING:
     import polars as pl
 
 Rows = Iterable[Sequence[Any]]
 
+PAGE = Kind.magic("an HTML page", b"<!DOCTYPE html>")
 _ROWS_ON_A_PAGE = 15
 _DIGITS = 7  # of numbers in charts: more than an eye sees
 _SAFE_LINK = re.compile(
@@ -188,22 +189,22 @@ class Page:
             f"<script>{_asset('page.js')}</script></body></html>\n"
         )
 
-    def write(self, path: str | Path) -> Path:
-        """Writes the page to a file, whole or not at all."""
+    def write(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes the page to a file, whole or not at all; over another page only with `force`."""
         target = Path(path)
-        text = self.html().encode()
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(target, lambda file: file.write(text))
-        except OSError as error:
-            raise InputError(f"cannot write {target}: {error.strerror or error}") from None
-        return target
+        with FileGroup(target.parent, PAGE, force=force) as group:
+            return group.add(target.name, lambda file: file.write(self.html().encode()))
 
-    def save_charts(self, folder: str | Path, formats: Sequence[str] = ("svg",)) -> list[Path]:
-        """Writes every chart of the page as a file for a paper: png, svg or pdf. Needs matplotlib."""
+    def save_charts(
+        self, folder: str | Path, formats: Sequence[str] = ("svg",), *, force: bool = False
+    ) -> list[Path]:
+        """Writes every chart of the page as a file for a paper: png, svg or pdf. Needs matplotlib.
+
+        Charts that are there already are replaced only with `force`.
+        """
         from manyscale.report.paper import save_charts
 
-        return save_charts(self.charts, Path(folder), formats)
+        return save_charts(self.charts, Path(folder), formats, force=force)
 
     def _repr_html_(self) -> str:
         # A notebook's page has a script of its own, so the report gets a frame to itself.

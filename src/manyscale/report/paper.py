@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from manyscale.errors import InputError
 from manyscale.report.charts import COLOURS, SCALE, Chart, Graph, HeatMap, Lanes, Lines, Stacks
+from manyscale.results.files import FileGroup, Kind
 
 FORMATS = ("png", "svg", "pdf")
 _WIDTH, _HEIGHT = 5.2, 3.2  # inches
@@ -19,7 +21,9 @@ _DASHES = ("-", "--", ":", "-.")
 _HATCHES = ("", "//", "xx", "..")
 
 
-def save_charts(charts: Sequence[Chart], folder: Path, formats: Sequence[str]) -> list[Path]:
+def save_charts(
+    charts: Sequence[Chart], folder: Path, formats: Sequence[str], *, force: bool = False
+) -> list[Path]:
     """Writes each chart in each format; names are made of the charts' titles."""
     for kind in formats:
         if kind not in FORMATS:
@@ -32,22 +36,30 @@ def save_charts(charts: Sequence[Chart], folder: Path, formats: Sequence[str]) -
     written: list[Path] = []
     taken: set[str] = set()
     style = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Figures without pyplot: no window, no state that others could see.
-        with matplotlib.rc_context({**style, "svg.hashsalt": "manyscale", "pdf.fonttype": 42}):
-            for chart in charts:
-                figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
-                _draw(figure.add_subplot(), chart)
-                name = _file_name(chart.title, taken)
-                for kind in formats:
-                    path = folder / f"{name}.{kind}"
-                    # The same chart gives the same file, whenever it is written.
-                    figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={_DATES[kind]: None})
-                    written.append(path)
-    except OSError as error:
-        raise InputError(f"cannot write charts to {folder}: {error.strerror or error}") from None
+    # Figures without pyplot: no window, no state that others could see.
+    with (
+        FileGroup(folder, _kind, force=force) as group,
+        matplotlib.rc_context({**style, "svg.hashsalt": "manyscale", "pdf.fonttype": 42}),
+    ):
+        for chart in charts:
+            figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
+            _draw(figure.add_subplot(), chart)
+            name = _file_name(chart.title, taken)
+            for form in formats:
+                drawn = io.BytesIO()
+                # The same chart gives the same file, whenever it is written.
+                figure.savefig(drawn, format=form, dpi=_DOTS_PER_INCH, metadata={_DATES[form]: None})
+                content = drawn.getvalue()
+                written.append(group.add(f"{name}.{form}", lambda file, c=content: file.write(c)))  # type: ignore[misc]
     return written
+
+
+_BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def _kind(name: str) -> Kind:
+    form = name.rpartition(".")[2]
+    return Kind.magic(f"a chart as {form}", _BEGINNINGS[form])
 
 
 _DATES = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import RunError
 from manyscale.results import statistics
-from manyscale.results.files import is_locked
+from manyscale.results.files import Kind, check_output, write_file
+from manyscale.results.integrity import SEAL, checksum_of, damage, difference, is_listing, seal_problem
+from manyscale.results.lock import is_locked
 from manyscale.results.notebook import NotebookView, headline_table
+from manyscale.results.parquet import table_of
 from manyscale.results.run_directory import LOCK_FILE, MACHINE_FILE, RUN_FILE, SCHEMA_VERSION, STATS_FILE
 
 if TYPE_CHECKING:
@@ -30,19 +33,27 @@ _NEEDED: dict[str, type] = {
     "headline": dict,
 }
 
+_FIRST_WITH_CHECKSUMS = 2  # version of the schema
 _WRITTEN_STATUSES = ("running", "done", "failed", "stopped")
 
 
-def load(path: str | os.PathLike[str]) -> Run:
-    """The run in directory `path`, as it is now."""
+def load(path: str | os.PathLike[str], *, check: bool = True, ignoring: Collection[str] = ()) -> Run:
+    """The run in directory `path`, as it is now.
+
+    All files are compared with their checksums, but for those in `ignoring`. With `check=False` a file is compared
+    when it is read, so that what is whole can be read beside what is damaged.
+    """
     directory = Path(path)
-    info = _read_info(directory)
+    info = read_info(directory)
     if info["status"] == "running" and not is_locked(directory / LOCK_FILE):
         # The run may have ended between the two looks, so only a second one tells.
-        info = _read_info(directory)
+        info = read_info(directory)
         if info["status"] == "running":
             info["status"] = "interrupted"
-    return Run(directory, info)
+    run = Run(directory, info)
+    if check and run.status != "running":
+        run.check(ignoring)
+    return run
 
 
 class Run(NotebookView):
@@ -63,21 +74,62 @@ class Run(NotebookView):
         headline: dict[str, dict[str, Any]] = self.info["headline"]
         return headline
 
+    @property
+    def files(self) -> dict[str, dict[str, Any]]:
+        """Name -> {"bytes": size, "sha256": checksum} of each file; empty for runs of before there were checksums."""
+        files: dict[str, dict[str, Any]] = self.info.get("files", {})
+        return files
+
+    @property
+    def note(self) -> str | None:
+        """What limits the trust in the files of this run; None if nothing does."""
+        if self.info["schema_version"] < _FIRST_WITH_CHECKSUMS:
+            return (
+                f"{self.path} was written by an older Manyscale, without checksums: "
+                "damage to its files may go unnoticed"
+            )
+        return None
+
+    def check(self, ignoring: Collection[str] = ()) -> None:
+        """Compares all files with their checksums; an error names those that were changed, truncated or lost."""
+        problems = damage(self.path, self.files, ignoring)
+        if problems:
+            raise self._damaged(problems)
+
+    def has(self, name: str) -> bool:
+        """Whether the run has a file of this name."""
+        return name in self.files or (self.path / name).is_file()
+
+    def file(self, name: str) -> Path:
+        """The path of a file, which is as the run left it."""
+        problems = damage(self.path, {name: self.files[name]}) if name in self.files else []
+        if problems and self.status != "running":
+            raise self._damaged(problems)
+        return self.path / name
+
+    def content(self, name: str) -> bytes:
+        """The content of a file, as the run left it."""
+        return self._content(name)[0]
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A table of the run, such as that in "ranks.parquet"."""
+        content, verified = self._content(name)
+        return table_of(content, self.path / name, verified=verified, columns=columns)
+
     @cached_property
     def machine_text(self) -> str:
         """The resolved machine, as TOML."""
-        path = self.path / MACHINE_FILE
+        if not self.has(MACHINE_FILE):
+            raise RunError(f"the run in {self.path} ({self.status}) has no {MACHINE_FILE}")
         try:
-            return path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise RunError(f"the run in {self.path} ({self.status}) has no {MACHINE_FILE}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise RunError(f"cannot read {path}: {error}") from None
+            return self.content(MACHINE_FILE).decode()
+        except UnicodeDecodeError as error:
+            raise RunError(f"cannot read {self.path / MACHINE_FILE}: {error}") from None
 
     @property
     def has_stats(self) -> bool:
         """Whether the run got as far as writing statistics."""
-        return (self.path / STATS_FILE).exists()
+        return self.has(STATS_FILE)
 
     @cached_property
     def stats(self) -> pl.DataFrame:
@@ -89,11 +141,7 @@ class Run(NotebookView):
             raise RunError(
                 f"the run in {self.path} ({self.status}) has no statistics: {STATS_FILE} is missing"
             )
-        try:
-            table = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise RunError(f"{path} is damaged or truncated: {reason}; run the simulation again") from None
+        table = self.table(STATS_FILE)
         if table.schema != pl.Schema(statistics.schema()):
             raise RunError(
                 f"{path} is not a table of statistics: its columns are {', '.join(table.columns)}, "
@@ -114,16 +162,37 @@ class Run(NotebookView):
                 f"pandas tables need the optional libraries ({error}): pip install 'manyscale[pandas]'"
             ) from None
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the statistics as CSV."""
+    def to_csv(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the statistics as CSV; over another such file only with `force`."""
+        kind = Kind.csv(*statistics.schema())
+        check_output(path, kind, force=force)
         table = self.stats
+        write_file(path, lambda file: table.write_csv(file), kind, force=force)
+
+    def _content(self, name: str) -> tuple[bytes, bool]:
+        """The content of a file, and whether it is known to be what the run wrote."""
+        path, entry = self.path / name, self.files.get(name)
         try:
-            with Path(path).open("wb") as file:
-                table.write_csv(file)
-        except BrokenPipeError:
-            raise
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise self._damaged([f"{name} is missing"]) from None
         except OSError as error:
-            raise RunError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
+            raise RunError(f"cannot read {path}: {error.strerror or error}") from None
+        if entry is None:
+            return content, False
+        found = checksum_of(content)
+        problem = difference(found["bytes"], found["sha256"], entry)
+        if problem is None:
+            return content, True
+        if self.status == "running":  # and has written it anew meanwhile
+            return content, False
+        raise self._damaged([f"{name} {problem}"])
+
+    def _damaged(self, problems: Sequence[str]) -> RunError:
+        advice = "copy the run again from where it was made, or run the simulation again"
+        if len(problems) < len(self.files):
+            advice += "; in Python, load(path, check=False) reads the files that are whole"
+        return RunError(f"the run in {self.path} is damaged: {'; '.join(problems)}. To mend it, {advice}")
 
     def __repr__(self) -> str:
         numbers = "".join(f", {name}={show(entry)}" for name, entry in self.headline.items())
@@ -142,10 +211,12 @@ def show(entry: dict[str, Any]) -> str:
     return text if unit == "1" else f"{text} {unit}"
 
 
-def _read_info(directory: Path) -> dict[str, Any]:
+def read_info(directory: Path) -> dict[str, Any]:
+    """What `run.json` says, if it is whole."""
     path = directory / RUN_FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        text = content.decode()
     except FileNotFoundError:
         what = f"it has no {RUN_FILE}" if directory.is_dir() else "there is no such directory"
         raise RunError(f"{directory} is not a run: {what}") from None
@@ -165,7 +236,10 @@ def _read_info(directory: Path) -> dict[str, Any]:
             f"{path} has schema version {version}, and this Manyscale reads up to {SCHEMA_VERSION}: "
             "a newer Manyscale wrote it; update yours to read it"
         )
-    for name, kind in _NEEDED.items():
+    if version < 1:
+        raise RunError(f"{path} is broken: there is no schema version {version}")
+    has_checksums = version >= _FIRST_WITH_CHECKSUMS
+    for name, kind in (_NEEDED | {"files": dict} if has_checksums else _NEEDED).items():
         if not isinstance(info.get(name), kind):
             raise RunError(f"{path} is broken: '{name}' is missing or of a wrong type")
     if info["status"] not in _WRITTEN_STATUSES:
@@ -173,4 +247,15 @@ def _read_info(directory: Path) -> dict[str, Any]:
     for name, entry in info["headline"].items():
         if not isinstance(entry, dict) or "value" not in entry or "unit" not in entry:
             raise RunError(f"{path} is broken: headline number '{name}' has no value or no unit")
+    if has_checksums:
+        problem = seal_problem(content)
+        if problem is None and not is_listing(info["files"]):
+            problem = "its list of files is none"
+        if problem is not None:
+            raise RunError(
+                f"{path} is damaged or was changed: {problem}; "
+                "copy it again from where it was made, or run the simulation again"
+            )
+    elif "files" in info or SEAL in info:
+        raise RunError(f"{path} is damaged or was changed: schema version {version} has no checksums")
     return info

@@ -2,7 +2,8 @@
 """Writing a run directory: it explains itself, and a killed run never looks done.
 
 `run.json` says "running" from the start, and the process holds a lock on `.lock` until it has written how the
-run ended. A reader that sees "running" without a held lock knows that the run was killed.
+run ended. A reader that sees "running" without a held lock knows that the run was killed. `run.json` lists every
+other file with its checksum, and carries one of its own.
 """
 
 from __future__ import annotations
@@ -17,17 +18,23 @@ import numbers
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyscale import processes
-from manyscale.errors import ManyscaleError, RunError
+from manyscale.errors import InputError, ManyscaleError, RunError
 from manyscale.results import statistics
-from manyscale.results.files import RunLock, replace_file
+from manyscale.results.files import cannot_write, remove_empty, replace_file, replace_file_by_name
+from manyscale.results.integrity import Listed, sealed
+from manyscale.results.lock import RunLock
+from manyscale.results.parquet import write_parquet
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION = 2  # 1 had no checksums
 
 RUN_FILE = "run.json"
 MACHINE_FILE = "machine.toml"
@@ -43,7 +50,8 @@ class RunWriter:
     """A run directory while its run goes on; use it as a context manager.
 
     The run is done when `finish` was called. Leaving the `with` block before that sets the status to "failed"
-    with the exception's message, or, for KeyboardInterrupt, to "stopped"; what was written until then stays.
+    with the exception's message, or, for KeyboardInterrupt, to "stopped"; what was written until then stays. A run
+    that never began, because what it was given was wrong, leaves nothing.
     """
 
     def __init__(
@@ -56,12 +64,14 @@ class RunWriter:
     ) -> None:
         self.directory = processes.scratch_directory() if processes.is_other() else Path(directory)
         self._lock: RunLock | None = None
+        self._made: list[Path] = []  # folders, innermost first
+        self._listed = Listed(self.directory, (RUN_FILE, LOCK_FILE))
         self._info: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "status": "running",
             "command": list(command),
             "workload": dict(workload),
-            "workload_hash": _hash(_json(workload, "the workload", sort_keys=True)),
+            "workload_hash": _hash(_json(workload, "the workload")),
             "seed": int(seed),
             "machine": None,
             "versions": {
@@ -74,6 +84,7 @@ class RunWriter:
             "partial": False,
             "error": None,
             "headline": {},
+            "files": {},
         }
 
     def __enter__(self) -> RunWriter:
@@ -81,7 +92,7 @@ class RunWriter:
         try:
             self._write_info()
         except BaseException:
-            self._release()
+            self._withdraw()
             raise
         return self
 
@@ -92,6 +103,9 @@ class RunWriter:
         traceback: TracebackType | None,
     ) -> None:
         if self._lock is None:
+            return
+        if isinstance(error, InputError) and not self._has_results():
+            self._withdraw()
             return
         if isinstance(error, KeyboardInterrupt):
             self._info["status"] = "stopped"
@@ -118,15 +132,27 @@ class RunWriter:
 
     def write_stats(self, columns: Columns) -> None:
         """Keep the statistics; the columns are those of `statistics.frame`."""
-        from polars.exceptions import PolarsError
-
         self._check_running()
-        table = statistics.frame(columns)
-        path = self.directory / STATS_FILE
-        try:
-            replace_file(path, table.write_parquet)
-        except (OSError, PolarsError) as error:  # polars has errors of its own for a full disk
-            raise _cannot_write(path, error) from error
+        self.write_table(STATS_FILE, statistics.frame(columns))
+
+    def write_table(self, name: str, table: pl.DataFrame) -> None:
+        """Keeps a further table, as Parquet."""
+        self._check_running()
+        with _written(self.directory / name) as path:
+            replace_file(path, lambda file: write_parquet(table, file))
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Keeps a further file; its folder is made if it is not there."""
+        path = self.directory / name
+        with _written(path):
+            path.parent.mkdir(exist_ok=True)
+        self._write(name, content)
+
+    def write_by_name(self, name: str, write: Callable[[str], object]) -> None:
+        """Keeps a further file that `write` opens itself, by the name it is given."""
+        self._check_running()
+        with _written(self.directory / name) as path:
+            replace_file_by_name(path, write)
 
     def partial(self, columns: Columns | None = None, headline: Headline | None = None) -> None:
         """Keep what is known so far, marked as partial until `finish`."""
@@ -152,6 +178,7 @@ class RunWriter:
 
     def _claim(self) -> None:
         directory = self.directory
+        self._made = [one for one in (directory, *directory.parents) if not one.exists()]
         try:
             directory.mkdir(parents=True, exist_ok=True)
             names = sorted(entry.name for entry in directory.iterdir())
@@ -184,14 +211,29 @@ class RunWriter:
 
     def _write(self, name: str, content: bytes) -> None:
         self._check_running()
-        path = self.directory / name
-        try:
+        with _written(self.directory / name) as path:
             replace_file(path, lambda file: file.write(content))
-        except OSError as error:
-            raise _cannot_write(path, error) from error
 
     def _write_info(self) -> None:
-        self._write(RUN_FILE, (_json(self._info, "the run", indent=2) + "\n").encode())
+        try:
+            self._info["files"] = self._listed.now()
+        except OSError as error:
+            raise _cannot_write(self.directory / RUN_FILE, error) from error
+        self._write(RUN_FILE, sealed_document(self._info, "the run"))
+
+    def _has_results(self) -> bool:
+        try:
+            return bool(set(self._listed.now()) - {MACHINE_FILE})
+        except OSError:
+            return True
+
+    def _withdraw(self) -> None:
+        """Leaves nothing of a run that never began."""
+        with contextlib.suppress(OSError):
+            for name in (MACHINE_FILE, RUN_FILE):
+                (self.directory / name).unlink(missing_ok=True)
+        self._release()
+        remove_empty(self._made)
 
     def _end(self) -> None:
         self._info["ended"] = _now()
@@ -232,6 +274,14 @@ def package_version() -> str:
         return "unknown"
 
 
+def sealed_document(info: Mapping[str, Any], what: str) -> bytes:
+    """A document with its checksum, as `integrity.sealed` makes it."""
+    try:
+        return sealed(info, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{what} cannot be written as JSON: {error}") from None
+
+
 def _checked_headline(headline: Headline) -> dict[str, dict[str, Any]]:
     """Plain numbers that JSON can hold; one that is not finite has no value."""
     checked = {}
@@ -254,9 +304,9 @@ def _message(error: BaseException) -> str:
     return text if isinstance(error, ManyscaleError) and text else f"{type(error).__name__}: {text}"
 
 
-def _json(data: Mapping[str, Any], what: str, *, indent: int | None = None, sort_keys: bool = False) -> str:
+def _json(data: Mapping[str, Any], what: str) -> str:
     try:
-        return json.dumps(data, indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
+        return json.dumps(data, sort_keys=True, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise RunError(f"{what} cannot be written as JSON: {error}") from None
 
@@ -269,5 +319,13 @@ def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
 def _cannot_write(path: Path, error: Exception) -> RunError:
-    return RunError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
+    return RunError(str(cannot_write(path, error)))

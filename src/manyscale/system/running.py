@@ -139,7 +139,7 @@ def _run_attached(
         else:
             writer.write_stats(result.columns)
         if timeline:
-            write_timeline(system, writer.directory / TIMELINE_FILE)
+            write_timeline(system, writer)
         if result.outcome == "interrupted":
             raise KeyboardInterrupt
         writer.finish(result.headline)
@@ -205,11 +205,9 @@ def attached(system: System) -> Iterator[None]:
             model.native.attach(None)
 
 
-def write_timeline(system: System, path: Path) -> None:
-    """Writes the spans and counters so far as a Perfetto trace; the file appears when it is whole."""
-    unfinished = path.with_suffix(".unfinished")
-    system.simulation.write_timeline(str(unfinished), TIMELINE_TICK)
-    unfinished.replace(path)
+def write_timeline(system: System, writer: RunWriter) -> None:
+    """Keeps the spans and counters so far as a Perfetto trace."""
+    writer.write_by_name(TIMELINE_FILE, lambda name: system.simulation.write_timeline(name, TIMELINE_TICK))
 
 
 def statistics_columns(system: System) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ import tomlkit.exceptions
 
 from manyscale import units
 from manyscale.errors import InputError, nearest
+from manyscale.results.files import Kind, write_file
 from manyscale.spec import Count, Ratio, Spec, Time, build, parameter, toml_value
 from manyscale.system.component import Hints
 from manyscale.system.drawing import model_name
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "manyscale.system/1"
 _LARGEST_FILE = 64 * 2**20
+_SYSTEM = Kind("a saved system", lambda head: b'format = "manyscale.system/' in head)
 
 
 class ComponentEntry(Spec):
@@ -84,12 +86,10 @@ def to_toml(system: System) -> str:
     return tomlkit.dumps(document)
 
 
-def save(system: System, path: str | os.PathLike[str]) -> None:
-    """Writes the system to a file."""
-    try:
-        Path(path).write_text(to_toml(system), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
+def save(system: System, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Writes the system to a file; over another saved system only with `force`."""
+    content = to_toml(system).encode()
+    write_file(path, lambda file: file.write(content), _SYSTEM, force=force)
 
 
 def load(

@@ -187,9 +187,9 @@ class System:
         """The system as TOML text; in a file, `System.load` makes an equal system of it."""
         return to_toml(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `to_toml` to a file."""
-        save(self, path)
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes `to_toml` to a file; over another saved system only with `force`."""
+        save(self, path, force=force)
 
     @classmethod
     def load(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,15 +11,18 @@ from typing import Any
 
 from manyscale.cpu.program import Program
 from manyscale.errors import InputError, ManyscaleError
+from manyscale.results.files import FileGroup, document_kind
+from manyscale.results.integrity import checksum_of, damage, sealed, unsealed
 from manyscale.studies.projection.calibration import MpiCosts, calibrated
 from manyscale.studies.projection.node import NodeResult, simulate_node
 from manyscale.studies.projection.profiling import RankProfile
 from manyscale.studies.projection.recorded_job import record
-from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
+from manyscale.studies.projection.timings import TIMING_PROFILE, PhaseTiming, TimingProfile
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no checksums
 KIND = "projection-node"
 FILE = "node.json"
+TIMINGS = "timings"
 
 Say = Callable[[str], None]
 
@@ -68,15 +70,14 @@ class MeasuredJob:
         places += [known - 1] * (ranks > 1)
         return [self.labels[min(place, known - 1)] for place in places]
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes node.json and a timing profile for each group into a folder."""
-        directory = Path(folder)
-        timings = directory / "timings"
-        timings.mkdir(parents=True, exist_ok=True)
-        for name, found in (("external", self.external), ("alone", self.alone)):
-            for group, one in enumerate(found):
-                one.phases.save(timings / f"{name}-{group}.json")
-                one.sites.save(timings / f"{name}-{group}-sites.json")
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes node.json and a timing profile for each group into a folder; over others only with `force`."""
+        timings = {
+            f"{TIMINGS}/{name}-{group}{ending}.json": profile.to_json()
+            for name, found in (("external", self.external), ("alone", self.alone))
+            for group, one in enumerate(found)
+            for ending, profile in (("", one.phases), ("-sites", one.sites))
+        }
         document = {
             "schema": SCHEMA,
             "kind": KIND,
@@ -87,15 +88,22 @@ class MeasuredJob:
             "alone": len(self.alone),
             "costs": asdict(self.costs),
             "cpi": self.cpi,
+            "files": {name: checksum_of(content) for name, content in timings.items()},
         }
-        (directory / FILE).write_text(json.dumps(document, indent=1))
+        kinds = {FILE: document_kind(KIND)}
+        with FileGroup(folder, lambda name: kinds.get(name, TIMING_PROFILE), force=force) as group_of_files:
+            for name, content in (timings | {FILE: sealed(document, indent=1)}).items():
+                group_of_files.add(name, lambda file, content=content: file.write(content))  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> MeasuredJob:
         """Reads what `save` wrote."""
         path = Path(folder) / FILE
         document = read_document(path, KIND, SCHEMA)
-        timings = Path(folder) / "timings"
+        timings = Path(folder) / TIMINGS
+        problems = damage(Path(folder), document.get("files", {}))
+        if problems:
+            raise InputError(f"{path} does not fit its timings: {'; '.join(problems)}; run phase 2 again")
 
         def groups(name: str) -> list[GroupTimings]:
             return [
@@ -128,15 +136,17 @@ class MeasuredJob:
 def read_document(path: Path, kind: str, schema: int) -> dict[str, Any]:
     """A JSON file of a kind; any other is an error that says so."""
     try:
-        document = json.loads(path.read_text())
+        document = unsealed(path.read_bytes(), schema)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}") from None
     if not isinstance(document, dict) or document.get("kind") != kind:
         raise InputError(f"{path} is not of the kind '{kind}'")
-    if document.get("schema") != schema:
-        raise InputError(f"{path}: schema {document.get('schema')!r} is unknown; this version reads {schema}")
+    if document.get("schema") not in range(1, schema + 1):
+        raise InputError(
+            f"{path}: schema {document.get('schema')!r} is unknown; this version reads up to {schema}"
+        )
     return document
 
 

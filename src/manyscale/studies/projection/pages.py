@@ -34,11 +34,11 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * 1e9:.4g} ns"
 
 
-def write_profile_page(profile: RankProfile, path: Path, title: str) -> Path:
+def write_profile_page(profile: RankProfile, path: Path, title: str, *, force: bool = False) -> Path:
     """The ranks of a job, what was counted of them, and their groups."""
     page = Page(f"Ranks of {title}", f"{profile.ranks} ranks, {profile.ranks_per_node} on a node")
     add_groups(page.section("Groups of ranks"), profile)
-    return page.write(path)
+    return page.write(path, force=force)
 
 
 def add_groups(section: Section, profile: RankProfile) -> None:
@@ -97,6 +97,8 @@ def write_prediction_page(
     predictions: Mapping[str, Sequence[Prediction]],
     helps: Sequence[Improvement],
     profile: RankProfile | None = None,
+    *,
+    force: bool = False,
 ) -> Path:
     """The prediction: time against nodes, where it goes, what would help, and what it was made of."""
     best = predictions.get(BEST) or next(iter(predictions.values()))
@@ -115,7 +117,7 @@ def write_prediction_page(
         add_groups(page.section("Groups of ranks"), profile)
     _add_phases(page.section("Compute phases"), measured)
     _add_costs(page.section("MPI library"), measured)
-    return page.write(path)
+    return page.write(path, force=force)
 
 
 def _add_summary(section: Section, last: Prediction, helps: Sequence[Improvement]) -> None:

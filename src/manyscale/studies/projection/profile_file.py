@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.results.files import FileGroup, document_kind
+from manyscale.results.integrity import sealed
 from manyscale.studies.projection.measured_job import read_document
 from manyscale.studies.projection.profiling import RankProfile
 from manyscale.studies.projection.rank_clusters import Attempt, RankClusters
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no checksum
 KIND = "projection-profile"
 FILE = "profile.json"
 
 
-def save_profile(profile: RankProfile, folder: Path) -> None:
-    """Writes profile.json into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def save_profile(profile: RankProfile, folder: Path, *, force: bool = False) -> None:
+    """Writes profile.json into a folder; over another profile only with `force`."""
     document = {
         "schema": SCHEMA,
         "kind": KIND,
@@ -32,7 +32,8 @@ def save_profile(profile: RankProfile, folder: Path) -> None:
         "counters": profile.counters,
         "facts": profile.facts,
     }
-    (folder / FILE).write_text(json.dumps(document, indent=1))
+    with FileGroup(folder, document_kind(KIND), force=force) as group:
+        group.add(FILE, lambda file: file.write(sealed(document, indent=1)))
 
 
 def load_profile(folder: Path) -> RankProfile:

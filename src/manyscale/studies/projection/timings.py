@@ -7,7 +7,6 @@ each, and the order in which a rank meets them.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +18,16 @@ import numpy.typing as npt
 
 from manyscale.errors import InputError, nearest
 from manyscale.network.durations import MOST_BINS, Distribution, Pattern
+from manyscale.results.files import document_kind, write_file
+from manyscale.results.integrity import sealed, unsealed
 from manyscale.studies.projection import multimodal, repetition
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no checksum
 _SECOND = 10**15
 _LONGEST_CALL = 1000.0  # seconds
 _NOISE = 0.98  # of a sequence, that a pattern has to explain
+
+TIMING_PROFILE = document_kind("timing-profile")
 
 Variant = Literal["variable", "constant"]
 
@@ -121,8 +124,13 @@ class TimingProfile(Mapping[str, PhaseTiming]):
     def __len__(self) -> int:
         return len(self._phases)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as JSON."""
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes it as JSON; over another timing profile only with `force`."""
+        content = self.to_json()
+        write_file(path, lambda file: file.write(content), TIMING_PROFILE, force=force)
+
+    def to_json(self) -> bytes:
+        """What `save` writes."""
         document = {
             "schema": SCHEMA,
             "kind": "timing-profile",
@@ -130,24 +138,22 @@ class TimingProfile(Mapping[str, PhaseTiming]):
             "call_costs": self.call_costs,
             "phases": [_to_json(phase) for phase in self._phases.values()],
         }
-        unfinished = Path(path).with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(document, indent=1))
-        unfinished.replace(path)
+        return sealed(document, indent=1)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TimingProfile:
         """Reads what `save` wrote."""
         try:
-            document = json.loads(Path(path).read_text())
+            document = unsealed(Path(path).read_bytes(), SCHEMA)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
         except ValueError as error:
             raise InputError(f"{path} is no timing profile: {error}") from None
         if not isinstance(document, dict) or document.get("kind") != "timing-profile":
             raise InputError(f"{path} is no timing profile: it is not of the kind 'timing-profile'")
-        if document.get("schema") != SCHEMA:
+        if document.get("schema") not in range(1, SCHEMA + 1):
             raise InputError(
-                f"{path}: schema {document.get('schema')!r} is unknown; this version reads schema {SCHEMA}"
+                f"{path}: schema {document.get('schema')!r} is unknown; this version reads up to {SCHEMA}"
             )
         try:
             costs = {str(name): float(cost) for name, cost in document.get("call_costs", {}).items()}

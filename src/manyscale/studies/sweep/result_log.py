@@ -65,9 +65,12 @@ class ResultLog:
             self._file.close()
 
 
-def read_log(path: Path) -> dict[str, Record]:
-    """The results so far, by key, also while they are being written."""
-    return _read(path)[0] if path.exists() else {}
+def read_log(path: Path) -> tuple[dict[str, Record], int]:
+    """The results so far, by key, also while they are being written; and how many lines are damaged."""
+    if not path.exists():
+        return {}, 0
+    records, _, damaged = _read(path)
+    return records, damaged
 
 
 def _line(record: Record) -> bytes:

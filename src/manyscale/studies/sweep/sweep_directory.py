@@ -8,13 +8,17 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import RunError
-from manyscale.results.files import is_locked, replace_file
+from manyscale.results.additions import add_listed
+from manyscale.results.files import Write, cannot_write, replace_file
+from manyscale.results.integrity import SEAL, checksum, damage, is_listing, seal_problem, sealed
+from manyscale.results.lock import is_locked
 from manyscale.results.notebook import NotebookView, rows_table
+from manyscale.results.parquet import read_table, table_of, write_parquet
 from manyscale.results.run_directory import package_version
 from manyscale.studies.sweep.result_log import ResultLog, read_log
 from manyscale.studies.sweep.table import headline_metrics, results_table
@@ -26,12 +30,13 @@ if TYPE_CHECKING:
     from manyscale.studies.sweep.study import Study
     from manyscale.studies.sweep.worker import Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 had no checksums
 SWEEP_FILE = "sweep.json"
 STUDY_FILE = "study.toml"
 LOG_FILE = "results.log"
 TABLE_FILE = "results.parquet"
 LOCK_FILE = ".lock"
+_OWN_FILES = (STUDY_FILE, LOG_FILE, TABLE_FILE)
 
 _LOOKED_AT = 100  # results, for the units of metrics
 
@@ -53,7 +58,12 @@ class SweepDirectory:
             for key in keys:
                 if key in self.log.records:
                     self._count(self.log.records[key], 1)
-            self.info: dict[str, Any] = _started(study, points, command, on) | {"created": _created(path)}
+            before = _before(path)
+            self._added = {  # such as a report
+                name: entry for name, entry in before.get("files", {}).items() if name not in _OWN_FILES
+            }
+            self.info: dict[str, Any] = _started(study, points, command, on)
+            self.info["created"] = str(before.get("created") or _now())
             if study.source is not None:
                 self._write(STUDY_FILE, study.source.encode())
             self.write_status("running")
@@ -77,9 +87,17 @@ class SweepDirectory:
             "error": error,
             "metrics": self._metrics(),
         }
+        names = [STUDY_FILE]
         if status != "running":
             self.info["ended"] = _now()
-        self._write(SWEEP_FILE, (json.dumps(self.info, indent=2, ensure_ascii=False) + "\n").encode())
+            names += [LOG_FILE, TABLE_FILE]
+        paths = {name: self.path / name for name in names}
+        try:
+            listed = {name: checksum(path) for name, path in paths.items() if path.exists()}
+        except OSError as error:
+            raise RunError(str(cannot_write(self.path / SWEEP_FILE, error))) from None
+        self.info["files"] = listed | self._added
+        self._write(SWEEP_FILE, sealed(self.info))
 
     def _count(self, record: Record, by: int) -> None:
         self._counts[record["status"]] += by
@@ -89,10 +107,10 @@ class SweepDirectory:
         try:
             self.log.close()
             table = self.table()
-            replace_file(self.path / TABLE_FILE, table.write_parquet)
+            replace_file(self.path / TABLE_FILE, lambda file: write_parquet(table, file))
             self.write_status(status, error)
         except OSError as problem:
-            raise RunError(f"cannot write {self.path}: {problem.strerror or problem}") from None
+            raise RunError(str(cannot_write(self.path, problem))) from None
         finally:
             os.close(self._lock)
 
@@ -114,15 +132,19 @@ class SweepDirectory:
         try:
             replace_file(self.path / name, lambda file: file.write(content))
         except OSError as error:
-            raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from None
+            raise RunError(str(cannot_write(self.path / name, error))) from None
 
 
 class Sweep(NotebookView):
     """What a sweep has found so far: how far it is, and the table of its points."""
 
-    def __init__(self, path: Path, info: Mapping[str, Any], table: pl.DataFrame) -> None:
+    def __init__(
+        self, path: Path, info: Mapping[str, Any], table: pl.DataFrame, note: str | None = None
+    ) -> None:
         self.path = path
         self.info = info
+        self.note = note
+        """What limits the trust in what was read; None if nothing does."""
         self.table = table
         """A row for each point that has a result: its axes, how it ended, its metrics (polars)."""
 
@@ -154,10 +176,11 @@ class Sweep(NotebookView):
         return f"Sweep('{self.path}', {self.status}, {counts['done']:,} of {counts['distinct']:,} done{failures})"
 
 
-def load_sweep(path: str | os.PathLike[str]) -> Sweep:
-    """The sweep in a directory, as it is now: also while it runs, or after it was killed."""
-    import polars as pl
+def load_sweep(path: str | os.PathLike[str], *, ignoring: Collection[str] = ()) -> Sweep:
+    """The sweep in a directory, as it is now: also while it runs, or after it was killed.
 
+    Its files are compared with their checksums, but for those in `ignoring`.
+    """
     directory = Path(path)
     info = read_info(directory)
     if info["status"] == "running" and not is_locked(directory / LOCK_FILE):
@@ -165,20 +188,39 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
         if info["status"] == "running":
             info["status"] = "interrupted"
     if info["status"] in ("running", "interrupted"):
-        return Sweep(directory, info, _table_so_far(directory))
-    try:
-        table = pl.read_parquet(directory / TABLE_FILE)
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise RunError(f"{directory / TABLE_FILE} cannot be read: {reason}; run the study again") from None
-    return Sweep(directory, info, table)
+        table, damaged = _table_so_far(directory)
+        note = (
+            f"{damaged:,} lines of {LOG_FILE} are damaged; their points will be run again"
+            if damaged
+            else None
+        )
+        return Sweep(directory, info, table, note)
+    if "files" not in info:
+        note = (
+            f"{directory} was written by an older Manyscale, without checksums: damage to it may go unnoticed"
+        )
+        return Sweep(directory, info, read_table(directory / TABLE_FILE), note)
+    problems = damage(directory, info["files"], ignoring)
+    if problems:
+        raise RunError(
+            f"the sweep in {directory} is damaged: {'; '.join(problems)}. To mend it, copy it again from where it was "
+            "made, or run the study again: points whose results are whole are not run twice"
+        )
+    content = (directory / TABLE_FILE).read_bytes()
+    return Sweep(directory, info, table_of(content, directory / TABLE_FILE, verified=True))
+
+
+def add_to_sweep(directory: Path, name: str, write: Write) -> Path:
+    """Writes a file into the directory of a sweep, and lists it with its checksum."""
+    return add_listed(directory, name, write, SWEEP_FILE, read_info)
 
 
 def read_info(directory: Path) -> dict[str, Any]:
     """What the directory says of its sweep."""
     path = directory / SWEEP_FILE
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        info = json.loads(content.decode())
     except FileNotFoundError:
         raise RunError(f"{directory} is not a sweep: it has no {SWEEP_FILE}") from None
     except (OSError, ValueError) as error:
@@ -188,15 +230,27 @@ def read_info(directory: Path) -> dict[str, Any]:
     version = info.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise RunError(f"{path} has schema version {version}; this Manyscale reads up to {SCHEMA_VERSION}")
+    if version == SCHEMA_VERSION:
+        problem = seal_problem(content)
+        if problem is None and not is_listing(info.get("files")):
+            problem = "its list of files is none"
+        if problem is not None:
+            raise RunError(
+                f"{path} is damaged or was changed: {problem}; copy it again from where it was made, or run the "
+                "study again"
+            )
+    elif version < 1 or "files" in info or SEAL in info:
+        raise RunError(f"{path} is damaged or was changed: schema version {version} has no checksums")
     return info
 
 
-def _table_so_far(directory: Path) -> pl.DataFrame:
-    """The table of a sweep that has not ended, from its study and log."""
+def _table_so_far(directory: Path) -> tuple[pl.DataFrame, int]:
+    """The table of a sweep that has not ended, from its study and log; and how many lines of that are damaged."""
     from manyscale.studies.sweep.study_file import read_study
 
     study = read_study(directory / STUDY_FILE, trusted=True)
-    return results_table(study.points(), study.plan.axes, read_log(directory / LOG_FILE), study.metrics)
+    records, damaged = read_log(directory / LOG_FILE)
+    return results_table(study.points(), study.plan.axes, records, study.metrics), damaged
 
 
 def _claim(path: Path) -> int:
@@ -208,7 +262,7 @@ def _claim(path: Path) -> int:
             raise RunError(f"{path} is not empty and holds no sweep; choose another directory")
         descriptor = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from None
+        raise RunError(str(cannot_write(path, error))) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -258,11 +312,12 @@ def _plain(workload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _created(path: Path) -> str:
+def _before(path: Path) -> dict[str, Any]:
+    """What the directory said before this sweep; the log is what counts, so damage to it is no reason to end."""
     try:
-        return str(read_info(path).get("created") or _now())
+        return read_info(path)
     except RunError:
-        return _now()
+        return {}
 
 
 def _now() -> str:
