@@ -10,6 +10,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.options import Json, Out, Quiet
+from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.cli.demo_steps import Facts
@@ -24,6 +25,8 @@ def demo(out: Out = None, json: Json = False, quiet: Quiet = False) -> None:
     from manyscale.cli.demo_steps import STEPS, Outcome
     from manyscale.cli.run import output_directory
 
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise InputError(f"--out {out}: it is there already; give a new or empty directory")
     began = time.monotonic()
     outcomes: dict[str, Outcome] = {}
     with output_directory(out, "demo", quiet=True) as directory:

@@ -249,15 +249,16 @@ def export_gem5(
             exporter = _core.Gem5Export(ticks, window, FETCH_BYTES, cycles)
             header = Gem5Header(f"core{stream}", window=window).native()
             files = [group.open(name) for name in names]
-            with group.writing(names[0]), _packed(files[0]) as data, _packed(files[1]) as fetch:
-                data.write(_core.gem5_begin_nodes(header))
-                fetch.write(_core.gem5_begin_packets(header))
-                for number in range(trace.blocks(stream)):
-                    nodes, packets = exporter.take(trace.block(stream, number))
-                    data.write(nodes)
-                    fetch.write(packets)
-            for file in files:
-                file.sync()
+            with group.writing(names[0]):
+                with _packed(files[0]) as data, _packed(files[1]) as fetch:
+                    data.write(_core.gem5_begin_nodes(header))
+                    fetch.write(_core.gem5_begin_packets(header))
+                    for number in range(trace.blocks(stream)):
+                        nodes, packets = exporter.take(trace.block(stream, number))
+                        data.write(nodes)
+                        fetch.write(packets)
+                for file in files:
+                    file.sync()  # so that not all of them stay open
             written.append((Path(folder) / names[0], Path(folder) / names[1]))
     return written
 

@@ -13,7 +13,6 @@ from manyscale.gpu.managed import PAGE
 from manyscale.results.additions import add_file
 from manyscale.results.heat_map import Extent, heat_map
 from manyscale.results.lane_chart import lane_chart
-from manyscale.results.parquet import write_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +43,7 @@ def save_pictures(device: TimedDevice, directory: str | Path, title: str = "Unif
     for name, picture in pictures.items():
         content = picture.encode()
         add_file(target, name, lambda file, content=content: file.write(content))  # type: ignore[misc]
-    add_file(target, LOG_FILE, lambda file: write_parquet(log, file))
+    add_file(target, LOG_FILE, log.write_parquet)
     return [target / name for name in (PAGES_FILE, TRANSFERS_FILE, LOG_FILE)]
 
 

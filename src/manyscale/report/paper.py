@@ -41,16 +41,19 @@ def save_charts(
         FileGroup(folder, _kind, force=force) as group,
         matplotlib.rc_context({**style, "svg.hashsalt": "manyscale", "pdf.fonttype": 42}),
     ):
-        for chart in charts:
+        names = [_file_name(chart.title, taken) for chart in charts]
+        # All are opened before the first is drawn, so that one that is there already costs no work.
+        opened = {f"{name}.{form}": group.open(f"{name}.{form}") for name in names for form in formats}
+        for chart, name in zip(charts, names, strict=True):
             figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
             _draw(figure.add_subplot(), chart)
-            name = _file_name(chart.title, taken)
             for form in formats:
                 drawn = io.BytesIO()
                 # The same chart gives the same file, whenever it is written.
                 figure.savefig(drawn, format=form, dpi=_DOTS_PER_INCH, metadata={_DATES[form]: None})
-                content = drawn.getvalue()
-                written.append(group.add(f"{name}.{form}", lambda file, c=content: file.write(c)))  # type: ignore[misc]
+                with group.writing(f"{name}.{form}"):
+                    opened[f"{name}.{form}"].write(drawn.getvalue())
+                written.append(folder / f"{name}.{form}")
     return written
 
 

@@ -149,8 +149,7 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
         self._written = 0
         self._descriptor = -1
         self._temporary: Path | None = None
-        self.error: OSError | None = None
-        """The first one of writing; libraries that write to this file may report it as something else."""
+        self._error: BaseException | None = None  # the first one of writing
         if kind is not None:
             check_output(self.path, kind, force=force)
         if _is_stream(self.path):
@@ -242,8 +241,20 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
     ) -> None:
         if error is None:
             self.commit()
-        else:
-            self.discard()
+            return
+        self.discard()
+        if self._error not in (None, error):
+            raise self._error from None
+
+    @contextlib.contextmanager
+    def naming_errors(self) -> Iterator[None]:
+        """Around a library that has errors of its own for those of writing to this file: the first counts."""
+        try:
+            yield
+        except BaseException as error:
+            if self._error not in (None, error):
+                raise self._error from None
+            raise
 
     def _write_all(self, content: memoryview) -> None:
         try:
@@ -251,8 +262,8 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
                 count = os.write(self._descriptor, content)
                 self._written += count
                 content = content[count:]
-        except OSError as error:
-            self.error = self.error or error
+        except BaseException as error:
+            self._error = self._error or error
             raise
 
     def _close_descriptor(self) -> None:
@@ -303,8 +314,9 @@ class FileGroup:
     def add(self, name: str, write: Write) -> Path:
         """Writes the file of this name within the folder."""
         path = self.folder / name
-        with _for_people(path):
-            write(self.open(name))
+        file = self.open(name)
+        with _for_people(path), file.naming_errors():
+            write(file)
         return path
 
     def open(self, name: str) -> OutputFile:

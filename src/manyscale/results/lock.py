@@ -31,8 +31,9 @@ class RunLock:
     def close(self) -> None:
         """Give up this process's handle; the lock lasts while another process has one."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            with contextlib.suppress(OSError):  # it is closed all the same
+                os.close(descriptor)
 
 
 def is_locked(path: Path) -> bool:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from manyscale.errors import RunError
 
@@ -29,16 +29,6 @@ resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 import polars
 polars.read_parquet(io.BytesIO(sys.stdin.buffer.read()))
 """
-
-
-def write_parquet(table: pl.DataFrame, file: BinaryIO) -> None:
-    """Writes a table; OSError if that cannot be done, where polars has errors of its own for a full disk."""
-    from polars.exceptions import PolarsError
-
-    try:
-        table.write_parquet(file)
-    except PolarsError as error:
-        raise getattr(file, "error", None) or OSError(str(error)) from None
 
 
 def table_of(

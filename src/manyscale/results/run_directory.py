@@ -29,7 +29,6 @@ from manyscale.results import statistics
 from manyscale.results.files import cannot_write, remove_empty, replace_file, replace_file_by_name
 from manyscale.results.integrity import Listed, sealed
 from manyscale.results.lock import RunLock
-from manyscale.results.parquet import write_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,7 +138,7 @@ class RunWriter:
         """Keeps a further table, as Parquet."""
         self._check_running()
         with _written(self.directory / name) as path:
-            replace_file(path, lambda file: write_parquet(table, file))
+            replace_file(path, table.write_parquet)
 
     def write_file(self, name: str, content: bytes) -> None:
         """Keeps a further file; its folder is made if it is not there."""

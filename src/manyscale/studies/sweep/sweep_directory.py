@@ -18,7 +18,7 @@ from manyscale.results.files import Write, cannot_write, replace_file
 from manyscale.results.integrity import SEAL, checksum, damage, is_listing, seal_problem, sealed
 from manyscale.results.lock import is_locked
 from manyscale.results.notebook import NotebookView, rows_table
-from manyscale.results.parquet import read_table, table_of, write_parquet
+from manyscale.results.parquet import read_table, table_of
 from manyscale.results.run_directory import package_version
 from manyscale.studies.sweep.result_log import ResultLog, read_log
 from manyscale.studies.sweep.table import headline_metrics, results_table
@@ -107,7 +107,7 @@ class SweepDirectory:
         try:
             self.log.close()
             table = self.table()
-            replace_file(self.path / TABLE_FILE, lambda file: write_parquet(table, file))
+            replace_file(self.path / TABLE_FILE, table.write_parquet)
             self.write_status(status, error)
         except OSError as problem:
             raise RunError(str(cannot_write(self.path, problem))) from None
