@@ -34,6 +34,7 @@ CPP = {
     "core/cpu/linux/host_folder.cpp": "files that the simulated program itself writes",
     "core/cpu/linux/calls_paths.cpp": "files that the simulated program itself writes",
     "core/cluster/external_ranks.cpp": "memory that ranks share, in a temporary folder",
+    "runtime/mpi/segment.c": "memory that ranks share, in a temporary folder",
     "runtime/mpi/recording.c": "a recording of a rank, in a temporary folder",
     "cudart/graphs.cpp": "cudaGraphDebugDotPrint: the program names the file, and CUDA writes over it",
 }

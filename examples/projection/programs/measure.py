@@ -66,7 +66,7 @@ def main() -> None:
                 alone_args=[name, *(study.alone or study.arguments).split()],
                 say=lambda text, name=name: print(f"{name}: {text}", flush=True),
             )
-            _only_sites(measured).save(STORED / name)
+            _only_sites(measured).save(STORED / name, force=True)
             _store_truth(name, program, study)
 
 
