@@ -153,7 +153,7 @@ def test_a_curve_rises_in_bandwidth_and_latency(folder):
         (["run", "stream", *SMALL, "--cores", "0"], "--set memory.cores: memory.cores: 0 is out of range"),
         (["run", "stream", "--machine", "v100"], "v100: memory.l1: there is no such section [memory.l1]"),
         (["run", "stream", "--machine", "v10"], "there is no machine named 'v10'; did you mean 'v100'?"),
-        (["curve", "--machine", "memory-small", "--csv", "no/x"], "cannot write no/x: No such file"),
+        (["curve", "--machine", "memory-small", "--csv", "no/x"], "cannot write no/x: there is no folder"),
         (["curve", "--machine", "memory-small", "--pattern", "x"], "there is no pattern 'x'"),
     ],
 )

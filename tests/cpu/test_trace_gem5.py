@@ -89,7 +89,7 @@ def fetch_file(path, messages):
 def imported(tmp_path, messages, **more):
     """The nodes of the trace that becomes of these messages, and what was said of it."""
     source = node_file(tmp_path / "data", messages)
-    found = gem5_trace.import_gem5([source], tmp_path / "a.trace", **more)
+    found = gem5_trace.import_gem5([source], tmp_path / "a.trace", force=True, **more)
     with cpu.Trace(found.path) as trace:
         trace.check()
         return trace.nodes_of(0, 0), found
@@ -346,10 +346,10 @@ def test_cut_off_anywhere(tmp_path):
         path = tmp_path / "cut"
         path.write_bytes(whole[:length])
         if length in boundaries:  # a whole number of messages is a shorter trace
-            gem5_trace.import_gem5([path], tmp_path / "a.trace")
+            gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)
             continue
         with pytest.raises(cpu.TraceError) as raised:
-            gem5_trace.import_gem5([path], tmp_path / "a.trace")
+            gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)
         assert raised.value.offset <= length
         assert (
             not (tmp_path / "a.trace").exists()
@@ -364,7 +364,7 @@ def test_packed_files_cut_off_anywhere(tmp_path):
         path = tmp_path / "cut.gz"
         path.write_bytes(whole[:length])
         with pytest.raises(cpu.TraceError):
-            gem5_trace.import_gem5([path], tmp_path / "a.trace")
+            gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)
 
 
 def test_bits_turned_anywhere(tmp_path):
@@ -382,7 +382,7 @@ def test_bits_turned_anywhere(tmp_path):
                 path.write_bytes(damaged)
                 files = ([path], [other]) if turned == "data" else ([other], [path])
                 try:
-                    gem5_trace.import_gem5(files[0], tmp_path / "a.trace", fetch=files[1])
+                    gem5_trace.import_gem5(files[0], tmp_path / "a.trace", fetch=files[1], force=True)
                 except ManyscaleError:
                     refused += 1
     assert refused > 50
@@ -394,7 +394,7 @@ def test_random_bytes(tmp_path):
     for _ in range(300):
         path.write_bytes(b"gem5" * source.randrange(2) + source.randbytes(source.randrange(200)))
         with contextlib.suppress(ManyscaleError):
-            gem5_trace.import_gem5([path], tmp_path / "a.trace")
+            gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_hostile_files_are_named_with_the_place(tmp_path, content, what):
     path = tmp_path / "hostile"
     path.write_bytes(content)
     with pytest.raises(cpu.TraceError, match=what):
-        gem5_trace.import_gem5([path], tmp_path / "a.trace")
+        gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)
 
 
 @pytest.mark.parametrize(
@@ -430,4 +430,4 @@ def test_hostile_files_are_named_with_the_place(tmp_path, content, what):
 def test_hostile_nodes_are_named(tmp_path, content, what):
     path = node_file(tmp_path / "data", [content])
     with pytest.raises(InputError, match=what):
-        gem5_trace.import_gem5([path], tmp_path / "a.trace")
+        gem5_trace.import_gem5([path], tmp_path / "a.trace", force=True)

@@ -211,8 +211,8 @@ def test_a_full_disk_is_named(binaries, tmp_path, monkeypatch):
     program = cpu.Program(binaries["c"], ["triad", "30000", "2"])
     original = TraceWriter.__init__
 
-    def begin(self, *given):
-        original(self, *given)
+    def begin(self, *given, **named):
+        original(self, *given, **named)
         monkeypatch.setattr(TraceWriter, "_write", refuse)
 
     monkeypatch.setattr(TraceWriter, "__init__", begin)
