@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/editable
+JOBS := $(shell nproc)
 NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo docs validation test test-core test-cuda lint bench test-asan test-tsan test-cudart format clean
+.PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp bench test-asan test-tsan test-cudart \
+  coverage format clean
 
 install: $(VENV)/.installed
 
@@ -20,7 +22,8 @@ $(VENV)/.dependencies: pyproject.toml
 # Editable: Python sources are live; the native part is rebuilt, incrementally, when a file of it changes.
 $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 	touch $@.new  # before the build, so that a file changed during it is built next time
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=$(BUILD)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=$(BUILD) \
+	  $(CORE_TESTS)
 	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --output-file src/manyscale/_core.pyi
 	mv $@.new $@
 
@@ -36,8 +39,12 @@ validation: install
 	$(BIN)/manyscale validate --markdown docs/validation.md
 	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as machine code
 
+# Tests that measure time or memory do so within bounds that hold beside another test.
 test: install lint test-core
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(IN_PARALLEL)
+test: IN_PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal
+# What has to be built is built at once, the programs that test the core with the package.
+test test-core: CORE_TESTS = --config-settings=cmake.define.MANYSCALE_CORE_TESTS=ON
 
 # All CUDA programs of the tests, where nvcc is installed; `make test` takes a few of them.
 test-cuda: install
@@ -51,7 +58,7 @@ test-cudart: install
 # The core alone, without Python, of the objects that were compiled for the package.
 test-core: install
 	$(BIN)/cmake --build $(BUILD) --target core_tests > build/core.log || { cat build/core.log; exit 1; }
-	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
 # The tests that touch the core, with the core instrumented. The interpreter is not, so the sanitizer's library is
 # loaded first; Python's own leaks at exit are not ours to report.
@@ -72,13 +79,39 @@ test-asan test-tsan: $(VENV)/.dependencies
 	  --config-settings=cmake.build-type=RelWithDebInfo
 	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest $(TESTS) -p no:cacheprovider
 
+# Which lines the tests run, of C++ (gcov) and of Python: tables in build/coverage, and totals in docs/contributing.md.
+# With TESTS=tests/engine, say, only those tests, and no totals.
+coverage: COVERAGE_BIN = .venv-coverage/bin
+coverage: export COVERAGE_RCFILE = $(CURDIR)/pyproject.toml
+coverage: $(VENV)/.dependencies
+	test -x $(COVERAGE_BIN)/python || $(PYTHON) -m venv .venv-coverage
+	$(COVERAGE_BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(COVERAGE_BIN)/python -m pip install --quiet --group dev
+	$(COVERAGE_BIN)/python -m pip install --quiet --no-build-isolation --editable . \
+	  --config-settings=build-dir=build/coverage/build --config-settings=cmake.define.MANYSCALE_COVERAGE=ON \
+	  --config-settings=cmake.define.MANYSCALE_CORE_TESTS=ON --config-settings=cmake.build-type=Debug
+	find build/coverage -name '*.gcda' -delete
+	rm -f build/coverage/python build/coverage/python.*
+	test -n "$(TESTS)" || $(BIN)/ctest --test-dir build/coverage/build --output-on-failure --parallel $(JOBS)
+	$(COVERAGE_BIN)/python -m coverage run -m pytest --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal \
+	  -p no:cacheprovider $(TESTS)
+	$(COVERAGE_BIN)/python tools/coverage_report.py build/coverage $(if $(TESTS),,docs/contributing.md)
+
 lint: install
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp
+
+lint-types:
+	$(BIN)/mypy
+
+lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lint-cpp:
 	$(BIN)/python tools/check_includes.py
-	find core bindings cudart tests -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
+	find core bindings cudart tests -name '*.[ch]pp' | \
+	  xargs --max-procs $(JOBS) --max-args 32 $(BIN)/clang-format --dry-run --Werror
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -84,7 +84,7 @@ def test_collectives_are_called_by_all_ranks_alike(name: str):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 7])
-@pytest.mark.parametrize("name", set(MOTIFS) - {"pingpong", "random", "training"})
+@pytest.mark.parametrize("name", sorted(set(MOTIFS) - {"pingpong", "random", "training"}))
 def test_small_and_odd_numbers_of_ranks_work(name: str, ranks: int):
     found = traffic(name, ranks, **SMALL.get(name, {}))
     if not found.any:
