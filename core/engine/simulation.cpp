@@ -190,7 +190,7 @@ RunReport Simulation::run(const RunOptions& options) {
   partition(clustering, options);
   start_components(!std::exchange(started_, true));
 
-  WindowRunner runner(partitions_, endpoints_, clustering.lookahead, options);
+  WindowRunner runner(partitions_, endpoints_, clustering.lookahead, options, governor_);
   runner.run();
 
   RunReport report;

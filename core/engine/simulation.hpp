@@ -11,6 +11,7 @@
 #include "engine/component.hpp"
 #include "engine/partitioner.hpp"
 #include "engine/port.hpp"
+#include "engine/thread_governor.hpp"
 
 namespace manyscale {
 
@@ -121,6 +122,7 @@ class Simulation {
   bool timeline_enabled_ = false;
   std::uint32_t process_ = 0;  // of those that run the simulation
   std::uint32_t processes_ = 1;
+  ThreadGovernor governor_;
   Graph graph_;
   std::unordered_set<std::string> names_;
   std::vector<std::unique_ptr<Component>> components_;

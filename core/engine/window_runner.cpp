@@ -2,7 +2,6 @@
 #include "engine/window_runner.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "engine/process_runner.hpp"
 
@@ -11,16 +10,20 @@ namespace manyscale {
 namespace {
 constexpr std::uint64_t events_between_clock_reads = 64;
 constexpr std::chrono::milliseconds poll_interval{40};
+constexpr std::uint32_t windows_between_samples = 8;
 }  // namespace
 
 WindowRunner::WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions,
-                           const std::vector<Endpoint>& endpoints, Time lookahead, const RunOptions& options)
+                           const std::vector<Endpoint>& endpoints, Time lookahead, const RunOptions& options,
+                           ThreadGovernor& governor)
     : partitions_(partitions),
       endpoints_(endpoints),
       lookahead_(lookahead),
       options_(options),
       threads_(std::clamp(options.threads, 1u, static_cast<std::uint32_t>(partitions.size()))),
-      waiting_(threads_) {
+      governor_(governor),
+      barrier_(threads_),
+      usage_(threads_) {
   for (auto& reports : reports_) reports = std::vector<Report>(partitions.size());
 }
 
@@ -38,11 +41,26 @@ void WindowRunner::run() {
     reports_[0][partition->index].next = partition->queue->next_time();
     reports_[0][partition->index].stop = partition->stop_requested;
   }
-  std::vector<std::jthread> others;
-  for (std::uint32_t thread = 1; thread < threads_; ++thread) {
-    others.emplace_back([this, thread] { run_share(thread); });
+  governor_.begin(threads_);
+  plans_[0] = governor_.plan();
+  run_share(0, 1);
+  join_threads(1);
+  usage_[0].publish();
+  observe_threads();
+}
+
+// Sees to it that so many threads run a window, of which the calling thread is one.
+void WindowRunner::set_threads(std::uint32_t threads, std::uint32_t window) {
+  if (others_.size() + 1 > threads) join_threads(threads);
+  for (auto thread = static_cast<std::uint32_t>(others_.size()) + 1; thread < threads; ++thread) {
+    others_.emplace_back([this, thread, window] { run_share(thread, window); });
   }
-  run_share(0);
+}
+
+// Waits for all but the first so many threads, which end by themselves when a plan leaves them out.
+void WindowRunner::join_threads(std::uint32_t threads) {
+  others_.resize(threads - 1);
+  for (std::uint32_t thread = threads; thread < threads_; ++thread) usage_[thread].publish();
 }
 
 // This process runs one of the partitions, and other processes run the others.
@@ -90,31 +108,42 @@ void WindowRunner::run_alone(Partition& partition) {
   partition.events = events;
 }
 
-// The partitions of one thread, each window one after the other.
-void WindowRunner::run_share(std::uint32_t thread) {
-  const auto for_own = [&](auto&& act) {
-    for (std::size_t index = thread; index < partitions_.size(); index += threads_) act(*partitions_[index]);
-  };
-  for (std::uint32_t window = 1;; ++window) {
+// The partitions of one thread, each window one after the other, from a window on.
+void WindowRunner::run_share(std::uint32_t thread, std::uint32_t window) {
+  usage_[thread].begin();
+  for (;; ++window) {
     const std::uint32_t turn = window & 1;
-    // Every thread reads the same reports of the last window and so comes to the same decision.
+    // Every thread reads the same reports and the same plan of the last window, and so comes to the same
+    // decision.
+    const ThreadGovernor::Plan plan = plans_[turn ^ 1];
+    if (thread >= plan.threads) break;
+    if (thread == 0) set_threads(plan.threads, window);
+    const auto for_own = [&](auto&& act) {
+      for (std::size_t index = thread; index < partitions_.size(); index += plan.threads) {
+        act(*partitions_[index]);
+      }
+    };
     Time start = never;
     bool stop = false;
     for (const Report& report : reports_[turn ^ 1]) {
       start = std::min(start, report.next);
       stop |= report.stop;
     }
-    if (stop || start == never || start > options_.until) return;
+    // By who runs the partition from now on, which need not be who ran it before.
+    for_own([&](Partition& partition) { take_sent(partition, turn ^ 1); });
+    if (stop || start == never || start > options_.until) break;
     if (thread == 0) ++windows_;
     const Time end = std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1));
-    for_own([&](Partition& partition) { run_and_report(partition, window, end); });
-    meet_others(thread, window);
-    for_own([&](Partition& partition) { take_sent(partition, turn); });
+    for_own([&](Partition& partition) { run_and_report(partition, turn, end); });
+    if (window % windows_between_samples == 0) usage_[thread].publish_sometimes();
+    if (thread == 0) plans_[turn] = governor_.plan();
+    if (plan.threads > 1) meet_others(thread, window, plan);
+    if (thread == 0 && window % windows_between_samples == 0) observe_threads();
   }
+  usage_[thread].end();
 }
 
-void WindowRunner::run_and_report(Partition& partition, std::uint32_t window, Time end) {
-  const std::uint32_t turn = window & 1;
+void WindowRunner::run_and_report(Partition& partition, std::uint32_t turn, Time end) {
   partition.turn = turn;
   Partition::Outgoing& outgoing = partition.outgoing[turn];
   outgoing.earliest = never;
@@ -124,17 +153,25 @@ void WindowRunner::run_and_report(Partition& partition, std::uint32_t window, Ti
   report.next = std::min(partition.queue->next_time(), outgoing.earliest);
   report.receivers = outgoing.receivers;
   report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
-  report.window.store(window, std::memory_order_release);
 }
 
-// Waits until all have ended a window.
-void WindowRunner::meet_others(std::uint32_t thread, std::uint32_t window) {
-  for (const Report& report : reports_[window & 1]) {
-    waiting_.until([&] { return report.window.load(std::memory_order_acquire) == window; },
-                   [this, thread] {
-                     if (thread == 0) poll();
-                   });
-  }
+// Waits until all who run a window have ended it.
+void WindowRunner::meet_others(std::uint32_t thread, std::uint32_t window, const ThreadGovernor::Plan& plan) {
+  barrier_.arrive(thread, window);
+  barrier_.wait(plan.threads, window, plan.patience, usage_[thread], [this, thread] {
+    if (thread == 0) poll();
+  });
+}
+
+// Tells the governor what the threads did since the last time. Called by the calling thread when it has met
+// them.
+void WindowRunner::observe_threads() {
+  ThreadTimes all;
+  for (const ThreadUsage& usage : usage_) all += usage.published();
+  const auto now = std::chrono::steady_clock::now();
+  governor_.observe(all - observed_, now - last_observation_);
+  observed_ = all;
+  last_observation_ = now;
 }
 
 void WindowRunner::run_window(Partition& partition, Time end) {

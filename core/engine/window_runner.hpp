@@ -5,17 +5,19 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "engine/simulation.hpp"
-#include "engine/waiting.hpp"
+#include "engine/thread_governor.hpp"
+#include "engine/window_barrier.hpp"
 
 namespace manyscale {
 
 class WindowRunner {
  public:
   WindowRunner(std::vector<std::unique_ptr<Partition>>& partitions, const std::vector<Endpoint>& endpoints,
-               Time lookahead, const RunOptions& options);
+               Time lookahead, const RunOptions& options, ThreadGovernor& governor);
 
   // Runs until the end is reached; the caller's thread runs the first partition, and others if there are more
   // than threads.
@@ -26,21 +28,23 @@ class WindowRunner {
   std::uint32_t threads() const { return threads_; }
 
  private:
-  // What a partition tells the others at the end of a window, all in one cache line: that is how they meet.
-  // There are two, used in turn: who is done with a window can be one ahead of who still reads the last.
+  // What a partition tells the others at the end of a window. There are two, used in turn: who is done with a
+  // window can be one ahead of who still reads the last.
   struct alignas(128) Report {
     Time next = never;            // its first pending event, or the first it sent away
     std::uint64_t receivers = 0;  // of what it sent
     bool stop = false;            // a model asked for the end, a handler threw, or the caller interrupted
-    std::atomic<std::uint32_t> window{0};  // whose end this is; written last
   };
 
   void run_among_processes(Exchange& exchange);
   void run_alone(Partition& partition);
-  void run_share(std::uint32_t thread);
-  void run_and_report(Partition& partition, std::uint32_t window, Time end);
+  void run_share(std::uint32_t thread, std::uint32_t window);
+  void set_threads(std::uint32_t threads, std::uint32_t window);
+  void join_threads(std::uint32_t threads);
+  void run_and_report(Partition& partition, std::uint32_t turn, Time end);
   void run_window(Partition& partition, Time end);
-  void meet_others(std::uint32_t thread, std::uint32_t window);
+  void meet_others(std::uint32_t thread, std::uint32_t window, const ThreadGovernor::Plan& plan);
+  void observe_threads();
   void take_sent(Partition& partition, std::uint32_t turn);
   void handle(Partition& partition, const Event& event);
   static void fail(Partition& partition, const Event& event);
@@ -51,8 +55,15 @@ class WindowRunner {
   const Time lookahead_;
   const RunOptions& options_;
   const std::uint32_t threads_;
-  const Waiting waiting_;
+  ThreadGovernor& governor_;
+  WindowBarrier barrier_;
+  std::vector<ThreadUsage> usage_;  // of each thread
+  ThreadTimes observed_;            // by the governor
+  std::chrono::steady_clock::time_point last_observation_ = std::chrono::steady_clock::now();
   std::array<std::vector<Report>, 2> reports_;
+  // Made by the calling thread with its reports: who runs the next window.
+  std::array<ThreadGovernor::Plan, 2> plans_;
+  std::vector<std::jthread> others_;
   std::atomic<bool> interrupted_{false};
   std::uint64_t windows_ = 0;
   std::uint32_t polling_ = 0;  // the partition that the calling thread runs
