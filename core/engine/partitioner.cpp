@@ -104,19 +104,19 @@ Clustering make_clusters(const Graph& graph, Time cut_latency) {
   }
   std::sort(candidates.begin(), candidates.end(), std::greater<>());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  Clustering best = clusters_at(graph, never);
-  double best_heaviest = total;
-  for (const Time candidate : candidates) {
-    Clustering clustering = clusters_at(graph, candidate);
-    const auto weights = cluster_weights(graph, clustering);
-    const double heaviest = *std::max_element(weights.begin(), weights.end());
-    if (heaviest < best_heaviest) {
-      best = std::move(clustering);
-      best_heaviest = heaviest;
-    }
-    if (best_heaviest <= total / 4) break;
-  }
-  return best;
+  const Clustering whole = clusters_at(graph, never);
+  if (candidates.empty()) return whole;
+  const auto heaviest_at = [&](Time candidate) {
+    const auto weights = cluster_weights(graph, clusters_at(graph, candidate));
+    return *std::max_element(weights.begin(), weights.end());
+  };
+  // The shorter the links that may be cut, the smaller the clusters, so that halving finds the longest.
+  const double lightest = heaviest_at(candidates.back());
+  if (lightest >= total) return whole;
+  const double wanted = std::max(lightest, total / 4);
+  return clusters_at(graph, *std::partition_point(candidates.begin(), candidates.end(), [&](Time candidate) {
+                       return heaviest_at(candidate) > wanted;
+                     }));
 }
 
 std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering,

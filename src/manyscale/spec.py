@@ -354,11 +354,17 @@ def _default_text(field: FieldInfo, kind: _Kind) -> str:
 def dump(spec: Spec) -> dict[str, Any]:
     """Plain data with units, without what is not stated; `build` makes an equal Spec of it."""
     plain = {}
-    for name, field in type(spec).model_fields.items():
+    for name, quantity in _quantities(type(spec)):
         value = getattr(spec, name)
         if value is not None:
-            plain[name] = _plain(value, _kind(field).quantity, nested=dump)
+            plain[name] = _plain(value, quantity, nested=dump)
     return plain
+
+
+@functools.cache
+def _quantities(spec: type[Spec]) -> list[tuple[str, Quantity | None]]:
+    """The parameters of a Spec and what they are quantities of: asked for each time a component is saved."""
+    return [(name, _kind(field).quantity) for name, field in spec.model_fields.items()]
 
 
 def _plain(value: Any, quantity: Quantity | None, nested: Callable[[Spec], Any] = lambda spec: spec) -> Any:

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tomlkit
-import tomlkit.exceptions
-
-from manyscale import units
+from manyscale import toml_text, units
 from manyscale.errors import InputError, nearest
 from manyscale.results.files import Kind, write_file
-from manyscale.spec import Count, Ratio, Spec, Time, build, parameter, toml_value
+from manyscale.spec import Count, Ratio, Spec, Time, build, dump, parameter, toml_value
 from manyscale.system.component import Hints
 from manyscale.system.drawing import model_name
+from manyscale.toml_text import inline
 
 if TYPE_CHECKING:
     from manyscale.system.component import Component
@@ -57,33 +55,50 @@ class SystemEntry(Spec):
 
 def to_toml(system: System) -> str:
     """The system as TOML text."""
-    document = tomlkit.document()
-    document["format"] = FORMAT
-    document["name"] = system.name
-    document["seed"] = system.seed
-    document["cut_latency"] = units.format(system.cut_latency, units.TIME)
-    components, links = tomlkit.aot(), tomlkit.aot()
+    return "\n".join(_lines(system)) + "\n"
+
+
+def _lines(system: System) -> Iterator[str]:
+    head = {"format": FORMAT, "name": system.name, "seed": system.seed}
+    yield from toml_text.lines(head | {"cut_latency": units.format(system.cut_latency, units.TIME)})
+    plain = Hints()
+    parameters = _ParameterText()
     for component in system.components.values():
-        entry = tomlkit.table()
-        entry["name"] = component.name
-        entry["model"] = model_name(component)
-        hints = system.hints.get(component.name, Hints())
+        yield f"\n[[component]]\nname = {inline(component.name)}\nmodel = {inline(model_name(component))}"
+        hints = system.hints.get(component.name, plain)
         if hints.group:
-            entry["group"] = hints.group
+            yield f"group = {inline(hints.group)}"
         if hints.weight != 1.0:
-            entry["weight"] = hints.weight
-        parameters = system.parameters(component)
-        if parameters:
-            entry["parameters"] = parameters
-        components.append(entry)
+            yield f"weight = {inline(hints.weight)}"
+        if text := parameters.of(component.spec):
+            yield text
     for link in system.links:
-        entry = tomlkit.table()
-        entry.update({"a": link.a, "b": link.b, "latency": units.format(link.latency, units.TIME)})
-        links.append(entry)
-    document["component"] = components
-    if system.links:
-        document["link"] = links
-    return tomlkit.dumps(document)
+        latency = units.format(link.latency, units.TIME)
+        yield f"\n[[link]]\na = {inline(link.a)}\nb = {inline(link.b)}\nlatency = {inline(latency)}"
+
+
+class _ParameterText:
+    """The table of a component's parameters, made once for components that are alike."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], str] = {}
+
+    def of(self, spec: Spec) -> str:
+        values = (type(spec), *spec.__dict__.values())
+        try:
+            text = self._made.get(values)
+        except TypeError:  # a list among them
+            return self._make(spec)
+        if text is None:
+            text = self._made[values] = self._make(spec)
+        return text
+
+    @staticmethod
+    def _make(spec: Spec) -> str:
+        parameters = dump(spec)
+        if not parameters:
+            return ""
+        return "\n".join(toml_text.lines({"component": {"parameters": parameters}}))
 
 
 def save(system: System, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -107,8 +122,8 @@ def load(
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
     try:
-        data = tomlkit.parse(text).unwrap()
-    except (tomlkit.exceptions.TOMLKitError, ValueError, RecursionError) as error:
+        data = toml_text.parse(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: {error}") from None
     if seed is not None:
         data["seed"] = seed

@@ -6,14 +6,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
+from manyscale import toml_text
 from manyscale.errors import InputError, nearest
 from manyscale.spec import toml_value
 from manyscale.studies.sweep.study import Study
@@ -140,12 +137,8 @@ def _read(file: Path) -> str:
 
 def _parsed(text: str, file: Path) -> dict[str, Any]:
     try:
-        if sys.version_info >= (3, 11):  # by far the quicker for lists of many values
-            import tomllib
-
-            return tomllib.loads(text)
-        return tomlkit.parse(text).unwrap()
-    except (TOMLKitError, ValueError, RecursionError) as error:
+        return toml_text.parse(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not valid TOML: {error}") from None
 
 
