@@ -7,11 +7,13 @@ import stat
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from polars.testing import assert_frame_equal
 
 from manyscale.errors import InputError, ManyscaleError
 from manyscale.studies.sweep import Begun, Notice, Study
+from manyscale.studies.sweep.cluster import connect
 
 pytest.importorskip("distributed", reason="sweeps on clusters need Dask: pip install 'manyscale[dask]'")
 
@@ -79,8 +81,9 @@ kill -TERM -- -$1 2> /dev/null || true
 """
 
 
-def test_slurm_starts_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With commands in the place of Slurm's, the workers are started by job scripts, and ended afterwards."""
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of commands in the place of Slurm's; sweeps run in the folder above it."""
     pytest.importorskip("dask_jobqueue", reason="sweeps on Slurm need dask-jobqueue")
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -89,22 +92,124 @@ def test_slurm_starts_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (folder / name).chmod(stat.S_IRWXU)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_slurm_starts_the_workers(tmp_path: Path, slurm: Path) -> None:
+    """With commands in the place of Slurm's, the workers are started by job scripts, and ended afterwards."""
     seen: list[object] = []
+    keys: list[Path] = []
+
+    def notice(news: object) -> None:
+        seen.append(news)
+        if isinstance(news, Notice):
+            keys.extend(tmp_path.glob(".manyscale-keys-*"))
+
     sweep = study().run(
         tmp_path / "sweep",
         on="slurm",
         workers=2,
-        notice=seen.append,
+        notice=notice,
         queue="short",
         walltime="00:10:00",
         memory="1GB",
         interface="lo",
-        scheduler_options={"dashboard_address": None},
     )
     assert isinstance(seen[0], Begun)
     assert sweep.info["counts"]["done"] == 12
-    assert len((folder / "jobs").read_text().split()) == 2
-    assert len((folder / "cancelled").read_text().split()) == 2
+    assert len((slurm / "jobs").read_text().split()) == 2
+    assert len((slurm / "cancelled").read_text().split()) == 2
+    scripts = [script.read_text() for script in slurm.glob("job.*.sh")]
+    assert all("tls://127.0.0.1:" in script and "tcp://" not in script for script in scripts)
+    assert keys, "the workers had keys while they ran"
+    assert not list(tmp_path.glob(".manyscale-keys-*")), "and nothing is left of them"
+
+
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses at which a process and its children take connections."""
+    return {
+        connection.laddr.ip
+        for one in [process, *process.children(recursive=True)]
+        for connection in one.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+
+
+def refused(address: str) -> None:
+    """A client without the key gets nothing from a scheduler, neither with TLS of its own nor without."""
+    import distributed
+
+    where = address.split("://")[1]
+    with pytest.raises((OSError, TimeoutError)):
+        distributed.Client(f"tcp://{where}", timeout=2, set_as_default=False).close()
+    with pytest.raises((OSError, TimeoutError)):
+        distributed.Client(
+            f"tls://{where}", timeout=2, set_as_default=False, security=distributed.Security.temporary()
+        ).close()
+
+
+def test_a_local_cluster_is_for_this_machine_and_who_has_its_key() -> None:
+    before = listening(psutil.Process())
+    client, to_close = connect("dask", 1, 1, {})
+    try:
+        assert client.submit(sum, [1, 2]).result() == 3
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert listening(psutil.Process()) - before <= {"127.0.0.1"}
+        refused(client.scheduler.address)
+    finally:
+        for one in to_close:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [({"interface": "lo"}, "127.0.0.1"), ({"scheduler_options": {"host": "127.0.0.2"}}, "127.0.0.2")],
+    ids=["an interface", "an address"],
+)
+def test_a_scheduler_of_slurm_workers_is_bound_to_what_was_asked_for(
+    tmp_path: Path, slurm: Path, options: dict[str, object], address: str
+) -> None:
+    before = listening(psutil.Process())
+    client, to_close = connect("slurm", 1, 1, {"memory": "1GB", **options})
+    try:
+        assert client.submit(sum, [1, 2]).result() == 3
+        assert client.scheduler.address.startswith(f"tls://{address}:")
+        assert listening(psutil.Process()) - before <= {address, "127.0.0.1"}
+        refused(client.scheduler.address)
+        (folder,) = tmp_path.glob(".manyscale-keys-*")
+        assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU
+        private = stat.S_IRUSR | stat.S_IWUSR
+        assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {private}
+    finally:
+        for one in to_close:
+            one.close()
+    assert not list(tmp_path.glob(".manyscale-keys-*"))
+
+
+def test_without_an_interface_the_scheduler_is_bound_to_one_address(
+    slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed.utils.get_ip", lambda: "127.0.0.3")
+    before = listening(psutil.Process())
+    _, to_close = connect("slurm", 1, 1, {"memory": "1GB"})
+    try:
+        assert listening(psutil.Process()) - before <= {"127.0.0.3", "127.0.0.1"}
+    finally:
+        for one in to_close:
+            one.close()
+
+
+def test_nothing_of_the_key_is_left_when_the_cluster_does_not_start(
+    tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**options: object) -> None:
+        assert list(tmp_path.glob(".manyscale-keys-*/*"))
+        raise ValueError("no such queue")
+
+    monkeypatch.setattr("dask_jobqueue.SLURMCluster", refuse)
+    with pytest.raises(InputError, match="slurm: no such queue"):
+        connect("slurm", 1, 1, {"memory": "1GB"})
+    assert not list(tmp_path.glob(".manyscale-keys-*"))
 
 
 def test_places_that_are_none_are_explained(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import itertools
 import os
 import queue
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -24,36 +26,99 @@ _FIRST_POINTS = 32  # under way while it is not known how many workers there are
 
 
 def connect(on: str, workers: int | None, threads: int, options: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-    """A client of the scheduler, and all that is to be closed in the end."""
+    """A client of the scheduler, and all that is to be closed in the end.
+
+    What a cluster of ours runs is whatever it is sent, so it talks TLS only, with a key made for the one sweep.
+    """
     try:
         import distributed as library
     except ImportError:
         raise InputError("sweeps on clusters need Dask: pip install 'manyscale[dask]'") from None
     distributed: Any = library  # it has no types
-    if on == "dask":
-        number = workers or max(usable_cores() // threads, 1)
-        cluster: Any = distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=None, **options
-        )
-    elif on == "slurm":
-        cluster = _slurm(workers, threads, options)
-    else:
-        try:
-            client = distributed.Client(on, timeout=_CONNECT_SECONDS, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise ManyscaleError(f"there is no Dask scheduler at {on}: {error}") from None
-        return client, [client]
-    client = distributed.Client(cluster, set_as_default=False)
-    return client, [client, cluster]
-
-
-def _slurm(workers: int | None, threads: int, options: Mapping[str, Any]) -> Any:
-    """Workers as jobs of Slurm; what is not given here comes from Dask's own settings (jobqueue.slurm)."""
+    if on not in ("dask", "slurm"):
+        return _running(distributed, on, options)
+    to_close: list[Any] = []
     try:
+        make = _local if on == "dask" else _slurm
+        cluster = make(distributed, workers, threads, options, to_close)
+        to_close.insert(0, cluster)
+        client = distributed.Client(cluster, set_as_default=False)
+    except BaseException:
+        for one in to_close:
+            one.close()
+        raise
+    return client, [client, *to_close]
+
+
+def _running(distributed: Any, on: str, options: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """A cluster that runs already; options are the files of `distributed.Security`, for one that talks TLS."""
+    try:
+        security = distributed.Security(**options) if options else None
+        client = distributed.Client(on, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
+    except TypeError as error:
+        raise InputError(f"{on}: {error}") from None
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ManyscaleError(f"there is no Dask scheduler at {on}: {error}") from None
+    return client, [client]
+
+
+def _temporary_key(distributed: Any) -> Any:
+    try:
+        return distributed.Security.temporary()
+    except ImportError:
+        raise InputError(
+            "sweeps on clusters need the package cryptography: pip install 'manyscale[dask]'"
+        ) from None
+
+
+def _local(
+    distributed: Any, workers: int | None, threads: int, options: Mapping[str, Any], to_close: list[Any]
+) -> Any:
+    """A cluster of this machine, which no other machine reaches; its key is nowhere but in memory."""
+    number = workers or max(usable_cores() // threads, 1)
+    given = {"host": "127.0.0.1", "protocol": "tls://", "dashboard_address": None, **options}
+    if given["protocol"] == "tls://" and "security" not in given:
+        given["security"] = _temporary_key(distributed)
+    try:
+        return distributed.LocalCluster(n_workers=number, threads_per_worker=1, **given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"dask: {error}") from None
+
+
+def _slurm(
+    distributed: Any, workers: int | None, threads: int, options: Mapping[str, Any], to_close: list[Any]
+) -> Any:
+    """Workers as jobs of Slurm; what is not given here comes from Dask's own settings (jobqueue.slurm).
+
+    The workers read the key from files of this user alone, in a folder that is gone with the cluster. Pages of
+    diagnosis, which have no TLS, are for the machine alone that serves them.
+    """
+    try:
+        import dask
         import dask_jobqueue as library
     except ImportError:
         raise InputError("sweeps on Slurm need dask-jobqueue: pip install 'manyscale[dask]'") from None
     given = {"cores": 1, "processes": 1, "memory": "4GB", "job_cpu": threads, **options}
+    settings: Any = dask.config.get
+
+    def setting(name: str) -> Any:
+        return given.get(name.replace("-", "_")) or settings(f"jobqueue.slurm.{name}", None)
+
+    scheduler = {
+        "dashboard_address": "127.0.0.1:0",
+        "dashboard": False,
+        **(setting("scheduler-options") or {}),
+    }
+    if not setting("interface") and not {"host", "interface"} & set(scheduler):
+        # The address by which other machines reach this one, and no other.
+        scheduler["host"] = distributed.utils.get_ip()
+    given["scheduler_options"] = scheduler
+    pages = ["--dashboard-address", "127.0.0.1:0", "--no-dashboard"]
+    given["worker_extra_args"] = [*pages, *(setting("worker-extra-args") or [])]
+    if "security" not in given:
+        folder = KeyFolder(setting("shared-temp-directory"))
+        to_close.append(folder)
+        given["security"] = folder.keep(distributed, _temporary_key(distributed))
     jobqueue: Any = library
     try:
         cluster = jobqueue.SLURMCluster(**given)
@@ -61,6 +126,34 @@ def _slurm(workers: int | None, threads: int, options: Mapping[str, Any]) -> Any
         raise InputError(f"slurm: {error}") from None
     cluster.scale(workers or 4)
     return cluster
+
+
+class KeyFolder:
+    """A folder that none but this user can look into, for the keys of workers; by default in the working directory,
+    since workers on other machines have to find it."""
+
+    def __init__(self, parent: str | None) -> None:
+        within = os.path.expanduser(os.path.expandvars(parent)) if parent else os.getcwd()
+        self.path = tempfile.mkdtemp(prefix=".manyscale-keys-", dir=within)
+
+    def keep(self, distributed: Any, key: Any) -> Any:
+        """The key in files; Dask's own way leaves them to Python's garbage collector."""
+        files = {"cert": key.tls_ca_file, "key": key.tls_worker_key}  # the certificate signs itself
+        for name, text in files.items():
+            path = os.path.join(self.path, name)
+            with open(path, "w", opener=lambda path, flags: os.open(path, flags | os.O_EXCL, 0o600)) as file:
+                file.write(text)
+            files[name] = path
+        given = {
+            f"tls_{role}_{name}": path
+            for role in ("scheduler", "worker", "client")
+            for name, path in files.items()
+        }
+        return distributed.Security(tls_ca_file=files["cert"], require_encryption=True, **given)
+
+    def close(self) -> None:
+        """Removes it and all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def run_elsewhere(task: Task, path: list[str]) -> Record:
