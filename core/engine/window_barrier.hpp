@@ -2,7 +2,9 @@
 // Where the threads of a run meet at the end of each window. A thread that waits spins for a while, since
 // windows are short, and then sleeps until another arrives.
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -69,15 +71,19 @@ class WindowBarrier {
     }
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
     ++usage.times.sleeps;
-    usage.times.asleep += std::chrono::steady_clock::now() - began;
+    // What passes after the call, beyond what waking takes on an idle host, is time without a processor.
+    const auto awake = std::min(std::chrono::steady_clock::now(), woken_ + time_to_wake);
+    usage.times.asleep += std::max(awake - began, std::chrono::nanoseconds{0});
   }
 
   void wake_all();
 
   static constexpr std::chrono::milliseconds idle_interval{40};
+  static constexpr std::chrono::microseconds time_to_wake{100};
   std::vector<Arrival> arrivals_;
   std::atomic<std::uint32_t> sleepers_{0};
   std::mutex mutex_;
+  std::chrono::steady_clock::time_point woken_;  // when sleepers were last called
   std::condition_variable arrived_;
 };
 

@@ -3,24 +3,16 @@
 // longer than their size asks for.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
 #include "engine/partitioner.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
+using namespace manyscale::test;
 
 namespace {
-
-int passed = 0;
-int failed = 0;
-
-void check(bool condition, const char* what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what);
-}
 
 double heaviest(const Graph& graph, const Clustering& clustering) {
   std::vector<double> weights(clustering.count, 0.0);
@@ -95,6 +87,5 @@ void a_large_graph_of_many_latencies_is_cut_quickly() {
 int main() {
   halving_finds_what_a_look_at_every_latency_finds();
   a_large_graph_of_many_latencies_is_cut_quickly();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return finish();
 }

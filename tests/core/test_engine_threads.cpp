@@ -3,26 +3,18 @@
 // other, and all again when it has time. And a barrier that passes nobody too early.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "engine/thread_governor.hpp"
 #include "engine/window_barrier.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
+using namespace manyscale::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-int passed = 0;
-int failed = 0;
-
-void check(bool condition, const char* what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what);
-}
 
 const std::uint32_t processors = std::max(std::thread::hardware_concurrency(), 1u);
 
@@ -130,6 +122,5 @@ int main() {
     nobody_passes_the_barrier_too_early(threads, 0, 300);
     nobody_passes_the_barrier_too_early(threads, 200, 2000);
   }
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return finish();
 }

@@ -281,11 +281,11 @@ def test_ten_thousand_launches_take_linear_time_and_no_memory():
     empty, stream, process = on.load(SPIN)["empty"], on.stream(), psutil.Process()
 
     def seconds(count):
-        begin = time.perf_counter()
+        begin = time.process_time()
         for _ in range(count):
             empty[1, 32, 0, stream]()
         on.synchronize()
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     few = seconds(1000)
     seconds(8000)
