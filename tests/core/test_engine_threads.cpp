@@ -110,6 +110,24 @@ void nobody_passes_the_barrier_too_early(std::uint32_t threads, std::uint32_t pa
   check(all == 0, "every thread sees what all wrote in the window");
 }
 
+// One thread sleeps while another works; its sleep is no lack of processors.
+void a_sleep_is_not_taken_for_a_busy_host() {
+  WindowBarrier barrier(2);
+  ThreadUsage usage;
+  usage.begin();
+  {
+    const std::jthread other([&] {
+      std::this_thread::sleep_for(200ms);
+      barrier.arrive(1, 1);
+    });
+    barrier.arrive(0, 1);
+    barrier.wait(2, 1, 0, usage, [] {});
+  }
+  usage.end();
+  check(usage.times.sleeps == 1, "it sleeps");
+  check(usage.times.asleep > 150ms && usage.times.asleep <= usage.times.wall, "as long as the other works");
+}
+
 }  // namespace
 
 int main() {
@@ -122,5 +140,6 @@ int main() {
     nobody_passes_the_barrier_too_early(threads, 0, 300);
     nobody_passes_the_barrier_too_early(threads, 200, 2000);
   }
+  a_sleep_is_not_taken_for_a_busy_host();
   return finish();
 }
