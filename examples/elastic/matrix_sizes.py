@@ -44,7 +44,7 @@ def compare(size: int, cores: int, traces: Path) -> dict[str, float | None]:
     """One row: the product of so large matrices on so many cores."""
     trace = traces / "matrix.trace"
     program = cpu.Program(cpu.sample("elastic"), ["matrix", str(cores), str(size)])
-    cpu.record(program, trace, machine=MACHINE, cores=cores)
+    cpu.record(program, trace, machine=MACHINE, cores=cores, force=True)
     replayed = cpu.replay(trace)
     executed = cpu.run(program, machine=MACHINE, cores=cores)
     full_system, theirs = ARTICLE.get((size, cores), (None, None))

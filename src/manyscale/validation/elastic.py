@@ -128,7 +128,7 @@ def strong_rows(name: str, folder: Path, cores: Sequence[int] = (2, 4)) -> list[
 def recorded(folder: Path, name: str, threads: int, size: int | None = None) -> Path:
     """The trace of a program on so many cores."""
     path = folder / f"{name}-{threads}-{size or 0}.trace"
-    cpu.record(program(name, threads, size), path, machine=MACHINE, cores=threads)
+    cpu.record(program(name, threads, size), path, machine=MACHINE, cores=threads, force=True)
     return path
 
 
