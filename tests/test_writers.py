@@ -19,6 +19,7 @@ PYTHON = {
     "results/lock.py": "a lock has no content",
     "studies/sweep/sweep_directory.py:_claim": "a lock has no content",
     "studies/sweep/result_log.py:__init__": "a log that only grows, a checksum in each line; a torn end is cut off",
+    "studies/sweep/cluster.py:keep": "keys of a cluster, in a temporary folder",
     "studies/sweep/kinds.py:*": "opens the null device",
     "processes.py:_speechless": "what the other processes print, in a scratch folder",
     "cli/app.py:main": "opens the null device",
