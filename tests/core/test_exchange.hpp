@@ -2,8 +2,9 @@
 // Processes of a simulation as threads of one program, each with a simulation of its own: they meet in a
 // hall.
 #pragma once
-#include <barrier>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -11,12 +12,37 @@
 
 namespace manyscale::test {
 
+// Lets nobody on until all are there. Who waits sleeps: a spinning thread would keep others from arriving.
+class Gate {
+ public:
+  explicit Gate(std::uint32_t threads) : threads_(threads) {}
+
+  void arrive_and_wait() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t round = round_;
+    if (++arrived_ == threads_) {
+      arrived_ = 0;
+      ++round_;
+      opened_.notify_all();
+    } else {
+      opened_.wait(lock, [&] { return round_ != round; });
+    }
+  }
+
+ private:
+  const std::uint32_t threads_;
+  std::uint32_t arrived_ = 0;
+  std::uint64_t round_ = 0;
+  std::mutex mutex_;
+  std::condition_variable opened_;
+};
+
 struct Hall {
   explicit Hall(std::uint32_t processes)
       : processes(processes), gate(processes), records(processes), boxes(processes) {}
 
   std::uint32_t processes;
-  std::barrier<> gate;
+  Gate gate;
   std::vector<Bytes> records;              // by process
   std::vector<std::vector<Bytes>*> boxes;  // what each has for the others
 };
