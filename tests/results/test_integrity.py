@@ -29,8 +29,6 @@ from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
 from manyscale.studies.sweep import Study, load_sweep
 from systems import make_ring
 
-pytestmark = pytest.mark.core
-
 FLIPS = 40  # of each file
 
 

@@ -61,7 +61,9 @@ def _try(content: bytes, path: Path) -> None:
         input=content,
         capture_output=True,
         check=False,
-        env=os.environ | {"POLARS_MAX_THREADS": "1"},
+        # Libraries that are loaded before others, such as sanitizers, may need more address space than the limit.
+        env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        | {"POLARS_MAX_THREADS": "1"},
     )
     if ended.returncode < 0:
         raise _damaged(path, "what it says of its own content cannot be")
