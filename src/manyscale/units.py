@@ -6,6 +6,7 @@ Arithmetic is on fractions, never on floats, so "37.5GB/s" is exactly 37 500 000
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -219,11 +220,16 @@ def format(value: int | float, dimension: Dimension) -> str:
     whole = int(value)
     if dimension is CYCLES and whole == 1:
         return "1cycle"
-    for unit in reversed(dimension.written):
-        factor = int(dimension.units.get(unit, 1))
+    for unit, factor in _written(dimension):
         if whole % factor == 0 and whole != 0:
             return f"{whole // factor}{unit}"
     return f"{whole}{dimension.base}"
+
+
+@functools.cache
+def _written(dimension: Dimension) -> list[tuple[str, int]]:
+    """The units in which values are written, the largest first, each in base units."""
+    return [(unit, int(dimension.units.get(unit, 1))) for unit in reversed(dimension.written)]
 
 
 def humanize(value: int | float, dimension: Dimension) -> str:

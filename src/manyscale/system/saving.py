@@ -98,7 +98,8 @@ class _ParameterText:
         parameters = dump(spec)
         if not parameters:
             return ""
-        return "\n".join(toml_text.lines({"component": {"parameters": parameters}}))
+        path = "component.parameters"
+        return "\n".join(["", f"[{path}]", *toml_text.lines(parameters, path)])
 
 
 def save(system: System, path: str | os.PathLike[str], *, force: bool = False) -> None:
