@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/editable
 JOBS := $(shell nproc)
-NATIVE := $(shell find core bindings cudart machines runtime -type f) CMakeLists.txt pyproject.toml
+NATIVE := $(shell find core bindings cudart guard machines runtime -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp bench test-asan test-tsan test-cudart \
   coverage format clean
@@ -111,13 +111,13 @@ lint-python:
 
 lint-cpp:
 	$(BIN)/python tools/check_includes.py
-	find core bindings cudart tests -name '*.[ch]pp' | \
+	find core bindings cudart guard tests -name '*.[ch]pp' | \
 	  xargs --max-procs $(JOBS) --max-args 32 $(BIN)/clang-format --dry-run --Werror
 
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	find core bindings cudart tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
+	find core bindings cudart guard tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
 
 bench: install
 	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done

@@ -7,12 +7,12 @@ the results; what the others leave behind goes nowhere.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
+from manyscale.interrupts import STOP_SIGNALS
 
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PALS_NRANKS", "MV2_COMM_WORLD_SIZE")
 _TRIES = 200  # before others may have the core
@@ -131,12 +133,11 @@ def join() -> Processes | None:
 
 def scratch_directory() -> Path:
     """A folder for what processes other than the first would write; it goes with the process."""
-    folder = tempfile.TemporaryDirectory(prefix="manyscale-process-", ignore_cleanup_errors=True)
-    _scratch.append(folder)
-    return Path(folder.name)
+    return _scratch.enter_context(temporary_folder("manyscale-process-"))
 
 
-_scratch: list[tempfile.TemporaryDirectory[str]] = []
+_scratch = contextlib.ExitStack()
+atexit.register(_scratch.close)
 
 
 @contextlib.contextmanager
@@ -184,23 +185,29 @@ def _speechless() -> Iterator[tuple[Path, int]]:
 
 @contextlib.contextmanager
 def noted_interrupts(progress: Callable[[int, int], None] | None) -> Iterator[Callable[[int, int], None]]:
-    """Ctrl-C is noted, and raised only where a run looks for it: not in the middle of a meeting of processes."""
-    pressed: list[int] = []
+    """Signals that stop a run are noted, and raised only where a run looks for them: not in the middle of a meeting of
+    processes."""
+    noted: list[int] = []
+    old: dict[int, Any] = {}
 
     def report(now: int, events: int) -> None:
-        if pressed:
-            raise KeyboardInterrupt
+        if noted:
+            old[noted[0]](noted[0], None)  # raises KeyboardInterrupt
         if progress is not None:
             progress(now, events)
 
     if threading.current_thread() is not threading.main_thread():
         yield report
         return
-    old = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    for stop in STOP_SIGNALS:
+        if callable(handler := signal.getsignal(stop)):
+            old[stop] = handler
+            signal.signal(stop, lambda number, frame: noted.append(number))
     try:
         yield report
     finally:
-        signal.signal(signal.SIGINT, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def gathered_columns(own: Mapping[str, Sequence[Any]], order: Sequence[str]) -> dict[str, list[Any]]:

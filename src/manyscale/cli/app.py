@@ -34,6 +34,7 @@ from manyscale.cli import (
 )
 from manyscale.cli.console import complain
 from manyscale.errors import ManyscaleError
+from manyscale.interrupts import StopSignals, stop_signals
 
 app = typer.Typer(
     name="manyscale",
@@ -66,7 +67,7 @@ app.add_typer(sweep.commands)
 app.add_typer(project.commands)
 app.add_typer(validate.commands)
 
-_STOPPED = 130
+_TYPER_STOPPED = 130  # typer's own answer to KeyboardInterrupt, which says nothing
 _BROKEN_PIPE = 141
 
 
@@ -90,8 +91,8 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 only when the work is done."""
     try:
-        with processes.command_line() as ended:  # several processes if mpirun started this one
-            code = ended[0] = _run(arguments)
+        with stop_signals() as signals, processes.command_line() as ended:  # several processes under mpirun
+            code = ended[0] = _run(arguments, signals)
         # What is still buffered must meet a closed pipe here, not in the interpreter's last moments.
         sys.stdout.flush()
     except ManyscaleError as error:
@@ -103,18 +104,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     try:
         app(None if arguments is None else list(arguments), prog_name="manyscale")
     except ManyscaleError as error:
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        complain("stopped")
-        return _STOPPED
+        complain(signals.message)
+        return signals.exit_code
     except SystemExit as end:
-        if end.code == _STOPPED:  # typer's own answer to Ctrl-C, which says nothing
-            complain("stopped")
+        if end.code == _TYPER_STOPPED and signals.number is not None:
+            complain(signals.message)
+            return signals.exit_code
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
 

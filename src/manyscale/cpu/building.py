@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
 from manyscale.results.files import Kind, check_output, write_file
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -56,9 +56,9 @@ def build(
     is_cpp = any(str(source).endswith(_CPP_ENDINGS) for source in sources)
     runtime = runtime_folder()
     includes = [f"-I{runtime}", *([f"-I{runtime / 'mpi'}"] if mpi else [])]
-    with tempfile.TemporaryDirectory() as folder:
-        library = _mpi_objects(Path(folder), host) if mpi else []
-        made = Path(folder) / "program"
+    with temporary_folder() as folder:
+        library = _mpi_objects(folder, host) if mpi else []
+        made = folder / "program"
         _run(
             [
                 _compiler("g++" if is_cpp else "gcc", host),

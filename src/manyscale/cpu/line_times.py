@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import functools
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from manyscale import _core
 from manyscale.cpu.trace import KINDS, NODE_TYPES
 from manyscale.cpu.trace_file import COLUMN_TYPES
+from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import build_cpu
 
@@ -31,8 +30,8 @@ def transfer_time(machine: ResolvedMachine) -> int:
 
 @functools.lru_cache(maxsize=16)
 def _transfer_time(text: str) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "machine.toml"
+    with temporary_folder() as folder:
+        path = folder / "machine.toml"
         path.write_text(text)
         machine = load_machine(path)
         return max(0, _time(machine, [_LINE, _LINE]) - _time(machine, [_LINE, _LINE + _FAR])) // _TURNS

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.guard import ends_with_this, temporary_folder
 
 _GRACE_SECONDS = 5.0  # that the others get to end when one has failed
 _POLL_SECONDS = 0.005
@@ -48,14 +49,14 @@ def run_on_host(
         raise InputError(f"{ranks} ranks cannot be started; give 1 or more")
     if not Path(program).is_file():
         raise InputError(f"{program}: there is no such program")
-    with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=SHARED_MEMORY) as folder:
+    with temporary_folder("manyscale-mpi-", SHARED_MEMORY) as folder:
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for rank in range(ranks):
                 variables = os.environ | dict(environment or {})
-                variables |= rank_environment(rank, ranks, Path(folder) / "segment")
+                variables |= rank_environment(rank, ranks, folder / "segment")
                 command = [os.fspath(Path(program).resolve()), *args]
-                processes.append(start_rank(command, variables, Path(folder), rank))
+                processes.append(start_rank(command, variables, folder, rank))
             timed_out = not _wait(processes, timeout)
         except OSError as error:
             raise InputError(f"cannot start {program}: {error.strerror or error}") from None
@@ -69,8 +70,8 @@ def run_on_host(
         return [
             HostRank(
                 128 - process.returncode if process.returncode < 0 else process.returncode,
-                _output(Path(folder), rank).read_bytes(),
-                _errors(Path(folder), rank).read_bytes(),
+                _output(folder, rank).read_bytes(),
+                _errors(folder, rank).read_bytes(),
             )
             for rank, process in enumerate(processes)
         ]
@@ -94,12 +95,20 @@ def rank_environment(rank: int, ranks: int, shared: Path) -> dict[str, str]:
 
 
 def start_rank(
-    command: Sequence[str], variables: Mapping[str, str], folder: Path, rank: int
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path,
+    rank: int,
+    ended_by: signal.Signals = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Starts a rank; what it writes goes to files of a folder."""
+    """Starts a rank, which ends with this process; what it writes goes to files of a folder."""
     with open(_output(folder, rank), "wb") as out, open(_errors(folder, rank), "wb") as err:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(variables)
+            ends_with_this(command, ended_by),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=dict(variables),
         )
 
 

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from manyscale.cpu.task_places import Places, read_task_places
 from manyscale.cpu.trace import Trace
 from manyscale.cpu.traced_program import TracedProgram
 from manyscale.errors import DeadlockError, InputError, ManyscaleError, nearest
+from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.memory import complete
@@ -195,8 +195,8 @@ def machine_of(trace: Trace, machine: str | Path | None, changes: Sequence[str])
 @functools.lru_cache(maxsize=16)
 def _recorded_machine(text: str, changes: tuple[str, ...]) -> ResolvedMachine:
     """The machine of a trace's header; studies replay one trace many times."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "recorded.toml"
+    with temporary_folder() as folder:
+        path = folder / "recorded.toml"
         path.write_text(text)
         return load_machine(path, changes)
 

@@ -14,11 +14,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
 from manyscale.results.files import replace_file
 
 OLDEST_ARCHITECTURE = 70  # the first whose machine code we read
@@ -127,12 +127,12 @@ def _run(assembler: Path, options: tuple[str, ...], ptx: bytes, name: str) -> by
 
 def _attempt(assembler: Path, options: tuple[str, ...], ptx: bytes) -> tuple[str, bytes | None]:
     """What the assembler said and what it made, None if it failed."""
-    with tempfile.TemporaryDirectory(prefix="manyscale-") as folder:
-        source, result = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
+    with temporary_folder() as folder:
+        source, result = folder / "module.ptx", folder / "module.cubin"
         source.write_bytes(ptx)
         done = subprocess.run(
             [str(assembler), *options, "-o", str(result), str(source)],
-            env={**os.environ, "TMPDIR": folder},
+            env={**os.environ, "TMPDIR": str(folder)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

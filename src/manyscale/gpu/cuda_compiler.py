@@ -13,11 +13,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
 
 DEFAULT_TARGET = "sm_80"
 
@@ -101,8 +101,7 @@ class _Nvcc:
         self._command = command
 
     def compile(self, text: bytes, name: str, folder: Path | None, architecture: str) -> bytes:
-        with tempfile.TemporaryDirectory(prefix="manyscale-") as made:
-            temporary = Path(made)
+        with temporary_folder() as temporary:
             out = temporary / "out.ptx"
             if folder is None:
                 (temporary / name).write_bytes(text)
@@ -119,7 +118,7 @@ class _Nvcc:
             done = subprocess.run(
                 arguments,
                 cwd=folder or temporary,
-                env={**os.environ, "TMPDIR": made},
+                env={**os.environ, "TMPDIR": str(temporary)},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from manyscale.cpu.mpi_host import SHARED_MEMORY, rank_environment, start_rank
 from manyscale.cpu.program import Program
 from manyscale.cpu.running import launch_of, program_errors
 from manyscale.errors import DeadlockError, InputError, ProgramError
+from manyscale.guard import temporary_folder
 from manyscale.machine.cpu_system import CpuSystem
 from manyscale.system.running import core_errors, explain_deadlock
 
@@ -67,15 +67,15 @@ class ExternalRanks:
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Any]:
         """Runs the node and the native ranks in turn until all have ended; returns the core's report."""
-        with tempfile.TemporaryDirectory(prefix="manyscale-mpi-", dir=SHARED_MEMORY) as folder:
-            shared = Path(folder) / "segment"
+        with temporary_folder("manyscale-mpi-", SHARED_MEMORY) as folder:
+            shared = folder / "segment"
             engine = None if parts.dma is None else parts.dma.native
             bridge = _core.ExternalRanks(parts.program.native, str(shared), engine)
             processes: dict[int, subprocess.Popen[bytes]] = {}
             try:
-                self._start(processes, Path(folder), shared)
+                self._start(processes, folder, shared)
                 report = self._take_turns(parts, bridge, processes, threads, progress)
-                self._wait_for_end(processes, Path(folder))
+                self._wait_for_end(processes, folder)
             finally:
                 for process in processes.values():
                     if process.poll() is None:

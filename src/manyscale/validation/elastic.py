@@ -9,13 +9,13 @@ of every reference is therefore this simulator's own detailed run.
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from manyscale import cpu
 from manyscale.cpu.replaying import replay
+from manyscale.guard import temporary_folder
 from manyscale.validation.rows import Row
 
 MACHINE = "elasticsimmate"
@@ -52,10 +52,10 @@ CHANGED = (
 def rows(machine: str = "") -> list[Row]:
     """All of them; the machine is always the article's."""
     del machine
-    with tempfile.TemporaryDirectory() as folder:
-        found = [row for name in PROGRAMS for row in program_rows(name, Path(folder))]
-        sizes = [row for size in MATRIX_SIZES for row in matrix_rows(size, Path(folder))]
-        strong = [row for name in TASK_PROGRAMS for row in strong_rows(name, Path(folder))]
+    with temporary_folder() as folder:
+        found = [row for name in PROGRAMS for row in program_rows(name, folder)]
+        sizes = [row for size in MATRIX_SIZES for row in matrix_rows(size, folder)]
+        strong = [row for name in TASK_PROGRAMS for row in strong_rows(name, folder)]
     return [*found, *sizes, *strong]
 
 

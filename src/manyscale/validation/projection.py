@@ -7,7 +7,6 @@ that it takes seconds; a projection knows nothing of it but one node and the job
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from manyscale.cpu.building import build, runtime_folder
 from manyscale.cpu.program import Program
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
 from manyscale.network.job import cluster
 from manyscale.studies.detailed_cluster import run_detailed
 from manyscale.studies.projection.measured_job import measure_job
@@ -129,8 +129,8 @@ def table(
 ) -> list[Outcome]:
     """Truth and predictions of all cases."""
     found = []
-    with tempfile.TemporaryDirectory(prefix="manyscale-projection-") as folder:
-        native = build_native(Path(folder))
+    with temporary_folder("manyscale-projection-") as folder:
+        native = build_native(folder)
         for case in cases:
             found.append(compare(case, native))
             say(found[-1])

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from manyscale.cpu.mpi_host import SHARED_MEMORY, rank_environment, start_rank
 from manyscale.cpu.program import Program
 from manyscale.cpu.running import finish_functional, start_functional
 from manyscale.errors import InputError
+from manyscale.guard import ends_with_this, temporary_folder
 from manyscale.studies.projection.rank_clusters import TOLERANCE, RankClusters, cluster_ranks
 
 _EVENTS = {  # of perf: user space only, since the kernel's work depends on the machine
@@ -29,6 +30,7 @@ _EVENTS = {  # of perf: user space only, since the kernel's work depends on the 
     "branches": "branches:u",
     "loads": "L1-dcache-loads:u",
 }
+_PATIENCE = 5.0  # seconds for perf to end with what it counts
 # What MPI launchers tell a process of its rank.
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "MV2_COMM_WORLD_RANK")
 
@@ -72,8 +74,7 @@ def profile_native(
     reason = perf_problem()
     if reason is not None:
         raise InputError(f"perf cannot count here: {reason}; give the program for RISC-V to count without it")
-    with tempfile.TemporaryDirectory(prefix="manyscale-perf-", dir=SHARED_MEMORY) as name:
-        folder = Path(name)
+    with temporary_folder("manyscale-perf-", SHARED_MEMORY) as folder:
         if launcher is None:
             _run_here(native_program, ranks, args, folder, dict(environment or {}), timeout)
         else:
@@ -164,7 +165,8 @@ def _run_here(
                 *args,
             ]
             variables = os.environ | environment | rank_environment(rank, ranks, folder / "segment")
-            processes.append(start_rank(command, variables, folder, rank))
+            # perf ends what it counts when it is asked to end.
+            processes.append(start_rank(command, variables, folder, rank, ended_by=signal.SIGTERM))
         for rank, process in enumerate(processes):
             if process.wait(timeout=timeout):
                 raise InputError(f"{program}: rank {rank} ended with code {process.returncode}")
@@ -173,8 +175,13 @@ def _run_here(
     finally:
         for process in processes:
             if process.poll() is None:
+                process.terminate()
+        for process in processes:
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
                 process.kill()
-            process.wait()
+                process.wait()
 
 
 def _run_launched(
@@ -195,7 +202,11 @@ def _run_launched(
     command = [*shlex.split(launcher), "sh", "-c", script, "sh", str(folder), os.fspath(program), *args]
     try:
         result = subprocess.run(
-            command, env=os.environ | environment, capture_output=True, timeout=timeout, check=False
+            ends_with_this(command, signal.SIGTERM),
+            env=os.environ | environment,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
         )
     except OSError as error:
         raise InputError(f"cannot run {launcher}: {error.strerror or error}") from None

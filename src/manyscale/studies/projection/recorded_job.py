@@ -9,7 +9,6 @@ other numbers, write a skeleton.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.cpu.mpi_host import run_on_host
 from manyscale.errors import InputError
+from manyscale.guard import temporary_folder
 from manyscale.network.durations import Pattern
 from manyscale.network.program import Program
 from manyscale.network.recorder import Mpi
@@ -158,8 +158,8 @@ def record(
     timeout: float | None = None,
 ) -> RecordedJob:
     """Runs a program natively (made by `manyscale cpu cc --mpi --host`) and keeps what its ranks do."""
-    with tempfile.TemporaryDirectory(prefix="manyscale-record-") as folder:
-        variables = {**(environment or {}), "MANYSCALE_MPI_RECORD": folder}
+    with temporary_folder("manyscale-record-") as folder:
+        variables = {**(environment or {}), "MANYSCALE_MPI_RECORD": str(folder)}
         results = run_on_host(native_program, ranks, args, environment=variables, timeout=timeout)
         for rank, result in enumerate(results):
             if result.exit_code:
@@ -167,9 +167,7 @@ def record(
                     f"{native_program}: rank {rank} ended with code {result.exit_code}: "
                     f"{result.stderr.decode(errors='replace').strip()[-400:]}"
                 )
-        return RecordedJob(
-            Path(native_program).name, [_read(Path(folder) / str(rank)) for rank in range(ranks)]
-        )
+        return RecordedJob(Path(native_program).name, [_read(folder / str(rank)) for rank in range(ranks)])
 
 
 def _read(path: Path) -> Notes:

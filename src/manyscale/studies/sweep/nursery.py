@@ -26,6 +26,8 @@ def main(arguments: list[str]) -> None:
     """Serves the controller at the other end of a socket; arguments: its descriptor, then modules to import."""
     control = socket.socket(fileno=int(arguments[0]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the controller decides
+    for number in (signal.SIGTERM, signal.SIGHUP):  # batch systems send them to all processes of a job
+        signal.signal(number, lambda *_: None)  # not ignored, which programs that points run would inherit
     for module in arguments[1:]:
         with contextlib.suppress(Exception):  # the point that needs it will say why
             importlib.import_module(module)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import lzma
-import tempfile
 from pathlib import Path
 
 from manyscale.cpu.building import build
+from manyscale.guard import temporary_folder
 
 HERE = Path(__file__).parent
 # Functions and data that it does not use are left out, and names of folders of the machine it is built on.
@@ -16,8 +16,8 @@ OPTIONS = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,-
 
 def main() -> None:
     """Builds and stores."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "mpi_costs"
+    with temporary_folder() as folder:
+        program = folder / "mpi_costs"
         options = [*OPTIONS, f"-ffile-prefix-map={HERE}=projection"]
         build([HERE / "mpi_costs.c"], program, mpi=True, options=options)
         (HERE / "mpi_costs.xz").write_bytes(lzma.compress(program.read_bytes(), preset=9))
