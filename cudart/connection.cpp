@@ -2,7 +2,9 @@
 #include "connection.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -26,12 +28,24 @@ namespace {
 
 constexpr std::size_t kSmallestStaging = std::size_t{1} << 20;
 constexpr std::size_t kKeptStaging = std::size_t{64} << 20;
+constexpr int kSilenceMilliseconds = 5000;
 constexpr std::uint32_t kLargestReply = std::uint32_t{1} << 30;
 
 std::uint64_t host_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Another one for each program, also if one replaces another in the same process (exec).
+std::uint32_t program_number() {
+  static const std::uint32_t number = [] {
+    std::uint32_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+      random = static_cast<std::uint32_t>(host_nanoseconds());
+    return random;
+  }();
+  return number;
 }
 
 }  // namespace
@@ -82,16 +96,18 @@ Error Connection::answer_too_short(std::uint16_t call) {
 Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer& answer, int& heap) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
+  if (path.size() > sizeof address.sun_path) {
     say_once("MANYSCALE_CUDA_SOCKET is too long for a socket: " + path);
     return Error::no_device;
   }
   std::memcpy(address.sun_path, path.data(), path.size());
+  if (path.front() == '@') address.sun_path[0] = '\0';  // a name that only the kernel knows, not a file
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int connected = -1;
   if (socket_ >= 0) {
     do {
-      connected = connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+      connected = connect(socket_, reinterpret_cast<const sockaddr*>(&address), size);
     } while (connected != 0 && errno == EINTR);
   }
   if (connected != 0) {
@@ -104,9 +120,11 @@ Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer
   last_spoken_ = host_nanoseconds();
   const wire::Hello::Request request{wire::kVersion, static_cast<std::uint32_t>(getpid()),
                                      static_cast<std::uint32_t>(syscall(SYS_gettid)),
-                                     static_cast<std::uint32_t>(runtime)};
+                                     static_cast<std::uint32_t>(runtime), program_number()};
   heap = -1;
+  await_handshake_ = true;
   const Error error = exchange(wire::Hello::kCall, 0, &request, sizeof request, {}, 0, -1, &heap);
+  await_handshake_ = false;
   if (error != Error::success) return error;
   if (reply_.size() < sizeof answer) return answer_too_short(wire::Hello::kCall);
   std::memcpy(&answer, reply_.data(), sizeof answer);
@@ -169,6 +187,14 @@ bool Connection::send_all(std::span<const std::byte> first, std::span<const std:
   return true;
 }
 
+void Connection::note_silence() const {
+  pollfd answer{socket_, POLLIN, 0};
+  if (poll(&answer, 1, kSilenceMilliseconds) == 0)
+    say_once(
+        "the simulator has not answered for " + std::to_string(kSilenceMilliseconds / 1000) +
+        " s: it simulates for another thread or process of the program, or it was stopped; waiting for it");
+}
+
 bool Connection::receive_all(void* to, std::size_t bytes, int* descriptor) const {
   auto* next = static_cast<char*>(to);
   while (bytes != 0) {
@@ -214,8 +240,9 @@ Error Connection::exchange(std::uint16_t call, int device, const void* request, 
                            int* received_descriptor) {
   if (socket_ < 0) return Error::unknown;
   wire::ReplyHeader reply{};
-  if (!send_request(call, device, request, request_bytes, tail, staged, descriptor) ||
-      !receive_all(&reply, sizeof reply, received_descriptor) || reply.bytes > kLargestReply ||
+  if (!send_request(call, device, request, request_bytes, tail, staged, descriptor)) return lost();
+  if (await_handshake_) note_silence();
+  if (!receive_all(&reply, sizeof reply, received_descriptor) || reply.bytes > kLargestReply ||
       reply.printed > kLargestReply)
     return lost();
   reply_.resize(reply.bytes);

@@ -83,6 +83,8 @@ class Connection {
                     std::span<const std::byte> tail, std::uint64_t staged, int descriptor);
   bool send_all(std::span<const std::byte> first, std::span<const std::byte> second,
                 std::span<const std::byte> third, int descriptor) const;
+  // Says so if the server does not answer a handshake for a while.
+  void note_silence() const;
   bool receive_all(void* to, std::size_t bytes, int* descriptor) const;
   // The reply names a function of the host that is due: calls it and says so.
   Error call_host_function(int device);
@@ -95,6 +97,7 @@ class Connection {
   std::size_t staging_bytes_ = 0;
   std::uint32_t flags_ = 0;
   int unpaid_ = 0;
+  bool await_handshake_ = false;
   std::uint64_t last_spoken_ = 0;  // when the last reply came or a request was posted, by the host's clock
   std::vector<std::byte> reply_;
   std::string printed_;

@@ -7,7 +7,7 @@
 
 namespace manyscale::cudart::wire {
 
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 #pragma pack(push, 1)
 
@@ -54,6 +54,7 @@ struct Hello {
   static constexpr std::uint16_t kCall = 1;
   struct Request {
     std::uint32_t version, process, thread, runtime;
+    std::uint32_t program;  // any number that another program in the same process would hardly choose
   };
   struct Answer {
     std::uint32_t devices;

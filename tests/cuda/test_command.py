@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from host_programs import EMPTY, compiled
 from kernels import HEAD
 from wire_client import container
 
@@ -22,7 +23,6 @@ from manyscale.cuda.program import library_folder
 pytestmark = pytest.mark.core
 
 SOURCE = Path(__file__).parents[2] / "benchmarks" / "support" / "cuda_calls.cpp"
-EMPTY = (HEAD + ".visible .entry empty() { ret; }\n").encode()
 # As nvcc's output has it: device code in a section of its own, and a record that points to it.
 WITHOUT_RUNTIME = """
 #include "container.h"
@@ -30,22 +30,6 @@ struct Wrapper { unsigned magic, version; const void *data, *file; };
 __attribute__((section(".nvFatBinSegment"), used)) Wrapper wrapper{0x466243b1, 1, container, nullptr};
 int main() { return 0; }
 """
-
-
-def compiled(folder: Path, source: str, data: bytes, name: str, *libraries: str) -> Path:
-    """A program with a fat binary."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("programs are compiled by g++")
-    numbers = ",".join(map(str, data))
-    place = '__attribute__((section(".nv_fatbin"), used)) ' if not libraries else ""
-    (folder / "container.h").write_text(
-        f"{place}alignas(8) static const unsigned char container[] = {{{numbers}}};\n"
-    )
-    (folder / f"{name}.cpp").write_text(source)
-    command = [compiler, f"-I{folder}", str(folder / f"{name}.cpp"), "-o", str(folder / name), *libraries]
-    subprocess.run(command, check=True)
-    return folder / name
 
 
 @pytest.fixture(scope="module")

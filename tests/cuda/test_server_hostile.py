@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
+import resource
 import socket
 import struct
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,7 +32,7 @@ def server() -> Iterator[ServerThread]:
 @contextlib.contextmanager
 def raw(server: ServerThread) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.connect(str(server.path))
+        client.connect("\0" + server.path[1:])
         client.settimeout(20)
         yield client
 
@@ -43,7 +47,7 @@ def test_a_client_that_does_not_greet_is_dropped(server: ServerThread) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (REQUEST.pack(16, Call.HELLO, 0, 0, 0) + struct.pack("<4I", 99, 1, 1, 13000), "version 99"),
+        (REQUEST.pack(20, Call.HELLO, 0, 0, 0) + struct.pack("<5I", 99, 1, 1, 13000, 1), "version 99"),
         (REQUEST.pack(3, Call.HELLO, 0, 0, 0) + b"abc", "wrong size"),
         (REQUEST.pack(0xFFFFFFFF, Call.HELLO, 0, 0, 0), "a request of 4294967295 bytes"),
     ],
@@ -118,3 +122,94 @@ def test_random_requests_give_answers_only(server: ServerThread) -> None:
     client.send(Call.COPY, b"too short")
     assert client.receive(Call.COPY)[0] == 1
     client.close()
+
+
+def test_a_client_that_says_nothing_does_not_keep_the_server(server: ServerThread) -> None:
+    """Neither one that is silent, nor one that sends its requests byte by byte for ever, once the program has ended."""
+    with raw(server), raw(server) as slow:
+        other = Client(server.path)
+        other.good(Call.DEVICE_SYNCHRONIZE)
+        other.close()
+        begin = time.monotonic()
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        request = itertools.cycle(REQUEST.pack(1 << 20, Call.HELLO, 0, 0, 0))
+        while stopping.is_alive() and time.monotonic() - begin < 20:
+            with contextlib.suppress(OSError):
+                slow.sendall(bytes([next(request)]))
+            time.sleep(0.05)
+        stopping.join(20)
+    assert time.monotonic() - begin < 5
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_message_is_dropped(server: ServerThread) -> None:
+    for size in (1, REQUEST.size - 1, REQUEST.size, REQUEST.size + 7):
+        with raw(server) as client:
+            client.sendall((REQUEST.pack(20, Call.HELLO, 0, 0, 0) + bytes(20))[:size])
+    client = Client(server.path)
+    client.send(Call.MALLOC, b"abc")  # a part of the fields
+    client.close()
+    other = Client(server.path, process=2)
+    other.good(Call.DEVICE_SYNCHRONIZE)
+    other.close()
+
+
+def test_a_client_that_takes_no_replies_does_not_hold_up_others(server: ServerThread) -> None:
+    """Its requests wait until it does, in memory of its own; then all of them are answered."""
+    client, other = Client(server.path), Client(server.path, process=2)
+    payload = LAYOUTS[Call.DEVICE_DESCRIPTION].request().pack(0)
+    data = REQUEST.pack(len(payload), Call.DEVICE_DESCRIPTION, 0, 0, 0) + payload
+    sent = 0
+    client.socket.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while sent < 100_000:
+            client.socket.sendall(data)
+            sent += 1
+    assert 100 < sent < 100_000
+    client.socket.settimeout(20)
+    begin = time.monotonic()
+    other.good(Call.DEVICE_SYNCHRONIZE)
+    assert time.monotonic() - begin < 5
+    for _ in range(sent):
+        assert client.receive(Call.DEVICE_DESCRIPTION)[0] == 0
+    client.close()
+    other.close()
+
+
+def test_more_clients_than_files_may_be_open_are_refused(server: ServerThread) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    clients = []
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 20, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                clients.append(one)
+                one.connect("\0" + server.path[1:])
+        end = time.monotonic() + 20
+        while not server.said and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in clients:
+            one.close()
+    assert "Too many open files" in server.said[0]
+    client = Client(server.path)
+    client.good(Call.DEVICE_SYNCHRONIZE)
+    client.close()
+
+
+def test_a_process_that_becomes_another_program_begins_anew(server: ServerThread) -> None:
+    """After exec the process is the same, but the modules and memory of the program before are gone."""
+    first = Client(server.path, program=1)
+    first.load(KERNELS)
+    first.allocate(1 << 20)
+    free = first.good(Call.MEMORY_INFO)[0]
+    first.socket.close()
+    second = Client(server.path, program=2)
+    assert second.good(Call.MEMORY_INFO)[0] == free + (1 << 20)
+    assert second.call(Call.SYMBOL, 1, tail=b"counter")[0] != 0
+    second.load(KERNELS)
+    second.good(Call.SYMBOL, 1, tail=b"counter")
+    second.close()

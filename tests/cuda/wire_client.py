@@ -6,12 +6,11 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import secrets
 import socket
 import struct
-import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from manyscale.cuda import Node, NodeOptions
@@ -40,9 +39,9 @@ def container(*texts: tuple[bytes, int], kind: int = 1) -> bytes:
 class Client:
     """One thread of a program."""
 
-    def __init__(self, path: Path, process: int = 1, thread: int = 1) -> None:
+    def __init__(self, path: str, process: int = 1, thread: int = 1, program: int = 1) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(str(path))
+        self.socket.connect("\0" + path[1:])
         self.socket.settimeout(20)
         self.staging: mmap.mmap | None = None
         self.printed = b""
@@ -50,7 +49,7 @@ class Client:
         self.flags = 0
         self.device = 0
         self._received: list[int] = []
-        _, fields, _ = self.call(Call.HELLO, VERSION, process, thread, 13000)
+        _, fields, _ = self.call(Call.HELLO, VERSION, process, thread, 13000, program)
         self.devices, self.heap, self.heap_bytes, self.hello_flags = fields
         self.memory = mmap.mmap(self._received.pop(), self.heap_bytes)
 
@@ -154,8 +153,8 @@ class Client:
 class ServerThread:
     """A server that runs beside a test."""
 
-    def __init__(self, folder: Path, machine: str = "v100", **options: Any) -> None:
-        self.path = folder / "gpu"
+    def __init__(self, machine: str = "v100", **options: Any) -> None:
+        self.path = f"@manyscale-test-{secrets.token_hex(8)}"
         self.said: list[str] = []
         self.records = Records()
         self.node = Node(load_machine(machine).machine, NodeOptions(**options))
@@ -167,6 +166,8 @@ class ServerThread:
         self._thread.start()
 
     def stop(self) -> None:
+        if not self._thread.is_alive():
+            return  # it was stopped before
         os.close(self._tell)
         self._thread.join(30)
         self.server.close()
@@ -176,9 +177,8 @@ class ServerThread:
 @contextlib.contextmanager
 def serving(machine: str = "v100", **options: Any) -> Iterator[ServerThread]:
     """A server; ends when the clients have closed."""
-    with tempfile.TemporaryDirectory() as folder:
-        server = ServerThread(Path(folder), machine, **options)
-        try:
-            yield server
-        finally:
-            server.stop()
+    server = ServerThread(machine, **options)
+    try:
+        yield server
+    finally:
+        server.stop()

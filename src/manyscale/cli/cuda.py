@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from manyscale.cli.console import messages, say
+from manyscale.cli.console import complain, messages, say
 from manyscale.cli.options import Changes, CodeChoice, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, ManyscaleError
@@ -88,7 +88,10 @@ def cuda(
 
     The program must be linked with the shared CUDA runtime (nvcc -cudart shared)
     of CUDA 11, 12 or 13. One that has machine code only, and no PTX, needs a
-    --machine of the same generation. Its output and its exit code are its own.
+    --machine of the same generation. Its output and its exit code are its own;
+    after a signal that code is 128 and the number of the signal, as in a shell.
+    The run is done only if the exit code is 0, and failed otherwise. What the
+    program leaves running when it ends is ended too.
     A table of its kernels and copies follows on standard error; the run
     directory keeps all of them, each call of the runtime, and the statistics of
     the GPUs.
@@ -98,7 +101,8 @@ def cuda(
 
     The exit code is 124 if --limit was reached.
     """
-    from manyscale.cli.cuda_report import print_report, report_data, write_run
+    from manyscale.cli.cuda_report import print_report, report_data
+    from manyscale.cli.cuda_run_directory import CudaJournal, write_run
     from manyscale.cuda import HostOptions, NodeOptions, Program
     from manyscale.machine import load_machine, to_toml
     from manyscale.results import RunWriter
@@ -125,14 +129,16 @@ def cuda(
             directory, command=["manyscale", *sys.argv[1:]], workload=workload, seed=seed or 0
         ) as writer:
             writer.write_machine(to_toml(resolved.machine, resolved.sources))
+            journal = CudaJournal(writer.directory, program.node)
+            program.keep = journal.keep
             try:
                 with _progress(program, quiet):
                     run = program.run(stdout=_STDERR if json else None)
             except BaseException:
                 with contextlib.suppress(Exception):  # the first error is the one to report
-                    write_run(writer, program.result(), partial=True)
+                    write_run(writer, program.result(), journal, partial=True)
                 raise
-            write_run(writer, run, partial=run.limit_reached)
+            write_run(writer, run, journal, partial=run.limit_reached)
             if run.limit_reached:
                 raise LimitError(f"the program was ended at the limit of {limit} simulated time")
         sys.stdout.flush()
@@ -140,6 +146,8 @@ def cuda(
             typer.echo(json_text.dumps(report_data(run) | {"directory": str(directory)}))
         elif not quiet:
             print_report(messages(), run, directory)
+        if run.killed_by is not None:
+            complain(str(run.failure))
     raise typer.Exit(run.exit_code)
 
 
@@ -149,8 +157,7 @@ def _progress(program: Program, quiet: bool) -> Iterator[None]:
     from manyscale.cli.progress import SimulationProgress
 
     with SimulationProgress(program.path.name, None, quiet or sys.stdout.isatty()) as progress:
-        for gpu in program.node.gpus:
-            gpu.progress = progress.update
+        program.node.watch.progress = progress.update
         yield
 
 

@@ -68,7 +68,6 @@ class FunctionalGpu(Device):
         self.host_time = 0
         self.last_end = 0
         self.profiles: dict[str, Any] = {}
-        self.progress: Any = None
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
         self._heap = heap

@@ -18,6 +18,7 @@ from .functional_gpu import FunctionalGpu
 from .memory import Heap
 from .properties import describe
 from .timed_gpu import TimedGpu
+from .watch import Watch
 
 Gpu: TypeAlias = TimedGpu | FunctionalGpu
 
@@ -47,6 +48,7 @@ class Node:
             raise InputError(f"a program can have 1 to {MOST_GPUS} GPUs, not {options.gpus}")
         self.machine = machine
         self.options = options
+        self.watch = Watch()
         self._first = _core.GpuDevice()
         self.heap_file, self.heap_bytes = self._first.share_memory()
         self.heap_address: int = _core.GpuDevice.heap
@@ -83,6 +85,7 @@ class Node:
                 seed=options.seed,
                 maximum_instructions=options.maximum_instructions,
             )
+            gpu.watch = self.watch
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import os
+import secrets
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from manyscale.errors import InputError
+from manyscale.guard import ProcessTree
+from manyscale.interrupts import STOP_SIGNALS
 from manyscale.machine import Machine, load_machine
 
 from .clock import MICROSECOND
@@ -37,8 +37,9 @@ CALL_TIME = MICROSECOND
 # Harris, "How to Optimize Data Transfers in CUDA C/C++" (recalled): 5.4 and 5.6 GB/s with an i7-3930K; bandwidthTest
 # with a Xeon E5-2680 (jungfrau-photoncounter, issue 18): 4.0. Later hosts are assumed to be a little faster.
 PAGEABLE_BANDWIDTH = 6_000_000_000
-_PATIENCE = 5.0  # seconds for a program to end after it was told to
+_SOCKET = "MANYSCALE_CUDA_SOCKET"
 _SIGNAL_EXIT = 128
+_SAME_SIGNAL = 0.2  # seconds within which a signal for the whole job reaches this process too
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,22 @@ class HostOptions:
 class CudaRun:
     """What came of a program: how it ended, its kernels and copies, and the simulated GPUs."""
 
-    exit_code: int
+    exit_code: int  # as a shell gives it: 128 and the number of the signal that ended the program
     wall_seconds: float
     simulated: int  # femtoseconds of the host's clock
     node: Node
     records: Records
     limit_reached: bool = False
+    killed_by: str | None = None  # the signal that ended the program, such as SIGSEGV
     kernels: list[LaunchRecord] = field(default_factory=list)
     copies: list[CopyRecord] = field(default_factory=list)
+
+    @property
+    def failure(self) -> str | None:
+        """What is wrong with how the program ended; None if its exit code is 0."""
+        if self.killed_by is not None:
+            return f"the program was ended by {self.killed_by}"
+        return f"the program ended with exit code {self.exit_code}" if self.exit_code else None
 
 
 def library_folder() -> Path:
@@ -89,7 +98,7 @@ def resolve(command: Sequence[str]) -> Path:
 
 
 class Program:
-    """A program and its server; `run` returns when both have ended."""
+    """A program and its server; `run` returns when both have ended. `keep` is called now and then while it runs."""
 
     def __init__(
         self,
@@ -107,6 +116,9 @@ class Program:
         self.records = Records()
         self._host = host
         self._say = say
+        self.keep: Callable[[], None] = lambda: None
+        self._status = 0  # as os.waitpid gives it
+        self._abandoned = False  # the program died while kernels were simulated
         self._limit_reached = False
         self._simulated = 0
         self._wall_seconds = 0.0
@@ -116,28 +128,37 @@ class Program:
         begin = time.perf_counter()
         gc.freeze()  # what there is now stays: nobody needs to look for garbage in it again and again
         options = SessionOptions(self._host.call_time, self._host.measured, self._host.pageable_bandwidth)
-        with tempfile.TemporaryDirectory(prefix="manyscale-cuda-") as folder:
-            path = Path(folder) / "gpu"
-            watch = not self.node.options.functional
-            server = Server(path, self.node, options, self.records, self._say, watch_managed=watch)
-            try:
-                code = self._serve(server, path, stdout)
-            finally:
-                self._simulated = server.host_time
-                server.close()
-                gc.unfreeze()
-                self._wall_seconds = time.perf_counter() - begin
-        return self.result(code)
+        address = f"@manyscale-cuda-{secrets.token_hex(16)}"
+        watch = not self.node.options.functional
+        server = Server(
+            address,
+            self.node,
+            options,
+            self.records,
+            self._say,
+            watch_managed=watch,
+            keep=lambda: self.keep(),
+        )
+        try:
+            self._serve(server, address, stdout)
+        finally:
+            self._simulated = server.host_time
+            server.close()
+            gc.unfreeze()
+            self._wall_seconds = time.perf_counter() - begin
+        return self.result()
 
-    def result(self, exit_code: int = 1) -> CudaRun:
+    def result(self) -> CudaRun:
         """What has come of the program so far."""
+        code = os.waitstatus_to_exitcode(self._status)
         return CudaRun(
-            exit_code,
+            code if code >= 0 else _SIGNAL_EXIT - code,
             self._wall_seconds,
             self._simulated,
             self.node,
             self.records,
             self._limit_reached,
+            None if code >= 0 else _signal_name(-code),
             launches_of(self.node),
             copies_of(self.node),
         )
@@ -157,28 +178,33 @@ class Program:
             "pageable_bandwidth": host.pageable_bandwidth,
         }
 
-    def _serve(self, server: Server, path: Path, stdout: int | None) -> int:
+    def _serve(self, server: Server, address: str, stdout: int | None) -> None:
         environment = dict(os.environ)
         old = environment.get("LD_LIBRARY_PATH")
         environment["LD_LIBRARY_PATH"] = f"{self._folder}:{old}" if old else str(self._folder)
-        environment["MANYSCALE_CUDA_SOCKET"] = str(path)
+        environment[_SOCKET] = address
         try:
-            process = subprocess.Popen(self._command, env=environment, stdout=stdout)
+            tree = ProcessTree(self._command, environment, f"{_SOCKET}={address}", stdout=stdout)
         except OSError as error:
             raise InputError(f"cannot start {self.path}: {error.strerror or error}") from None
-        descriptor = os.pidfd_open(process.pid)
+        watch = self.node.watch
+        watch.collected, watch.abandoned = self.keep, lambda: self._died(tree)
         try:
-            server.serve(descriptor)
+            server.serve(tree.fileno())
+            if self._died(tree) and os.WTERMSIG(tree.status or 0) in STOP_SIGNALS:
+                time.sleep(_SAME_SIGNAL)  # if the signal was for the whole job, it is raised here
         except TimeLimitError:
             self._limit_reached = True
-            _end(process)
-        except BaseException:
-            _end(process)
-            raise
+        except KeyboardInterrupt:
+            if not self._abandoned:
+                raise
         finally:
-            os.close(descriptor)
-        code = process.wait()
-        return code if code >= 0 else _SIGNAL_EXIT - code
+            self._status = tree.end()
+
+    def _died(self, tree: ProcessTree) -> bool:
+        """Whether a signal has ended the program: what it had queued is then nobody's any more."""
+        self._abandoned = tree.poll() and os.WIFSIGNALED(tree.status or 0)
+        return self._abandoned
 
 
 def run(
@@ -198,12 +224,8 @@ def _to_standard_error(text: str) -> None:
     print(f"manyscale: {text}", file=sys.stderr)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program that is not wanted any more."""
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
+def _signal_name(number: int) -> str:
     try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a program's simulated GPUs: answers the requests of its threads, one after the other."""
+"""The server of a program's simulated GPUs: answers the requests of its threads, one after the other.
+
+Its socket has no file ("@name": a name that only the kernel knows), so that nothing stays when it is killed.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import select
 import selectors
 import socket
 import struct
-from collections.abc import Callable, Iterator
-from pathlib import Path
+import time
+from collections.abc import Callable
 
 from . import device_calls, kernel_calls, memory_calls, stream_calls, texture_calls
 from .node import Node
@@ -31,6 +34,8 @@ _NANOSECOND = 10**6
 _NUMBER = 0xFFFF ^ POSTED ^ UNPAID  # of a call, without its marks
 _BY_NUMBER = {int(call): call for call in HANDLERS}
 _CREDENTIALS = struct.Struct("iII")  # process, user and group of a connection
+_PATIENCE = 1.0  # seconds without a request, after which a program that has ended has no more to ask
+_PERIOD = 0.05  # seconds between two looks at what is to be kept
 
 
 class ProtocolError(Exception):
@@ -48,12 +53,16 @@ class Connection:
         self.failed: tuple[int, int] | None = (
             None  # status and flags of a posted call, of which it does not know yet
         )
+        self.unsent = bytearray()  # of replies that the client does not take; until it does, it is not heard
         self._received = bytearray()
         self._descriptors: list[int] = []
 
     def receive(self) -> bool:
         """Takes what has come; False if the other side has closed."""
-        data, ancillary, _, _ = self.socket.recvmsg(_AT_ONCE, socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS))
+        try:
+            data, ancillary, _, _ = self.socket.recvmsg(_AT_ONCE, socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS))
+        except BlockingIOError:
+            return True
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
@@ -62,19 +71,34 @@ class Connection:
         self._received += data
         return bool(data)
 
-    def requests(self) -> Iterator[tuple[int, int, int, int, bytes]]:
-        """The call, device, nanoseconds, staged bytes and fields of each request that has come as a whole."""
-        received, at, header = self._received, 0, REQUEST.size
-        while len(received) - at >= header:
-            size, call, device, nanoseconds, staged = REQUEST.unpack_from(received, at)
-            if size > _LARGEST_REQUEST:
-                raise ProtocolError(f"a request of {size} bytes")
-            end = at + header + size
-            if len(received) < end:
-                break
-            yield call, device, nanoseconds, staged, bytes(received[at + header : end])
-            at = end
-        del received[:at]
+    def next_request(self) -> tuple[int, int, int, int, bytes] | None:
+        """The call, device, nanoseconds, staged bytes and fields of a request that has come as a whole."""
+        received, header = self._received, REQUEST.size
+        if len(received) < header:
+            return None
+        size, call, device, nanoseconds, staged = REQUEST.unpack_from(received)
+        if size > _LARGEST_REQUEST:
+            raise ProtocolError(f"a request of {size} bytes")
+        end = header + size
+        if len(received) < end:
+            return None
+        fields = bytes(received[header:end])
+        del received[:end]
+        return call, device, nanoseconds, staged, fields
+
+    def send(self, data: bytes) -> None:
+        """Sends a reply, as far as the client takes it now."""
+        sent = 0
+        if not self.unsent:
+            with contextlib.suppress(BlockingIOError):
+                sent = self.socket.send(data)
+        if sent < len(data):
+            self.unsent += data[sent:]
+
+    def send_rest(self) -> None:
+        """Sends on what the client had not taken."""
+        with contextlib.suppress(BlockingIOError):
+            del self.unsent[: self.socket.send(self.unsent)]
 
     def take_descriptor(self) -> int:
         """A file that the client has sent."""
@@ -110,48 +134,61 @@ class Server:
 
     def __init__(
         self,
-        path: Path,
+        address: str,
         node: Node,
         options: SessionOptions,
         records: Records,
         say: Callable[[str], None],
         *,
         watch_managed: bool,
+        keep: Callable[[], None] = lambda: None,
     ) -> None:
+        """`say` tells the user something; `keep` is called now and then to write what has ended."""
         self._node = node
         self._options = options
         self._records = records
         self._say = say
+        self._keep = keep
+        self._kept = time.monotonic()
+        self._answered = 0.0  # when, by the host's clock
+        self._numbered = 0  # sessions
         self._flags = WATCH_MANAGED if watch_managed else 0
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[tuple[int, int], Session] = {}  # by process, and by the program that it executes
         self.ended_sessions: list[Session] = []
         self._connections: dict[int, Connection] = {}  # by file descriptor
         self._processes: dict[int, Session] = {}  # by a descriptor of the process
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
+        self._listener.bind("\0" + address[1:] if address.startswith("@") else address)
         self._listener.listen(128)
         self._listener.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
+        self._spare = os.open(os.devnull, os.O_RDONLY)  # for a moment without free descriptors
 
     def serve(self, until: int) -> None:
         """Answers requests until the process of this descriptor has ended and all connections are closed."""
         self._selector.register(until, selectors.EVENT_READ)
         running = True
         while running or self._connections:
-            ready = self._selector.select(None if running else 1.0)
-            if not ready and not running:
+            due = _PERIOD if self._answered > self._kept else None
+            ready = self._selector.select(due if running else _PERIOD)
+            now = time.monotonic()
+            if now - self._kept >= _PERIOD:
+                self._kept = now
+                self._keep()
+            if not running and now - self._answered > _PATIENCE:
                 break  # others of its processes go on; they have lost their GPUs
-            for key, _ in ready:
+            for key, events in ready:
                 if key.fileobj == until:
                     self._selector.unregister(until)
                     running = False
+                    self._answered = max(self._answered, now)
                 elif key.fileobj is self._listener:
                     self._accept()
                 elif key.fd in self._processes:
                     self._bury(key.fd)
                 elif key.fd in self._connections:
-                    self._hear(self._connections[key.fd])
+                    self._hear(self._connections[key.fd], writable=bool(events & selectors.EVENT_WRITE))
         for descriptor in list(self._processes):
             self._bury(descriptor)
 
@@ -162,6 +199,7 @@ class Server:
             os.close(descriptor)
         self._selector.close()
         self._listener.close()
+        os.close(self._spare)
 
     @property
     def host_time(self) -> int:
@@ -171,24 +209,49 @@ class Server:
         )
 
     def _accept(self) -> None:
-        with contextlib.suppress(BlockingIOError, ConnectionError):
-            peer, _ = self._listener.accept()
-            peer.setblocking(True)
-            self._connections[peer.fileno()] = Connection(peer)
-            self._selector.register(peer, selectors.EVENT_READ)
-
-    def _hear(self, connection: Connection) -> None:
         try:
-            if not connection.receive():
+            peer, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionError):
+            return
+        except OSError as error:  # the process may open no more files
+            os.close(self._spare)
+            with contextlib.suppress(OSError):
+                self._listener.accept()[0].close()  # it would else be announced for ever
+            self._spare = os.open(os.devnull, os.O_RDONLY)
+            self._say(f"a thread of the program was refused: {error.strerror}; see ulimit -n")
+            return
+        _, user, _ = _credentials(peer)
+        if user not in (os.geteuid(), 0):
+            peer.close()
+            return
+        peer.setblocking(False)
+        self._connections[peer.fileno()] = Connection(peer)
+        self._selector.register(peer, selectors.EVENT_READ)
+
+    def _hear(self, connection: Connection, *, writable: bool = False) -> None:
+        try:
+            if writable:
+                connection.send_rest()
+                if connection.unsent:
+                    return
+                self._selector.modify(connection.socket, selectors.EVENT_READ)
+            elif not connection.receive():
                 self._drop(connection)
                 return
-            for request in connection.requests():
-                self._answer(connection, *request)
+            self._answer_all(connection)
         except ProtocolError as error:
             self._say(f"a program spoke to the simulator in a way it does not know: {error}")
             self._drop(connection)
         except ConnectionError:
             self._drop(connection)
+
+    def _answer_all(self, connection: Connection) -> None:
+        """Answers what a thread has asked; not more than it takes the replies of."""
+        while not connection.unsent and (request := connection.next_request()) is not None:
+            self._answer(connection, *request)
+            self._answered = time.monotonic()
+        if connection.unsent:
+            self._selector.modify(connection.socket, selectors.EVENT_WRITE)
 
     def _answer(
         self, connection: Connection, number: int, device: int, nanoseconds: int, staged: int, payload: bytes
@@ -227,39 +290,48 @@ class Server:
         assert session is not None
         printed = session.take_printed()
         header = REPLY.pack(status, len(answer), session.clock.now // _NANOSECOND, len(printed), flags)
-        connection.socket.sendall(header + answer + printed)
+        connection.send(header + answer + printed)
 
     def _greet(self, connection: Connection, payload: bytes) -> None:
         fields = _HELLO.request()
         if len(payload) != fields.size:
             raise ProtocolError("a greeting of a wrong size")
-        version, process, thread, _ = fields.unpack(payload)
+        version, process, _, _, program = fields.unpack(payload)
         if version != VERSION:
             raise ProtocolError(
                 f"its library speaks version {version} and the simulator {VERSION}; install both anew"
             )
-        session = self.sessions.get(process)
+        session = self.sessions.get((process, program))
         if session is None:
+            self._end_replaced(process)
             for gpu in self._node.gpus:
                 if gpu.fault is not None:  # in another process
                     self._node.replace(gpu)
-            session = Session(process, self._node, self._options, self._records, self._say)
+            self._numbered += 1
+            session = Session(self._numbered, self._node, self._options, self._records, self._say)
             session.clock.now = self.host_time
-            self.sessions[process] = session
+            self.sessions[process, program] = session
             self._watch(connection, session)
         else:  # what its other threads have posted came before whatever this one will ask
             self._hear_all(session)
-        connection.session, connection.thread = session, thread
+        session.threads += 1
+        connection.session, connection.thread = session, session.threads
         node = self._node
         answer = _HELLO.reply().pack(len(node.gpus), node.heap_address, node.heap_bytes, self._flags)
         header = REPLY.pack(int(Status.SUCCESS), len(answer), session.clock.now // _NANOSECOND, 0, 0)
         socket.send_fds(connection.socket, [header + answer], [node.heap_file])
 
+    def _end_replaced(self, process: int) -> None:
+        """A process that greets as another program has replaced the one it was (exec)."""
+        replaced = [session for key, session in self.sessions.items() if key[0] == process]
+        for descriptor, session in list(self._processes.items()):
+            if session in replaced:
+                self._bury(descriptor)
+
     def _watch(self, connection: Connection, session: Session) -> None:
         """Notes which process a session is of, to hear of its end: its threads come and go."""
-        credentials = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         try:
-            descriptor = os.pidfd_open(_CREDENTIALS.unpack(credentials)[0])
+            descriptor = os.pidfd_open(_credentials(connection.socket)[0])
         except OSError as error:
             raise ProtocolError(f"its process cannot be watched: {error.strerror}") from None
         self._processes[descriptor] = session
@@ -270,7 +342,12 @@ class Server:
         for descriptor, connection in list(self._connections.items()):
             waiting = select.poll()
             waiting.register(descriptor, select.POLLIN)
-            while connection.session is session and descriptor in self._connections and waiting.poll(0):
+            while (
+                connection.session is session
+                and descriptor in self._connections
+                and not connection.unsent
+                and waiting.poll(0)
+            ):
                 self._hear(connection)
 
     def _drop(self, connection: Connection) -> None:
@@ -285,10 +362,18 @@ class Server:
         self._selector.unregister(descriptor)
         session = self._processes.pop(descriptor)
         os.close(descriptor)
-        self.sessions.pop(session.process, None)
+        self.sessions = {key: other for key, other in self.sessions.items() if other is not session}
         self._hear_all(session)  # what it posted last
         for connection in list(self._connections.values()):
             if connection.session is session:
                 self._drop(connection)
         self.ended_sessions.append(session)
         session.end()
+
+
+def _credentials(peer: socket.socket) -> tuple[int, int, int]:
+    """The process, user and group at the other end."""
+    process, user, group = _CREDENTIALS.unpack(
+        peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    )
+    return process, user, group

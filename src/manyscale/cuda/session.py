@@ -98,7 +98,8 @@ class Session:
     def __init__(
         self, process: int, node: Node, options: SessionOptions, records: Records, say: Callable[[str], None]
     ):
-        self.process = process
+        self.process = process  # numbered in the order in which they came, as threads are
+        self.threads = 0
         self.node = node
         self.options = options
         self.records = records

@@ -17,6 +17,7 @@ from manyscale.system.running import core_errors, explain_deadlock
 from .modules import LoadedKernel
 from .properties import DeviceDescription
 from .status import CudaError, Status
+from .watch import Pause, Watch
 from .work import CopyJob, CopyRecord, LaunchRecord
 
 MOST_PROFILES = 1024
@@ -77,6 +78,7 @@ class TimedGpu(TimedDevice):
         self.profiles: dict[str, KernelProfile] = {}
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
+        self.watch = Watch()
         self._simulation = self.parts.system.simulation
         self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
         self._unknown_kernels = 0  # among those that have not ended
@@ -210,23 +212,28 @@ class TimedGpu(TimedDevice):
             self.uvm.before_run()
         self._commands.stop_after(0 if last is None else last.command)
         stop = self.until if until is None else min(until, self.until)
-        try:
-            with core_errors():
-                threads, parts = self._division()
-                report = self._simulation.run(
-                    until=stop, threads=threads, parts=parts, progress=self.progress
-                )
-        except _core.KernelFault as error:
-            self._fault = str(error)
-            self._say_all()
-            raise KernelError(self._fault) from None
-        self._report, self._result = report, None
-        self._collect(time.perf_counter() - begin)
+        while True:
+            pause = Pause(self.watch, several=len(self._unfinished) > 1)
+            try:
+                with core_errors():
+                    threads, parts = self._division()
+                    report = self._simulation.run(
+                        until=stop, threads=threads, parts=parts, progress=pause.report
+                    )
+            except _core.KernelFault as error:
+                self._fault = str(error)
+                self._say_all()
+                raise KernelError(self._fault) from None
+            self._report, self._result = report, None
+            self._collect(time.perf_counter() - begin)
+            if not pause.taken or report["outcome"] != "interrupted" or (last is not None and last.done):
+                break
+            self.watch.collected()
         outcome = report["outcome"]
         if outcome == "deadlock":
             self._fault = explain_deadlock(report)
             raise DeadlockError(self._fault)
-        if outcome == "interrupted":
+        if outcome == "interrupted" and not (last is not None and last.done):
             raise KeyboardInterrupt
         if outcome == "limit" and stop == self.until:
             raise TimeLimitError

@@ -16,7 +16,7 @@ import enum
 import struct
 from dataclasses import dataclass
 
-VERSION = 2
+VERSION = 3
 
 REQUEST = struct.Struct("<IHHQQ")
 """Bytes after the header; the call; the thread's current device; nanoseconds of the host since the last reply (or
@@ -142,7 +142,8 @@ def _fields(text: str) -> tuple[tuple[str, str], ...]:
 LAYOUTS: dict[Call, Layout] = {
     # `runtime` is 11000, 12000 or 13000. The reply carries the heap as a file descriptor.
     Call.HELLO: Layout(
-        _fields("version:I process:I thread:I runtime:I"), _fields("devices:I heap:Q heap_bytes:Q flags:Q")
+        _fields("version:I process:I thread:I runtime:I program:I"),
+        _fields("devices:I heap:Q heap_bytes:Q flags:Q"),
     ),
     # The request carries the staging memory as a file descriptor.
     Call.STAGING: Layout(_fields("bytes:Q")),

@@ -14,6 +14,7 @@ from manyscale.errors import RunError
 from manyscale.results import statistics
 from manyscale.results.files import Kind, check_output, write_file
 from manyscale.results.integrity import SEAL, checksum_of, damage, difference, is_listing, seal_problem
+from manyscale.results.journal import read_journal
 from manyscale.results.lock import is_locked
 from manyscale.results.notebook import NotebookView, headline_table
 from manyscale.results.parquet import table_of
@@ -50,6 +51,10 @@ def load(path: str | os.PathLike[str], *, check: bool = True, ignoring: Collecti
         info = read_info(directory)
         if info["status"] == "running":
             info["status"] = "interrupted"
+    if info["status"] in ("running", "interrupted"):
+        headline = read_journal(directory)[1]
+        if headline:
+            info |= {"headline": headline, "partial": True}
     run = Run(directory, info)
     if check and run.status != "running":
         run.check(ignoring)
@@ -112,7 +117,13 @@ class Run(NotebookView):
         return self._content(name)[0]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """A table of the run, such as that in "ranks.parquet"."""
+        """A table of the run, such as that in "ranks.parquet"; of a killed run, the rows that the journal has."""
+        if not self.has(name):
+            kept = read_journal(self.path)[0].get(name.removesuffix(".parquet"))
+            if kept is not None:
+                import polars as pl
+
+                return pl.DataFrame(kept).select(pl.all() if columns is None else list(columns))
         content, verified = self._content(name)
         return table_of(content, self.path / name, verified=verified, columns=columns)
 

@@ -28,6 +28,7 @@ from manyscale.errors import InputError, ManyscaleError, RunError
 from manyscale.results import statistics
 from manyscale.results.files import cannot_write, remove_empty, replace_file, replace_file_by_name
 from manyscale.results.integrity import Listed, sealed
+from manyscale.results.journal import JOURNAL_FILE
 from manyscale.results.lock import RunLock
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class RunWriter:
         self.directory = processes.scratch_directory() if processes.is_other() else Path(directory)
         self._lock: RunLock | None = None
         self._made: list[Path] = []  # folders, innermost first
-        self._listed = Listed(self.directory, (RUN_FILE, LOCK_FILE))
+        self._listed = Listed(self.directory, (RUN_FILE, LOCK_FILE, JOURNAL_FILE))
         self._info: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "status": "running",
@@ -162,12 +163,13 @@ class RunWriter:
         self._info["partial"] = True
         self._write_info()
 
-    def finish(self, headline: Headline) -> None:
-        """Declare the run done; nothing can be written after this."""
+    def finish(self, headline: Headline, *, error: str | None = None, partial: bool = False) -> None:
+        """Declare the run done, or failed with its results; nothing can be written after this."""
         self._check_running()
         checked = _checked_headline(headline)
         before = dict(self._info)
-        self._info.update(status="done", partial=False, headline=checked)
+        status = "done" if error is None else "failed"
+        self._info.update(status=status, error=error, partial=partial, headline=checked)
         try:
             self._end()
         except BaseException:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of tables that are kept while a run goes on, so that a run that is killed still has what had ended.
+
+Each line is a checksum and one JSON document: the rows that are new, by table and column, and the headline numbers so
+far. A line that the end of the process tore is left out. The tables that a run writes at its end take the journal's
+place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+JOURNAL_FILE = "journal.log"
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+class Journal:
+    """The journal of a run that goes on."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / JOURNAL_FILE
+        self._descriptor = -1
+
+    def append(self, tables: Mapping[str, Columns], headline: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keeps rows; they are there for readers when this returns, also if the process is killed then."""
+        if self._descriptor < 0:
+            self._descriptor = os.open(
+                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+            )
+        text = json.dumps({"tables": tables, "headline": headline}).encode()
+        data = memoryview(b"%08x %s\n" % (zlib.crc32(text), text))
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def remove(self) -> None:
+        """The tables are written: the journal is not needed any more."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Leaves the journal as it is."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def read_journal(directory: Path) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, Any]]]:
+    """The tables so far, by name and column, and the last headline numbers; empty without a journal."""
+    tables: dict[str, dict[str, list[Any]]] = {}
+    headline: dict[str, dict[str, Any]] = {}
+    try:
+        lines = (directory / JOURNAL_FILE).read_bytes().split(b"\n")[:-1]
+    except OSError:
+        return tables, headline
+    for line in lines:
+        checksum, _, text = line.partition(b" ")
+        if checksum != b"%08x" % zlib.crc32(text):
+            continue
+        entry = json.loads(text)
+        for name, columns in entry["tables"].items():
+            table = tables.setdefault(name, {column: [] for column in columns})
+            for column, values in columns.items():
+                table[column] += values
+        headline = entry["headline"]
+    return tables, headline
