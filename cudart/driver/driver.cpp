@@ -1,32 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuda.so.1: devices and contexts of the driver's interface, answered by the runtime that the program has
-// loaded, or by our newest if it has none.
+// libcuda.so.1: devices and contexts of the driver's interface, answered by the runtime.
 #include "runtime_calls.hpp"
-
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
 #include <iterator>
-#include <string>
-
-namespace manyscale::cuda_driver {
-
-void* runtime_function(const char* name) {
-  if (void* loaded = dlsym(RTLD_DEFAULT, name); loaded != nullptr) return loaded;
-  static void* const ours = dlopen("libcudart.so.13", RTLD_NOW | RTLD_GLOBAL);
-  void* found = ours == nullptr ? nullptr : dlsym(ours, name);
-  static bool said = false;
-  if (found == nullptr && !said) {
-    said = true;
-    const std::string text = "manyscale: the CUDA runtime that the driver needs here has no " +
-                             std::string(name) + "; start the program with: manyscale cuda -- PROGRAM\n";
-    [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
-  }
-  return found;
-}
-
-}  // namespace manyscale::cuda_driver
 
 using namespace manyscale::cuda_driver;
 

@@ -90,7 +90,8 @@ def check(
     cannot, and 2 if a file cannot be read or compiled; the others are checked all
     the same. Of a RISC-V program, all instructions are looked at; which system
     calls it makes cannot be known. Of a CUDA program, all kernels are looked at
-    and the functions of the CUDA runtime that it may call.
+    and the functions of the CUDA runtime and driver that it and its libraries are
+    linked with, or name in their data to ask for while they run.
     """
     files = [_looked_at(path, target, isa) for path in _found(paths)]
     if json:
@@ -136,13 +137,13 @@ def _checked_program(path: Path, isa: Isa) -> _File:
     from manyscale.cpu import Program
     from manyscale.cpu.checking import check as check_program
     from manyscale.cuda import Executable
-    from manyscale.cuda.checking import check_calls, check_kernels
+    from manyscale.cuda.checking import check_calls, check_kernels, libraries_use_cuda
 
     try:
         executable = Executable.read(path)
     except InputError:  # what reads RISC-V programs says what is wrong
         return _File(path, program=check_program(Program(path)))
-    if executable.machine == _RISCV or not executable.uses_cuda:
+    if executable.machine == _RISCV or not (executable.uses_cuda or libraries_use_cuda(executable)):
         return _File(path, program=check_program(Program(path)))
     return _File(path, check_kernels(executable, isa), calls=check_calls(executable))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from manyscale.gpu.assembler import NEWEST_ARCHITECTURE, OLDEST_ARCHITECTURE
 from manyscale.gpu.machine_code import Isa
 
 from .executable import Executable
+from .libraries import loaded_with
 from .modules import without_ptx
 from .program import library_folder
 
@@ -31,6 +33,8 @@ _ONLY_ON_HARDWARE = (
     "libcudnn",
     "libnccl",
 )
+_DRIVER = "libcuda.so.1"
+_OURS = ("libcudart.so", "libcuda.so")
 _CAPABILITY = 70
 
 
@@ -56,21 +60,59 @@ def _problems(program: Executable) -> Iterator[CallProblem]:
     runs = any(OLDEST_ARCHITECTURE <= image.architecture <= NEWEST_ARCHITECTURE for image in images)
     if images and not any(image.is_ptx for image in images) and not runs:
         yield CallProblem("device code", without_ptx(images))
-    for name in program.needed:
+    yield from _missing_functions(program, program.runtime, "")
+    needed = dict.fromkeys(program.needed, "")
+    for library in loaded_with(program):
+        needed.setdefault(library.name, str(library.path))
+        if library.name.startswith(_OURS):
+            if library.by_rpath:
+                yield CallProblem(
+                    library.name,
+                    f"an RPATH loads {library.path} before the simulator's; build without RPATH, or start it with: "
+                    f"manyscale cuda -- env LD_PRELOAD={library_folder() / library.name} PROGRAM",
+                )
+        elif not library.name.startswith(_ONLY_ON_HARDWARE):
+            file = Executable.read(library.path, device_code=False)
+            yield from _missing_functions(file, file.runtime or program.runtime, f" (in {library.name})")
+    for name in needed:
         if name.startswith(_ONLY_ON_HARDWARE):
             yield CallProblem(name, "this library talks to the driver of a real GPU")
-    runtime = program.runtime
-    if runtime is None:
+
+
+def _missing_functions(file: Executable, runtime: str | None, where: str) -> Iterator[CallProblem]:
+    """The functions of the runtime and the driver that a program or library needs and that are not there."""
+    if not file.imports and not file.names:
         return
-    exported, unsupported = _functions_of(library_folder(), runtime)
-    if not exported:
-        yield CallProblem(runtime, "the simulator has the runtimes of CUDA 11, 12 and 13")
-        return
-    for name in program.imports:
+    folder = library_folder()
+    exported, unsupported = _functions_of(folder / _DRIVER)
+    if runtime is not None:
+        if not (folder / runtime).exists():
+            yield CallProblem(runtime, f"the simulator has the runtimes of CUDA 11, 12 and 13{where}")
+            return
+        more = _functions_of(folder / runtime)
+        exported, unsupported = exported | more[0], unsupported | more[1]
+    for name in file.imports:
+        error = "cudaErrorNotSupported" if name.startswith("cuda") else "CUDA_ERROR_NOT_SUPPORTED"
         if name in unsupported:
-            yield CallProblem(name, "it is not supported, and returns cudaErrorNotSupported")
-        elif name not in exported:
-            yield CallProblem(name, "the simulator's runtime does not have this function")
+            yield CallProblem(name, f"it is not supported, and returns {error}{where}")
+        elif name not in exported and (runtime is not None or not name.startswith(("cuda", "__cuda"))):
+            what = "runtime" if name.startswith(("cuda", "__cuda")) else "driver"
+            yield CallProblem(name, f"the simulator's {what} does not have this function{where}")
+    by_name = {symbol.partition("_")[0] for symbol in exported - unsupported}
+    for name in sorted(file.names - set(file.imports)):
+        if name in unsupported and name.partition("_")[0] not in by_name:
+            yield CallProblem(
+                name,
+                f"it is asked for by name, is not supported, and returns CUDA_ERROR_NOT_SUPPORTED{where}",
+            )
+
+
+def libraries_use_cuda(program: Executable) -> bool:
+    """Whether a library that a program is started with calls the CUDA runtime or driver."""
+    return any(
+        library.name.startswith(_OURS) or Executable.read(library.path, device_code=False).imports
+        for library in loaded_with(program)
+    )
 
 
 def check_kernels(program: Executable, isa: Isa = "ptx") -> Sequence[KernelCheck]:
@@ -85,24 +127,21 @@ def check_kernels(program: Executable, isa: Isa = "ptx") -> Sequence[KernelCheck
     return checks
 
 
-def _functions_of(folder: Path, runtime: str) -> tuple[set[str], set[str]]:
-    """The functions of the simulator's runtime, and those of them that are not supported."""
+@functools.cache
+def _functions_of(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The functions of a library of the simulator, and those of them that are not supported."""
     exported: set[str] = set()
     unsupported: set[str] = set()
-    if not (folder / runtime).exists():
-        return exported, unsupported
-    for path in (folder / runtime, folder / "libcuda.so.1"):
-        if not path.exists():
-            continue
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            symbols = elf.get_section_by_name(".dynsym")
-            if not isinstance(symbols, SymbolTableSection):
-                raise InputError(f"{path}: the simulator's CUDA runtime is broken; install the package anew")
-            for symbol in symbols.iter_symbols():
-                place = symbol["st_shndx"]
-                if place != "SHN_UNDEF":
-                    exported.add(symbol.name)
-                    if isinstance(place, int) and elf.get_section(place).name == UNSUPPORTED_SECTION:
-                        unsupported.add(symbol.name)
-    return exported, unsupported
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        symbols = elf.get_section_by_name(".dynsym")
+        if not isinstance(symbols, SymbolTableSection):
+            raise InputError(f"{path}: the simulator's CUDA library is broken; install the package anew")
+        sections = [section.name for section in elf.iter_sections()]
+        for symbol in symbols.iter_symbols():
+            index = symbol["st_shndx"]
+            if index != "SHN_UNDEF":
+                exported.add(symbol.name)
+                if isinstance(index, int) and sections[index] == UNSUPPORTED_SECTION:
+                    unsupported.add(symbol.name)
+    return frozenset(exported), frozenset(unsupported)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import mmap
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,8 @@ MOST_BYTES = 1 << 32
 _MOST_SYMBOLS = 1 << 20
 # What pyelftools raises for files that are not what they say depends on where they are broken.
 _BROKEN = Exception
+_ASKING = ("dlsym", "dlvsym", "cuGetProcAddress")
+_FUNCTION_NAME = re.compile(rb"(?<=\0)(cu[A-Z][A-Za-z0-9]+(?:_v\d)?(?:_pt[ds][sz])?)(?=\0)")
 
 
 @dataclass
@@ -33,13 +36,17 @@ class Executable:
     path: Path
     machine: str = ""
     needed: list[str] = field(default_factory=list)
+    rpath: list[str] = field(default_factory=list)  # folders with its libraries: before LD_LIBRARY_PATH
+    runpath: list[str] = field(default_factory=list)  # and after it
     imports: list[str] = field(default_factory=list)  # functions of the CUDA runtime and driver
+    asks_by_name: bool = False  # it can look for functions by their names while it runs
+    names: set[str] = field(default_factory=set)  # that it may look for so
     has_static_runtime: bool = False
     separate: list[list[Image]] = field(default_factory=list)  # device code, by container
     linked: list[list[Image]] = field(default_factory=list)  # relocatable device code
 
     @classmethod
-    def read(cls, path: Path) -> Executable:
+    def read(cls, path: Path, *, device_code: bool = True) -> Executable:
         """Reads an ELF file; what is not one, such as a script, has no device code of its own."""
         try:
             with path.open("rb") as file:
@@ -48,13 +55,12 @@ class Executable:
                 if path.stat().st_size > MOST_BYTES:
                     raise InputError(f"{path}: the program has more than {MOST_BYTES >> 30} GiB")
                 file.seek(0)
-                data = file.read()
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-        try:
-            return _parsed(path, ELFFile(io.BytesIO(data)))
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                    return _parsed(path, ELFFile(data), device_code)  # type: ignore[arg-type]
         except InputError:
             raise
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
         except _BROKEN as error:
             raise InputError(f"{path}: this ELF file is broken: {error or type(error).__name__}") from None
 
@@ -91,23 +97,34 @@ class Executable:
             raise InputError(f"{self.path.name}: {without_ptx(self.images)}")
 
 
-def _parsed(path: Path, elf: ELFFile) -> Executable:
+def _parsed(path: Path, elf: ELFFile, device_code: bool) -> Executable:
     program = Executable(path, machine=str(elf.header["e_machine"]))
     own_symbols: set[str] = set()
     for section in elf.iter_sections():
         if isinstance(section, DynamicSection):
-            program.needed = [str(tag.needed) for tag in section.iter_tags("DT_NEEDED")]  # type: ignore[attr-defined]
-        elif isinstance(section, SymbolTableSection):
+            for tag in section.iter_tags():
+                if tag.entry.d_tag == "DT_NEEDED":
+                    program.needed.append(str(tag.needed))  # type: ignore[attr-defined]
+                elif tag.entry.d_tag == "DT_RPATH":
+                    program.rpath += str(tag.rpath).split(":")  # type: ignore[attr-defined]
+                elif tag.entry.d_tag == "DT_RUNPATH":
+                    program.runpath += str(tag.runpath).split(":")  # type: ignore[attr-defined]
+        elif isinstance(section, SymbolTableSection) and _may_concern_cuda(elf, section):
             if section.num_symbols() > _MOST_SYMBOLS:
                 raise InputError(f"{path}: the program has more than {_MOST_SYMBOLS} symbols")
             for symbol in section.iter_symbols():
                 if symbol["st_shndx"] == "SHN_UNDEF":
                     if section.name == ".dynsym" and _is_cuda(symbol.name):
                         program.imports.append(symbol.name)
+                    program.asks_by_name |= symbol.name.startswith(_ASKING)
                 else:
                     own_symbols.add(symbol.name)
     program.imports.sort()
-    for name, into in ((_SEPARATE, program.separate), (_LINKED, program.linked)):
+    if program.asks_by_name:
+        for section in elf.iter_sections():
+            if section.name.startswith((".rodata", ".data")):
+                program.names |= {name.decode() for name in _FUNCTION_NAME.findall(section.data())}
+    for name, into in ((_SEPARATE, program.separate), (_LINKED, program.linked)) if device_code else ():
         found = elf.get_section_by_name(name)
         if found is not None:
             into += containers(found.data(), f"{path.name}, section {name}")
@@ -119,6 +136,12 @@ def _parsed(path: Path, elf: ELFFile) -> Executable:
         with contextlib.suppress(KeyError):
             program.has_static_runtime = not any(name.startswith("libcuda") for name in program.needed)
     return program
+
+
+def _may_concern_cuda(elf: ELFFile, section: SymbolTableSection) -> bool:
+    """Whether a name in a table of symbols may be one of CUDA's; most libraries have none."""
+    names = elf.get_section(section["sh_link"]).data()
+    return b"cuda" in names or _FUNCTION_NAME.search(names) is not None or b"dlsym" in names
 
 
 def _is_cuda(name: str) -> bool:

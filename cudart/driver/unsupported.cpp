@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the driver that are not there: each says so once and returns CUDA_ERROR_NOT_SUPPORTED, so that
+// a program which is linked with them, or asks for them by name, starts and is not held up before it calls
+// one.
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "runtime_calls.hpp"
+
+namespace manyscale::cuda_driver {
+
+void say_once(const std::string& text) {
+  // Never destroyed: a program may call us while it ends.
+  static auto& mutex = *new std::mutex;
+  static auto& said = *new std::set<std::string>;
+  {
+    const std::lock_guard lock(mutex);
+    if (!said.insert(text).second) return;
+  }
+  const std::string line = "manyscale: " + text + "\n";
+  [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, line.data(), line.size());
+}
+
+static int refuse(const char* name) {
+  say_once(std::string(name) +
+           " is not supported: the simulated driver does not have it; it returns CUDA_ERROR_NOT_SUPPORTED");
+  return not_supported;
+}
+
+}  // namespace manyscale::cuda_driver
+
+using manyscale::cuda_driver::refuse;
+
+// A function of any arguments: who calls takes them away again. Those that are defined elsewhere take the
+// place of these. All are in a section of their own, by which `manyscale check` tells them from the others.
+#define FUNCTION(symbol, name, since, thread)                          \
+  extern "C" [[gnu::weak, gnu::section("unsupported")]] int symbol() { \
+    return refuse(#symbol);                                            \
+  }
+#include "functions.inc"
+#undef FUNCTION
+
+namespace manyscale::cuda_driver {
+
+namespace {
+
+struct Entry {
+  const char* name;
+  int since;
+  bool thread;
+  int (*function)();
+};
+
+#define FUNCTION(symbol, name, since, thread) {#name, since, thread != 0, symbol},
+const Entry entries[] = {
+#include "functions.inc"
+};
+#undef FUNCTION
+
+}  // namespace
+
+Lookup find_function(const char* name, int version, bool thread) {
+  const Entry* best = nullptr;
+  bool known = false;
+  for (const Entry& entry : entries) {
+    if (std::strcmp(entry.name, name) != 0 || (entry.thread && !thread)) continue;
+    known = true;
+    if (entry.since > version) continue;
+    if (best == nullptr || entry.thread > best->thread ||
+        (entry.thread == best->thread && entry.since > best->since))
+      best = &entry;
+  }
+  if (!known)
+    say_once(std::string(name) + " is not supported: the simulated driver does not know this function");
+  return {best == nullptr ? nullptr : reinterpret_cast<void*>(best->function), known};
+}
+
+}  // namespace manyscale::cuda_driver
