@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from host_programs import lives_program
 from leftovers import Started, started, wait_until
 from manyscale.cli.app import main
 from manyscale.cuda import NodeOptions, Program
-from manyscale.cuda.program import HostOptions
+from manyscale.cuda.program import HostOptions, library_folder
 from manyscale.machine import load_machine
 from manyscale.results import Run, load
 
@@ -214,3 +216,28 @@ def test_calls_are_the_same_in_every_run(lives: str, tmp_path: Path) -> None:
     calls = pl.read_parquet(folder / "run" / "calls.parquet")
     who = calls.filter(pl.col("call") == "launch").select("process", "thread").rows()
     assert who == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 1)]
+
+
+def test_a_program_says_that_nobody_answers_its_handshake(lives: str) -> None:
+    """It waits for a simulator that is busy, but not in silence; when that is gone, its call fails."""
+    name = f"manyscale-test-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind("\0" + name)
+        silent.listen()
+        variables = {"MANYSCALE_CUDA_SOCKET": f"@{name}", "LD_LIBRARY_PATH": str(library_folder())}
+        with subprocess.Popen(
+            [lives, "empty"],
+            env=os.environ | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as program:
+            peer, _ = silent.accept()
+            assert program.stderr is not None
+            assert "the simulator has not answered for 5 s" in program.stderr.readline()
+            assert program.poll() is None
+            peer.close()
+            output, errors = program.communicate(timeout=20)
+    assert program.returncode == 1
+    assert output == "error 999\n"
+    assert "the simulator has ended" in errors
