@@ -100,8 +100,11 @@ def native_waits(folder: Path) -> None:
 
 
 def trace(folder: Path) -> None:
-    out = str(folder / "heat.trace")
-    assert main(["cpu", "record", HEAT, "--functional", "-q", "-o", out, "--", "40", "64", "1"]) == 0
+    shared = folder.parent / "heat.trace"  # of all tests of this session
+    if not shared.exists():
+        arguments = ["cpu", "record", HEAT, "--functional", "-q", "-o", str(shared), "--", "300", "128", "1"]
+        assert main(arguments) == 0
+    (folder / "heat.trace").symlink_to(shared)
 
 
 COMMANDS = {
@@ -120,7 +123,7 @@ COMMANDS = {
         leaves_run=False,
     ),
     "cpu replay": Command(
-        ("cpu", "replay", "heat.trace", "--out", "out", "--replicate", "16", "--cores", "16"), prepare=trace
+        ("cpu", "replay", "heat.trace", "--out", "out", "--replicate", "32", "--cores", "32"), prepare=trace
     ),
     "net run": Command(
         ("net", "run", "allreduce", "--nodes", "256", "--param", "iterations=100000000", "--out", "out")
