@@ -62,6 +62,7 @@ nb::dict profile_columns(const KernelProfile& profile, const std::optional<nb::d
   };
   column("issued", &OperationProfile::issued);
   column("threads", &OperationProfile::threads);
+  column("executed", &OperationProfile::executed);
   column("stall_memory", &OperationProfile::stall_memory);
   column("stall_shared", &OperationProfile::stall_shared);
   column("stall_execution", &OperationProfile::stall_execution);

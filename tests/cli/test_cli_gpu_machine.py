@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import manyscale.cli.demo
 import manyscale.cli.progress
 from manyscale import identical, load
 from manyscale.cli.app import app, main
+from manyscale.report.run_page import run_page
 
 pytestmark = pytest.mark.core
 
@@ -86,7 +88,24 @@ def test_json_has_the_keys_that_scripts_rely_on():
     assert shown["wall_seconds"] > 0
     assert kernel["metrics"]["flops_fp32"] == {"value": 2 * 16384, "unit": "flop"}
     assert kernel["metrics"]["shared_wavefronts_per_request"]["value"] is None
-    assert set(kernel["limit"]) == {"kind", "evidence", "notes"}
+    assert set(kernel["limit"]) == {"kind", "evidence", "advice", "gain", "saved_seconds", "notes", "text"}
+
+
+def test_the_verdict_reads_the_same_on_the_terminal_as_data_and_in_the_report(folder):
+    """Kind, evidence, advice and gain, and the other causes with theirs."""
+    shown = " ".join(run(*SAXPY, *SMALL, "--out", "told").split())
+    (kernel,) = run_json(*SAXPY, *SMALL)["kernels"]
+    verdict = kernel["limit"]
+    assert verdict["kind"] == "launch overhead"
+    assert verdict["gain"].startswith("saves about ")
+    assert verdict["text"] in shown
+    kept = json.loads((folder / "told" / "profiles.json").read_text())["saxpy"]["limit"]
+    assert kept == verdict
+    told = load("told")
+    page = html.unescape(run_page(told).html())
+    assert verdict["text"].rstrip(".") in page
+    for part in ("kind", "evidence", "advice", "gain"):
+        assert verdict[part] in page
 
 
 def test_a_run_directory_explains_itself(folder):

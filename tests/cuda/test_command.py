@@ -80,6 +80,16 @@ def test_a_run_leaves_a_directory_and_says_one_line_of_json(calls: Path, tmp_pat
     assert (tmp_path / "run" / "ptx" / "module-1.ptx").read_bytes() == EMPTY
 
 
+def test_the_verdict_of_kernels_is_printed_and_in_the_json(calls: Path, tmp_path: Path) -> None:
+    arguments = ("--", str(calls), "2", "0")
+    limits = json.loads(cuda("--json", "--out", "first", *arguments, cwd=tmp_path).stdout)["limits"]
+    assert set(limits) == {"empty"}
+    assert limits["empty"]["kind"] == "launch overhead"
+    assert limits["empty"]["saved_seconds"] > 0
+    shown = " ".join(cuda("--out", "second", *arguments, cwd=tmp_path).stderr.split())
+    assert f"empty: {limits['empty']['text']}" in shown
+
+
 def test_the_output_and_the_exit_code_are_the_programs_own(calls: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.sh").write_text(f"#!/bin/sh\n{calls} 1 1 && echo fine\nexit 42\n")
     (tmp_path / "wrong.sh").chmod(0o755)

@@ -3,6 +3,9 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+SMALL = ("gpu.sm_count=4", "gpu.l2_slices=4")
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 # The index of the thread is in %i, the address of its word of `data` in %a; what it computes goes to memory if %r is 1.
@@ -45,16 +48,29 @@ class Bound:
     times: int = 8
     words: int = 1 << 16
     changes: tuple[str, ...] = field(default=())
+    managed: bool = False  # its words are managed memory that the host wrote last
+    prefetched: bool = False  # and were moved to the GPU before
 
 
-_FLOATS = "".join(f"cvt.rn.f32.u32 %f{n},%i;" for n in range(1, 9))
+def words(device, bound):
+    """What the kernel works on."""
+    if not bound.managed:
+        return device.zeros(bound.words, np.uint32)
+    data = device.managed(bound.words, np.uint32)
+    data.set(np.zeros(bound.words, np.uint32))
+    if bound.prefetched:
+        data.prefetch()
+    return data
+
+
+FLOATS = "".join(f"cvt.rn.f32.u32 %f{n},%i;" for n in range(1, 9))
 _DOUBLES = "".join(f"cvt.rn.f64.u32 %d{n},%i;" for n in range(1, 9))
-_SUM = "add.f32 %f1,%f1,%f2; add.f32 %f3,%f3,%f4; add.f32 %f1,%f1,%f3; st.global.f32 [%a],%f1;"
+SUM = "add.f32 %f1,%f1,%f2; add.f32 %f3,%f3,%f4; add.f32 %f1,%f1,%f3; st.global.f32 [%a],%f1;"
 
 BOUNDS = {
     "fp32": Bound(
         "fp32 units",
-        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, _FLOATS, _SUM),
+        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, FLOATS, SUM),
     ),
     "fp64": Bound(
         "fp64 units",
@@ -109,7 +125,7 @@ BOUNDS = {
     ),
     # All lanes want different words of one bank.
     "conflicts": Bound(
-        "shared-memory conflicts",
+        "bank conflicts",
         source(
             "ld.shared.u32 %x2,[%x1]; add.u32 %x3,%x3,%x2;",
             "mov.u32 %x1,words; and.b32 %x2,%t,31; shl.b32 %x2,%x2,7; add.u32 %x1,%x1,%x2; mov.u32 %x3,0;"
@@ -124,7 +140,7 @@ BOUNDS = {
         "barriers",
         source(
             "setp.ge.u32 %q,%t,32; @%q bra WAIT;" + "add.f32 %f1,%f1,%f2;" * 40 + "WAIT: bar.sync 0;",
-            _FLOATS,
+            FLOATS,
             "st.global.f32 [%a],%f1;",
         ),
         block=1024,
@@ -133,7 +149,7 @@ BOUNDS = {
     ),
     # Four paths of a quarter of the lanes each.
     "divergence": Bound(
-        "divergence",
+        "branch divergence",
         source(
             "and.b32 %x1,%t,3; setp.eq.u32 %q,%x1,1; @%q bra ONE; setp.eq.u32 %q,%x1,2; @%q bra TWO;"
             "setp.eq.u32 %q,%x1,3; @%q bra THREE;"
@@ -145,15 +161,15 @@ BOUNDS = {
             + "bra JOIN; THREE:"
             + "fma.rn.f32 %f1,%f2,%f1,%f1; fma.rn.f32 %f2,%f1,%f2,%f2;" * 24
             + "JOIN:",
-            _FLOATS,
-            _SUM,
+            FLOATS,
+            SUM,
         ),
         times=4,
     ),
     # Straight code that no instruction cache holds.
     "fetch": Bound(
         "instruction fetch",
-        source("".join(f"add.f32 %f{n},%f{n},%f8;" for n in range(1, 8)) * 100, _FLOATS, _SUM),
+        source("".join(f"add.f32 %f{n},%f{n},%f8;" for n in range(1, 8)) * 100, FLOATS, SUM),
         block=128,
         grid=4,
         times=8,
@@ -161,17 +177,17 @@ BOUNDS = {
     ),
     "few CTAs": Bound(
         "too few CTAs",
-        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, _FLOATS, _SUM),
+        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, FLOATS, SUM),
         grid=1,
         times=32,
     ),
     # A CTA takes most of an SM's shared memory: four run at once, then the fifth alone.
     "last wave": Bound(
-        "last wave",
+        "tail effect",
         source(
             "".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16,
-            _FLOATS + "st.shared.u32 [words],%t;",
-            _SUM,
+            FLOATS + "st.shared.u32 [words],%t;",
+            SUM,
             shared=20000,
         ),
         grid=5,
@@ -182,31 +198,31 @@ BOUNDS = {
         "uneven CTAs",
         source(
             "".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16,
-            _FLOATS + "mov.u32 %x1,%ctaid.x; setp.eq.u32 %q,%x1,0; @%q mul.lo.u32 %times,%times,64;",
-            _SUM,
+            FLOATS + "mov.u32 %x1,%ctaid.x; setp.eq.u32 %q,%x1,0; @%q mul.lo.u32 %times,%times,64;",
+            SUM,
         ),
         grid=64,
         times=2,
     ),
     "short blocks": Bound(
         "partly filled warps",
-        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, _FLOATS, _SUM),
+        source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, FLOATS, SUM),
         grid=128,
         block=8,
     ),
     # A hundred loads are under way at once, and each needs a register; nothing is added before the last is there.
     "registers": Bound(
-        "memory latency",
+        "low occupancy: registers",
         source(
             ".reg .f32 %v<100>;"
-            + "".join(f"ld.global.f32 %v{n},[%a+{4 * n}];" for n in range(100))
+            + "".join(f"ld.global.f32 %v{n},[%a+{1024 * n}];" for n in range(100))
             + "bar.sync 0;"
             + "".join(f"add.f32 %f1,%f1,%v{n};" for n in range(100)),
-            _FLOATS,
+            FLOATS,
             "st.global.f32 [%a],%f1;",
         ),
         times=4,
         changes=("gpu.memory.link_latency=1us",),
     ),
-    "launch": Bound("launch latency", source("add.u32 %i,%i,1;", end="st.global.u32 [%a],%i;"), times=1),
+    "launch": Bound("launch overhead", source("add.u32 %i,%i,1;", end="st.global.u32 [%a],%i;"), times=1),
 }

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from bound_kernels import BOUNDS, HEAD, Bound, source
+from bound_kernels import BOUNDS, HEAD, SMALL, Bound, source, words
 
 from manyscale import InputError, _core, gpu, load_machine
 
 pytestmark = pytest.mark.core
 
 FIXTURES = Path(__file__).parent / "fixtures"
-SMALL = ("gpu.sm_count=4", "gpu.l2_slices=4")
 WARPS = 16 * 8
 
 
@@ -25,8 +24,7 @@ def device(*changes, **options):
 
 def launched(bound: Bound, **options) -> gpu.TimedLaunch:
     on = device(*bound.changes, **options)
-    data = on.zeros(bound.words, np.uint32)
-    return on.load(bound.source)["k"][bound.grid, bound.block](data, bound.times)
+    return on.load(bound.source)["k"][bound.grid, bound.block](words(on, bound), bound.times)
 
 
 @functools.cache
@@ -233,7 +231,7 @@ def test_what_limits_a_kernel_is_found(name):
         ("latency", r"^memory latency: \d\d% of warp cycles wait for global.* at \d% of DRAM bandwidth"),
         ("latency", "occupancy 12% is limited by shared memory"),
         ("registers", r"occupancy 25% is limited by registers \(\d+ a thread\)"),
-        ("conflicts", "with 32.0 passes for each request, 97% of them due to conflicts of banks"),
+        ("conflicts", "with 32.0 wavefronts for each request, 97% of them due to bank conflicts"),
         ("few CTAs", "a grid of 1 gives work to 1 of 4 SMs; SMs have a CTA 2[45]% of the time"),
         ("fetch", "the program has 11 KiB of instructions, a sub-core's cache 1 KiB"),
         (
@@ -329,5 +327,5 @@ def test_a_kernel_that_waits_for_nothing_can_be_profiled():
     assert launch.profile["flops_fp32"] == 0
     assert launch.profile["roofline"] is None
     assert launch.profile["sectors_per_request"] is None
-    assert launch.profile.limit.kind == "launch latency"
+    assert launch.profile.limit.kind == "launch overhead"
     assert launch.profile.hot_lines().height == 1

@@ -77,11 +77,17 @@ inline bool is_one_pass(const Access& access, unsigned words_of_lane, unsigned b
   return most / 4 + words_of_lane - least / 4 <= banks;
 }
 
-// Passes that shared memory needs: a bank gives one word in each, to all lanes that want it. Lanes that
+// Passes over the banks of shared memory, and how many of them would do without conflicts.
+struct Passes {
+  unsigned taken = 1;
+  unsigned needed = 1;
+};
+
+// Passes that shared memory takes: a bank gives one word in each, to all lanes that want it. Lanes that
 // change the same word (`atomic`) wait for each other as well.
-inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = false) {
+inline Passes bank_passes(const Access& access, unsigned banks, bool atomic = false) {
   const unsigned words_of_lane = std::clamp(access.bytes / 4U, 1U, 4U);
-  if (!atomic && is_one_pass(access, words_of_lane, banks)) return 1;
+  if (!atomic && is_one_pass(access, words_of_lane, banks)) return {};
   // The distinct words of each bank, in a list from `last` on; a bank mostly has one.
   std::array<std::uint32_t, kLanes * 4> words;
   std::array<std::uint8_t, kLanes * 4> before;
@@ -109,7 +115,7 @@ inline unsigned bank_passes(const Access& access, unsigned banks, bool atomic = 
       worst = std::max<unsigned>(worst, ++per_bank[bank]);
     }
   }
-  return worst;
+  return {worst, atomic ? words_of_lane : std::max(1U, (distinct + banks - 1) / banks)};
 }
 
 }  // namespace manyscale::gpu

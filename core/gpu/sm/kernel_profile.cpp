@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm/kernel_profile.hpp"
 
+#include <algorithm>
+
 #include "gpu/exec/place.hpp"
 
 namespace manyscale::gpu {
@@ -140,6 +142,7 @@ OperationLine line_of(const Program& program, std::uint32_t function, const Code
 void add(OperationProfile& to, const OperationProfile& from) {
   to.issued += from.issued;
   to.threads += from.threads;
+  to.executed += from.executed;
   to.stall_memory += from.stall_memory;
   to.stall_shared += from.stall_shared;
   to.stall_execution += from.stall_execution;
@@ -162,6 +165,7 @@ std::vector<OperationLine> operation_lines(const Program& program) {
 KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, std::uint32_t index) {
   KernelProfile result;
   std::vector<OperationProfile> sums(launch.first_operation.back());
+  std::vector<std::int64_t> atomic_rounds;  // by slice
   for (Sm* sm : sms) {
     const std::unique_ptr<LaunchRecord> record = sm->take_record(index);
     if (!record) continue;
@@ -169,12 +173,19 @@ KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, 
     record->add_to(result.statistics);
     result.statistics.active_cycles += record->active_cycles;
     for (std::size_t i = 0; i < sums.size(); ++i) add(sums[i], record->operations[i]);
+    atomic_rounds.resize(std::max(atomic_rounds.size(), record->atomic_rounds.size()));
+    for (std::size_t i = 0; i < record->atomic_rounds.size(); ++i)
+      atomic_rounds[i] += record->atomic_rounds[i];
   }
+  // The slice with most changes of all SMs need not be the one with most of each.
+  Counter& busiest = result.statistics.atomic_rounds_busiest;
+  if (!atomic_rounds.empty()) busiest += std::ranges::max(atomic_rounds) - busiest.value();
   std::size_t next = 0;
   for (const Code& code : launch.launch.program->codes)
     for (const Op& op : code.ops) {
       if (op.flow == Flow::join) {
-        sums[next].threads = 0;  // what waits there belongs to the operation behind it, which has its own
+        sums[next].threads = sums[next].executed =
+            0;  // what waits there belongs to the operation behind it, which has its own
         add(sums[next + 1], sums[next]);
       } else {
         result.operations.push_back(sums[next]);

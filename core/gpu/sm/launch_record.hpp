@@ -20,6 +20,7 @@ inline constexpr std::size_t kUnits = static_cast<std::size_t>(Unit::count);
 struct alignas(64) OperationProfile {
   std::int64_t issued = 0;  // machine instructions
   std::int64_t threads = 0;
+  std::int64_t executed = 0;         // by warps; `threads` is the sum of those that took part
   std::int64_t stall_memory = 0;     // global, local and constant memory, and room in the memory queue
   std::int64_t stall_shared = 0;     // shared memory, shuffles and barriers
   std::int64_t stall_execution = 0;  // results of fixed latency and busy units
@@ -33,12 +34,22 @@ struct LaunchRecord {
   std::array<std::int64_t, kUnits> issued{};
   std::array<std::int64_t, kUnits> busy{};
   std::vector<OperationProfile> operations;  // by TimedLaunch::first_operation
+  std::vector<std::int64_t> atomic_rounds;   // by slice of the L2
   std::uint32_t resident_warps = 0;
   Cycle resident_since = 0;
   std::int64_t active_cycles = 0;
   Cycle parameters_ready =
       0;  // when the launch's parameters are in the constant cache; 0: nobody asked for them
 
+  // Counts the changes of one word after the other that an atomic operation takes at a slice of the L2.
+  void count_atomic(std::size_t slice, std::int64_t rounds) {
+    ++statistics.atomic_requests;
+    statistics.atomic_rounds += rounds;
+    if (slice >= atomic_rounds.size()) atomic_rounds.resize(slice + 1);
+    atomic_rounds[slice] += rounds;
+    const std::int64_t more = atomic_rounds[slice] - statistics.atomic_rounds_busiest.value();
+    if (more > 0) statistics.atomic_rounds_busiest += more;
+  }
   void warp_came(Cycle now) {
     if (resident_warps++ == 0) resident_since = now;
   }

@@ -206,6 +206,10 @@ void Sm::finish(std::uint32_t index, Cycle now) {
     slot.profile->stall_fault += drained;
   } else {
     cta.record->statistics.stall_drain += drained;
+    if (slot.reduces)
+      cta.record->statistics.stall_atomic += drained;
+    else
+      cta.record->statistics.stall_conflict += std::min<Cycle>(drained, slot.store_conflict);
   }
   cta.record->statistics.warp_cycles += drained;
   slot.warp = nullptr;

@@ -61,7 +61,8 @@ class Sm final : public Component {
   static constexpr std::uint64_t kConstantLine = 64;
   static constexpr std::uint64_t kReduction = std::uint64_t{1}
                                               << 32;  // marks an atomic operation without a result
-  enum class Stall : std::uint8_t { dependency, memory, shared, barrier, fetch, fault };
+  // `local` and `atomic` are memory too.
+  enum class Stall : std::uint8_t { dependency, memory, local, atomic, shared, barrier, fetch, fault };
 
   // A CTA that is on the SM.
   struct CtaSlot {
@@ -79,6 +80,7 @@ class Sm final : public Component {
     Cycle zero = 0;             // when those are done of which it is known
     std::uint32_t unknown = 0;  // others
     Stall why = Stall::dependency;
+    std::uint32_t conflict = 0;  // cycles that conflicts add to `zero`
   };
 
   // An instruction that a counter of a warp counts, where some other waits for a part of what it counts.
@@ -102,6 +104,7 @@ class Sm final : public Component {
     std::array<Stall, 256> writer{};
     std::array<Unit, 256> unit{};  // that made the register's value
     std::array<Cycle, 8> predicates{};
+    std::array<std::uint32_t, 256> conflict{};  // cycles that conflicts add to `ready`, of memory
   };
 
   // A warp that is on the SM. What each issue needs comes first: it is seldom in a cache.
@@ -120,6 +123,8 @@ class Sm final : public Component {
     Stall reason = Stall::dependency;
     bool straight_on = false;     // after the operation comes the one behind it
     bool blocked = false;         // at a barrier
+    bool reduces = false;         // its last store or reduction was a reduction
+    std::uint32_t conflict = 0;   // cycles that conflicts add to what `reason` is about
     Scoreboard* board = nullptr;  // of code that was lowered from PTX
     std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
     const Op* branch = nullptr;  // that issued last; null if something else did
@@ -127,6 +132,7 @@ class Sm final : public Component {
     std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
     std::uint32_t loads = 0;                    // under way
     std::uint32_t writes = 0;                   // not yet confirmed
+    std::uint32_t store_conflict = 0;           // cycles that conflicts add to its last store
     bool faulted_at_end = false;                // what it waits for at its end had to wait for a page
     std::vector<Counted> counted;               // by counters that are waited for in part
     std::vector<CopyGroup> copies;              // that are not done
@@ -153,10 +159,12 @@ class Sm final : public Component {
   struct Waiting {
     Cycle until;
     Stall why = Stall::dependency;
-    void consider(Cycle ready, Stall reason) {
+    const std::uint32_t* conflict = nullptr;  // cycles that conflicts add
+    void consider(Cycle ready, Stall reason, const std::uint32_t* added = nullptr) {
       if (ready <= until) return;
       until = ready;
       why = reason;
+      conflict = added;
     }
   };
 
@@ -170,6 +178,8 @@ class Sm final : public Component {
     std::uint8_t counter = IssueControl::kNone;  // of the warp, that counts it
     std::uint32_t copy = kNoCopy;                // the warp's number for it, if it is a copy to shared memory
     bool faulted = false;                        // it waited for a page to come
+    std::uint32_t conflict = 0;                  // cycles that conflicts add
+    Cycle begin = 0;                             // when it reached the L1
     Cycle ready = 0;                             // of the lines that have come
   };
 
@@ -219,12 +229,15 @@ class Sm final : public Component {
   // --- Machine code with a schedule (sm_schedule.cpp) ---
   static void wait_for_counters(const WarpSlot& slot, Waiting& waiting);
   static void wait_for_limit(const WarpSlot& slot, Waiting& waiting);
-  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0) {
-    if (counter < IssueControl::kCounters) count_in(slot, counter, done, why, number);  // most name none
+  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0,
+                    std::uint32_t conflict = 0) {
+    if (counter < IssueControl::kCounters)  // most name none
+      count_in(slot, counter, done, why, number, conflict);
   }
-  static void count_in(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number);
-  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted,
-                         std::uint32_t number);
+  static void count_in(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number,
+                       std::uint32_t conflict);
+  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted, std::uint32_t number,
+                         std::uint32_t conflict = 0);
   static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
   static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
   // For how long an instruction keeps its unit: longer if the register file needs more cycles for its
@@ -249,11 +262,14 @@ class Sm final : public Component {
   void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
   void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
-                 Unit unit = Unit::memory, std::uint32_t load = 0);
-  void request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
-               std::uint8_t rounds = 0);
+                 Unit unit = Unit::memory, std::uint32_t load = 0, Cycle conflict = 0);
+  void count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const;
+  void use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics);
+  void request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
+               std::uint64_t value, Cycle when, std::uint8_t rounds = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
-  void wait_for(std::uint64_t line, MissingSectors missing, std::uint32_t load, Cycle when);
+  void wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missing, std::uint32_t load,
+                Cycle when);
   void load_arrived(std::uint32_t load, Cycle when);
   void write_done(std::uint32_t warp, Cycle cycle);
   std::uint32_t new_load(std::uint32_t warp, const MachineInstruction& instruction);
@@ -273,7 +289,8 @@ class Sm final : public Component {
   void access_remote(const ParkedLine& parked, Cycle when);
   void remote_done(std::uint32_t place, Cycle cycle);
   void mark_faulted(const ParkedLine& parked);
-  SmStatistics& statistics_of(const ParkedLine& parked);
+  LaunchRecord& record_of(const ParkedLine& parked);
+  SmStatistics& statistics_of(const ParkedLine& parked) { return record_of(parked).statistics; }
 
   const Spec spec_;
   std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
@@ -317,6 +334,8 @@ class Sm final : public Component {
   std::vector<std::uint32_t> free_loads_;
   std::int64_t writes_under_way_ = 0;  // lines
   Cycle data_free_ = 0;                // of the stage that L1 and shared memory share
+  Cycle data_free_without_ = 0;        // the same if no access had conflicts
+  Cycle conflict_ = 0;                 // cycles that conflicts add to the access that is executed
   Cycle request_free_ = 0;             // of the way to the network
   Lines lines_;
   Access access_;  // of the instruction that is executed

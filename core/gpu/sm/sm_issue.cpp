@@ -156,12 +156,22 @@ void Sm::account(std::uint32_t index, Cycle now) {
       statistics.stall_dependency += waited;
       profile.stall_execution += waited;
       break;
+    case Stall::local:
+      statistics.stall_local += waited;
+      [[fallthrough]];
     case Stall::memory:
       statistics.stall_memory += waited;
+      statistics.stall_conflict += std::min<Cycle>(waited, slot.conflict);
+      profile.stall_memory += waited;
+      break;
+    case Stall::atomic:
+      statistics.stall_memory += waited;
+      statistics.stall_atomic += waited;
       profile.stall_memory += waited;
       break;
     case Stall::shared:
       statistics.stall_shared += waited;
+      statistics.stall_conflict += std::min<Cycle>(waited, slot.conflict);
       profile.stall_shared += waited;
       break;
     case Stall::barrier:
@@ -181,6 +191,7 @@ void Sm::account(std::uint32_t index, Cycle now) {
   if (candidate.queue_was_full) {
     statistics.stall_queue += rest;
     profile.stall_memory += rest;
+    if (slot.reduces && candidate.room == Room::store) statistics.stall_atomic += rest;
   } else if (candidate.unit_was_busy) {
     statistics.stall_unit += rest;
     profile.stall_execution += rest;
@@ -224,6 +235,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     slot.cta->worker.launch->check_limit(slot.cta->worker.counts);  // each CTA may have as many as a grid
     executed = slot.warp->mask;
     profile.threads += std::popcount(executed);
+    ++profile.executed;
   }
   if (unit_[kind] == Unit::memory && instruction.kind != Kind::shuffle) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
@@ -282,6 +294,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       if (slot.at != slot.end) break;
       slot.straight_on = slot.warp->step();
       slot.profile->threads += std::popcount(slot.warp->mask);
+      ++slot.profile->executed;
     }
   } catch (const Fault& fault) {
     throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
@@ -318,7 +331,11 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
   slot.fetched = line;
   if (sub.instructions.look_up(line, 1) != 0) return;
   Cycle latency = spec_.l0_miss_latency;
-  if (instructions_.look_up(line, 1) == 0) latency = spec_.l1_miss_latency;
+  ++slot.record->statistics.fetch_l0_misses;
+  if (instructions_.look_up(line, 1) == 0) {
+    latency = spec_.l1_miss_latency;
+    ++slot.record->statistics.fetch_l1_misses;
+  }
   for (std::uint64_t ahead = 0; ahead < kPrefetchedLines; ++ahead) {
     sub.instructions.fill(line + ahead * line_bytes, 1);
     instructions_.fill(line + ahead * line_bytes, 1);
@@ -347,6 +364,7 @@ void Sm::find_earliest(std::uint32_t index) {
   candidate.room = room_[static_cast<std::size_t>(slot.at->kind)];
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;
+  slot.conflict = waiting.conflict != nullptr ? *waiting.conflict : 0;
 }
 
 void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
@@ -359,10 +377,10 @@ void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
     const Cycle ready = board.ready[r];
     waiting.consider(
         ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(board.unit[r])][reader],
-        board.writer[r]);
+        board.writer[r], &board.conflict[r]);
   }
   for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
-    waiting.consider(board.ready[registers[i]], board.writer[registers[i]]);
+    waiting.consider(board.ready[registers[i]], board.writer[registers[i]], &board.conflict[registers[i]]);
   for (unsigned left = instruction.reads_predicates | instruction.writes_predicates; left != 0;
        left &= left - 1) {
     const auto p = static_cast<unsigned>(std::countr_zero(left));

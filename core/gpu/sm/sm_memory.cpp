@@ -23,6 +23,9 @@ constexpr std::uint64_t kConstantBase = std::uint64_t{1} << 52;
 bool is_atomic(Kind kind) {
   return kind == Kind::atomic_global || kind == Kind::reduce_global;
 }
+bool is_local(Kind kind) {
+  return kind == Kind::load_local || kind == Kind::store_local;
+}
 bool is_store(Kind kind) {
   return kind == Kind::store_global || kind == Kind::store_local;
 }
@@ -37,16 +40,19 @@ ParkedLine::Operation operation_of(Kind kind) {
 }  // namespace
 
 void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer, Unit unit,
-                   std::uint32_t load) {
+                   std::uint32_t load, Cycle conflict) {
   if (slot.function->scheduled) {
     if (instruction.control.copies && when != kPending) slot.copied = std::max(slot.copied, when);
-    return count(slot, instruction.control.write_counter, when, writer, load);
+    return count(slot, instruction.control.write_counter, when, writer, load,
+                 static_cast<std::uint32_t>(conflict));
   }
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
   for (unsigned i = 0; i < instruction.writes; ++i) {
     slot.board->ready[registers[i]] = when;
     slot.board->writer[registers[i]] = writer;
     slot.board->unit[registers[i]] = unit;
+    if (writer != Stall::dependency)
+      slot.board->conflict[registers[i]] = static_cast<std::uint32_t>(conflict);
   }
 }
 
@@ -56,14 +62,24 @@ Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
   sub.address_free = begin + spec_.address_interval;
   sub.queue[sub.next_in_queue] = begin + 1;
   sub.next_in_queue = (sub.next_in_queue + 1) % sub.queue.size();
+  conflict_ = std::max(begin, data_free_) - std::max(begin, data_free_without_);
   return std::max(begin, data_free_);
+}
+
+// Keeps the stage that L1, shared memory and constants share busy; `needed` passes would do without
+// conflicts.
+void Sm::use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics) {
+  data_free_ = begin + passes;
+  data_free_without_ = begin - conflict_ + needed;
+  conflict_ += passes - needed;
+  statistics.data_cycles += passes;
 }
 
 void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
                 Cycle now) {
   WarpSlot& slot = *warps_[index];
-  const bool local = instruction.kind == Kind::load_local || instruction.kind == Kind::store_local;
-  if (local && !instruction.executes) return access_spilled(index, instruction, enter_memory(sub, now));
+  if (is_local(instruction.kind) && !instruction.executes)
+    return access_spilled(index, instruction, enter_memory(sub, now));
   if (!executed) {  // no lane takes part
     const Cycle done = now + spec_.timing.other.latency;
     set_ready(slot, instruction, done, Stall::dependency);
@@ -122,8 +138,11 @@ void Sm::access_constants(std::uint32_t index, const MachineInstruction& instruc
     }
     ready = std::max(ready, begin + passes + constant_latency(address));
   }
-  data_free_ = begin + std::max<Cycle>(1, passes);
-  set_ready(*warps_[index], instruction, ready, Stall::memory);
+  SmStatistics& statistics = warps_[index]->record->statistics;
+  if (passes != 0) ++statistics.constant_requests;
+  statistics.constant_wavefronts += passes;
+  use_data_stage(begin, std::max<Cycle>(1, passes), 1, statistics);
+  set_ready(*warps_[index], instruction, ready, Stall::memory, Unit::memory, 0, conflict_);
 }
 
 // Looks a constant up in the SM's constant cache, then in the cache that it shares with instructions.
@@ -141,14 +160,16 @@ Cycle Sm::constant_latency(std::uint64_t address) {
 void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                        Cycle begin) {
   const bool atomic = instruction.kind == Kind::atomic_shared;
-  const auto passes =
-      static_cast<Cycle>(bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic));
+  const auto [taken, needed] = bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic);
+  const Cycle passes = taken;
   SmStatistics& statistics = warps_[index]->record->statistics;
   ++statistics.shared_requests;
   statistics.shared_wavefronts += passes;
-  data_free_ = begin + passes;
+  (atomic ? statistics.shared_atomic_conflicts : statistics.shared_conflicts) += taken - needed;
+  use_data_stage(begin, passes, needed, statistics);
   const Cycle update = atomic ? spec_.shared_latency : 0;
-  set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared);
+  set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared,
+            Unit::memory, 0, conflict_);
 }
 
 void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
@@ -157,8 +178,15 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
   SmStatistics& statistics = slot.record->statistics;
   ++statistics.global_requests;
-  data_free_ = begin + lines_.count;
+  use_data_stage(begin, lines_.count, lines_.count, statistics);
   const bool at_l2 = is_atomic(instruction.kind);
+  const bool local = access.space == Space::local || is_local(instruction.kind);
+  count_sectors(access, instruction.kind, local, statistics);
+  const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::memory;
+  if (is_store(instruction.kind) || instruction.kind == Kind::reduce_global) {
+    slot.reduces = at_l2;
+    slot.store_conflict = static_cast<std::uint32_t>(conflict_);
+  }
   const auto rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0);
   const ParkedLine::Operation operation = operation_of(instruction.kind);
   Cycle translation = 0;
@@ -178,7 +206,6 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   for (unsigned i = 0; i < lines_.count; ++i) {
     const LineAccess& touched = lines_.at[i];
     Cycle when = begin + i;
-    statistics.global_sectors += std::popcount(touched.sectors);
     if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
       ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
       let_wait(parked);
@@ -200,7 +227,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     if (is_store(instruction.kind)) {
       ++slot.writes;
       ++writes_under_way_;
-      request(touched.line, touched.sectors, memory::Op::write, index, when);
+      request(*slot.record, touched.line, touched.sectors, memory::Op::write, index, when);
       continue;
     }
     if (at_l2) {
@@ -208,11 +235,12 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
       if (instruction.kind == Kind::reduce_global) {
         ++slot.writes;
         ++writes_under_way_;
-        request(touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when, rounds);
+        request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when,
+                rounds);
       } else {
         if (load == PendingLines::kEnd) load = new_load(index, instruction);
         ++missing_lines;
-        request(touched.line, touched.sectors, memory::Op::atomic, load, when, rounds);
+        request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, load, when, rounds);
       }
       continue;
     }
@@ -220,20 +248,47 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     if (missing.wanted == 0) continue;
     if (load == PendingLines::kEnd) load = new_load(index, instruction);
     ++missing_lines;
-    wait_for(touched.line, missing, load, when);
+    wait_for(*slot.record, touched.line, missing, load, when);
   }
   if (load == PendingLines::kEnd) {
     const Cycle latency = spec_.l1.hit_latency + translation;
-    set_ready(slot, instruction, begin + latency + lines_.count - 1, Stall::memory);
+    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Unit::memory, 0, conflict_);
     return;
   }
   loads_[load].lines = missing_lines;
+  loads_[load].conflict = static_cast<std::uint32_t>(conflict_);
+  loads_[load].begin = begin;
   ++slot.loads;
   if (instruction.control.copies) {
     loads_[load].copy = slot.next_copy++;
     ++slot.copies_left;
   }
-  set_ready(slot, instruction, kPending, Stall::memory, Unit::memory, load);
+  set_ready(slot, instruction, kPending, why, Unit::memory, load, conflict_);
+}
+
+// Of an access whose lines are known: its bytes, and the sectors and lines that coalesced ones would touch.
+void Sm::count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const {
+  const std::int64_t bytes = std::int64_t{std::popcount(access.mask)} * std::max<unsigned>(access.bytes, 1);
+  std::int64_t sectors = 0;
+  for (unsigned i = 0; i < lines_.count; ++i) sectors += std::popcount(lines_.at[i].sectors);
+  statistics.global_sectors += sectors;
+  statistics.global_lines += lines_.count;
+  statistics.global_bytes += bytes;
+  if (local) {
+    ++statistics.local_requests;
+    statistics.local_lines += lines_.count;
+    if (is_store(kind)) statistics.local_store_sectors += sectors;
+  }
+  if (local || is_atomic(kind)) {
+    statistics.lines_needed += lines_.count;
+    return;
+  }
+  const std::int64_t needed = std::min(sectors, (bytes + 31) / 32);
+  (is_store(kind) ? statistics.store_sectors : statistics.load_sectors) += sectors;
+  (is_store(kind) ? statistics.store_sectors_needed : statistics.load_sectors_needed) += needed;
+  const std::int64_t sectors_of_line = spec_.l1.line / 32;
+  statistics.lines_needed +=
+      std::min<std::int64_t>(lines_.count, (needed + sectors_of_line - 1) / sectors_of_line);
 }
 
 // Looks a line of a load up in the L1.
@@ -247,9 +302,10 @@ Sm::MissingSectors Sm::look_up(const LineAccess& touched, SmStatistics& statisti
 }
 
 // Lets a load wait for sectors, and asks the L2 for those that are not on their way.
-void Sm::wait_for(std::uint64_t line, MissingSectors missing, std::uint32_t load, Cycle when) {
+void Sm::wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missing, std::uint32_t load,
+                  Cycle when) {
   pending_.wait(line, missing.wanted, missing.asked, load);
-  if (missing.asked != 0) request(line, missing.asked, memory::Op::read, 0, when);
+  if (missing.asked != 0) request(record, line, missing.asked, memory::Op::read, 0, when);
 }
 
 std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruction) {
@@ -268,8 +324,9 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
   return id;
 }
 
-void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::uint64_t value, Cycle when,
-                 std::uint8_t rounds) {
+void Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
+                 std::uint64_t value, Cycle when, std::uint8_t rounds) {
+  ++record.statistics.l2_requests;
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
   Message message;
@@ -280,6 +337,7 @@ void Sm::request(std::uint64_t line, std::uint8_t sectors, memory::Op op, std::u
   message.tag = rounds;
   message.flags = op == memory::Op::write ? memory::Flag::wants_ack : rounds != 0 ? memory::Flag::rounds : 0;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
+  if (op == memory::Op::atomic) record.count_atomic(message.destination, rounds);
   memory_.send(message, clock_.edge(leaves) - now());
 }
 
@@ -326,7 +384,9 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   load.ready = when = std::max(load.ready, when);
   if (--load.lines != 0) return;
   WarpSlot& slot = *warps_[load.warp];
-  count_down(slot, load.counter, when, load.faulted, id);
+  ++slot.record->statistics.missed_loads;
+  slot.record->statistics.missed_load_cycles += when - load.begin;
+  count_down(slot, load.counter, when, load.faulted, id, load.conflict);
   if (load.copy != kNoCopy) copy_arrived(slot, load.copy, when, load.faulted);
   for (unsigned i = 0; i < load.registers; ++i) {
     slot.board->ready[load.destination[i]] = when;

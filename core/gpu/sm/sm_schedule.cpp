@@ -13,7 +13,7 @@ namespace manyscale::gpu {
 void Sm::wait_for_counters(const WarpSlot& slot, Waiting& waiting) {
   for (unsigned left = slot.at->control.waits; left != 0; left &= left - 1) {
     const DependenceCounter& counter = slot.counters[static_cast<unsigned>(std::countr_zero(left))];
-    waiting.consider(counter.unknown != 0 ? kPending : counter.zero, counter.why);
+    waiting.consider(counter.unknown != 0 ? kPending : counter.zero, counter.why, &counter.conflict);
   }
   if (slot.at->control.limited != IssueControl::kNone) wait_for_limit(slot, waiting);
 }
@@ -27,11 +27,13 @@ void Sm::wait_for_limit(const WarpSlot& slot, Waiting& waiting) {
   if (ends.size() <= control.remaining) return;
   const auto last = ends.end() - 1 - control.remaining;  // that has to be done
   std::nth_element(ends.begin(), last, ends.end());
-  waiting.consider(*last, slot.counters[control.limited].why);
+  const DependenceCounter& counter = slot.counters[control.limited];
+  waiting.consider(*last, counter.why, &counter.conflict);
 }
 
 // Lets a counter count an instruction that is done at some time, or at one that nobody knows yet (kPending).
-void Sm::count_in(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std::uint32_t number) {
+void Sm::count_in(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std::uint32_t number,
+                  std::uint32_t conflict) {
   DependenceCounter& counter = slot.counters[which];
   if (slot.function->limited_counters >> which & 1) {
     std::erase_if(slot.counted, [&](const Counted& counted) { return counted.done <= slot.after; });
@@ -42,15 +44,18 @@ void Sm::count_in(WarpSlot& slot, std::uint8_t which, Cycle done, Stall why, std
     counter.why = why;
   } else if (done > counter.zero) {
     counter.zero = done;
+    counter.conflict = conflict;
     if (counter.unknown == 0) counter.why = why;
   }
 }
 
 // An instruction that was counted without a time is done.
-void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted, std::uint32_t number) {
+void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted, std::uint32_t number,
+                    std::uint32_t conflict) {
   if (which >= IssueControl::kCounters) return;
   DependenceCounter& counter = slot.counters[which];
   --counter.unknown;
+  if (done > counter.zero) counter.conflict = conflict;
   counter.zero = std::max(counter.zero, done);
   if (faulted) counter.why = Stall::fault;
   for (Counted& counted : slot.counted)

@@ -79,8 +79,8 @@ bool Sm::find_translation(std::uint64_t line, bool writes, Cycle now) {
   return true;
 }
 
-SmStatistics& Sm::statistics_of(const ParkedLine& parked) {
-  return warps_[parked.has_result() ? loads_[parked.owner].warp : parked.owner]->record->statistics;
+LaunchRecord& Sm::record_of(const ParkedLine& parked) {
+  return *warps_[parked.has_result() ? loads_[parked.owner].warp : parked.owner]->record;
 }
 
 // Says of what waits for a line that it waits for a page to come.
@@ -183,7 +183,7 @@ void Sm::page_answered(const Answer& answer, Cycle cycle) {
     }
     ++at;
   }
-  data_free_ = at;
+  data_free_ = data_free_without_ = at;
   release_held();
 }
 
@@ -201,6 +201,7 @@ void Sm::release_held() {
     const ParkedLine parked = held_.front();
     held_.pop_front();
     const Cycle when = data_free_++ + spec_.tlb.latency;
+    data_free_without_ = data_free_;
     if (find_translation(parked.line, parked.writes(), when)) {
       taken_in_ += waiting_lines_ != 0;
       if (parked.has_result()) --parked_loads_;
@@ -216,12 +217,12 @@ void Sm::release_held() {
 void Sm::go_on(const ParkedLine& parked, Cycle when) {
   switch (parked.operation) {
     case ParkedLine::Operation::write:
-      request(parked.line, parked.sectors, memory::Op::write, parked.owner, when);
+      request(record_of(parked), parked.line, parked.sectors, memory::Op::write, parked.owner, when);
       return;
     case ParkedLine::Operation::reduction:
     case ParkedLine::Operation::atomic:
       l1_.drop(parked.line, parked.sectors);
-      request(parked.line, parked.sectors, memory::Op::atomic,
+      request(record_of(parked), parked.line, parked.sectors, memory::Op::atomic,
               parked.owner | (parked.has_result() ? 0 : kReduction), when, parked.rounds);
       return;
     case ParkedLine::Operation::read: {
@@ -229,7 +230,7 @@ void Sm::go_on(const ParkedLine& parked, Cycle when) {
       if (missing.wanted == 0)
         load_arrived(parked.owner, when + spec_.l1.hit_latency);
       else
-        wait_for(parked.line, missing, parked.owner, when);
+        wait_for(record_of(parked), parked.line, missing, parked.owner, when);
       return;
     }
   }

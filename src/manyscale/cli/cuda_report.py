@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from manyscale.cuda import CopyRecord, CudaRun, LaunchRecord
+    from manyscale.gpu import KernelProfile
 
 _SHOWN_KERNELS = 20
+_SHOWN_LIMITS = 3
 _WIDTH = 80
 _NAME_WIDTH = 36
 _SECOND = 10**15
@@ -35,11 +37,23 @@ def print_report(console: Console, run: CudaRun, directory: Path) -> None:
     if run.kernels:
         console.print()
         console.print(_kernel_table(run.kernels, timed=not run.node.options.functional))
+    for name, profile in _longest_profiles(run)[:_SHOWN_LIMITS]:
+        console.print()
+        console.print(f"{readable(name)}: {profile.limit}", markup=False, highlight=False)
     if run.copies:
         console.print()
         console.print(_copy_table(run.copies, timed=not run.node.options.functional))
     console.print()
     console.print(_facts(run, directory), markup=False)
+
+
+def _longest_profiles(run: CudaRun) -> list[tuple[str, KernelProfile]]:
+    """Kernels with the profile of their first launch, those that took longest together first."""
+    totals: dict[str, int] = {}
+    for record in run.kernels:
+        totals[record.name] = totals.get(record.name, 0) + record.end - record.begin
+    found = {name: profile for gpu in run.node.gpus for name, profile in gpu.profiles.items()}
+    return sorted(found.items(), key=lambda item: (-totals.get(item[0], 0), item[0]))
 
 
 def _groups(records: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list[Any]]:
@@ -156,6 +170,7 @@ def report_data(run: CudaRun) -> dict[str, Any]:
             }
             for record in run.kernels
         ],
+        "limits": {name: profile.limit.data() for name, profile in _longest_profiles(run)},
         "copies": [
             {
                 "kind": kind,

@@ -42,11 +42,7 @@ def profile_data(profile: KernelProfile) -> dict[str, Any]:
         "metrics": {
             name: {"value": metric.value, "unit": metric.unit} for name, metric in profile.metrics.items()
         },
-        "limit": {
-            "kind": profile.limit.kind,
-            "evidence": profile.limit.evidence,
-            "notes": list(profile.limit.notes),
-        },
+        "limit": profile.limit.data(),
     }
 
 

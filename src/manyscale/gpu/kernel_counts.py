@@ -24,7 +24,6 @@ _FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gp
 _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
 # Instructions of machine code begin with capitals.
 _TENSOR = ("mma", "wmma", "HMMA", "DMMA")
-_SHARED = ("LDS", "STS", "ATOMS")
 _GLOBAL = ("LDG", "LD", "LDL", "STG", "ST", "STL", "ATOM", "ATOMG", "RED")
 _MACHINE_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
@@ -39,6 +38,12 @@ class MachinePeaks:
     warps: int
     room: Mapping[str, int]
     address_interval: int
+    request_interval: int  # cycles between requests of an SM to the L2
+    atomic_cycles: float  # of the SM's clock, for which a change of a word keeps its L2 slice busy
+    slices: int  # of the L2
+    flits: float  # that a port of the crossbar gives out in a cycle of the SMs
+    flit: int  # bytes
+    intervals: Mapping[str, int]  # by kind of instruction: cycles for which its unit takes no other
     instruction_cache: int  # bytes of a sub-core's
     end_seconds: float  # from the end of the last CTA to that of the kernel
     flops: Mapping[str, float]  # by precision, per second
@@ -62,6 +67,7 @@ def machine_peaks(parts: GpuSystem) -> MachinePeaks:
         ]
         for kind in ("slice[", "channel[")
     )
+    crossbar = parts.system.components["crossbar"].spec.model_dump()
     return MachinePeaks(
         clock=parts.clock,
         sms=len(parts.sms),
@@ -69,6 +75,14 @@ def machine_peaks(parts: GpuSystem) -> MachinePeaks:
         warps=sm["warps"],
         room=scheduler["room"],
         address_interval=sm["address_interval"],
+        request_interval=sm["l1"]["request_interval"],
+        atomic_cycles=slices[0]["atomic_interval"] * parts.clock / slices[0]["clock"],
+        slices=len(slices),
+        flits=crossbar["output_ports"] * crossbar["clock"] / parts.clock,
+        flit=crossbar["flit"],
+        intervals={
+            kind: timing["interval"] for kind, timing in sm["timing"].items() if isinstance(timing, dict)
+        },
         instruction_cache=sm["l0_instructions"],
         end_seconds=scheduler["end_latency"] / scheduler["clock"],
         flops={
@@ -160,15 +174,6 @@ class KernelCounts:
             if flops:
                 sums["tensor" if text.startswith(_TENSOR) else f"fp{bits}"] += flops * threads
         return sums
-
-    @cached_property
-    def shared_conflicts(self) -> int:
-        """Passes over shared memory beyond those that accesses of 8 and 16 bytes need anyway."""
-        needed = 0
-        for text, issued in zip(self.operations["text"], self.operations["issued"], strict=True):
-            if ".shared" in text or text.startswith(_SHARED):
-                needed += issued * min(max(_access_bytes(text) // 4, 1), 4)
-        return max(self.sm["shared_wavefronts"] - needed, 0)
 
     @cached_property
     def global_bytes_used(self) -> int:

@@ -301,6 +301,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         lambda c: percent(c.sm["l1_hits"], c.sm["l1_hits"] + c.sm["l1_misses"]),
     ),
     (
+        "l1_miss_latency",
+        "cycle",
+        "of a load or atomic operation that waits for the L2, mean",
+        "",
+        lambda c: ratio(c.sm["missed_load_cycles"], c.sm["missed_loads"]),
+    ),
+    (
         "tlb_hit_rate",
         "%",
         "lines of managed memory whose page the SM's TLB knew",
@@ -373,7 +380,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "1",
         "passes over the banks of shared memory that conflicts add",
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
-        lambda c: c.shared_conflicts,
+        lambda c: c.sm["shared_conflicts"],
     ),
     (
         "shared_utilization",

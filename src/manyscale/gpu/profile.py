@@ -70,7 +70,7 @@ class KernelProfile(NotebookView):
 
     @cached_property
     def limit(self) -> Limit:
-        """What limits the kernel, with its evidence; `str` of it is one sentence."""
+        """What limits the kernel, with evidence, advice and what following it would save; `str` of it has all."""
         return limit_of(self.counts)
 
     @cached_property
@@ -153,11 +153,7 @@ class KernelProfile(NotebookView):
             "block": list(counts.block),
             "begin_seconds": counts.begun / 10**15,
             "end_seconds": counts.ended / 10**15,
-            "limit": {
-                "kind": self.limit.kind,
-                "evidence": self.limit.evidence,
-                "notes": list(self.limit.notes),
-            },
+            "limit": self.limit.data(),
             "roofline": asdict(self.roofline),
             "peaks": {
                 "flops": dict(peaks.flops),

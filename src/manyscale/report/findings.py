@@ -77,8 +77,8 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
         metrics = evidence.metrics(kernel)
         limit = evidence.profiles.get(kernel, {}).get("limit", {})
         name = f"{evidence.titles[kernel]} ({shown(metrics.get('duration'), 's')})"
-        parts = [f"{name}: {limit.get('kind')}: {limit.get('evidence')}" if limit.get("kind") else name]
-        parts += [str(note) for note in limit.get("notes", ())]
+        text = str(limit.get("text") or f"{limit.get('kind')}: {limit.get('evidence')}")
+        parts = [f"{name}: {text.rstrip('.')}" if limit.get("kind") else name]
         stalls = {key: value for key, value in metrics.items() if key.startswith("stall_")}
         if stalls:
             top = max(stalls, key=stalls.__getitem__)

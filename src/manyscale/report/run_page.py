@@ -16,6 +16,7 @@ PARTS: tuple[Part, ...] = (
     general.headline,
     general.limits,
     general.machine,
+    gpu.verdicts,
     gpu.stalls,
     cpu.cpi_stacks,
     network.ranks,

@@ -46,6 +46,22 @@ def stalls(parent: Parent, evidence: Evidence) -> None:
     )
 
 
+def verdicts(parent: Parent, evidence: Evidence) -> None:
+    """What limits each kernel, what to do about it, and what that would gain."""
+    rows = []
+    for kernel in _longest(evidence)[:_MOST_ROWS]:
+        limit = evidence.profiles.get(kernel, {}).get("limit")
+        if isinstance(limit, dict) and limit.get("kind"):
+            cells = [str(limit.get(name) or "") for name in ("kind", "evidence", "advice", "gain")]
+            rows.append((evidence.titles[kernel], *cells, " ".join(map(str, limit.get("notes", ())))))
+    if rows:
+        parent.section("What limits each kernel").table(
+            rows,
+            "The longest kernel first. What following the advice would save is estimated from counts.",
+            columns=("kernel", "verdict", "evidence", "advice", "gain", "also"),
+        )
+
+
 def roofline(parent: Parent, evidence: Evidence) -> None:
     """Kernels under the roofs of memory, L2 and units."""
     dots: dict[str, list[tuple[float, float]]] = {}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel without a problem is bound by: the busiest part of the machine, or what its warps wait for."""
+
+from __future__ import annotations
+
+from manyscale.gpu.metrics import percent
+
+from .cause import Cause
+from .execution import Execution
+
+_SATURATED = 60.0  # percent of its peak from which on a part limits the kernel
+
+_UNITS = {
+    "unit_integer": "integer units",
+    "unit_fp32": "fp32 units",
+    "unit_fp64": "fp64 units",
+    "unit_special": "special-function units",
+    "unit_tensor": "tensor cores",
+    "unit_branch": "branch units",
+    "issue_slots_busy": "issue slots",
+}
+# What warps wait for: what that makes the limit, the stalls that belong to it, in words, and what helps.
+_WAITING = (
+    (
+        "memory latency",
+        ("memory", "drain"),
+        "wait for global, local or constant memory (Long Scoreboard)",
+        "Have more loads in flight: unroll and load before use, prefetch into shared memory, or raise occupancy",
+    ),
+    (
+        "memory instructions",
+        ("queue",),
+        "wait for room in the memory queue (LG Throttle)",
+        "Use fewer and wider memory instructions",
+    ),
+    (
+        "shared-memory latency",
+        ("shared",),
+        "wait for shared memory or a shuffle (Short Scoreboard)",
+        "Load more words at once, and do independent work before they are used",
+    ),
+    ("barriers", ("barrier",), "wait at a barrier (Barrier)", "Use fewer barriers or smaller blocks"),
+    (
+        "instruction latency",
+        ("dependency", "unit"),
+        "wait for results of fixed latency or for busy units (Wait, Math Pipe Throttle)",
+        "Make chains of dependent instructions shorter, with independent work in each thread or more warps",
+    ),
+    (
+        "instruction fetch",
+        ("fetch",),
+        "wait for instructions to arrive (No Instruction)",
+        "Let the hot loop fit into the instruction cache",
+    ),
+    (
+        "issue slots",
+        ("not_selected",),
+        "could issue, but another warp does (Not Selected)",
+        "Execute fewer instructions: the SMs issue in most cycles",
+    ),
+    (
+        "page faults",
+        ("fault",),
+        "wait for pages of managed memory to come",
+        "Move the pages before the launch with cudaMemPrefetchAsync",
+    ),
+)
+
+
+def bound_of(execution: Execution) -> Cause:
+    return _saturated(execution) or _waiting(execution)
+
+
+def _saturated(execution: Execution) -> Cause | None:
+    values, demands = execution.values, execution.demands
+    parts = {
+        **{name: values[name] for name in _UNITS},
+        "address_units": values["address_units"],
+        "shared": values["shared_utilization"],
+        "l2": percent(demands["l2"], execution.cycles) or 0.0,
+        "dram": percent(demands["dram"], execution.cycles) or 0.0,
+    }
+    busiest = max(parts, key=parts.__getitem__)
+    share = parts[busiest]
+    if share < _SATURATED:
+        return None
+    if busiest in _UNITS:
+        return Cause(
+            _UNITS[busiest],
+            f"they are {share:.0f}% busy while an SM has a CTA (Math Pipe Throttle)",
+            "The machine does about what it can; only fewer or cheaper operations would help",
+        )
+    if busiest == "dram":
+        row_hits = values["dram_row_hit_rate"]
+        return Cause(
+            "DRAM bandwidth",
+            f"{share:.0f}% of its peak while CTAs run, {row_hits:.0f}% of bursts find their row open",
+            "Move fewer bytes: narrower types, fused kernels, or tiles that are used again while they are in a cache",
+        )
+    if busiest == "l2":
+        hits = values["l2_hit_rate"]
+        return Cause(
+            "L2 bandwidth",
+            f"{share:.0f}% of its peak while CTAs run, {hits:.0f}% of requests hit in it",
+            "Use data again while it is on the SM, in registers, shared memory or L1",
+        )
+    if busiest == "shared":
+        passes = values["shared_wavefronts_per_request"]
+        return Cause(
+            "shared-memory bandwidth",
+            f"shared memory is {share:.0f}% busy, with {passes:.1f} wavefronts for each request",
+            "Keep more in registers, so that each word from shared memory is used more often",
+        )
+    sm = execution.sm
+    shared = percent(sm["shared_requests"], sm["shared_requests"] + sm["global_requests"]) or 0.0
+    return Cause(
+        "memory instructions",
+        f"address units are {share:.0f}% busy; {shared:.0f}% of what they do is for shared memory (LG Throttle)",
+        "Use fewer and wider memory instructions",
+    )
+
+
+def _waiting(execution: Execution) -> Cause:
+    values = execution.values
+
+    def share(stalls: tuple[str, ...]) -> float:
+        return sum(values[f"stall_{name}"] for name in stalls)
+
+    kind, stalls, words, advice = max(_WAITING, key=lambda candidate: share(candidate[1]))
+    evidence = f"{share(stalls):.0f}% of warp cycles {words}"
+    if kind.startswith("memory"):
+        dram, l2 = (percent(execution.demands[name], execution.cycles) or 0.0 for name in ("dram", "l2"))
+        evidence += f" at {dram:.0f}% of DRAM bandwidth and {l2:.0f}% of that of L2"
+        if values["l1_miss_latency"]:
+            evidence += f"; a load that misses in L1 takes {values['l1_miss_latency']:.0f} cycles"
+    occupancy = values["theoretical_occupancy"]
+    if occupancy < _SATURATED:
+        evidence += f"; occupancy {occupancy:.0f}% is limited by {execution.counts.occupancy_limit}"
+    return Cause(kind, evidence, advice)
