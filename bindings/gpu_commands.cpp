@@ -11,6 +11,7 @@
 #include "gpu/sched/touched_memory.hpp"
 #include "gpu/uvm/managed_ranges.hpp"
 #include "gpu_kernel.hpp"
+#include "memory/origins.hpp"
 #include "module.hpp"
 
 using namespace manyscale;
@@ -38,10 +39,31 @@ struct Given {
   Time delay;
 };
 
+// Counters by their names.
+template <class Counts>
+nb::dict counts_by_name(const Counts& counts) {
+  nb::dict out;
+  for_each_field<Counts>([&](const auto& field) {
+    out[nb::str(field.name.data(), field.name.size())] = (counts.*(field.member)).value();
+  });
+  return out;
+}
+
+// A command that has ended: begin, end, what came to the host, and what it did to L2 and memory.
+struct Ended {
+  CommandId command;
+  Time begun;
+  Time ended;
+  nb::bytes data;
+  memory::Traffic traffic;
+};
+
 // The commands of one simulated GPU. Between runs only: a run changes what is here.
 class GpuCommands {
  public:
-  GpuCommands(Scheduler& scheduler, const std::vector<Component*>& engines) : scheduler_(&scheduler) {
+  GpuCommands(Scheduler& scheduler, const std::vector<Component*>& engines,
+              const std::vector<Component*>& memory)
+      : scheduler_(&scheduler), origins_(memory) {
     scheduler.attach(table_);
     for (Component* component : engines) {
       auto* engine = dynamic_cast<CopyEngine*>(component);
@@ -55,6 +77,7 @@ class GpuCommands {
     Command command;
     command.kind = Command::Kind::kernel;
     command.launch = launch;
+    command.origin = origins_.open();
     const CommandId id = give(std::move(command), given);
     touched_.add_kernel(id, given.stream, device.memory, *kernel.module, span_of(parameters));
     return id;
@@ -71,6 +94,7 @@ class GpuCommands {
       throw std::invalid_argument("the copy has another size than its data");
     command.copy = {kind,  &device.memory, address,        source,
                     bytes, pinned,         shape_of(rows), {from_host.begin(), from_host.end()}};
+    command.origin = origins_.open();
     touched_.add_copy(next_, given.stream, command.copy);
     return give(std::move(command), given);
   }
@@ -102,21 +126,23 @@ class GpuCommands {
   void stop_after(CommandId id) { scheduler_->stop_after(id); }
   bool may_race() const { return touched_.shared_between_streams(); }
 
-  // The commands that have ended since the last call, in the order of their ends: command, begin, end, and
-  // what came to the host. They are forgotten.
-  std::vector<std::tuple<CommandId, Time, Time, nb::bytes>> take_ended() {
-    std::vector<std::tuple<CommandId, Time, Time, nb::bytes>> rows;
+  // The commands that have ended since the last call, in the order of their ends. They are forgotten.
+  std::vector<Ended> take_ended() {
+    std::vector<Ended> rows;
     for (const CommandId id : table_->ended) {
       const auto command = table_->commands.extract(id);
       const Command& of = command.mapped();
       const bool came = of.kind == Command::Kind::copy && of.copy.kind == Copy::Kind::to_host;
-      rows.emplace_back(id, of.begun, of.ended,
-                        nb::bytes(of.copy.host.data(), came ? of.copy.host.size() : 0));
+      rows.push_back({id, of.begun, of.ended, nb::bytes(of.copy.host.data(), came ? of.copy.host.size() : 0),
+                      of.origin == memory::nobody ? memory::Traffic{} : origins_.close(of.origin)});
       touched_.remove(id);
     }
     table_->ended.clear();
     return rows;
   }
+
+  memory::Origin origins() const { return origins_.size(); }
+  memory::Traffic other_traffic() const { return origins_.other(); }
 
  private:
   CommandId give(Command command, const Given& given) {
@@ -130,6 +156,7 @@ class GpuCommands {
   std::shared_ptr<CommandTable> table_ = std::make_shared<CommandTable>();
   Scheduler* scheduler_;
   TouchedMemory touched_;
+  memory::Origins origins_;
   CommandId next_ = 1;
 };
 
@@ -153,15 +180,39 @@ void bind_gpu_commands(nb::module_& module) {
       .value("prefetch_to_host", RangeStart::Kind::prefetch_to_host)
       .value("host_read", RangeStart::Kind::host_read)
       .value("host_write", RangeStart::Kind::host_write);
+  nb::class_<memory::Traffic>(module, "GpuTraffic")
+      .def_prop_ro("l2", [](const memory::Traffic& traffic) { return counts_by_name(traffic.cache); })
+      .def_prop_ro("crossbar",
+                   [](const memory::Traffic& traffic) { return counts_by_name(traffic.crossbar); })
+      .def_prop_ro("dram", [](const memory::Traffic& traffic) { return counts_by_name(traffic.dram); })
+      .def_prop_ro(
+          "l2_bytes",
+          [](const memory::Traffic& traffic) {
+            return traffic.crossbar.bytes.value() - memory::header_bytes * traffic.crossbar.messages.value();
+          },
+          "Data that passed the crossbar, without headers.")
+      .def_prop_ro(
+          "dram_bytes",
+          [](const memory::Traffic& traffic) {
+            return traffic.dram.read_bytes.value() + traffic.dram.write_bytes.value();
+          },
+          "Data read from memory and written to it.");
+  nb::class_<Ended>(module, "GpuEnded")
+      .def_ro("command", &Ended::command)
+      .def_ro("begun", &Ended::begun)
+      .def_ro("ended", &Ended::ended)
+      .def_ro("data", &Ended::data)
+      .def_ro("traffic", &Ended::traffic);
   nb::class_<GpuCommands>(module, "GpuCommands")
       .def(
           "__init__",
-          [](GpuCommands* self, Component& scheduler, const std::vector<Component*>& engines) {
+          [](GpuCommands* self, Component& scheduler, const std::vector<Component*>& engines,
+             const std::vector<Component*>& memory) {
             auto* found = dynamic_cast<Scheduler*>(&scheduler);
             if (found == nullptr) throw std::invalid_argument(scheduler.name() + " is not a GPU's scheduler");
-            new (self) GpuCommands(*found, engines);
+            new (self) GpuCommands(*found, engines, memory);
           },
-          nb::keep_alive<1, 2>())
+          nb::keep_alive<1, 2>(), nb::arg("scheduler"), nb::arg("engines"), nb::arg("memory"))
       .def("kernel", &GpuCommands::give_kernel, nb::keep_alive<1, 3>(), nb::arg("launch"), nb::arg("device"),
            nb::arg("kernel"), nb::arg("parameters"), nb::arg("given"))
       .def("copy", &GpuCommands::give_copy, nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kind"),
@@ -173,5 +224,9 @@ void bind_gpu_commands(nb::module_& module) {
            nb::arg("given"))
       .def("stop_after", &GpuCommands::stop_after, nb::arg("command"))
       .def("may_race", &GpuCommands::may_race)
-      .def("take_ended", &GpuCommands::take_ended);
+      .def("take_ended", &GpuCommands::take_ended)
+      .def_prop_ro("origins", &GpuCommands::origins,
+                   "So many numbers of commands that cause traffic are in use or wait to be used again.")
+      .def("other_traffic", &GpuCommands::other_traffic,
+           "What L2 and memory did on nobody's behalf, or for commands that had ended.");
 }

@@ -15,7 +15,8 @@ namespace {
 // What components have counted so far: for each name of a counter, the sum over all that have one so called.
 nb::dict counter_totals(const std::vector<Component*>& components) {
   std::map<std::string_view, std::int64_t> totals;
-  for (const Component* component : components) {
+  for (Component* component : components) {
+    component->settle();
     for (const StatisticInfo& info : component->statistics()) {
       const auto* counter = std::get_if<const Counter*>(&info.source);
       if (counter != nullptr) totals[info.name] += (*counter)->value();

@@ -13,6 +13,14 @@ inline constexpr std::uint32_t sector_bytes = 32;
 // What a message takes on a link besides its data.
 inline constexpr std::uint32_t header_bytes = 8;
 
+// What stands for the data of a line, or a number of the requester's own.
+using Value = std::uint32_t;
+
+// On whose behalf something moves: a number that whoever runs the system gives to a kernel, a copy or the
+// like. It changes nothing but what is counted for whom (see attribution.hpp).
+using Origin = std::uint32_t;
+inline constexpr Origin nobody = 0;
+
 enum class Op : std::uint8_t {
   // From requester to responder.
   read,            // answered by data
@@ -56,7 +64,9 @@ struct Flag {
 
 struct Message {
   std::uint64_t address = 0;  // of the line
-  std::uint64_t value = 0;    // stands for the data, where a test wants to see that the right data arrives
+  // Stands for the data, where a test wants to see that the right data arrives; otherwise an answer gives
+  // back what the request had.
+  Value value = 0;
   Op op = Op::read;
   std::uint8_t flags = 0;
   std::uint8_t sectors = 0;  // which sectors of the line are wanted or carried
@@ -67,6 +77,7 @@ struct Message {
   // responder they are for, counted from 0 in the order of connection.
   std::uint16_t source = 0;
   std::uint16_t destination = 0;
+  Origin origin = nobody;  // an answer has that of its request
 
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   Served served() const { return static_cast<Served>(tag); }
@@ -112,7 +123,7 @@ struct describe<memory::Message> {
   using M = memory::Message;
   static constexpr auto fields = std::tuple{
       Field<M, std::uint64_t>{"address", &M::address, Unit::none, "byte address of the line"},
-      Field<M, std::uint64_t>{"value", &M::value, Unit::none, "stands for the data"},
+      Field<M, memory::Value>{"value", &M::value, Unit::none, "stands for the data"},
       Field<M, memory::Op>{"op", &M::op, Unit::none, "what is wanted or answered; the order of memory::Op"},
       Field<M, std::uint8_t>{"flags", &M::flags, Unit::none, "see memory::Flag"},
       Field<M, std::uint8_t>{"sectors", &M::sectors, Unit::none,
@@ -122,7 +133,9 @@ struct describe<memory::Message> {
           "number of an atomic operation; of data, where it was found, in the order of memory::Served"},
       Field<M, std::uint16_t>{"source", &M::source, Unit::none, "where the answer goes"},
       Field<M, std::uint16_t>{"destination", &M::destination, Unit::none,
-                              "which responder or requester it is for"}};
+                              "which responder or requester it is for"},
+      Field<M, memory::Origin>{"origin", &M::origin, Unit::none,
+                               "on whose behalf; 0: nobody's in particular"}};
 };
 
 }  // namespace manyscale

@@ -128,7 +128,7 @@ class Walker final : public Component, public memory::PrivateCaches::Owner {
   void send_to_memory(const memory::Message& message, Time when) override {
     memory_.send(message, when - now());
   }
-  void access_done(std::uint32_t token, Time ready, std::uint64_t, memory::Served) override {
+  void access_done(std::uint32_t token, Time ready, memory::Value, memory::Served) override {
     go_on(token, ready);
   }
   void unblocked() override {}

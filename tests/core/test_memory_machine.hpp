@@ -63,7 +63,7 @@ class Prober final : public Component, public PrivateCaches::Owner {
   }
   void receive(const Message& message, std::uint32_t) { caches.receive(message, now()); }
   void send_to_memory(const Message& message, Time when) override { memory.send(message, when - now()); }
-  void access_done(std::uint32_t token, Time ready, std::uint64_t, Served served) override {
+  void access_done(std::uint32_t token, Time ready, Value, Served served) override {
     note(token, ready, served);
   }
   void unblocked() override {

@@ -15,6 +15,7 @@ import pytest
 
 from manyscale import InputError, gpu, load_machine
 from manyscale.gpu.assembler import find_assembler
+from traffic_support import check_profile, check_sums, check_traffic, watch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -25,6 +26,8 @@ NOT_MACHINE_CODE = ("cluster_exchange",)
 """Programs with machine instructions that are not modelled: clusters."""
 MOST_INSTRUCTIONS = 2_000_000
 """More than any launch needs; threads that wait for ever end here."""
+MOST_QUEUED = 16
+"""Launches of a program that are given again without waiting."""
 
 
 class Program:
@@ -49,6 +52,8 @@ class Program:
                 echo=False,
                 isa="sass" if mode == "machine code" else ISA,
             )
+        self.watched = watch(self.device) if isinstance(self.device, gpu.TimedDevice) else None
+        self.launches: list[tuple[str, Any, Any, tuple[Any, ...], int]] = []
         self.module = self.device.load(path)
         self.random = np.random.default_rng(zlib.crc32(path.stem.encode()))
 
@@ -56,6 +61,8 @@ class Program:
         """Runs a kernel. Host arrays are copied to the device before and back into themselves after."""
         copies = []
         values = []
+        if self.watched is not None:
+            self.launches.append((kernel, grid, block, tuple(map(_kept, arguments)), shared))
         for argument in arguments:
             if isinstance(argument, np.ndarray) and argument.ndim:
                 copy = self.device.array(argument)
@@ -64,6 +71,8 @@ class Program:
             else:
                 values.append(argument)
         done = self.module[kernel][grid, block, shared](*values)
+        if isinstance(done, gpu.TimedLaunch):
+            check_profile(done.profile)
         for host, copy in copies:
             host[...] = copy.numpy()
         assert not done.warnings, done.warnings[0]
@@ -130,9 +139,51 @@ def _same_on_any_number_of_threads(path: Path, test: Callable[[Program], None]) 
         assert isinstance(timed.device, gpu.TimedDevice)
         result = timed.device.result  # None if a kernel failed
         tables.append(None if result is None else result.stats)
+        assert timed.watched is not None
+        if result is not None:
+            check_sums(timed.device, timed.watched)
+            if threads == 1:
+                _queue_again(path, timed)
     for table in tables[1:]:
         assert (table is None) == (tables[0] is None)
         assert table is None or table.equals(tables[0])
+
+
+def _kept(argument: Any) -> Any:
+    """An argument of a launch as it is now; of an array on the device which one, and what is in it."""
+    if isinstance(argument, gpu.DeviceArray):
+        return argument, argument.numpy()
+    return argument.copy() if isinstance(argument, np.ndarray) else argument
+
+
+def _queue_again(path: Path, done: Program) -> None:
+    """Gives all launches of a program again, one behind the other without waiting, while copies run beside them."""
+    program = Program(path, "timed")
+    device = program.device
+    assert isinstance(device, gpu.TimedDevice)
+    assert program.watched is not None
+    stream, beside, scratch = device.stream(), device.stream(), device.zeros(4096, np.uint32)
+    arrays: dict[int, Any] = {}  # by the array of the first run that each stands for
+
+    def again(value: Any) -> Any:
+        if isinstance(value, tuple) and value and isinstance(value[0], gpu.DeviceArray):
+            return arrays.setdefault(value[0].address, device.array(value[1]))
+        return device.array(value) if isinstance(value, np.ndarray) and value.ndim else value
+
+    queued, copies = [], []
+    for kernel, grid, block, arguments, shared in done.launches[:MOST_QUEUED]:
+        if any(isinstance(value, gpu.Texture) for value in arguments):
+            continue  # they are of the first run's device
+        queued.append(program.module[kernel][grid, block, shared, stream](*map(again, arguments)))
+        copies.append(scratch.copy_to(np.empty(4096, np.uint32), stream=beside))
+        copies.append(scratch.fill(1, stream=stream))
+    device.synchronize()
+    for launch in queued:
+        check_profile(launch.result.profile)
+    for copy in copies:
+        assert copy.l2_bytes == scratch.nbytes
+        check_traffic(copy.traffic)
+    check_sums(device, program.watched)
 
 
 def equal(result: np.ndarray, expected: Any) -> None:

@@ -80,20 +80,6 @@ def test_a_second_launch_finds_all_in_l2_and_is_counted_by_itself():
     assert first.counts.sm["warp_instructions"] == second.counts.sm["warp_instructions"]
 
 
-def test_kernels_at_the_same_time_share_what_l2_and_memory_count():
-    """Two kernels in two streams read an array each: of the SMs each has its own, of the L2 both have both."""
-    on = device()
-    kernel = on.load(source("ld.volatile.global.u32 %x1,[%a];"))["k"]
-    arrays = [on.zeros(1 << 12, np.uint32) for _ in range(2)]
-    queued = [kernel[16, 256, 0, on.stream()](data, 1) for data in arrays]
-    on.synchronize()
-    for launch in queued:
-        assert launch.result.profile.counts.sm["l1_misses"] == 4 * WARPS
-        assert launch.result.profile["l2_bytes"] == 2 * 128 * WARPS
-    arrays[0].copy_from(np.zeros(1 << 12, np.uint32))  # through the L2, but before the kernel
-    assert kernel[16, 256](arrays[0], 1).profile["l2_bytes"] == 128 * WARPS
-
-
 @pytest.mark.parametrize(
     ("stride", "load", "passes", "conflicts"),
     [

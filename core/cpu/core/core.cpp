@@ -164,7 +164,7 @@ void Core::send_to_memory(const memory::Message& message, Time when) {
   memory_.send(message, std::max<Time>(0, when - now()));
 }
 
-void Core::access_done(std::uint32_t token, Time ready, std::uint64_t, memory::Served served) {
+void Core::access_done(std::uint32_t token, Time ready, memory::Value, memory::Served served) {
   arrivals_.push_back({token, cycle_of(ready), served});
 }
 

@@ -95,7 +95,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   void take_message(const memory::Message& message, std::uint32_t lane);
   void wake(const Wake&);
   void send_to_memory(const memory::Message& message, Time when) override;
-  void access_done(std::uint32_t token, Time ready, std::uint64_t value, memory::Served served) override;
+  void access_done(std::uint32_t token, Time ready, memory::Value value, memory::Served served) override;
   void unblocked() override;
   bool begin_event();
   void pump();

@@ -54,7 +54,7 @@ CopyEngine::CopyEngine(const Spec& spec) : spec_(spec), slices_({spec.slices, sp
   scheduler_.on_receive<&CopyEngine::receive>();
   link_.on_receive<&CopyEngine::page_moved>();
   memory_.on_receive<&CopyEngine::answered>();
-  unread_.resize(static_cast<std::size_t>(spec.pages_in_flight + spec.pages_ahead));
+  reading_.resize(static_cast<std::size_t>(spec.pages_in_flight + spec.pages_ahead));
 }
 
 std::vector<Wait> CopyEngine::waits() const {
@@ -74,6 +74,7 @@ void CopyEngine::begin_next() {
   busy_ = true;
   command.begun = now();
   copy_ = &command.copy;
+  origin_ = command.origin;
   next_ = completed_ = 0;
   const auto line = static_cast<std::uint64_t>(spec_.line);
   to_ = {copy_->address, copy_->bytes, line};
@@ -165,15 +166,17 @@ void CopyEngine::send_pages() {
 
 // Reads pages that are to go to the host: those that may be on the link, and some ahead.
 void CopyEngine::read_pages() {
-  while (next_ < pages() && next_ - completed_ < unread_.size()) {
+  while (next_ < pages() && next_ - completed_ < reading_.size()) {
     const std::uint64_t page = next_++;
     if (!spec_.through_l2) {
       ready_pages_.push_back(page);
       continue;
     }
     const LineRun run = page_run(page);
-    unread_[page % unread_.size()] = run.count();
-    for (std::uint64_t i = 0; i < run.count(); ++i) request(Op::read, run, i, page);
+    const auto free = std::ranges::find(reading_, 0, &Reading::lines);
+    *free = {page, run.count()};
+    const auto slot = static_cast<std::uint64_t>(free - reading_.begin());
+    for (std::uint64_t i = 0; i < run.count(); ++i) request(Op::read, run, i, slot);
   }
   send_pages();
 }
@@ -211,8 +214,9 @@ void CopyEngine::line_read(std::uint64_t index) {
 void CopyEngine::answered(const Message& message, std::uint32_t) {
   --unanswered_;
   if (copy_->kind == Copy::Kind::to_host) {
-    if (--unread_[message.value % unread_.size()] == 0) {
-      ready_pages_.push_back(message.value);
+    Reading& reading = reading_[message.value];
+    if (--reading.lines == 0) {
+      ready_pages_.push_back(reading.page);
       send_pages();
     }
   } else if (copy_->kind == Copy::Kind::within || copy_->kind == Copy::Kind::fill) {
@@ -227,7 +231,8 @@ void CopyEngine::request(Op op, const LineRun& run, std::uint64_t index, std::ui
   message.address = run.address(index);
   message.sectors = run.sectors(index);
   message.op = op;
-  message.value = value;
+  message.value = static_cast<memory::Value>(value);
+  message.origin = origin_;
   message.flags = op == Op::write ? memory::Flag::wants_ack : 0;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(message.address));
   ++unanswered_;

@@ -87,12 +87,18 @@ class CopyEngine final : public Component {
   bool busy_ = false;
   CommandId current_ = 0;
   Copy* copy_ = nullptr;
+  memory::Origin origin_ = memory::nobody;
   std::uint64_t next_ = 0;       // page or line to begin
   std::uint64_t completed_ = 0;  // pages that have crossed the link
   std::int64_t on_link_ = 0;
   std::uint64_t unanswered_ = 0;           // lines
   std::deque<std::uint64_t> ready_pages_;  // read, and not yet on the link
-  std::vector<std::uint64_t> unread_;      // lines of each page that is being read
+  // Pages that are being read, which may end in any order; those with no line left are free.
+  struct Reading {
+    std::uint64_t page = 0;
+    std::uint64_t lines = 0;  // that have not come
+  };
+  std::vector<Reading> reading_;
   LineRun from_;
   LineRun to_;
 };

@@ -11,6 +11,7 @@
 #include "engine/time.hpp"
 #include "gpu/copy/copy.hpp"
 #include "gpu/uvm/commands.hpp"
+#include "memory/protocol.hpp"
 
 namespace manyscale::gpu {
 
@@ -20,9 +21,10 @@ struct Command {
 
   Kind kind = Kind::kernel;
   std::uint32_t stream = 0;
-  std::int32_t priority = 0;  // of the stream; lower numbers are more urgent, as in CUDA
-  std::uint32_t launch = 0;   // of a kernel: its place in the table of launches
-  CommandId event = 0;        // of a wait: the record that it waits for
+  std::int32_t priority = 0;               // of the stream; lower numbers are more urgent, as in CUDA
+  std::uint32_t launch = 0;                // of a kernel: its place in the table of launches
+  memory::Origin origin = memory::nobody;  // of what a kernel or a copy does to memory
+  CommandId event = 0;                     // of a wait: the record that it waits for
   Copy copy;
   RangeStart range;  // what is done with which pages of managed memory
   Time begun = -1;

@@ -8,6 +8,7 @@
 
 #include "engine/clock.hpp"
 #include "gpu/sm/sm_spec.hpp"
+#include "memory/protocol.hpp"
 
 namespace manyscale::gpu {
 
@@ -30,6 +31,7 @@ struct alignas(64) OperationProfile {
 
 struct LaunchRecord {
   std::uint32_t launch = 0;
+  memory::Origin origin = memory::nobody;
   SmStatistics statistics;  // without active_cycles, issued_… and busy_…
   std::array<std::int64_t, kUnits> issued{};
   std::array<std::int64_t, kUnits> busy{};

@@ -116,6 +116,7 @@ LaunchRecord& Sm::record_of(std::uint32_t launch) {
   if (found != records_.end()) return **found;
   LaunchRecord& record = *records_.emplace_back(std::make_unique<LaunchRecord>());
   record.launch = launch;
+  record.origin = launches_->launches[launch]->origin;
   record.operations.resize(launches_->launches[launch]->first_operation.back());
   return record;
 }

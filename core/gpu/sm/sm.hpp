@@ -59,8 +59,8 @@ class Sm final : public Component {
  private:
   static constexpr Cycle kPending = never;
   static constexpr std::uint64_t kConstantLine = 64;
-  static constexpr std::uint64_t kReduction = std::uint64_t{1}
-                                              << 32;  // marks an atomic operation without a result
+  static constexpr memory::Value kReduction = memory::Value{1}
+                                              << 31;  // marks an atomic operation without a result
   // `local` and `atomic` are memory too.
   enum class Stall : std::uint8_t { dependency, memory, local, atomic, shared, barrier, fetch, fault };
 
@@ -266,7 +266,7 @@ class Sm final : public Component {
   void count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const;
   void use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics);
   void request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-               std::uint64_t value, Cycle when, std::uint8_t rounds = 0);
+               memory::Value value, Cycle when, std::uint8_t rounds = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
   void wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missing, std::uint32_t load,
                 Cycle when);

@@ -325,7 +325,7 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruc
 }
 
 void Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-                 std::uint64_t value, Cycle when, std::uint8_t rounds) {
+                 memory::Value value, Cycle when, std::uint8_t rounds) {
   ++record.statistics.l2_requests;
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
@@ -336,6 +336,7 @@ void Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors,
   message.value = value;
   message.tag = rounds;
   message.flags = op == memory::Op::write ? memory::Flag::wants_ack : rounds != 0 ? memory::Flag::rounds : 0;
+  message.origin = record.origin;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
   if (op == memory::Op::atomic) record.count_atomic(message.destination, rounds);
   memory_.send(message, clock_.edge(leaves) - now());

@@ -10,6 +10,7 @@
 #include "engine/port.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/lower/machine_code.hpp"
+#include "memory/protocol.hpp"
 
 namespace manyscale::gpu {
 
@@ -22,8 +23,9 @@ struct TimedLaunch {
       first_operation;  // by function: its first in a list of all operations; then their number
   std::uint32_t stream = 0;
   std::int32_t priority = 0;
-  std::uint64_t fitting = 1;  // CTAs that fit on an SM at the same time
-  Time begun = -1;            // taken from the queue
+  memory::Origin origin = memory::nobody;  // of its accesses to memory; set when it begins
+  std::uint64_t fitting = 1;               // CTAs that fit on an SM at the same time
+  Time begun = -1;                         // taken from the queue
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete
 

@@ -6,15 +6,14 @@
 
 namespace manyscale::memory {
 
-struct CacheStatistics {
+// What can be said of the accesses of one origin.
+struct CacheCounts {
   Counter reads, writes, hits;
   Counter cold, capacity, conflict, coherence;  // misses by cause
   Counter merged, blocked;
   Counter evictions, writebacks, invalidations;
   Counter bytes_in, bytes_out;
   Counter line_time;
-  Gauge outstanding;
-  Histogram miss_latency, queueing;
 
   void count_miss(MissCause cause) {
     switch (cause) {
@@ -34,14 +33,14 @@ struct CacheStatistics {
   }
 };
 
-}  // namespace manyscale::memory
+struct CacheStatistics : CacheCounts {
+  Gauge outstanding;
+  Histogram miss_latency, queueing;
+};
 
-namespace manyscale {
-
-template <>
-struct describe<memory::CacheStatistics> {
-  using S = memory::CacheStatistics;
-  static constexpr auto fields = std::tuple{
+template <class S>
+constexpr auto cache_count_fields() {
+  return std::tuple{
       Statistic<S, Counter>{"reads", &S::reads, "access", "reads that reached this level"},
       Statistic<S, Counter>{"writes", &S::writes, "access",
                             "writes and atomic operations that reached this level"},
@@ -62,12 +61,30 @@ struct describe<memory::CacheStatistics> {
                             "lines given up because another cache wanted them"},
       Statistic<S, Counter>{"bytes_in", &S::bytes_in, "B", "data that came from below"},
       Statistic<S, Counter>{"bytes_out", &S::bytes_out, "B", "data sent down"},
-      Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "lines under way"},
       Statistic<S, Counter>{
           "line_time", &S::line_time, "fs",
-          "time that lines were under way, summed over them; over the run's time, the mean occupancy"},
-      Statistic<S, Histogram>{"miss_latency", &S::miss_latency, "fs", "time from a miss to its data"},
-      Statistic<S, Histogram>{"queueing", &S::queueing, "fs", "time an access waited for a port or bank"}};
+          "time that lines were under way, summed over them; over the run's time, the mean occupancy"}};
+}
+
+}  // namespace manyscale::memory
+
+namespace manyscale {
+
+template <>
+struct describe<memory::CacheCounts> {
+  static constexpr auto fields = memory::cache_count_fields<memory::CacheCounts>();
+};
+
+template <>
+struct describe<memory::CacheStatistics> {
+  using S = memory::CacheStatistics;
+  static constexpr auto fields = std::tuple_cat(
+      memory::cache_count_fields<S>(),
+      std::tuple{
+          Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "lines under way"},
+          Statistic<S, Histogram>{"miss_latency", &S::miss_latency, "fs", "time from a miss to its data"},
+          Statistic<S, Histogram>{"queueing", &S::queueing, "fs",
+                                  "time an access waited for a port or bank"}});
 };
 
 }  // namespace manyscale

@@ -18,6 +18,7 @@ class MissTable {
     Time since_first = 0;                  // the first level knew of the miss
     typename ListPool<Waiter>::List list;  // of those who wait
     std::uint32_t waiters = 0;
+    Origin origin = nobody;        // of the first who asked for it
     std::uint8_t asked = 0;        // sectors
     std::uint8_t arrived = 0;      // sectors
     bool for_write = false;        // asked with write permission

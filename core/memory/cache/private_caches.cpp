@@ -102,7 +102,7 @@ AccessResult PrivateCaches::access(const Access& access, Time now) {
         }
       }
       if (!is_load && (held.dirty & sectors) != sectors) make_modified(line, sectors);
-      std::uint64_t value = 0;
+      Value value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
       Time ready = begin + first.tag_time + first.data_time;
       Served served = Served::l1;
@@ -150,7 +150,7 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
         train_first(access, i == 0, begin + levels_.front()->tag_time);
       train(access, true, time + level.tag_time);
       if (i > 0 && access.kind == AccessKind::fetch) fetch_ahead(line, begin + instruction_->tag_time);
-      std::uint64_t value = 0;
+      Value value = 0;
       if (spec_.keep_values) value = perform(access, outermost().array.find(line));
       return {AccessResult::Status::done, ready, value, static_cast<Served>(i)};
     }
@@ -354,7 +354,7 @@ void PrivateCaches::evict(std::uint32_t at, Time when) {
   // Beside a single level, instructions stay when data leaves, unless the home is told that the line is gone.
   if (levels_.size() > 1 || (spec_.coherent && victim.state != LineState::shared))
     drop_fetched(line, LineState::invalid);
-  const std::uint64_t value = spec_.keep_values ? values_[at] : 0;
+  const Value value = spec_.keep_values ? values_[at] : 0;
   const std::uint8_t sent = spec_.coherent ? level.spec.all_sectors() : victim.dirty;
   if (dirty) {
     ++level.statistics.writebacks;
@@ -370,7 +370,7 @@ void PrivateCaches::evict(std::uint32_t at, Time when) {
 }
 
 // Does what the access says to the value of a line; gives what a load or an atomic operation returns.
-std::uint64_t PrivateCaches::perform(const Access& access, std::uint32_t at) {
+Value PrivateCaches::perform(const Access& access, std::uint32_t at) {
   const std::uint64_t before = values_[at];
   if (access.kind == AccessKind::store) values_[at] = access.value;
   if (access.kind == AccessKind::atomic_add) values_[at] += access.value;

@@ -31,7 +31,7 @@ inline bool only_reads(AccessKind kind) {
 
 struct Access {
   std::uint64_t address = 0;
-  std::uint64_t value = 0;  // stored or added
+  Value value = 0;  // stored or added
   std::uint32_t size = 8;
   std::uint32_t token = 0;  // the owner's own number
   std::uint32_t id = 0;     // of the instruction or stream, for prefetchers
@@ -46,7 +46,7 @@ struct AccessResult {
   };
   Status status = Status::done;
   Time ready = 0;
-  std::uint64_t value = 0;
+  Value value = 0;
   Served served = Served::l1;  // of done
 };
 
@@ -71,7 +71,7 @@ class PrivateCaches {
   class Owner {
    public:
     virtual void send_to_memory(const Message& message, Time when) = 0;
-    virtual void access_done(std::uint32_t token, Time ready, std::uint64_t value, Served served) = 0;
+    virtual void access_done(std::uint32_t token, Time ready, Value value, Served served) = 0;
     // Something became free that a blocked access may have waited for.
     virtual void unblocked() = 0;
 
@@ -108,7 +108,7 @@ class PrivateCaches {
 
   struct Writeback {
     std::uint64_t line;
-    std::uint64_t value;
+    Value value;
     bool dirty;
   };
 
@@ -158,7 +158,7 @@ class PrivateCaches {
   void count_miss(const Access& access, std::uint64_t line);
   void ask(std::uint64_t line, std::uint8_t sectors, AccessKind kind, bool has_data, Time when);
   void evict(std::uint32_t at, Time when);
-  std::uint64_t perform(const Access& access, std::uint32_t at);
+  Value perform(const Access& access, std::uint32_t at);
   void make_modified(std::uint64_t line, std::uint8_t sectors);
   void copy_inwards(AccessKind kind, std::uint64_t line, std::size_t from_level, std::uint8_t sectors,
                     LineState state, Time when);
@@ -188,7 +188,7 @@ class PrivateCaches {
   SliceHash homes_;
   std::vector<Writeback> writebacks_;
   PlacesToMiss places_to_miss_[2];      // of the first levels of data and of instructions
-  std::vector<std::uint64_t> values_;   // of the outermost level's lines, if kept
+  std::vector<Value> values_;           // of the outermost level's lines, if kept
   std::size_t pending_writes_ = 0;      // written through and not yet confirmed
   std::vector<std::uint32_t> atomics_;  // tokens of atomic operations under way at the responder, by tag
   std::vector<std::uint8_t> free_tags_;

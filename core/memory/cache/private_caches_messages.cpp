@@ -94,7 +94,7 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
     const Access access = misses_.pop(*entry);
     if (!only_reads(access.kind)) make_modified(line, sectors);
     level_of(access.kind, 0).statistics.miss_latency.record(now - entry->since_first);
-    const std::uint64_t value = spec_.keep_values ? perform(access, at) : 0;
+    const Value value = spec_.keep_values ? perform(access, at) : 0;
     copy_inwards(access.kind, line, levels_.size() - 1, level.array.line(at).valid,
                  level.array.line(at).state, now);
     owner_.access_done(access.token, now, value, entry->served);

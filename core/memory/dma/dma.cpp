@@ -106,7 +106,7 @@ void Dma::access(const Transfer& transfer) {
   if (rest.bytes == 0) queue_.pop_front();
 }
 
-void Dma::access_done(std::uint32_t token, Time ready, std::uint64_t, Served) {
+void Dma::access_done(std::uint32_t token, Time ready, Value, Served) {
   statistics_.latency.record(ready - begun_[token]);
   free_tokens_.push_back(token);
 }

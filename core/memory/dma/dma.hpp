@@ -50,7 +50,7 @@ class Dma final : public Component, public Distributable, public PrivateCaches::
   struct Wake {};
 
   void send_to_memory(const Message& message, Time when) override;
-  void access_done(std::uint32_t token, Time ready, std::uint64_t value, Served served) override;
+  void access_done(std::uint32_t token, Time ready, Value value, Served served) override;
   void unblocked() override;
   void receive(const Message& message, std::uint32_t lane);
   void commanded(const Transfer& transfer, std::uint32_t lane);

@@ -9,7 +9,7 @@
 namespace manyscale::memory {
 
 BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t sectors, bool write,
-                                           Cycle cycle) {
+                                           Cycle cycle, DramCounts& counts) {
   const std::uint64_t local = map_.local(address);
   const std::uint64_t first = local >> map_.burst_shift();
   const Cycle to_data = write ? spec_.tcwl : spec_.tcl;
@@ -21,16 +21,16 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
     Cycle column = std::max(cycle, bank.column);
     Cycle started = column;
     if (bank.open_row == place.row) {
-      ++statistics_.row_hits;
+      ++counts.row_hits;
     } else {
       if (bank.open_row < 0) {
-        ++statistics_.row_misses;
+        ++counts.row_misses;
       } else {
-        ++statistics_.row_conflicts;
+        ++counts.row_conflicts;
         started = std::max(column, bank.activated + spec_.tras);
         column = started + spec_.trp;
       }
-      ++statistics_.activates;
+      ++counts.activates;
       bank.activated = column;
       bank.open_row = place.row;
       column += to_column;
@@ -41,7 +41,7 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
     // A hit that waits for the bus begins with its column command.
     served.started = std::min(served.started, started == column ? data - to_data : started);
     served.finished = bus_;
-    statistics_.bus_busy += spec_.burst_cycles * period_;
+    counts.bus_busy += spec_.burst_cycles * period_;
   }
   return served;
 }

@@ -12,10 +12,9 @@ namespace manyscale::memory {
 // command bus, reordering, refresh, and all limits between banks but the data bus.
 class BankedChannel {
  public:
-  BankedChannel(const DramSpec& spec, DramStatistics& statistics)
+  explicit BankedChannel(const DramSpec& spec)
       : spec_(spec),
         map_(spec),
-        statistics_(statistics),
         period_(period_of(spec.clock)),
         banks_(static_cast<std::size_t>(spec.ranks * spec.bank_groups * spec.banks)) {}
 
@@ -24,7 +23,8 @@ class BankedChannel {
     Cycle finished;  // with the last beat
   };
 
-  Served serve(std::uint64_t address, std::uint8_t sectors, bool write, Cycle cycle);
+  // Counts for the request what becomes of its bursts.
+  Served serve(std::uint64_t address, std::uint8_t sectors, bool write, Cycle cycle, DramCounts& counts);
 
  private:
   struct Bank {
@@ -35,7 +35,6 @@ class BankedChannel {
 
   const DramSpec spec_;
   const AddressMap map_;
-  DramStatistics& statistics_;
   const Time period_;
   std::vector<Bank> banks_;
   Cycle bus_ = 0;  // first cycle in which the data bus is free

@@ -13,11 +13,13 @@ constexpr std::uint64_t urgent = 0;
 
 }  // namespace
 
-DramController::DramController(const DramSpec& spec, DramStatistics& statistics)
+DramController::DramController(const DramSpec& spec, DramStatistics& statistics,
+                               Attributed<DramCounts>& traffic)
     : spec_(spec),
       map_(spec),
       period_(period_of(spec.clock)),
       statistics_(statistics),
+      traffic_(traffic),
       gates_(spec),
       queues_{BurstQueue(static_cast<std::size_t>(spec.read_queue), gates_.bank_count()),
               BurstQueue(static_cast<std::size_t>(spec.write_queue), gates_.bank_count())},
@@ -60,6 +62,7 @@ Cycle DramController::arrive(std::uint64_t address, const Message& answer, bool 
              write,
              wants_ack,
              false};
+  traffic_.begin(answer.origin);
 
   if (input_count_ == 0) enter(index, request, cycle);
   if (requests_[index].entering != 0) {
@@ -97,7 +100,7 @@ void DramController::enter(std::uint32_t index, Request& request, Cycle now) {
     const DramPlace place = map_.place(burst);
     if (direction == reading && !queues_[writing].empty() && queues_[writing].holds(place)) {
       request.entering &= request.entering - 1;
-      ++statistics_.forwarded;
+      ++counts_of(index).forwarded;
       start(request, now);
       finish(index, now + 1);
       continue;
@@ -186,6 +189,7 @@ void DramController::finish(std::uint32_t index, Cycle cycle) {
     statistics_.read_latency.record(request.finish * period_ - request.arrived);
     answers_.push_back({request.answer, request.lane, request.finish});
   }
+  traffic_.end(request.answer.origin);
   free_requests_.push_back(index);
 }
 
@@ -266,7 +270,7 @@ void DramController::issue(const Plan& plan) {
       start(requests_[burst.request], plan.cycle);
       gates_.activate(bank, burst.place.row, plan.cycle);
       for (BurstQueue& each : queues_) each.row_opened(bank, burst.place.row);
-      ++statistics_.activates;
+      ++counts_of(burst.request).activates;
       occupy_bus(false, plan.cycle);
       record(plan.cycle, plan.command, bank, burst.place.row, -1);
       break;
@@ -297,19 +301,14 @@ void DramController::issue_column(const Plan& plan) {
   BurstQueue& queue = queues_[direction_];
   const Burst burst = queue[plan.burst];
   const std::uint32_t bank = burst.place.bank;
-  if (burst.precharged) {
-    ++statistics_.row_conflicts;
-  } else if (burst.activated) {
-    ++statistics_.row_misses;
-  } else {
-    ++statistics_.row_hits;
-  }
+  DramCounts& counts = counts_of(burst.request);
+  ++(burst.precharged ? counts.row_conflicts : burst.activated ? counts.row_misses : counts.row_hits);
+  counts.bus_busy += spec_.burst_cycles * period_;
   start(requests_[burst.request], plan.cycle);
   queue.pop_hit(bank);
   const bool close = spec_.closed_page && queues_[reading].hit_in(bank) == BurstQueue::none &&
                      queues_[writing].hit_in(bank) == BurstQueue::none;
   gates_.column(bank, direction_, close, plan.cycle);
-  statistics_.bus_busy += spec_.burst_cycles * period_;
   occupy_bus(true, plan.cycle);
   if (direction_ == reading) {
     record(plan.cycle, close ? DramCommand::read_precharge : DramCommand::read, bank, burst.place.row,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/attribution.hpp"
 #include "memory/dram/address_map.hpp"
 #include "memory/dram/burst_queue.hpp"
 #include "memory/dram/command_log.hpp"
@@ -40,7 +41,7 @@ struct DramAnswer {
 // all-bank refresh. Leaves out write merging, refresh postponement and the time of its own pipeline.
 class DramController {
  public:
-  DramController(const DramSpec& spec, DramStatistics& statistics);
+  DramController(const DramSpec& spec, DramStatistics& statistics, Attributed<DramCounts>& traffic);
 
   // A request arrived at `now`; `cycle` is the first edge not before. `answer` is what to send when done.
   // Returns the cycle of the tick it needs.
@@ -104,6 +105,7 @@ class DramController {
   void refresh(std::uint32_t rank, Cycle now);
   void mark_due(Cycle now);
   void find_next_due();
+  DramCounts& counts_of(std::uint32_t request) { return traffic_[requests_[request].answer.origin]; }
   void start(Request& request, Cycle now);
   void occupy_bus(bool column, Cycle now);
   void record(Cycle now, DramCommand command, std::uint32_t bank, std::int32_t row, std::int32_t column);
@@ -112,6 +114,7 @@ class DramController {
   const AddressMap map_;
   const Time period_;
   DramStatistics& statistics_;
+  Attributed<DramCounts>& traffic_;  // what belongs to origins
   DramGates gates_;
   std::array<BurstQueue, 2> queues_;  // of reads and of writes
 

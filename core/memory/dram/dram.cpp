@@ -97,9 +97,9 @@ Dram::Dram(const Spec& spec) : spec_(checked(spec)), clock_(*this, period_of(spe
   if (spec.backend == "simple") {
     simple_ = std::make_unique<SimpleChannel>(spec);
   } else if (spec.backend == "banked") {
-    banked_ = std::make_unique<BankedChannel>(spec, statistics_);
+    banked_ = std::make_unique<BankedChannel>(spec);
   } else if (spec.backend == "timing") {
-    controller_ = std::make_unique<DramController>(spec, statistics_);
+    controller_ = std::make_unique<DramController>(spec, statistics_, traffic_);
   } else {
     throw SimulationError("there is no backend '" + spec.backend + "'; known: simple, banked, timing");
   }
@@ -123,14 +123,15 @@ void Dram::receive(const Message& request, std::uint32_t lane) {
   answer.source = request.destination;
   answer.destination = request.source;
   const std::int64_t bytes = std::popcount(request.sectors) * std::int64_t{sector_bytes};
-  ++(write ? statistics_.writes : statistics_.reads);
-  (write ? statistics_.write_bytes : statistics_.read_bytes) += bytes;
+  DramCounts& counts = traffic_[request.origin];
+  ++(write ? counts.writes : counts.reads);
+  (write ? counts.write_bytes : counts.read_bytes) += bytes;
   if (spec_.keep_values) {
     // By the order of arrival: a later write is never seen by an earlier read, whatever order they are served
     // in.
     if (write) {
       values_[request.address] = request.value;
-    } else if (const std::uint64_t* found = values_.find(request.address)) {
+    } else if (const Value* found = values_.find(request.address)) {
       answer.value = *found;
     }
   }
@@ -149,7 +150,7 @@ void Dram::receive(const Message& request, std::uint32_t lane) {
 void Dram::serve_simple(const Message& request, const Message& answer, std::uint32_t lane) {
   const SimpleChannel::Served served = simple_->serve(request.sectors, now());
   statistics_.queueing_delay.record(served.started - now());
-  statistics_.bus_busy += served.moving;
+  traffic_[request.origin].bus_busy += served.moving;
   if (request.op == Op::read) {
     statistics_.read_latency.record(served.finished - now());
     requests_.send(answer, served.finished - now(), lane);
@@ -160,8 +161,8 @@ void Dram::serve_simple(const Message& request, const Message& answer, std::uint
 
 void Dram::serve_banked(const Message& request, const Message& answer, std::uint32_t lane) {
   const bool write = request.op == Op::write;
-  const BankedChannel::Served served =
-      banked_->serve(request.address, request.sectors, write, clock_.cycle_at(now()));
+  const BankedChannel::Served served = banked_->serve(request.address, request.sectors, write,
+                                                      clock_.cycle_at(now()), traffic_[request.origin]);
   statistics_.queueing_delay.record(clock_.edge(served.started) - now());
   if (!write) {
     const Time delay = clock_.edge(served.finished) - now();
@@ -189,6 +190,7 @@ void Dram::send_answers() {
 
 void Dram::settle() {
   if (controller_) controller_->catch_up(clock_.cycle());
+  static_cast<DramCounts&>(statistics_) = traffic_.total();
 }
 
 const CommandLog& Dram::log() const {

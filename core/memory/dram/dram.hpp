@@ -5,6 +5,7 @@
 
 #include "engine/clock.hpp"
 #include "engine/exchange.hpp"
+#include "memory/attribution.hpp"
 #include "memory/dram/banked_channel.hpp"
 #include "memory/dram/controller.hpp"
 #include "memory/dram/simple_channel.hpp"
@@ -24,6 +25,9 @@ class Dram final : public Component, public Distributable {
   explicit Dram(const Spec& spec);
   void settle() override;
 
+  // What was read and written, by origin.
+  Attributed<DramCounts>& traffic() { return traffic_; }
+
   // The commands so far, where the Spec says to keep them.
   const CommandLog& log() const;
 
@@ -36,13 +40,14 @@ class Dram final : public Component, public Distributable {
 
   const Spec spec_;
   DramStatistics statistics_;
+  Attributed<DramCounts> traffic_;
   ResponderPort requests_{*this, "requests", "where reads and writes come from", Links::many};
   Clock clock_;
   // The one that the Spec names.
   std::unique_ptr<SimpleChannel> simple_;
   std::unique_ptr<BankedChannel> banked_;
   std::unique_ptr<DramController> controller_;
-  FlatMap<std::uint64_t> values_;  // by line, if kept
+  FlatMap<Value> values_;  // by line, if kept
 };
 
 }  // namespace manyscale::memory

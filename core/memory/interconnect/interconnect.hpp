@@ -10,6 +10,7 @@
 
 #include "engine/clock.hpp"
 #include "engine/exchange.hpp"
+#include "memory/attribution.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::memory {
@@ -24,14 +25,18 @@ struct InterconnectSpec {
   bool reorder = false;
 };
 
-struct InterconnectStatistics {
+// What can be said of the messages of one origin.
+struct InterconnectCounts {
   Counter messages;
   Counter bytes;
   Counter flits;
-  Histogram latency;
-  Histogram queueing;
   Counter requests_busy;
   Counter responses_busy;
+};
+
+struct InterconnectStatistics : InterconnectCounts {
+  Histogram latency;
+  Histogram queueing;
 };
 
 // Reads a list of places such as "0,3,5", one for each of `nodes` ("requester" or "responder"). Throws
@@ -64,6 +69,10 @@ class Interconnect : public Component, public Distributable {
     }
     static_cast<Fabric*>(this)->prepare();
   }
+  void settle() override { static_cast<InterconnectCounts&>(statistics_) = traffic_.total(); }
+
+  // What was carried, by origin.
+  Attributed<InterconnectCounts>& traffic() { return traffic_; }
 
  protected:
   // `overtaking`: whether messages of one pair could overtake each other inside the fabric.
@@ -107,16 +116,17 @@ class Interconnect : public Component, public Distributable {
       Time& last = last_delivery_[direction][std::size_t{requester} * responders_.width() + responder];
       delivery = last = std::max(last, delivery);
     }
-    ++statistics_.messages;
-    statistics_.bytes += message.bytes();
-    statistics_.flits += flits_of(message);
+    InterconnectCounts& counts = traffic_[message.origin];
+    ++counts.messages;
+    counts.bytes += message.bytes();
+    counts.flits += flits_of(message);
     statistics_.latency.record(delivery - arrived);
     statistics_.queueing.record((delivered - unloaded - ready) * clock_.period());
     if (direction == requests) {
-      statistics_.requests_busy += busy * clock_.period();
+      counts.requests_busy += busy * clock_.period();
       responders_.send(message, delivery - now(), message.destination);
     } else {
-      statistics_.responses_busy += busy * clock_.period();
+      counts.responses_busy += busy * clock_.period();
       requesters_.send(message, delivery - now(), message.destination);
     }
   }
@@ -157,6 +167,7 @@ class Interconnect : public Component, public Distributable {
   }
 
   InterconnectStatistics statistics_;
+  Attributed<InterconnectCounts> traffic_;
   ResponderPort requesters_{*this, "requesters", "cores, SMs or private caches, in the order of connection",
                             Links::many};
   RequesterPort responders_{*this, "responders",
@@ -183,25 +194,37 @@ constexpr auto interconnect_fields(std::string_view width) {
                         "jitter may let messages of one pair overtake each other (for tests)"}};
 }
 
+template <class S>
+constexpr auto interconnect_count_fields() {
+  return std::tuple{
+      Statistic<S, Counter>{"messages", &S::messages, "message", "messages carried"},
+      Statistic<S, Counter>{"bytes", &S::bytes, "B", "bytes carried, headers included"},
+      Statistic<S, Counter>{"flits", &S::flits, "flit", "flits carried, those partly filled included"},
+      Statistic<S, Counter>{"requests_busy", &S::requests_busy, "fs",
+                            "time for which requests took output ports or wires, summed over them"},
+      Statistic<S, Counter>{"responses_busy", &S::responses_busy, "fs",
+                            "time for which responses took output ports or wires, summed over them"}};
+}
+
 }  // namespace manyscale::memory
 
 namespace manyscale {
 
 template <>
+struct describe<memory::InterconnectCounts> {
+  static constexpr auto fields = memory::interconnect_count_fields<memory::InterconnectCounts>();
+};
+
+template <>
 struct describe<memory::InterconnectStatistics> {
   using S = memory::InterconnectStatistics;
-  static constexpr auto fields = std::tuple{
-      Statistic<S, Counter>{"messages", &S::messages, "message", "messages carried"},
-      Statistic<S, Counter>{"bytes", &S::bytes, "B", "bytes carried, headers included"},
-      Statistic<S, Counter>{"flits", &S::flits, "flit", "flits carried, those partly filled included"},
-      Statistic<S, Histogram>{"latency", &S::latency, "fs",
-                              "time from the arrival of a message here to its delivery"},
-      Statistic<S, Histogram>{"queueing", &S::queueing, "fs",
-                              "the part of the latency spent waiting for ports, wires and credits"},
-      Statistic<S, Counter>{"requests_busy", &S::requests_busy, "fs",
-                            "time for which requests took output ports or wires, summed over them"},
-      Statistic<S, Counter>{"responses_busy", &S::responses_busy, "fs",
-                            "time for which responses took output ports or wires, summed over them"}};
+  static constexpr auto fields = std::tuple_cat(
+      memory::interconnect_count_fields<S>(),
+      std::tuple{
+          Statistic<S, Histogram>{"latency", &S::latency, "fs",
+                                  "time from the arrival of a message here to its delivery"},
+          Statistic<S, Histogram>{"queueing", &S::queueing, "fs",
+                                  "the part of the latency spent waiting for ports, wires and credits"}});
 };
 
 }  // namespace manyscale

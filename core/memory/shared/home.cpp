@@ -218,7 +218,7 @@ void Home::from_memory(const Message& message, std::uint32_t) {
   grant(transaction, directory_.find(transaction.line), Op::data, message.value, now());
 }
 
-void Home::grant(Transaction& transaction, const Holders& before, Op op, std::uint64_t value, Time when) {
+void Home::grant(Transaction& transaction, const Holders& before, Op op, Value value, Time when) {
   const std::uint32_t requester = transaction.request.requester;
   Message answer{transaction.line, value, op, 0, spec_.cache.all_sectors()};
   answer.tag = static_cast<std::uint8_t>(transaction.served);
@@ -256,7 +256,7 @@ void Home::put(const Request& request) {
 }
 
 // Takes newer data into the array; gives its place, `none` when there is none for it.
-std::uint32_t Home::absorb(std::uint64_t line, std::uint64_t value) {
+std::uint32_t Home::absorb(std::uint64_t line, Value value) {
   std::uint32_t at = level_.array.find_present(line);
   if (at == CacheArray::none) {
     at = make_room(line);

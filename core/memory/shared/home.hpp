@@ -55,7 +55,7 @@ class Home final : public Component, public Distributable {
     bool fresh = false;                 // an owner has sent data
     Served served = Served::shared;     // where its data comes from
     MissCause cause = MissCause::cold;  // of its miss, if it is one
-    std::uint64_t value = 0;
+    Value value = 0;
     std::uint32_t acks = 0;
     Time since = 0;
     ListPool<Request>::List queue;  // later requests for the line
@@ -68,11 +68,11 @@ class Home final : public Component, public Distributable {
   void ask_holders(Transaction& transaction, const RequesterSet& holders, Op op, Time when);
   void acknowledged(const Message& message);
   void supply(std::uint32_t index, const Holders& holders, Time when);
-  void grant(Transaction& transaction, const Holders& holders, Op op, std::uint64_t value, Time when);
+  void grant(Transaction& transaction, const Holders& holders, Op op, Value value, Time when);
   void put(const Request& request);
   void finish(std::uint32_t index);
   void retry_in_set(std::uint32_t set);
-  std::uint32_t absorb(std::uint64_t line, std::uint64_t value);
+  std::uint32_t absorb(std::uint64_t line, Value value);
   std::uint32_t make_room(std::uint64_t line);
   void recall(std::uint64_t line);
   void drop(std::uint32_t at);
@@ -90,7 +90,7 @@ class Home final : public Component, public Distributable {
   std::vector<std::uint32_t> free_;
   ListPool<Request> queued_;
   std::vector<std::uint32_t> without_room_;  // transactions that wait for a place in the array
-  std::vector<std::uint64_t> values_;
+  std::vector<Value> values_;
   ResponderPort requesters_{*this, "requesters", "private caches, or an interconnect to them", Links::many};
   MemorySide memory_;
 };

@@ -16,13 +16,13 @@ class MemorySide {
     port_.on_receive<method>();
   }
 
-  void read(std::uint64_t line, std::uint8_t sectors, Time delay) {
-    send({line, 0, Op::read, 0, sectors}, delay);
+  void read(std::uint64_t line, std::uint8_t sectors, Time delay, Origin origin = nobody) {
+    send({line, 0, Op::read, 0, sectors, 0, 0, 0, origin}, delay);
   }
   // Answered, if `flags` say so, when the channel has taken the write in.
-  void write(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay,
-             std::uint8_t flags = 0) {
-    send({line, value, Op::write, flags, sectors}, delay);
+  void write(std::uint64_t line, std::uint8_t sectors, Value value, Time delay, std::uint8_t flags = 0,
+             Origin origin = nobody) {
+    send({line, value, Op::write, flags, sectors, 0, 0, 0, origin}, delay);
   }
 
  private:

@@ -33,6 +33,10 @@ void SharedCache::start() {
   level_.array.reseed(random().next());
 }
 
+void SharedCache::settle() {
+  static_cast<CacheCounts&>(level_.statistics) = traffic_.total();
+}
+
 void SharedCache::receive(const Message& message, std::uint32_t lane) {
   const Request request{message, lane};
   // Behind one that waits, all wait: requests are served in the order they came.
@@ -60,7 +64,7 @@ bool SharedCache::serve(const Request& request) {
   const bool can_proceed =
       has_all || message.op == Op::write || misses_.find(line) != nullptr || !misses_.full();
   if (!can_proceed) {
-    ++level_.statistics.blocked;
+    ++traffic_[message.origin].blocked;
     return false;
   }
   const auto moved = sector_bytes * static_cast<std::uint32_t>(std::popcount(message.sectors));
@@ -68,8 +72,9 @@ bool SharedCache::serve(const Request& request) {
   if (message.op == Op::atomic) bank_time += rounds(message) * spec_.atomic_interval * period_;
   if (message.op == Op::write) return serve_write(request, at, level_.begin(line, now(), bank_time));
   if (!has_all) return miss(request, sectors, now());
-  ++(is_read ? level_.statistics.reads : level_.statistics.writes);
-  ++level_.statistics.hits;
+  CacheCounts& counts = traffic_[message.origin];
+  ++(is_read ? counts.reads : counts.writes);
+  ++counts.hits;
   level_.classifier.access(line);
   level_.array.touch(at);
   hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time, Served::shared);
@@ -83,25 +88,26 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
   const bool keeps = write_back_ && (present || spec_.cache.allocate_on_write);
   if (!can_write_down() &&
       (!keeps || level_.array.dirty_in(level_.array.set_of(line)).count >= spec_.dirty_ways)) {
-    ++level_.statistics.blocked;
+    ++traffic_[message.origin].blocked;
     return false;
   }
   if (keeps && !present && misses_.find(line) == nullptr) {
-    at = make_room(line);
+    at = make_room(line, message.origin);
     if (at == CacheArray::none) {
-      ++level_.statistics.blocked;
+      ++traffic_[message.origin].blocked;
       return false;
     }
     level_.array.place(at, line, LineState::exclusive, 0);
   } else if (!present) {
     at = level_.array.find(line);  // the place of a line under way
   }
-  ++level_.statistics.writes;
+  CacheCounts& counts = traffic_[message.origin];
+  ++counts.writes;
   const MissCause cause = level_.classifier.access(line);
   if (present) {
-    ++level_.statistics.hits;
+    ++counts.hits;
   } else {
-    level_.statistics.count_miss(cause);
+    counts.count_miss(cause);
   }
   if (at != CacheArray::none && (keeps || present)) {
     CacheArray::Line& held = level_.array.line(at);
@@ -111,11 +117,11 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     if (keeps) {
       held.dirty |= message.sectors;
       if (held.state != LineState::pending) held.state = LineState::modified;
-      clean_oldest(line);
+      clean_oldest(line, message.origin);
     }
   }
   if (!keeps) {
-    write_down(line, message.sectors, message.value, begin - now() + level_.tag_time);
+    write_down(line, message.sectors, message.value, begin - now() + level_.tag_time, message.origin);
   }
   if (message.has(Flag::wants_ack)) {
     answer(request, Op::write_ack, spec_.keep_values ? 0 : message.value, begin + level_.tag_time,
@@ -126,43 +132,47 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
 
 bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin) {
   const std::uint64_t line = level_.array.line_address(request.message.address);
+  const Origin origin = request.message.origin;
   auto* entry = misses_.find(line);
   std::uint32_t at = level_.array.find(line);
   if (entry == nullptr) {
     if (at == CacheArray::none || !is_present(level_.array.line(at).state)) {
-      at = make_room(line);
+      at = make_room(line, origin);
       if (at == CacheArray::none) {
-        ++level_.statistics.blocked;
+        ++traffic_[origin].blocked;
         return false;
       }
       level_.array.place(at, line, LineState::pending, 0);
     }
     level_.array.line(at).pinned = true;
     entry = &misses_.open(line, begin);
+    entry->origin = origin;
+    traffic_.begin(origin);
   } else if (!misses_.can_wait(*entry)) {
-    ++level_.statistics.blocked;
+    ++traffic_[origin].blocked;
     return false;
   }
-  ++(request.message.op == Op::read ? level_.statistics.reads : level_.statistics.writes);
+  CacheCounts& counts = traffic_[origin];
+  ++(request.message.op == Op::read ? counts.reads : counts.writes);
   const MissCause cause = level_.classifier.access(line);
   if (entry->waiters > 0) {
-    ++level_.statistics.merged;
+    ++counts.merged;
   } else {
-    level_.statistics.count_miss(cause);
+    counts.count_miss(cause);
   }
   misses_.wait(*entry, request);
   show_outstanding();
   const auto missing = static_cast<std::uint8_t>(sectors & ~entry->asked & ~level_.array.line(at).valid);
   if (missing != 0) {
     entry->asked |= missing;
-    memory_.read(line, missing, level_.begin(line, begin) - now() + level_.tag_time);
+    memory_.read(line, missing, level_.begin(line, begin) - now() + level_.tag_time, origin);
   }
   return true;
 }
 
 void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Served served) {
   // Without values the answer gives back what the requester sent, so that it knows its own.
-  std::uint64_t value = request.message.value;
+  Value value = request.message.value;
   if (spec_.keep_values) value = values_[at];
   if (request.message.op == Op::read) {
     answer(request, Op::data, value, ready, static_cast<std::uint8_t>(served));
@@ -172,7 +182,7 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Serv
   held.state = LineState::modified;
   held.dirty |= request.message.sectors;
   if (spec_.keep_values) values_[at] += request.message.value;
-  clean_oldest(request.message.address);
+  clean_oldest(request.message.address, request.message.origin);
   answer(request, Op::atomic_result, value,
          ready + (spec_.atomic_latency + (rounds(request.message) - 1) * spec_.atomic_interval) * period_,
          request.message.tag);
@@ -180,17 +190,18 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Serv
 
 // A place for the line, after sending down what was there; `none` when all are kept for lines under way, or
 // when no more can be sent down now.
-std::uint32_t SharedCache::make_room(std::uint64_t line) {
+std::uint32_t SharedCache::make_room(std::uint64_t line, Origin origin) {
   const std::uint32_t at = level_.array.victim(line);
   if (at == CacheArray::none) return at;
   CacheArray::Line& victim = level_.array.line(at);
   if (is_present(victim.state)) {
     const bool dirty = victim.state == LineState::modified;
     if (dirty && !can_write_down()) return CacheArray::none;
-    ++level_.statistics.evictions;
+    ++traffic_[origin].evictions;
     if (dirty) {
-      ++level_.statistics.writebacks;
-      write_down(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time);
+      ++traffic_[origin].writebacks;
+      write_down(level_.array.tag(at), victim.dirty, spec_.keep_values ? values_[at] : 0, level_.tag_time,
+                 origin);
     }
     level_.array.remove(at, LineState::invalid);
   }
@@ -198,27 +209,30 @@ std::uint32_t SharedCache::make_room(std::uint64_t line) {
 }
 
 // Writes a line back where the set of this one has more dirty lines than it may.
-void SharedCache::clean_oldest(std::uint64_t line) {
+void SharedCache::clean_oldest(std::uint64_t line, Origin origin) {
   if (spec_.dirty_ways >= spec_.cache.ways) return;
   const CacheArray::Dirty dirty = level_.array.dirty_in(level_.array.set_of(line));
   if (dirty.count <= spec_.dirty_ways) return;
   CacheArray::Line& oldest = level_.array.line(dirty.oldest);
-  ++level_.statistics.writebacks;
+  ++traffic_[origin].writebacks;
   write_down(level_.array.tag(dirty.oldest), oldest.dirty, spec_.keep_values ? values_[dirty.oldest] : 0,
-             level_.tag_time);
+             level_.tag_time, origin);
   oldest.dirty = 0;
   oldest.state = LineState::exclusive;
 }
 
-void SharedCache::write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay) {
-  level_.statistics.bytes_out += sector_bytes * std::popcount(sectors);
-  memory_.write(line, sectors, value, delay, Flag::wants_ack);
+void SharedCache::write_down(std::uint64_t line, std::uint8_t sectors, Value value, Time delay,
+                             Origin origin) {
+  traffic_[origin].bytes_out += sector_bytes * std::popcount(sectors);
+  memory_.write(line, sectors, value, delay, Flag::wants_ack, origin);
+  traffic_.begin(origin);
   ++writes_under_way_;
 }
 
 void SharedCache::from_memory(const Message& message, std::uint32_t) {
   if (message.op == Op::write_ack) {
     --writes_under_way_;
+    traffic_.end(message.origin);
   } else {
     fill(message);
   }
@@ -232,7 +246,7 @@ void SharedCache::fill(const Message& message) {
   if (entry == nullptr || at == CacheArray::none)
     throw SimulationError(name() + " got data it did not ask for");
   CacheArray::Line& held = level_.array.line(at);
-  level_.statistics.bytes_in += sector_bytes * std::popcount(message.sectors);
+  traffic_[message.origin].bytes_in += sector_bytes * std::popcount(message.sectors);
   // What was written here meanwhile is newer.
   if (spec_.keep_values && held.dirty == 0) values_[at] = message.value;
   held.valid |= message.sectors;
@@ -247,7 +261,8 @@ void SharedCache::fill(const Message& message) {
     hit(misses_.pop(*entry), at, now(), message.served());
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
-    level_.statistics.line_time += now() - entry->since;
+    traffic_[entry->origin].line_time += now() - entry->since;
+    traffic_.end(entry->origin);
     misses_.close(line);
     held.pinned = false;
     show_outstanding();
@@ -260,7 +275,7 @@ void SharedCache::show_outstanding() {
   show_level("lines under way", lines);
 }
 
-void SharedCache::answer(const Request& request, Op op, std::uint64_t value, Time when, std::uint8_t tag) {
+void SharedCache::answer(const Request& request, Op op, Value value, Time when, std::uint8_t tag) {
   Message message = request.message;
   message.op = op;
   message.flags = 0;

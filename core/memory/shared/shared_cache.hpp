@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/exchange.hpp"
+#include "memory/attribution.hpp"
 #include "memory/cache/level.hpp"
 #include "memory/cache/miss_table.hpp"
 #include "memory/protocol.hpp"
@@ -41,7 +42,11 @@ class SharedCache final : public Component, public Distributable {
 
   explicit SharedCache(const Spec& spec);
   void start() override;
+  void settle() override;
   std::vector<Wait> waits() const override;
+
+  // What was served, by origin. A line that is written back counts for the access that made it leave.
+  Attributed<CacheCounts>& traffic() { return traffic_; }
 
  private:
   struct Request {
@@ -56,21 +61,22 @@ class SharedCache final : public Component, public Distributable {
   bool serve_write(const Request& request, std::uint32_t at, Time begin);
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
   void hit(const Request& request, std::uint32_t at, Time ready, Served served);
-  std::uint32_t make_room(std::uint64_t line);
-  void clean_oldest(std::uint64_t line);
-  void write_down(std::uint64_t line, std::uint8_t sectors, std::uint64_t value, Time delay);
+  std::uint32_t make_room(std::uint64_t line, Origin origin);
+  void clean_oldest(std::uint64_t line, Origin origin);
+  void write_down(std::uint64_t line, std::uint8_t sectors, Value value, Time delay, Origin origin);
   bool can_write_down() const { return writes_under_way_ < spec_.outstanding_writes; }
   void show_outstanding();
-  void answer(const Request& request, Op op, std::uint64_t value, Time when, std::uint8_t tag);
+  void answer(const Request& request, Op op, Value value, Time when, std::uint8_t tag);
 
   const Spec spec_;
   const Time period_;
   const bool write_back_;
   Level level_;
+  Attributed<CacheCounts> traffic_;
   MissTable<Request> misses_;
   std::deque<Request> stalled_;  // came when there was no place to miss in, or none for a write to memory
   std::int64_t writes_under_way_ = 0;
-  std::vector<std::uint64_t> values_;
+  std::vector<Value> values_;
   ResponderPort requesters_{*this, "requesters", "who asks: cores, SMs or an interconnect", Links::many};
   MemorySide memory_;
 };

@@ -213,7 +213,7 @@ bool Generator::issue(Time when) {
   return true;
 }
 
-void Generator::access_done(std::uint32_t token, Time ready, std::uint64_t value, Served) {
+void Generator::access_done(std::uint32_t token, Time ready, Value value, Served) {
   if (token == walk_token) {
     walk_timer_.after(ready - now(), Wake{});
     return;
@@ -226,8 +226,7 @@ void Generator::access_done(std::uint32_t token, Time ready, std::uint64_t value
   if (pattern_ == Pattern::chase) next_issue_ = std::max(next_issue_, ready);
 }
 
-void Generator::completed(const Access& access, Time issued, Time performed, Time ready,
-                          std::uint64_t value) {
+void Generator::completed(const Access& access, Time issued, Time performed, Time ready, Value value) {
   ++statistics_.completed;
   statistics_.bytes += access.size;
   statistics_.completions.add(ready, 1);
@@ -316,7 +315,8 @@ Access Generator::next_access() {
       break;
   }
   if (access.kind == AccessKind::store && access.value == 0) {
-    access.value = (std::uint64_t{id()} + 1) << 40 | (number + 1);
+    // Its own, as long as there are fewer than 4,095 components and a million accesses of each.
+    access.value = static_cast<Value>((id() + 1) << 20 | ((number + 1) & 0xfffff));
   } else if (access.kind == AccessKind::atomic_add && access.value == 0) {
     access.value = 1;
   }

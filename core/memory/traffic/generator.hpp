@@ -72,7 +72,7 @@ class Generator final : public Component, public Distributable, public PrivateCa
   struct Wake {};
 
   void send_to_memory(const Message& message, Time when) override;
-  void access_done(std::uint32_t token, Time ready, std::uint64_t value, Served served) override;
+  void access_done(std::uint32_t token, Time ready, Value value, Served served) override;
   void unblocked() override;
   void receive(const Message& message, std::uint32_t lane);
   void wake(const Wake&);
@@ -84,7 +84,7 @@ class Generator final : public Component, public Distributable, public PrivateCa
   void pump();
   bool issue(Time when);
   Access next_access();
-  void completed(const Access& access, Time issued, Time performed, Time ready, std::uint64_t value);
+  void completed(const Access& access, Time issued, Time performed, Time ready, Value value);
   void schedule(Time when);
 
   const Spec spec_;

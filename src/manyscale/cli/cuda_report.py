@@ -103,7 +103,7 @@ def _copy_table(copies: Sequence[CopyRecord], *, timed: bool) -> Table:
         ("copies", "left"),
         ("number", "right"),
         ("bytes", "right"),
-        *([("time", "right"), ("rate", "right")] if timed else []),
+        *([(name, "right") for name in ("time", "rate", "at L2", "at DRAM")] if timed else []),
     )
     groups = _groups(copies, lambda record: (record.kind, record.pageable))
     for (kind, pageable), records in sorted(groups.items()):
@@ -114,6 +114,9 @@ def _copy_table(copies: Sequence[CopyRecord], *, timed: bool) -> Table:
         if timed:
             total = sum(record.end - record.begin for record in records)
             cells += [_time(total), f"{size * 10**6 / total:.2f} GB/s" if total else "-"]
+            cells += [
+                f"{sum(getattr(record, name) for record in records):,}" for name in ("l2_bytes", "dram_bytes")
+            ]
         table.add_row(*(Text(cell) for cell in cells))
     return table
 
@@ -165,6 +168,8 @@ def report_data(run: CudaRun) -> dict[str, Any]:
                 "thread_instructions": record.thread_instructions,
                 "occupancy": record.occupancy,
                 "registers": record.registers,
+                "l2_bytes": record.l2_bytes,
+                "dram_bytes": record.dram_bytes,
                 "begin_seconds": record.begin / _SECOND,
                 "end_seconds": record.end / _SECOND,
             }
@@ -177,6 +182,8 @@ def report_data(run: CudaRun) -> dict[str, Any]:
                 "number": len(records),
                 "bytes": sum(record.bytes for record in records),
                 "seconds": sum(record.end - record.begin for record in records) / _SECOND,
+                "l2_bytes": sum(record.l2_bytes for record in records),
+                "dram_bytes": sum(record.dram_bytes for record in records),
             }
             for kind, records in groups.items()
         ],

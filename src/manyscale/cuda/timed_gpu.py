@@ -81,7 +81,6 @@ class TimedGpu(TimedDevice):
         self.watch = Watch()
         self._simulation = self.parts.system.simulation
         self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
-        self._unknown_kernels = 0  # among those that have not ended
 
     # --- What the program gives ---
 
@@ -124,8 +123,6 @@ class TimedGpu(TimedDevice):
             printed_to=printed_to,
             ended=ended,
         )
-        if kernel.name not in self.profiles:
-            self._unknown_kernels += 1
         command = self._commands.kernel(launch, self.native, kernel.native, packed, self._given(stream))
         return stream.queued(self._note(queued, command))
 
@@ -206,8 +203,6 @@ class TimedGpu(TimedDevice):
     def _run(self, last: Queued | None, until: int | None = None) -> None:
         self._check_usable()
         begin = time.perf_counter()
-        if self._unknown_kernels:
-            self._profiler.begin(self._simulation.now)
         if self._managed:
             self.uvm.before_run()
         self._commands.stop_after(0 if last is None else last.command)
@@ -251,46 +246,42 @@ class TimedGpu(TimedDevice):
         for launch, (printed, _) in self._launches.take_said().items():
             self._said[launch] = (self._said.get(launch, (b"", []))[0] + printed, [])
         unfinished = self._unfinished
-        for command, begun, end, data in self._commands.take_ended():
-            queued = unfinished.pop(command)
-            queued._times = (begun, end)
+        for ended in self._commands.take_ended():
+            queued = unfinished.pop(ended.command)
+            queued._times = begun, end = ended.begun, ended.ended
             if isinstance(queued, GivenLaunch):
-                self._end_launch(queued, end - begun, wall_seconds)
+                self._end_launch(queued, ended, wall_seconds)
             elif isinstance(queued, GivenCopy):
                 record = queued.record
-                record.begin, record.end, queued.data = begun, end, data
+                record.begin, record.end, queued.data = begun, end, ended.data
+                record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
                 self.copies_ended.append(record)
-                if end > self.last_end:
-                    self.last_end = end
+                self.last_end = max(self.last_end, end)
 
-    def _end_launch(self, queued: QueuedLaunch, duration: int, wall_seconds: float) -> None:
+    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEnded, wall_seconds: float) -> None:
         assert isinstance(queued, GivenLaunch)
         index, record = queued.launch, queued.record
         outcome = self._launches.result(index)
         printed, _ = self._said.pop(index, (b"", []))
         queued.printed_to += printed
         if queued.what not in self.profiles and len(self.profiles) < MOST_PROFILES:
-            profile = self._profiler.take(index, queued.what, *queued.shape)
+            profile = self._profiler.take(index, queued.what, *queued.shape, ended.traffic)
             self.profiles[queued.what] = profile
             counts: Any = profile.counts.sm
-            self._unknown_kernels = sum(
-                isinstance(other, GivenLaunch) and other.what not in self.profiles
-                for other in self._unfinished.values()
-            )
         else:
             counts = self._launches.take_profile(index, False)["statistics"]
-        begin, end = queued._times or (0, 0)
-        record.begin, record.end = begin, end
-        record.cycles = round(duration * self.parts.clock / 10**15)
+        record.begin, record.end = ended.begun, ended.ended
+        record.cycles = round((ended.ended - ended.begun) * self.parts.clock / 10**15)
         record.warp_instructions = counts["warp_instructions"]
         record.thread_instructions = counts["thread_instructions"]
         record.machine_instructions = counts["machine_instructions"]
         record.registers = outcome["registers"]
         record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
+        record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
         record.wall_seconds = wall_seconds
         self._launches.release(index)
         self.launches_ended.append(record)
-        self.last_end = max(self.last_end, end)
+        self.last_end = max(self.last_end, ended.ended)
         queued.ended()
 
     # --- What kernels need ---

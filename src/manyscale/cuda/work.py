@@ -68,6 +68,8 @@ class LaunchRecord:
     machine_instructions: int = 0
     registers: int = 0
     occupancy: float = 0.0
+    l2_bytes: int = 0
+    dram_bytes: int = 0
     wall_seconds: float = 0.0
 
 
@@ -82,3 +84,5 @@ class CopyRecord:
     pageable: bool
     begin: int = 0
     end: int = 0
+    l2_bytes: int = 0
+    dram_bytes: int = 0

@@ -109,7 +109,10 @@ def _channel_bytes(spec: Mapping[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """What was counted while one kernel ran; L2, crossbar and memory count for all that ran at the same time."""
+    """What was counted for one launch, whatever else ran at the same time.
+
+    A dirty line that the L2 writes back belongs to the launch whose access made it leave, not to the one that wrote it.
+    """
 
     kernel: str
     grid: tuple[int, ...]

@@ -344,7 +344,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         lambda c: percent(c.l2_bytes, c.seconds * c.peaks.l2_bytes),
     ),
     ("dram_read_bytes", "B", "read from memory", "dram__bytes_read.sum", lambda c: c.dram["read_bytes"]),
-    ("dram_write_bytes", "B", "written to memory", "dram__bytes_write.sum", lambda c: c.dram["write_bytes"]),
+    (
+        "dram_write_bytes",
+        "B",
+        "written to memory: dirty lines that its accesses made leave the L2, whoever wrote them",
+        "dram__bytes_write.sum",
+        lambda c: c.dram["write_bytes"],
+    ),
     (
         "dram_throughput",
         "B/s",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import html
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
@@ -32,8 +31,6 @@ HEADLINE = (
     *("flop_rate", "roofline"),
 )
 """The metrics that are shown first."""
-
-_SNAPSHOTS = 64  # runs that a kernel may take to end
 
 # By the columns of `KernelProfile.operations`.
 _REASONS = {
@@ -229,34 +226,12 @@ class Profiler:
     def __init__(self, parts: GpuSystem, launches: _core.GpuLaunches) -> None:
         self._launches = launches
         self._peaks = machine_peaks(parts)
-        self._shared = {
-            kind: [
-                component.native
-                for name, component in parts.system.components.items()
-                if name.startswith(kind)
-            ]
-            for kind in ("slice[", "crossbar", "channel[")
-        }
-        # By simulated time: what had been counted when a run began; for kernels that take several runs to end.
-        self._snapshots: deque[tuple[int, dict[str, dict[str, int]]]] = deque(maxlen=_SNAPSHOTS)
-        self.begin(0)
 
-    def begin(self, now: int) -> None:
-        """Notes what has been counted when a run begins: it belongs to no kernel that begins in it."""
-        self._snapshots.append((now, self._totals()))
-
-    def take(self, index: int, kernel: str, grid: list[int], block: list[int]) -> KernelProfile:
-        """The profile of a launch; of L2 and memory what was counted since the run in which it began."""
-        outcome, taken, totals = (
-            self._launches.result(index),
-            self._launches.take_profile(index),
-            self._totals(),
-        )
-        earlier = [before for when, before in self._snapshots if when <= outcome["begun"]]
-        before = earlier[-1] if earlier else self._snapshots[0][1]
-        l2, crossbar, dram = (
-            {name: count - before[kind][name] for name, count in totals[kind].items()} for kind in totals
-        )
+    def take(
+        self, index: int, kernel: str, grid: list[int], block: list[int], traffic: _core.GpuTraffic
+    ) -> KernelProfile:
+        """The profile of a launch; `traffic`: what L2 and memory did on its behalf."""
+        outcome, taken = self._launches.result(index), self._launches.take_profile(index)
         return KernelProfile(
             KernelCounts(
                 kernel=kernel,
@@ -271,13 +246,10 @@ class Profiler:
                 code_instructions=outcome["machine_instructions"],
                 sms=taken["sms"],
                 sm=taken["statistics"],
-                l2=l2,
-                crossbar=crossbar,
-                dram=dram,
+                l2=traffic.l2,
+                crossbar=traffic.crossbar,
+                dram=traffic.dram,
                 operations=taken["operations"],
                 peaks=self._peaks,
             )
         )
-
-    def _totals(self) -> dict[str, dict[str, int]]:
-        return {kind: _core.counter_totals(components) for kind, components in self._shared.items()}

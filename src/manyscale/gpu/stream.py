@@ -86,6 +86,22 @@ class QueuedCopy(Queued):
     def __init__(self, device: TimedDevice, stream: int, copy: ArrayCopy) -> None:
         super().__init__(device, stream, str(copy))
         self.copy: ArrayCopy | None = copy  # keeps its arrays until it has ended
+        self.traffic: _core.GpuTraffic | None = None
+
+    @property
+    def l2_bytes(self) -> int:
+        """Data that it moved from and to the L2; waits for its end."""
+        return self._moved().l2_bytes
+
+    @property
+    def dram_bytes(self) -> int:
+        """Data that moved between L2 and memory on its behalf; waits for its end."""
+        return self._moved().dram_bytes
+
+    def _moved(self) -> _core.GpuTraffic:
+        self.synchronize()
+        assert self.traffic is not None
+        return self.traffic
 
 
 class QueuedRange(Queued):

@@ -82,7 +82,11 @@ class TimedDevice(Device):
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
         scheduler = self.parts.scheduler.native
         self._launches = _core.GpuLaunches(scheduler, [sm.native for sm in self.parts.sms])
-        self._commands = _core.GpuCommands(scheduler, [engine.native for engine in self.host_side.engines])
+        self._commands = _core.GpuCommands(
+            scheduler,
+            [engine.native for engine in self.host_side.engines],
+            [part.native for part in self.parts.memory],
+        )
         self._profiler = Profiler(self.parts, self._launches)
         self.progress: Callable[[int, int], None] | None = None  # told femtoseconds and events, now and then
         self._unfinished: dict[int, Queued] = {}
@@ -300,7 +304,6 @@ class TimedDevice(Device):
         self._check_usable()
         begin = time.perf_counter()
         system = self.parts.system
-        self._profiler.begin(system.simulation.now)
         if self._managed:
             self.uvm.before_run()
         self._commands.stop_after(0 if last is None else last.command)
@@ -343,24 +346,25 @@ class TimedDevice(Device):
             before = self._said.setdefault(launch, (b"", []))
             new = [warning for warning in warnings if warning not in before[1]]
             self._said[launch] = (before[0] + printed, before[1] + new)
-        ended = self._commands.take_ended()
-        for command, begun, end, data in ended:
-            queued = self._unfinished.pop(command)
-            queued.complete(begun, end)
+        for ended in self._commands.take_ended():
+            queued = self._unfinished.pop(ended.command)
+            queued.complete(ended.begun, ended.ended)
             if isinstance(queued, QueuedLaunch):
-                self._end_launch(queued, end - begun, wall_seconds)
+                self._end_launch(queued, ended, wall_seconds)
             elif isinstance(queued, QueuedCopy):
                 assert queued.copy is not None
-                queued.copy.arrived(data)
+                queued.copy.arrived(ended.data)
                 queued.copy = None
+                queued.traffic = ended.traffic
             elif not isinstance(queued, QueuedRange):
                 continue
             self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
 
-    def _end_launch(self, queued: QueuedLaunch, duration: int, wall_seconds: float) -> None:
+    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEnded, wall_seconds: float) -> None:
+        duration = ended.ended - ended.begun
         outcome = self._launches.result(queued.launch)
         printed, warnings = self._said.pop(queued.launch, (b"", []))
-        profile = self._profiler.take(queued.launch, queued.what, *queued.shape)
+        profile = self._profiler.take(queued.launch, queued.what, *queued.shape, ended.traffic)
         counts = profile.counts.sm
         queued.outcome = TimedLaunch(
             kernel=queued.what,

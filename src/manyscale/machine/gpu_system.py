@@ -35,6 +35,7 @@ class GpuSystem:
     system: System
     scheduler: NativeComponent
     sms: list[NativeComponent]
+    memory: list[NativeComponent]  # crossbar, slices and channels
     clock: int  # hertz
 
 
@@ -116,7 +117,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
             system.connect(cache.memory, channels[channel].requests, _time(gpu.memory.link_latency))
     if gpu.sm_groups is not None:
         _group(system, gpu.sm_groups, scheduler, sms, caches, channels)
-    return GpuSystem(system, scheduler, sms, gpu.clock)
+    return GpuSystem(system, scheduler, sms, [crossbar, *caches, *channels], gpu.clock)
 
 
 def _whole(machine: Machine, where: str) -> Gpu:
