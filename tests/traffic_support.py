@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from manyscale import _core, gpu
-from manyscale.gpu.kernel_counts import KernelCounts
+from manyscale.gpu.kernel_counts import KernelCounts, machine_peaks
 
 KINDS = {"l2": "slice[", "crossbar": "crossbar", "dram": "channel["}
 NOT_A_SHARE = ("sector_bytes_used",)
@@ -60,6 +60,25 @@ def check_sums(device: gpu.TimedDevice, watched: WatchedCommands) -> None:
         unattributed = counted.keys() - summed.keys()
         assert unattributed == (CHANNELS_OWN if kind == "dram" else set())
         assert dict(summed) == {name: count for name, count in counted.items() if name in summed}
+
+    check_rates(device, watched)
+
+
+def check_rates(device: gpu.TimedDevice, watched: WatchedCommands) -> None:
+    """No launch and no copy moves more than L2, crossbar and memory can in its time."""
+    peaks, system = machine_peaks(device.parts), device.parts.system
+    ports = system.components["crossbar"].spec.model_dump()["output_ports"]
+    wires = {
+        side: ports * sum(f"crossbar.{side}" in (link.a, link.b) for link in system.links)
+        for side in ("responders", "requesters")
+    }
+    for ended in watched.ended:
+        traffic, duration = ended.traffic, ended.ended - ended.begun
+        seconds = (1 + ROUNDING) * duration / 10**15
+        assert traffic.l2_bytes <= peaks.l2_bytes * seconds
+        assert traffic.dram_bytes <= peaks.dram_bytes * seconds
+        assert traffic.crossbar["requests_busy"] <= duration * wires["responders"]
+        assert traffic.crossbar["responses_busy"] <= duration * wires["requesters"]
 
 
 def check_traffic(traffic: Any) -> None:
