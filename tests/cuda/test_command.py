@@ -74,7 +74,11 @@ def test_a_run_leaves_a_directory_and_says_one_line_of_json(calls: Path, tmp_pat
     assert made["call"].to_list().count("launch") == 6
     assert made["begin_ns"].is_sorted()
     assert pl.read_parquet(tmp_path / "run" / "kernels.parquet").height == 6
-    assert pl.read_parquet(tmp_path / "run" / "copies.parquet")["pageable"].all()
+    copies = pl.read_parquet(tmp_path / "run" / "copies.parquet")
+    assert copies["pageable"].all()
+    assert copies["l2_bytes"].to_list() == copies["bytes"].to_list()  # whole sectors
+    assert sum(row["l2_bytes"] for row in data["copies"]) == copies["l2_bytes"].sum()
+    assert sum(row["dram_bytes"] for row in data["copies"]) == copies["dram_bytes"].sum()
     statistics = pl.read_parquet(tmp_path / "run" / "stats.parquet")
     assert set(statistics["scope"]) == {"run", "empty"}
     assert (tmp_path / "run" / "ptx" / "module-1.ptx").read_bytes() == EMPTY

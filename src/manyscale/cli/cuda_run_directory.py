@@ -105,6 +105,8 @@ _KERNEL_NUMBERS = (
     "thread_instructions",
     "machine_instructions",
     "registers",
+    "l2_bytes",
+    "dram_bytes",
 )
 _EXTENTS = tuple(f"{what}_{letter}" for letter in "xyz" for what in ("grid", "block"))
 
@@ -133,7 +135,7 @@ def _kernel_frame(kernels: Sequence[LaunchRecord]) -> pl.DataFrame:
 
 
 def _copy_columns(copies: Sequence[CopyRecord]) -> dict[str, list[Any]]:
-    names = ("kind", "device", "stream", "bytes", "pageable")
+    names = ("kind", "device", "stream", "bytes", "l2_bytes", "dram_bytes", "pageable")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in copies] for name in names}
     return columns | _times(copies)
 
@@ -143,7 +145,7 @@ def _copy_frame(copies: Sequence[CopyRecord]) -> pl.DataFrame:
 
     schema: dict[str, Any] = {
         "kind": pl.String,
-        **dict.fromkeys(("device", "stream", "bytes"), pl.Int64),
+        **dict.fromkeys(("device", "stream", "bytes", "l2_bytes", "dram_bytes"), pl.Int64),
         "pageable": pl.Boolean,
     }
     return pl.DataFrame(_copy_columns(copies), schema=schema | _time_columns())
