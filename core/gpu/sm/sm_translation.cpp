@@ -117,7 +117,7 @@ void Sm::park(const ParkedLine& parked, Cycle when) {
 void Sm::wait_for_translation(const ParkedLine& parked, Cycle when) {
   ++waiting_lines_;
   ++taken_in_;
-  ++record_of(parked).statistics.tlb_misses;
+  ++statistics_of(parked).tlb_misses;
   const auto [place, is_new] = parked_.place_of(parked.line);
   ParkedLines::Page& page = parked_.at(place);
   page.lines.push_back(parked);
@@ -134,7 +134,7 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
       ParkedLines::Page& page = parked_.at(answer.tag);
       page.faulted = true;
       ++open_faults_;
-      ++record_of(page.lines.front()).statistics.far_faults;
+      ++statistics_of(page.lines.front()).far_faults;
       for (const ParkedLine& parked : page.lines) mark_faulted(parked);
       return;
     }
@@ -205,7 +205,7 @@ void Sm::release_held() {
     if (find_translation(parked.line, parked.writes(), when)) {
       taken_in_ += waiting_lines_ != 0;
       if (parked.has_result()) --parked_loads_;
-      ++record_of(parked).statistics.tlb_hits;
+      ++statistics_of(parked).tlb_hits;
       go_on(parked, when);
     } else {
       wait_for_translation(parked, when);
@@ -226,7 +226,7 @@ void Sm::go_on(const ParkedLine& parked, Cycle when) {
               parked.owner | (parked.has_result() ? 0 : kReduction), when, parked.rounds);
       return;
     case ParkedLine::Operation::read: {
-      const MissingSectors missing = look_up({parked.line, parked.sectors}, record_of(parked).statistics);
+      const MissingSectors missing = look_up({parked.line, parked.sectors}, statistics_of(parked));
       if (missing.wanted == 0)
         load_arrived(parked.owner, when + spec_.l1.hit_latency);
       else
@@ -238,7 +238,7 @@ void Sm::go_on(const ParkedLine& parked, Cycle when) {
 
 // Takes an access to the host's memory; nothing of it is kept here.
 void Sm::access_remote(const ParkedLine& parked, Cycle when) {
-  record_of(parked).statistics.remote_sectors += std::popcount(parked.sectors);
+  statistics_of(parked).remote_sectors += std::popcount(parked.sectors);
   std::uint32_t place = 0;
   if (free_remote_.empty()) {
     place = static_cast<std::uint32_t>(remote_.size());
