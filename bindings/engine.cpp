@@ -89,6 +89,9 @@ nb::dict run(Simulation& simulation, Time until, std::uint32_t threads, const st
       // Ctrl-C is an outcome, not an error: what was simulated so far is kept.
       if (!error.matches(PyExc_KeyboardInterrupt)) raised = std::current_exception();
       return false;
+    } catch (...) {  // out of memory, for one; other threads wait for this one, which must not just leave
+      raised = std::current_exception();
+      return false;
     }
   };
   RunReport report;

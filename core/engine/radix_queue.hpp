@@ -51,6 +51,7 @@ class RadixQueue final : public EventQueue {
   std::size_t size() const override { return waiting_ + late_.size() + run_.size(); }
 
   void drain(std::vector<Event>& events) override {
+    events.reserve(events.size() + size());  // nothing can fail behind this
     events.insert(events.end(), run_.begin(), run_.end());
     run_.clear();
     late_.drain(events);
@@ -122,6 +123,7 @@ class RadixQueue final : public EventQueue {
       const Time above = (base_ >> shift >> digit_bits) << digit_bits << shift;
       base_ = above | static_cast<Time>(digit) << shift;
       if (level == 0 || size <= sort_at_most) {
+        run_.reserve(run_.size() + size);
         take(level, digit, run_);
         waiting_ -= size;
         limit_ = add_saturating(base_, Time{1} << shift);
@@ -130,9 +132,16 @@ class RadixQueue final : public EventQueue {
       }
       Chunk* chunk = detach(level, digit);
       limit_ = base_;
-      while (chunk != nullptr) {
-        for (std::uint32_t i = 0; i < chunk->used; ++i) place(chunk->events[i]);
-        chunk = release(chunk);
+      std::size_t placed = 0;
+      try {
+        while (chunk != nullptr) {
+          for (std::uint32_t i = 0; i < chunk->used; ++i, ++placed) place(chunk->events[i]);
+          chunk = release(chunk);
+        }
+      } catch (...) {  // without memory the rest is lost, and the run fails; what waits is counted right
+        while (chunk != nullptr) chunk = release(chunk);
+        waiting_ -= size - placed;
+        throw;
       }
     }
   }

@@ -2,6 +2,8 @@
 #include "engine/window_runner.hpp"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 
 #include "engine/process_runner.hpp"
 
@@ -49,11 +51,18 @@ void WindowRunner::run() {
   observe_threads();
 }
 
-// Sees to it that so many threads run a window, of which the calling thread is one.
+// Sees to it that so many threads run a window, of which the calling thread is one. A host that has no memory for
+// another thread gives fewer; the calling thread then does their share, and plans have no more than there are.
 void WindowRunner::set_threads(std::uint32_t threads, std::uint32_t window) {
   if (others_.size() + 1 > threads) join_threads(threads);
-  for (auto thread = static_cast<std::uint32_t>(others_.size()) + 1; thread < threads; ++thread) {
-    others_.emplace_back([this, thread, window] { run_share(thread, window); });
+  try {
+    for (auto thread = static_cast<std::uint32_t>(others_.size()) + 1; thread < threads; ++thread) {
+      others_.emplace_back([this, thread, window] { run_share(thread, window); });
+    }
+  } catch (const std::system_error&) {
+    most_threads_ = static_cast<std::uint32_t>(others_.size()) + 1;
+  } catch (const std::bad_alloc&) {
+    most_threads_ = static_cast<std::uint32_t>(others_.size()) + 1;
   }
 }
 
@@ -103,7 +112,7 @@ void WindowRunner::run_alone(Partition& partition) {
       }
     }
   } catch (...) {
-    fail(partition, *event);
+    fail(partition, event);
   }
   partition.events = events;
 }
@@ -118,9 +127,13 @@ void WindowRunner::run_share(std::uint32_t thread, std::uint32_t window) {
     const ThreadGovernor::Plan plan = plans_[turn ^ 1];
     if (thread >= plan.threads) break;
     if (thread == 0) set_threads(plan.threads, window);
+    // The calling thread does the work of those that could not be made, too.
+    const auto present = thread == 0 ? static_cast<std::uint32_t>(others_.size()) + 1 : plan.threads;
     const auto for_own = [&](auto&& act) {
-      for (std::size_t index = thread; index < partitions_.size(); index += plan.threads) {
-        act(*partitions_[index]);
+      for (std::uint32_t share = thread; share < plan.threads; share = std::max(share + 1, present)) {
+        for (std::size_t index = share; index < partitions_.size(); index += plan.threads) {
+          act(*partitions_[index]);
+        }
       }
     };
     Time start = never;
@@ -130,13 +143,24 @@ void WindowRunner::run_share(std::uint32_t thread, std::uint32_t window) {
       stop |= report.stop;
     }
     // By who runs the partition from now on, which need not be who ran it before.
-    for_own([&](Partition& partition) { take_sent(partition, turn ^ 1); });
+    // What cannot be taken for want of memory is an error of the partition, which still ends its window.
+    for_own([&](Partition& partition) {
+      try {
+        take_sent(partition, turn ^ 1);
+      } catch (...) {
+        fail(partition, partition.now);
+      }
+    });
     if (stop || start == never || start > options_.until) break;
     if (thread == 0) ++windows_;
     const Time end = std::min(add_saturating(start, lookahead_), add_saturating(options_.until, 1));
     for_own([&](Partition& partition) { run_and_report(partition, turn, end); });
     if (window % windows_between_samples == 0) usage_[thread].publish_sometimes();
-    if (thread == 0) plans_[turn] = governor_.plan();
+    if (thread == 0) {
+      plans_[turn] = governor_.plan();
+      plans_[turn].threads = std::min(plans_[turn].threads, most_threads_);
+    }
+    for (std::uint32_t absent = present; absent < plan.threads; ++absent) barrier_.arrive(absent, window);
     if (plan.threads > 1) meet_others(thread, window, plan);
     if (thread == 0 && window % windows_between_samples == 0) observe_threads();
   }
@@ -148,9 +172,15 @@ void WindowRunner::run_and_report(Partition& partition, std::uint32_t turn, Time
   Partition::Outgoing& outgoing = partition.outgoing[turn];
   outgoing.earliest = never;
   outgoing.receivers = 0;
-  run_window(partition, end);
+  Time next = never;
+  try {
+    if (!partition.error) run_window(partition, end);
+    next = partition.queue->next_time();
+  } catch (...) {
+    fail(partition, end);
+  }
   Report& report = reports_[turn][partition.index];
-  report.next = std::min(partition.queue->next_time(), outgoing.earliest);
+  report.next = std::min(next, outgoing.earliest);
   report.receivers = outgoing.receivers;
   report.stop = partition.stop_requested || partition.error || interrupted_.load(std::memory_order_relaxed);
 }
@@ -188,7 +218,7 @@ void WindowRunner::run_window(Partition& partition, Time end) {
       }
     }
   } catch (...) {
-    fail(partition, *event);
+    fail(partition, event);
   }
   partition.events = events;
 }
@@ -199,11 +229,20 @@ void WindowRunner::handle(Partition& partition, const Event& event) {
   endpoint.handler(*endpoint.component, endpoint.object, event);
 }
 
-// Keeps what a handler threw, with the event it was handling. To be called while handling the exception.
-void WindowRunner::fail(Partition& partition, const Event& event) {
+// Keeps what a handler threw, with the event it was handling; the queue itself can run out of memory, too,
+// and then there is no event. To be called while handling the exception.
+void WindowRunner::fail(Partition& partition, const Event* event) {
+  if (event == nullptr) return fail(partition, partition.now);
   partition.error = std::current_exception();
-  partition.error_time = event.time;
-  partition.error_order = event.order;
+  partition.error_time = event->time;
+  partition.error_order = event->order;
+}
+
+// The same outside of any event.
+void WindowRunner::fail(Partition& partition, Time time) {
+  partition.error = std::current_exception();
+  partition.error_time = time;
+  partition.error_order = 0;
 }
 
 // Takes what the others sent to a partition in the window of this turn.

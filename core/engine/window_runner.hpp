@@ -47,7 +47,8 @@ class WindowRunner {
   void observe_threads();
   void take_sent(Partition& partition, std::uint32_t turn);
   void handle(Partition& partition, const Event& event);
-  static void fail(Partition& partition, const Event& event);
+  static void fail(Partition& partition, const Event* event);
+  static void fail(Partition& partition, Time time);
   void poll();
 
   std::vector<std::unique_ptr<Partition>>& partitions_;
@@ -55,6 +56,7 @@ class WindowRunner {
   const Time lookahead_;
   const RunOptions& options_;
   const std::uint32_t threads_;
+  std::uint32_t most_threads_ = threads_;  // that the host gives
   ThreadGovernor& governor_;
   WindowBarrier barrier_;
   std::vector<ThreadUsage> usage_;  // of each thread

@@ -7,6 +7,7 @@ from .errors import (
     InputError,
     KernelError,
     ManyscaleError,
+    OutOfMemoryError,
     ProgramError,
     RunError,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "KernelError",
     "Machine",
     "ManyscaleError",
+    "OutOfMemoryError",
     "Port",
     "ProgramError",
     "Ratio",

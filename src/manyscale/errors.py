@@ -57,6 +57,16 @@ class RunError(ManyscaleError):
     exit_code = 4
 
 
+class OutOfMemoryError(ManyscaleError, MemoryError):
+    """The memory of this machine, or what the process may use of it, is not enough."""
+
+    exit_code = 6
+
+
+KEPT_AFTER = (KeyboardInterrupt, DeadlockError, ProgramError, MemoryError)
+"""Ends of a run after which the statistics so far are kept, marked as partial."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word to a misspelt one, or lists a few known ones.
 

@@ -2,6 +2,7 @@
 #include "gpu/exec/device_memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace manyscale::gpu {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kSmallest = std::uint64_t{1} << 24;  // a device with less is not worth having
 constexpr std::size_t kRememberedFrees = 1024;
 constexpr std::uint64_t kNear = std::uint64_t{1} << 30;  // beyond, no allocation explains an address
 
@@ -31,6 +33,20 @@ std::string hexadecimal(std::uint64_t value) {
   return text;
 }
 
+// Bytes of address space that the host still gives this process; the largest number where it does not ration
+// them.
+std::uint64_t address_space_left() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ~std::uint64_t{0};
+  unsigned long long pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%llu", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  const std::uint64_t used = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
 void* reserve(std::uint64_t bytes) {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
@@ -38,8 +54,10 @@ void* reserve(std::uint64_t bytes) {
 }  // namespace
 
 DeviceMemory::DeviceMemory() {
-  // As much of the host's address space as it gives: 1 TiB, or less where addresses are rationed.
-  for (std::uint64_t bytes = std::uint64_t{1} << 40; bytes >= std::uint64_t{1} << 28; bytes /= 4) {
+  // 1 TiB of the host's address space, or a part of what is left where addresses are rationed: results,
+  // threads and a second device need some, too.
+  const std::uint64_t share = address_space_left() / 4 / kSmallest * kSmallest;
+  for (std::uint64_t bytes = std::min(std::uint64_t{1} << 40, share); bytes >= kSmallest; bytes /= 4) {
     void* memory = reserve(bytes);
     if (memory == MAP_FAILED) continue;
     host_ = static_cast<std::byte*>(memory);

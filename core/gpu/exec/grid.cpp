@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "gpu/exec/fault_report.hpp"
@@ -139,7 +141,13 @@ LaunchResult run_grid(const Launch& launch) {
     }
   };
   std::vector<std::jthread> threads;
-  for (unsigned i = 1; i < count; ++i) threads.emplace_back([&, i] { work(workers[i]); });
+  try {
+    threads.reserve(count - 1);
+    for (unsigned i = 1; i < count; ++i) threads.emplace_back([&, i] { work(workers[i]); });
+  } catch (
+      const std::system_error&) {  // a host without memory for another thread: those there are do the work
+  } catch (const std::bad_alloc&) {
+  }
   work(workers[0]);
   threads.clear();
   if (failure) std::rethrow_exception(failure);

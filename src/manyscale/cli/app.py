@@ -33,6 +33,7 @@ from manyscale.cli import (
     validate,
 )
 from manyscale.cli.console import complain
+from manyscale.cli.start import answer
 from manyscale.errors import ManyscaleError
 from manyscale.interrupts import StopSignals, stop_signals
 
@@ -118,6 +119,11 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
             complain(signals.message)
             return signals.exit_code
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        code = answer(error)
+        if code is None:
+            raise
+        return code
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.cli.run import output_directory
-from manyscale.errors import DeadlockError
+from manyscale.errors import KEPT_AFTER
 
 if TYPE_CHECKING:
     from manyscale.gpu import KernelProfile, TimedDevice, TimedLaunch
@@ -52,9 +52,11 @@ def recorded(
             system.simulation.enable_timeline()
         try:
             yield launches
-        except (KeyboardInterrupt, DeadlockError):
+        except KEPT_AFTER:
             now = {"simulated_seconds": {"value": system.simulation.now / 10**15, "unit": "s"}}
-            writer.partial(_statistics(device, launches), headline(launches) | now)
+            running.keep_partial(
+                writer, lambda: _statistics(device, launches), lambda: headline(launches) | now
+            )
             raise
         else:
             writer.write_stats(_statistics(device, launches))

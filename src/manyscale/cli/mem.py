@@ -16,7 +16,7 @@ from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Force, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
-from manyscale.errors import DeadlockError, InputError
+from manyscale.errors import KEPT_AFTER, InputError
 from manyscale.results.files import Kind, as_text, check_output, write_file
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def _run(
             system.simulation.enable_timeline()
         try:
             result = system.run(threads=threads, progress=progress)
-        except (KeyboardInterrupt, DeadlockError):
-            writer.partial(running.statistics_columns(system))
+        except KEPT_AFTER:
+            running.keep_partial(writer, lambda: running.statistics_columns(system))
             raise
         writer.write_stats(result.columns)
         if timeline:

@@ -17,6 +17,7 @@ from manyscale.errors import InputError, nearest
 from manyscale.units import BYTES, parse
 
 MOST_FILE_BYTES = 1 << 30
+_PIECE_BYTES = 1 << 20
 _MOST_RANKS = 1024
 _ET_DYN = b"\x03\x00"  # e_type of a program that can be loaded anywhere
 
@@ -118,9 +119,12 @@ def sample(name: str = "heat") -> Path:
 def _unpacked(path: Path) -> bytes:
     try:
         with lzma.open(path) as file:
-            data = file.read(MOST_FILE_BYTES + 1)
+            # In pieces: asked for so much at once, it would first make room for all of it.
+            data = bytearray()
+            while len(data) <= MOST_FILE_BYTES and (piece := file.read(_PIECE_BYTES)):
+                data += piece
     except (lzma.LZMAError, EOFError) as error:
         raise InputError(f"{path}: it cannot be unpacked: {error}") from None
     if len(data) > MOST_FILE_BYTES:
         raise InputError(f"{path}: it unpacks to more than {MOST_FILE_BYTES >> 20} MiB")
-    return data
+    return bytes(data)

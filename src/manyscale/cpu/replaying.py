@@ -17,13 +17,13 @@ from manyscale.cpu.result import CpuResult, Process
 from manyscale.cpu.task_places import Places, read_task_places
 from manyscale.cpu.trace import Trace
 from manyscale.cpu.traced_program import TracedProgram
-from manyscale.errors import DeadlockError, InputError, ManyscaleError, nearest
+from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError, nearest
 from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
-from manyscale.system.running import statistics_columns
+from manyscale.system.running import keep_partial, statistics_columns
 
 SCHEDULERS = ("recorded", "fifo", "work_stealing", "locality", "critical_path", "task2core")
 _ADDRESS_BITS = 64
@@ -106,8 +106,8 @@ def replay(
             writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
             try:
                 result = _simulate(played, parts, source, threads, progress, writer.directory)
-            except (KeyboardInterrupt, DeadlockError):
-                writer.partial(statistics_columns(parts.system))
+            except KEPT_AFTER:
+                keep_partial(writer, lambda: statistics_columns(parts.system))
                 raise
             writer.write_stats(result.columns)
             result.write_tables(writer)
@@ -167,7 +167,7 @@ def _simulate(
 ) -> CpuResult:
     try:
         run = parts.system.run(threads=threads, progress=progress)
-    except DeadlockError:
+    except (DeadlockError, MemoryError):
         raise
     except ManyscaleError as error:
         # The core holds the source, which must not hold what refers to the core.

@@ -18,12 +18,12 @@ from manyscale.cpu.listing import Labels
 from manyscale.cpu.openmp import watch_points
 from manyscale.cpu.program import Program
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
-from manyscale.errors import DeadlockError, InputError, ManyscaleError, ProgramError, nearest
+from manyscale.errors import KEPT_AFTER, InputError, ManyscaleError, ProgramError, nearest
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
-from manyscale.system.running import statistics_columns
+from manyscale.system.running import keep_partial, statistics_columns
 
 DEFAULT_MACHINE = "broadwell"
 
@@ -72,8 +72,8 @@ def run(
         writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
         try:
             result = simulate(program, parts, threads, progress, writer.directory, roi)
-        except (KeyboardInterrupt, DeadlockError, ProgramError):
-            writer.partial(statistics_columns(parts.system))
+        except KEPT_AFTER:
+            keep_partial(writer, lambda: statistics_columns(parts.system))
             raise
         writer.write_stats(result.columns)
         result.write_tables(writer)

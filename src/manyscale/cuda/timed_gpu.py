@@ -11,6 +11,7 @@ from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import KernelProfile, TimedDevice
 from manyscale.gpu.stream import Event, Queued, QueuedLaunch, Stream
+from manyscale.host_memory import MemoryWatch
 from manyscale.machine import Machine
 from manyscale.system.running import core_errors, explain_deadlock
 
@@ -213,7 +214,7 @@ class TimedGpu(TimedDevice):
                 with core_errors():
                     threads, parts = self._division()
                     report = self._simulation.run(
-                        until=stop, threads=threads, parts=parts, progress=pause.report
+                        until=stop, threads=threads, parts=parts, progress=MemoryWatch(pause.report)
                     )
             except _core.KernelFault as error:
                 self._fault = str(error)

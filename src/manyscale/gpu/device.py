@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale import _core
-from manyscale.errors import InputError, KernelError
+from manyscale.errors import InputError, KernelError, OutOfMemoryError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
 from .launch import Launch
@@ -86,6 +86,7 @@ class Device:
         `isa` is how it runs, the device's own choice if None; what was taken is in `Module.isa`.
         """
         machine = machine_file_of(source)
+        name = "the module"
         try:
             if machine is not None:
                 data, name = machine
@@ -95,8 +96,8 @@ class Device:
             code = load_code(
                 self.native, parsed, isa_of(self.isa if isa is None else isa), self._architecture(parsed)
             )
-        except MemoryError:
-            raise InputError(f"{name}: its variables do not fit into the device's memory") from None
+        except MemoryError as error:
+            raise OutOfMemoryError(f"{name}: there is not enough memory for it and its variables") from error
         module = self.module_type(self, code.native, parsed.name, parsed.kernels)
         module.isa, module.isa_reason = code.isa, code.reason
         return module

@@ -103,7 +103,7 @@ def _from_file(path: Path) -> npt.NDArray[Any]:
         values = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # a damaged header is parsed as Python, which fails in many ways
         raise InputError(f"{path}: this is not a file of a numpy array ({error})") from None
     if not isinstance(values, np.ndarray):
         raise InputError(f"{path}: it holds several arrays; save one of them as .npy")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from manyscale import _core
 from manyscale.errors import DeadlockError, InputError, KernelError
+from manyscale.host_memory import MemoryWatch
 from manyscale.machine import Machine, load_machine
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.machine.link import add_host_side
@@ -311,7 +312,7 @@ class TimedDevice(Device):
         try:
             with core_errors():
                 threads, parts = self._division()
-                report = system.simulation.run(threads=threads, parts=parts, progress=self.progress)
+                report = system.simulation.run(threads=threads, parts=parts, progress=MemoryWatch(self.progress))
             self._report, self._result = report, None
             self._collect(time.perf_counter() - begin)
         except _core.KernelFault as error:

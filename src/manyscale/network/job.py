@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from manyscale import _core, processes
-from manyscale.errors import DeadlockError, InputError
+from manyscale.errors import KEPT_AFTER, DeadlockError, InputError
+from manyscale.host_memory import shortage
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.network import Network, core_values, places, topology_for
 from manyscale.network.encoding import core_operations, encode
@@ -27,7 +28,7 @@ from manyscale.network.program import Operation, Program
 from manyscale.network.result import JobResult
 from manyscale.network.skeleton import compile
 from manyscale.results import RunWriter
-from manyscale.system.running import core_errors, explain_deadlock, run_simulation
+from manyscale.system.running import core_errors, explain_deadlock, keep_partial, run_simulation
 from manyscale.units import BYTES, humanize
 
 DEFAULT_MACHINE = "omnipath"
@@ -204,6 +205,8 @@ class Job:
                 timeline=np.array(self.timeline, np.int64),
                 critical_path=critical_path,
             )
+        except MemoryError as error:
+            raise shortage(error, f"the network of {place.nodes:,} nodes") or error from None
         except (ValueError, _core.SimulationError) as error:  # what the core says against a description
             raise InputError(f"{place.machine.machine.name}: {error}") from None
 
@@ -232,7 +235,11 @@ class Job:
         }
         with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=self.seed) as writer:
             writer.write_machine(to_toml(self.cluster.machine.machine, self.cluster.machine.sources))
-            result = self._simulate(threads, progress, writer.directory)
+            try:
+                result = self._simulate(threads, progress, writer.directory)
+            except KEPT_AFTER:
+                keep_partial(writer, self._columns)
+                raise
             if result.outcome != "finished":
                 writer.partial(result.columns, result.headline)
             self._ended(result)
@@ -257,6 +264,13 @@ class Job:
         others = processes.together()
         native = self.native if others is None else GatheredJob(self.native, others)
         return JobResult(self.program, self.cluster.network, self.node_of_rank, native, report, directory)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The statistics of a job that failed on its way."""
+        so_far = {"outcome": "failed", "events": 0, "threads": 1, "wall_seconds": 0.0}
+        report = so_far | {"now": self.native.simulation.now}
+        place = self.cluster.network
+        return JobResult(self.program, place, self.node_of_rank, self.native, report, None).columns
 
     def _ended(self, result: JobResult) -> JobResult:
         """The result of a job that came to its end; for any other, what stopped it."""

@@ -222,6 +222,15 @@ def show(entry: dict[str, Any]) -> str:
     return text if unit == "1" else f"{text} {unit}"
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a headline number can be that: none, finite, or whole and within 64 bits."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return value is None or isinstance(value, float)
+
+
 def read_info(directory: Path) -> dict[str, Any]:
     """What `run.json` says, if it is whole."""
     path = directory / RUN_FILE
@@ -239,6 +248,8 @@ def read_info(directory: Path) -> dict[str, Any]:
         info = json.loads(text)
     except json.JSONDecodeError as error:
         raise RunError(f"{path} is broken at line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, nested too deeply
+        raise RunError(f"{path} is broken: {error}") from None
     if not isinstance(info, dict) or not isinstance(info.get("schema_version"), int):
         raise RunError(f"{path} is not the description of a run: it has no schema_version")
     version = info["schema_version"]
@@ -258,6 +269,10 @@ def read_info(directory: Path) -> dict[str, Any]:
     for name, entry in info["headline"].items():
         if not isinstance(entry, dict) or "value" not in entry or "unit" not in entry:
             raise RunError(f"{path} is broken: headline number '{name}' has no value or no unit")
+        if not isinstance(entry["unit"], str):
+            raise RunError(f"{path} is broken: the unit of headline number '{name}' is not a text")
+        if not _is_number(entry["value"]):
+            raise RunError(f"{path} is broken: headline number '{name}' is no number")
     if has_checksums:
         problem = seal_problem(content)
         if problem is None and not is_listing(info["files"]):

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from manyscale import processes
+from manyscale import host_memory, processes
 from manyscale.errors import InputError, ManyscaleError, RunError
 from manyscale.results import statistics
 from manyscale.results.files import cannot_write, remove_empty, replace_file, replace_file_by_name
@@ -65,6 +65,7 @@ class RunWriter:
         self.directory = processes.scratch_directory() if processes.is_other() else Path(directory)
         self._lock: RunLock | None = None
         self._made: list[Path] = []  # folders, innermost first
+        self._reserve: host_memory.Reserve | None = None
         self._listed = Listed(self.directory, (RUN_FILE, LOCK_FILE, JOURNAL_FILE))
         self._info: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
@@ -90,6 +91,7 @@ class RunWriter:
     def __enter__(self) -> RunWriter:
         self._claim()
         try:
+            self._reserve = host_memory.Reserve()
             self._write_info()
         except BaseException:
             self._withdraw()
@@ -104,6 +106,7 @@ class RunWriter:
     ) -> None:
         if self._lock is None:
             return
+        self._use_reserve()
         if isinstance(error, InputError) and not self._has_results():
             self._withdraw()
             return
@@ -132,6 +135,7 @@ class RunWriter:
 
     def write_stats(self, columns: Columns) -> None:
         """Keep the statistics; the columns are those of `statistics.frame`."""
+        self._use_reserve()
         self._check_running()
         self.write_table(STATS_FILE, statistics.frame(columns))
 
@@ -240,7 +244,13 @@ class RunWriter:
         self._info["ended"] = _now()
         self._write_info()
 
+    def _use_reserve(self) -> None:
+        if self._reserve is not None:
+            self._reserve.release()
+            self._reserve = None
+
     def _release(self) -> None:
+        self._use_reserve()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -292,7 +302,7 @@ def _checked_headline(headline: Headline) -> dict[str, dict[str, Any]]:
             raise RunError(f"headline number '{name}' has no unit; a number without a unit has the unit '1'")
         if isinstance(value, bool) or not isinstance(value, numbers.Real | None):
             raise RunError(f"headline number '{name}' is {value!r}, which is not a number")
-        if isinstance(value, numbers.Integral):
+        if isinstance(value, numbers.Integral) and -(2**63) <= int(value) < 2**63:
             value = int(value)
         elif value is not None:
             value = float(value) if math.isfinite(value) else None
@@ -301,6 +311,7 @@ def _checked_headline(headline: Headline) -> dict[str, dict[str, Any]]:
 
 
 def _message(error: BaseException) -> str:
+    error = host_memory.shortage(error, "the run") or error
     text = str(error)
     return text if isinstance(error, ManyscaleError) and text else f"{type(error).__name__}: {text}"
 

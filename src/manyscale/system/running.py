@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale import _core, processes, units
-from manyscale.errors import DeadlockError, InputError, ManyscaleError
+from manyscale import _core, host_memory, processes, units
+from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError
 from manyscale.results import RunWriter
 from manyscale.results.notebook import NotebookView, headline_table
+from manyscale.results.run_directory import Columns, Headline
 from manyscale.results.statistics import frame, scalar
 from manyscale.system.component import Component
 
@@ -131,8 +132,8 @@ def _run_attached(
         writer.write_machine(system.to_toml())
         try:
             result = _simulate(system, options, progress, writer.directory)
-        except DeadlockError:
-            writer.partial(statistics_columns(system))
+        except KEPT_AFTER:
+            keep_partial(writer, lambda: statistics_columns(system))
             raise
         if result.outcome == "interrupted":
             writer.partial(result.columns, result.headline)
@@ -166,7 +167,7 @@ def run_simulation(
     report: dict[str, Any]
     if others is None:
         with core_errors():
-            report = simulation.run(**options, progress=progress)
+            report = simulation.run(**options, progress=host_memory.MemoryWatch(progress))
     else:
         if options.get("threads", 1) > 1:
             raise InputError("each process runs on one thread; start more processes instead of threads")
@@ -190,6 +191,14 @@ def _check_processes(system: System, timeline: bool) -> None:
         raise InputError(
             "the processes have built different systems; start all with the same files and options"
         )
+
+
+def keep_partial(
+    writer: RunWriter, columns: Callable[[], Columns], headline: Callable[[], Headline] = dict
+) -> None:
+    """Keeps what a run has so far, while its error is handled; where that fails, too, the first error is the one."""
+    with contextlib.suppress(Exception):
+        writer.partial(columns(), headline())
 
 
 @contextlib.contextmanager
@@ -262,3 +271,5 @@ def core_errors() -> Iterator[None]:
         yield
     except _core.SimulationError as error:
         raise ManyscaleError(str(error)) from None
+    except MemoryError as error:
+        raise host_memory.shortage(error, "the simulation") or error from None

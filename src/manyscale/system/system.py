@@ -87,10 +87,10 @@ class System:
             self._within = before
 
     @overload
-    def add(self, model: str, name: str, **parameters: Any) -> NativeComponent: ...
+    def add(self, model: str, name: str, /, **parameters: Any) -> NativeComponent: ...
     @overload
-    def add(self, model: type[Model], name: str, **parameters: Any) -> Model: ...
-    def add(self, model: str | type[Component], name: str, **parameters: Any) -> AnyComponent:
+    def add(self, model: type[Model], name: str, /, **parameters: Any) -> Model: ...
+    def add(self, model: str | type[Component], name: str, /, **parameters: Any) -> AnyComponent:
         """Adds a component: a model of the core by name, or one written in Python by its class."""
         name = check_name(f"{self._within}{name}")
         if name in self.components:

@@ -17,10 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from pydantic import PositiveFloat, model_validator
+
 from manyscale import _core
 from manyscale.cpu.building import runtime_folder
 from manyscale.cpu.program import Program
 from manyscale.cpu.running import launch_of
+from manyscale.documents import Document, Natural, read_json, validated
+from manyscale.errors import InputError
 from manyscale.machine import load_machine, to_toml
 from manyscale.machine.cpu_system import build_cpu
 from manyscale.network.job import Cluster, Job, cluster
@@ -110,6 +114,42 @@ class MpiCosts:
         return max(abs(self.modelled[name] / time - 1) for name, time in self.measured.items())
 
 
+class CostsDocument(Document):
+    """`MpiCosts` in a file."""
+
+    send_overhead: Natural
+    receive_overhead: Natural
+    send_overhead_per_byte: Natural
+    receive_overhead_per_byte: Natural
+    post_overhead: Natural
+    latency: Natural
+    control_overhead: Natural
+    local_send_overhead: Natural
+    local_receive_overhead: Natural
+    local_send_overhead_per_byte: Natural
+    local_receive_overhead_per_byte: Natural
+    local_latency: Natural
+    local_bandwidth: Natural
+    nobody_send: Natural
+    nobody_receive: Natural
+    reduction: Natural
+    pack: Natural
+    unpack: Natural
+    measured: dict[str, PositiveFloat]
+    modelled: dict[str, PositiveFloat]
+
+    @model_validator(mode="after")
+    def _is_modelled(self) -> CostsDocument:
+        if missing := set(self.measured) - set(self.modelled):
+            raise ValueError(f"'{min(missing)}' was measured and is not modelled")
+        return self
+
+
+def costs_of(document: CostsDocument) -> MpiCosts:
+    """The costs that a file has."""
+    return MpiCosts(**document.model_dump())
+
+
 def calibrated(
     machine: str = "broadwell",
     changes: Sequence[str] = (),
@@ -122,8 +162,9 @@ def calibrated(
     path = _cache_file(machine, changes, network, network_changes)
     if not fresh and path.is_file():
         try:
-            return MpiCosts(**json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError):
+            what = "costs of an MPI library"
+            return costs_of(validated(read_json(path, what), CostsDocument, f"{path} is no {what}"))
+        except InputError:
             pass  # written by something else: it is measured again
     costs = measure(machine, changes, network, network_changes)
     try:

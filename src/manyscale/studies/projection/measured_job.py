@@ -7,13 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from manyscale.cpu.program import Program
+from manyscale.documents import Document, Natural, read_document
 from manyscale.errors import InputError, ManyscaleError
 from manyscale.results.files import FileGroup, document_kind
-from manyscale.results.integrity import checksum_of, damage, sealed, unsealed
-from manyscale.studies.projection.calibration import MpiCosts, calibrated
+from manyscale.results.integrity import checksum_of, damage, is_listing, sealed
+from manyscale.studies.projection.calibration import CostsDocument, MpiCosts, calibrated, costs_of
 from manyscale.studies.projection.node import NodeResult, simulate_node
 from manyscale.studies.projection.profiling import RankProfile
 from manyscale.studies.projection.recorded_job import record
@@ -25,6 +28,30 @@ FILE = "node.json"
 TIMINGS = "timings"
 
 Say = Callable[[str], None]
+
+
+class _Facts(Document):
+    """What phase 3 takes of a job where it is not told otherwise; there may be more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    program: str
+    arguments: list[str]
+    machine: str
+    network: str
+    network_changes: list[str]
+    native_program: str | None = None
+
+
+class _Node(Document):
+    facts: _Facts
+    labels: list[Natural]
+    ranks_per_node: Annotated[int, Field(ge=1, le=2**20)]
+    external: Natural
+    alone: Natural
+    costs: CostsDocument
+    cpi: dict[str, dict[str, float]]
+    files: dict[str, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,55 +126,34 @@ class MeasuredJob:
     def load(cls, folder: str | os.PathLike[str]) -> MeasuredJob:
         """Reads what `save` wrote."""
         path = Path(folder) / FILE
-        document = read_document(path, KIND, SCHEMA)
+        read = read_document(path, _Node, "result of phase 2", kind=KIND, schema=SCHEMA)
         timings = Path(folder) / TIMINGS
-        problems = damage(Path(folder), document.get("files", {}))
+        problems = damage(Path(folder), read.files) if is_listing(read.files) else ["its list of files is none"]
         if problems:
             raise InputError(f"{path} does not fit its timings: {'; '.join(problems)}; run phase 2 again")
 
-        def groups(name: str) -> list[GroupTimings]:
+        def groups(name: str, count: int) -> list[GroupTimings]:
             return [
                 GroupTimings(
                     TimingProfile.load(timings / f"{name}-{group}.json"),
                     TimingProfile.load(timings / f"{name}-{group}-sites.json"),
                 )
-                for group in range(int(document[name]))
+                for group in range(count)
             ]
 
-        try:
-            labels = [int(label) for label in document["labels"]]
-            found = cls(
-                labels,
-                int(document["ranks_per_node"]),
-                groups("external"),
-                groups("alone"),
-                MpiCosts(**document["costs"]),
-                document["cpi"],
-                document["facts"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no result of phase 2: {type(error).__name__} {error}") from None
+        labels = read.labels
         count = max(labels, default=-1) + 1
-        if not labels or min(labels) < 0 or {len(found.external), len(found.alone)} - {0, count}:
+        if not labels or {read.external, read.alone} - {0, count}:
             raise InputError(f"{path} is no result of phase 2: groups of ranks and timings do not fit")
-        return found
-
-
-def read_document(path: Path, kind: str, schema: int) -> dict[str, Any]:
-    """A JSON file of a kind; any other is an error that says so."""
-    try:
-        document = unsealed(path.read_bytes(), schema)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    if not isinstance(document, dict) or document.get("kind") != kind:
-        raise InputError(f"{path} is not of the kind '{kind}'")
-    if document.get("schema") not in range(1, schema + 1):
-        raise InputError(
-            f"{path}: schema {document.get('schema')!r} is unknown; this version reads up to {schema}"
+        return cls(
+            labels,
+            read.ranks_per_node,
+            groups("external", read.external),
+            groups("alone", read.alone),
+            costs_of(read.costs),
+            read.cpi,
+            read.facts.model_dump(),
         )
-    return document
 
 
 def measure_job(

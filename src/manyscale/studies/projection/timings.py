@@ -11,23 +11,26 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
+from manyscale.documents import Document, Natural, read_document
 from manyscale.errors import InputError, nearest
 from manyscale.network.durations import MOST_BINS, Distribution, Pattern
 from manyscale.results.files import document_kind, write_file
-from manyscale.results.integrity import sealed, unsealed
+from manyscale.results.integrity import sealed
 from manyscale.studies.projection import multimodal, repetition
 
 SCHEMA = 2  # 1 had no checksum
+KIND = "timing-profile"
 _SECOND = 10**15
 _LONGEST_CALL = 1000.0  # seconds
 _NOISE = 0.98  # of a sequence, that a pattern has to explain
 
-TIMING_PROFILE = document_kind("timing-profile")
+TIMING_PROFILE = document_kind(KIND)
 
 Variant = Literal["variable", "constant"]
 
@@ -42,6 +45,26 @@ def phase_name(before: str, after: str, places: tuple[int, int] | None = None) -
     if places is None:
         return f"{before}..{after}"
     return f"{before}..{after} @{(places[0] * 31 + places[1]) & 0xFFFFFFFF:08x}"
+
+
+class _Cluster(Document):
+    low_fs: list[Natural]
+    high_fs: list[Natural]
+    weights: list[float]
+
+
+class _Phase(Document):
+    name: str
+    samples: Natural
+    explained: float
+    order: list[Natural]
+    clusters: list[_Cluster]
+
+
+class _Timings(Document):
+    facts: dict[str, Any] = {}
+    call_costs: dict[str, Annotated[float, Field(ge=0, lt=_LONGEST_CALL)]] = {}
+    phases: list[_Phase]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +156,7 @@ class TimingProfile(Mapping[str, PhaseTiming]):
         """What `save` writes."""
         document = {
             "schema": SCHEMA,
-            "kind": "timing-profile",
+            "kind": KIND,
             "facts": self.facts,
             "call_costs": self.call_costs,
             "phases": [_to_json(phase) for phase in self._phases.values()],
@@ -143,28 +166,11 @@ class TimingProfile(Mapping[str, PhaseTiming]):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TimingProfile:
         """Reads what `save` wrote."""
+        read = read_document(path, _Timings, "timing profile", kind=KIND, schema=SCHEMA)
         try:
-            document = unsealed(Path(path).read_bytes(), SCHEMA)
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-        except ValueError as error:
-            raise InputError(f"{path} is no timing profile: {error}") from None
-        if not isinstance(document, dict) or document.get("kind") != "timing-profile":
-            raise InputError(f"{path} is no timing profile: it is not of the kind 'timing-profile'")
-        if document.get("schema") not in range(1, SCHEMA + 1):
-            raise InputError(
-                f"{path}: schema {document.get('schema')!r} is unknown; this version reads up to {SCHEMA}"
-            )
-        try:
-            costs = {str(name): float(cost) for name, cost in document.get("call_costs", {}).items()}
-            if not all(0 <= cost < _LONGEST_CALL for cost in costs.values()):
-                raise InputError("a call takes a number of seconds that is not negative")
-            phases = [_from_json(phase) for phase in document["phases"]]
-            return cls(phases, document.get("facts"), costs)
+            return cls([_from_json(phase) for phase in read.phases], read.facts, read.call_costs)
         except InputError as error:
             raise InputError(f"{path} is no timing profile: {error}") from None
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise InputError(f"{path} is no timing profile: {type(error).__name__} {error}") from None
 
 
 def _common_pattern(by_rank: Sequence[npt.NDArray[np.int64]]) -> repetition.Repetition | None:
@@ -197,12 +203,6 @@ def _to_json(phase: PhaseTiming) -> dict[str, Any]:
     }
 
 
-def _from_json(phase: Mapping[str, Any]) -> PhaseTiming:
-    clusters = [
-        Distribution.of_bins(cluster["low_fs"], cluster["high_fs"], cluster["weights"])
-        for cluster in phase["clusters"]
-    ]
-    order = [int(index) for index in phase["order"]]
-    return PhaseTiming(
-        str(phase["name"]), int(phase["samples"]), Pattern.of(order, clusters), float(phase["explained"])
-    )
+def _from_json(phase: _Phase) -> PhaseTiming:
+    clusters = [Distribution.of_bins(one.low_fs, one.high_fs, one.weights) for one in phase.clusters]
+    return PhaseTiming(phase.name, phase.samples, Pattern.of(phase.order, clusters), phase.explained)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale.errors import RunError
+from manyscale.documents import Document, Natural, validated
+from manyscale.errors import InputError, RunError
 from manyscale.results.additions import add_listed
 from manyscale.results.files import Write, cannot_write, replace_file
 from manyscale.results.integrity import SEAL, checksum, damage, is_listing, seal_problem, sealed
@@ -176,6 +177,22 @@ class Sweep(NotebookView):
         return f"Sweep('{self.path}', {self.status}, {counts['done']:,} of {counts['distinct']:,} done{failures})"
 
 
+class _Named(Document):
+    """An axis or a metric."""
+
+    name: str
+    unit: str | None = None
+
+
+class _Info(Document):
+    """What readers of a sweep's directory rely on; there is more."""
+
+    status: str
+    counts: dict[str, Natural]
+    axes: list[_Named]
+    metrics: list[_Named]
+
+
 def load_sweep(path: str | os.PathLike[str], *, ignoring: Collection[str] = ()) -> Sweep:
     """The sweep in a directory, as it is now: also while it runs, or after it was killed.
 
@@ -223,7 +240,7 @@ def read_info(directory: Path) -> dict[str, Any]:
         info = json.loads(content.decode())
     except FileNotFoundError:
         raise RunError(f"{directory} is not a sweep: it has no {SWEEP_FILE}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from None
     if not isinstance(info, dict) or info.get("kind") != "sweep" or not isinstance(info.get("counts"), dict):
         raise RunError(f"{path} does not describe a sweep")
@@ -241,6 +258,10 @@ def read_info(directory: Path) -> dict[str, Any]:
             )
     elif version < 1 or "files" in info or SEAL in info:
         raise RunError(f"{path} is damaged or was changed: schema version {version} has no checksums")
+    try:
+        validated(info, _Info, f"{path} does not describe a sweep")
+    except InputError as error:
+        raise RunError(str(error)) from None
     return info
 
 

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every format of files that a command reads: how a valid sample is made, what reads it, and how it is damaged.
+
+A reader does what the command does with the file until the simulation begins, and a little of that where it is the
+simulation that reads on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import trace_samples
+
+from fuzz import mutations
+from manyscale import cpu
+from manyscale.cpu import gem5_trace
+from manyscale.machine import load_machine, to_toml
+from manyscale.machine.gpgpusim import import_gpgpusim
+from manyscale.network.goal import read_goal
+from manyscale.network.goal_program import program_of
+from manyscale.network.graph_file import read_graph
+from manyscale.report.run_page import run_page
+from manyscale.report.sweep_page import sweep_page
+from manyscale.report.timeline import read_timeline
+from manyscale.results import compare, compare_headline, identical, load
+from manyscale.results.run import show
+from manyscale.studies.projection.calibration import MpiCosts
+from manyscale.studies.projection.measured_job import GroupTimings, MeasuredJob
+from manyscale.studies.projection.profile_file import load_profile, save_profile
+from manyscale.studies.projection.profiling import RankProfile
+from manyscale.studies.projection.rank_clusters import Attempt, RankClusters
+from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
+from manyscale.studies.sweep.study_file import read_study
+from manyscale.studies.sweep.sweep_directory import load_sweep
+from manyscale.system import System
+from manyscale.workloads import read_memory_trace
+from systems import make_ring
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format of input files."""
+
+    name: str
+    make: Callable[[Path], Path]
+    """Writes a valid sample, with all that belongs to it, into an empty folder; gives the file that is damaged."""
+    read: Callable[[Path], Any]
+    mutate: mutations.Mutation
+    is_optional: bool = False
+    """Whether the reader goes on without what is damaged."""
+
+
+# Projection
+
+
+def _profile(folder: Path) -> Path:
+    clusters = RankClusters([0, 1, 1, 0], [Attempt(1, 0.4, None), Attempt(2, 0.01, 0.9)], "2 groups")
+    counters = {"instructions": [1e6, 2e6, 2e6, 1e6], "cycles": [3.0, 4.0, 4.5, 3.0]}
+    facts = {"program": "heat", "arguments": ["1"]}
+    save_profile(RankProfile("functional", counters, clusters, [0, 1], 2, facts), folder)
+    return folder / "profile.json"
+
+
+def _measured() -> MeasuredJob:
+    phases = [
+        PhaseTiming.of(name, [[1e-6, 2e-6, 1e-6]]) for name in ("MPI_Recv..MPI_Send", "start..MPI_Recv")
+    ]
+    one = TimingProfile(phases, {"program": "heat"}, {"MPI_Send": 1e-6})
+    times = dict.fromkeys(MpiCosts.__dataclass_fields__, 1000) | {"local_bandwidth": 10**10}
+    costs = MpiCosts(**times | {"measured": {"0 B": 1e-6}, "modelled": {"0 B": 1.1e-6}})
+    facts = {
+        "program": "heat",
+        "arguments": ["4", "8"],
+        "machine": "broadwell",
+        "network": "omnipath",
+        "network_changes": ["network.link.latency=10ns"],
+        "native_program": None,
+    }
+    groups = [GroupTimings(one, one)]
+    return MeasuredJob([0, 0], 1, groups, groups, costs, {"0": {"base": 0.5, "memory": 1.5}}, facts)
+
+
+def _node(folder: Path, name: str) -> Path:
+    _measured().save(folder)
+    return folder / name
+
+
+# Runs and sweeps
+
+
+def _run(folder: Path, name: str) -> Path:
+    for sibling in ("run", "other"):
+        system = make_ring(hops=3)
+        system.run(out=folder / sibling, timeline=True, command=["manyscale", "run"])
+    return folder / "run" / name
+
+
+def _read_run(path: Path) -> None:
+    runs = load(path.parent), load(path.parent.parent / "other")
+    for one in runs:
+        for entry in one.headline.values():
+            show(entry)
+    repr(runs[0])
+    compare_headline(*runs)
+    compare(*runs)
+    identical(*runs)
+    run_page(runs[0])
+
+
+STUDY = """\
+name = "study"
+machine = "memory-small"
+repetitions = 2
+seed = 3
+timeout = "10s"
+threads = 1
+
+[workload]
+kind = "memory"
+pattern = "random"
+accesses = 100
+
+[set]
+"memory.cores" = 2
+
+[axes]
+"workload.footprint" = { from = "4KiB", to = "64KiB", factor = 4 }
+
+[[zip]]
+"memory.l1.size" = ["16KiB", "32KiB", "64KiB"]
+"memory.l1.ways" = [4, 8, 16]
+
+[metrics]
+latency = "latency_seconds"
+l1_hits = "core[*]:l1.hits"
+"""
+
+
+def _text(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def _read_study(path: Path) -> None:
+    study = read_study(path)
+    points = study.plan.points()
+    for _, point in zip(range(20), points, strict=False):
+        repr(point)
+
+
+# Machines and systems
+
+
+def _system(folder: Path) -> Path:
+    path = folder / "system.toml"
+    make_ring(hops=3).save(path)
+    return path
+
+
+def _read_system(path: Path) -> None:
+    system = System.load(path)
+    system.check()
+    system.run(until="5ns")
+
+
+def _machine(folder: Path, preset: str) -> Path:
+    resolved = load_machine(preset)
+    return _text(folder, "machine.toml", to_toml(resolved.machine, resolved.sources))
+
+
+def _read_machine(path: Path) -> None:
+    resolved = load_machine(path)
+    to_toml(resolved.machine, resolved.sources)
+
+
+GPGPUSIM = """\
+# a comment
+-gpgpu_n_clusters 4
+-gpgpu_n_cores_per_cluster 2
+-gpgpu_clock_domains 1417.0:1417.0:1417.0:2500.0
+-gpgpu_shader_registers 65536
+-gpgpu_shader_core_pipeline 2048:32
+-gpgpu_shmem_size 98304
+-gpgpu_cache:dl1  S:4:128:64,L:L:m:N:L,A:512:8,16:0,32
+-gpgpu_cache:dl2 S:32:128:24,L:B:m:L:P,A:192:4,32:0,32
+-gpgpu_n_mem 24
+-gpgpu_dram_timing_opt "nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3"
+-gpgpu_compute_capability_major 7
+"""
+
+INI = """\
+[CPU]
+clock: 2660MHz
+num_cores: 1
+[Memory]
+clock: 200MHz
+network_bw: 96GB/s
+capacity: 16384MiB
+[GPU]
+clock: 1200MHz
+gpu_cores: 80
+gpu_l2_parts: 32
+gpu_l2_capacity: 192KiB
+gpu_cpu_latency: 23840ps
+"""
+
+GRAPH = """\
+# a triangle
+switches 3
+nodes 0 2
+nodes 1
+nodes 2 2
+link 0 1
+link 1 2 100Gb/s
+link 2 0 10GB/s 50ns
+"""
+
+GOAL = """\
+num_ranks 3
+rank 0 {
+l1: calc 100
+l2: send 8192b to 1 tag 7
+l2 requires l1
+l3: recv 16b from 2 tag 1
+l3 requires l2
+}
+rank 1 {
+l1: recv 8192b from 0 tag 7
+l2: calc 5000
+l2 requires l1
+}
+rank 2 {
+l1: send 16b to 0 tag 1
+}
+"""
+
+MEMORY_TRACE = """\
+R 0x1000 8
+W 0x1040 8
+# a comment
+A 0x2000 4
+R 0x10c0 16
+"""
+
+
+def _read_graph(path: Path) -> None:
+    read_graph(path, 10**10, 10**6)
+
+
+def _read_goal(path: Path) -> None:
+    program_of(read_goal(path))
+
+
+# Traces
+
+
+def _trace(folder: Path) -> Path:
+    streams = [trace_samples.loads(120, thread=0), trace_samples.loads(60, 8, 1)]
+    trace_samples.write(folder / "small.trace", streams)
+    return folder / "small.trace"
+
+
+def _read_trace(path: Path) -> None:
+    with cpu.Trace(path) as trace:
+        trace.check()
+
+
+def _gem5(folder: Path, which: int) -> Path:
+    paths = gem5_trace.export_gem5(_trace(folder), folder)[0]
+    plain = folder / f"plain.{which}"  # unpacked, so that damage is not only damage of the packing
+    plain.write_bytes(gzip.decompress(paths[which].read_bytes()))
+    return plain
+
+
+def _read_gem5(path: Path) -> None:
+    data = path if path.name == "plain.0" else path.parent / "core0.data.gz"
+    fetch = path if path.name == "plain.1" else path.parent / "core0.inst.gz"
+    gem5_trace.import_gem5([data], path.parent / "imported.trace", fetch=[fetch])
+
+
+def _sweep(folder: Path, name: str) -> Path:
+    study = STUDY.replace("repetitions = 2", "repetitions = 1").replace('to = "64KiB"', 'to = "4KiB"')
+    read_study(_text(folder, "study.toml", study)).run(folder / "sweep", workers=1)
+    return folder / "sweep" / name
+
+
+def _read_sweep(path: Path) -> None:
+    found = load_sweep(path.parent)
+    repr(found)
+    found.table.to_dicts()
+    sweep_page(found.path, found.info, found.table)
+
+
+def _npy(folder: Path) -> Path:
+    file = io.BytesIO()
+    np.save(file, np.arange(12, dtype="f4").reshape(3, 4))
+    return _text(folder, "array.npy", file.getvalue())
+
+
+def _read_npy(path: Path) -> None:
+    from manyscale.gpu.kernel_arguments import parse_arguments
+
+    parse_arguments([f"@{path}"], np.random.default_rng(0))
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("projection-profile", _profile, lambda path: load_profile(path.parent), mutations.of_json),
+        Format(
+            "projection-node",
+            partial(_node, name="node.json"),
+            lambda path: MeasuredJob.load(path.parent).costs.largest_error,
+            mutations.of_json,
+        ),
+        Format(
+            "projection-timings",
+            partial(_node, name="timings/external-0.json"),
+            lambda path: MeasuredJob.load(path.parent.parent),
+            mutations.of_json,
+        ),
+        Format("run", partial(_run, name="run.json"), _read_run, mutations.of_json),
+        Format(
+            "run-machine", partial(_run, name="machine.toml"), _read_run, mutations.of_toml, is_optional=True
+        ),
+        Format("statistics", partial(_run, name="stats.parquet"), _read_run, mutations.of_bytes),
+        Format("timeline", partial(_run, name="timeline.pftrace"), read_timeline, mutations.of_bytes),
+        Format("study", partial(_text, name="study.toml", content=STUDY), _read_study, mutations.of_toml),
+        Format("system", _system, _read_system, mutations.of_toml),
+        Format("machine-memory", partial(_machine, preset="memory-small"), _read_machine, mutations.of_toml),
+        Format("machine-gpu", partial(_machine, preset="v100"), _read_machine, mutations.of_toml),
+        Format("machine-network", partial(_machine, preset="omnipath"), _read_machine, mutations.of_toml),
+        Format(
+            "gpgpusim",
+            partial(_text, name="gpgpusim.config", content=GPGPUSIM),
+            import_gpgpusim,
+            mutations.of_lines,
+        ),
+        Format("ini", partial(_text, name="machine.ini", content=INI), _read_machine, mutations.of_lines),
+        Format("graph", partial(_text, name="graph.txt", content=GRAPH), _read_graph, mutations.of_lines),
+        Format("goal", partial(_text, name="job.goal", content=GOAL), _read_goal, mutations.of_lines),
+        Format(
+            "memory-trace",
+            partial(_text, name="accesses.trace", content=MEMORY_TRACE),
+            read_memory_trace,
+            mutations.of_lines,
+        ),
+        Format("elastic-trace", _trace, _read_trace, mutations.of_bytes),
+        Format("gem5-nodes", partial(_gem5, which=0), _read_gem5, mutations.of_bytes),
+        Format("gem5-fetches", partial(_gem5, which=1), _read_gem5, mutations.of_bytes),
+        Format("sweep", partial(_sweep, name="sweep.json"), _read_sweep, mutations.of_json),
+        Format(
+            "sweep-log",
+            partial(_sweep, name="results.log"),
+            _read_sweep,
+            mutations.of_lines,
+            is_optional=True,
+        ),
+        Format("npy", _npy, _read_npy, mutations.of_bytes),
+    )
+}
