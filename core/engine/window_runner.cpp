@@ -51,8 +51,9 @@ void WindowRunner::run() {
   observe_threads();
 }
 
-// Sees to it that so many threads run a window, of which the calling thread is one. A host that has no memory for
-// another thread gives fewer; the calling thread then does their share, and plans have no more than there are.
+// Sees to it that so many threads run a window, of which the calling thread is one. A host that has no memory
+// for another thread gives fewer; the calling thread then does their share, and plans have no more than there
+// are.
 void WindowRunner::set_threads(std::uint32_t threads, std::uint32_t window) {
   if (others_.size() + 1 > threads) join_threads(threads);
   try {

@@ -41,7 +41,7 @@ def read_json(path: str | os.PathLike[str], what: str, first_sealed: int | None 
     except RecursionError:
         raise InputError(f"{os.fspath(path)} is no {what}: it is nested too deeply") from None
     except ValueError as error:  # broken JSON, no UTF-8, or a number of thousands of digits
-        raise InputError(f"{os.fspath(path)} is no {what}: {error}") from None
+        raise InputError(f"{os.fspath(path)} is damaged, and no {what}: {error}") from None
 
 
 def read_document(

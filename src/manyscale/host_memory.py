@@ -15,6 +15,7 @@ import os
 import resource
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -148,13 +149,20 @@ class Reserve:
             return
         check_room(_RESERVE, "writing the results of a run")
         with contextlib.suppress(OSError):
+            guard_libraries()
             self._held = mmap.mmap(-1, _RESERVE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+
+            _reserves.add(self)
 
     def release(self) -> None:
         """Gives it back; again does nothing."""
+        _reserves.discard(self)
         if self._held is not None:
             self._held.close()
             self._held = None
+
+
+_reserves: weakref.WeakSet[Reserve] = weakref.WeakSet()
 
 
 class MemoryWatch:
@@ -187,6 +195,10 @@ class _Room:
     ) -> ModuleSpec | None:
         if name in _LIBRARY_BYTES:
             free = address_space_left()
+            if free is not None and free < _LIBRARY_BYTES[name]:
+                for reserve in list(_reserves):  # it is for the libraries that write results, too
+                    reserve.release()
+                free = address_space_left()
             if free is not None and free < _LIBRARY_BYTES[name]:
                 raise OutOfMemoryError(
                     f"not enough memory: the library {name} needs {size_text(_LIBRARY_BYTES[name])} of "

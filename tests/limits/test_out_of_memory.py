@@ -24,7 +24,7 @@ PTX = str(Path(demo_steps.__file__).with_name("demo.ptx"))
 HEAT = str(cpu.sample("heat"))
 SAXPY = ("--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "2.5", "--arg", "f32[1024]:ones")
 MIB = 2**20
-LIMITS = [64 * MIB * 2**step for step in range(9)]  # from too little for numpy to 16 GiB
+LIMITS = [size * MIB for size in (64, 160, 400, 1000, 1536, 2048, 8192)]  # from too little for numpy
 KINDS = (
     "phold",
     "phold_on_threads",
@@ -66,7 +66,7 @@ def test_every_allocation_of_the_core_may_fail(kind: str, preloaded: Path) -> No
     if "libasan" in os.environ.get("LD_PRELOAD", "") or "libtsan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("the sanitizers have an operator new of their own")
     done = subprocess.run(
-        [sys.executable, str(HERE / "out_of_memory_child.py"), kind, "40"],
+        [sys.executable, str(HERE / "out_of_memory_child.py"), kind, "24"],
         env=os.environ | {"LD_PRELOAD": str(preloaded), "PYTHONPATH": str(HERE.parent)},
         capture_output=True,
         text=True,
@@ -74,9 +74,9 @@ def test_every_allocation_of_the_core_may_fail(kind: str, preloaded: Path) -> No
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
-    assert found["failed"] >= 20, found
+    assert found["failed"] >= 12, found
     if kind in ("phold", "phold_on_threads", "memory", "packets", "flows", "processor", "replay"):
-        assert found["kept"] >= 10, found
+        assert found["kept"] >= 6, found
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -127,7 +127,7 @@ def test_a_limit_of_address_space_is_kept_or_named(name: str, tmp_path: Path) ->
             assert run.status == ("failed" if done.returncode else "done")
             assert run.stats.height > 0 if run.status == "done" else "not enough memory" in run.info["error"]
     assert outcomes[0] == OutOfMemoryError.exit_code, "the smallest limit is enough: nothing was tried"
-    assert outcomes[-3:] == [0, 0, 0], "4, 8 and 16 GiB are enough"
+    assert outcomes[-3:] == [0, 0, 0], "1.5, 2 and 8 GiB are enough"
     # Once enough is enough, more is: a run does not take what others need.
     assert outcomes == sorted(outcomes, reverse=True), outcomes
 

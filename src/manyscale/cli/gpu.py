@@ -136,6 +136,7 @@ def run(
     files = _files(save or [], [argument.name for argument in given if argument.is_array], force)
     shape = _extents("--grid", grid), _extents("--block", block)
     resolved = _machine(machine, changes, out, timeline)
+    _forecast(shape, resolved is not None)
     device = _device(
         resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json, isa=isa
     )
@@ -179,6 +180,15 @@ def run(
         _print(launch, shape, summaries, out, moved, _code_in_words(chosen.module))
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
+
+
+def _forecast(shape: tuple[Sequence[int], Sequence[int]], timed: bool) -> None:
+    import math
+
+    from manyscale.cli.forecast import FUNCTIONAL_WARPS, TIMED_WARPS, warn_if_long
+
+    warps = math.prod(shape[0]) * -(-math.prod(shape[1]) // 32)
+    warn_if_long(warps, "warps", TIMED_WARPS if timed else FUNCTIONAL_WARPS, "--grid")
 
 
 def _machine(

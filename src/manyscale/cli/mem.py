@@ -88,6 +88,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a pattern or a trace on a machine's memory and leave a run directory."""
+    from manyscale.cli.forecast import ACCESSES, warn_if_long
     from manyscale.cli.progress import SimulationProgress
     from manyscale.machine import to_toml
     from manyscale.machine.memory import build_memory, complete
@@ -103,6 +104,9 @@ def run(
     system = build_memory(
         resolved.machine, workload, traces=[trace.records for trace in loaded], seed=seed or 0
     )
+    if not loaded:
+        count = getattr(resolved.machine.memory, "cores", None) or 1
+        warn_if_long(count * accesses, "accesses", ACCESSES, "--accesses or --cores")
     text = to_toml(*complete(resolved.machine, resolved.sources, system))
     with (
         output_directory(out, f"mem-{pattern}", quiet) as directory,

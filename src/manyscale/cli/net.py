@@ -91,6 +91,7 @@ def run(
     --set network.link.bandwidth=100Gb/s
     """
     from manyscale import network
+    from manyscale.cli.forecast import OPERATIONS, warn_if_long
     from manyscale.cli.progress import SimulationProgress
 
     chosen = _ranks(timeline)
@@ -117,6 +118,9 @@ def run(
             load=load,
             progress=progress.update,
             command=["manyscale", *sys.argv[1:]],
+            notice=lambda program: warn_if_long(
+                program.executed(), "MPI operations", OPERATIONS, "--nodes, --ranks-per-node or --param"
+            ),
             **given,
         )
     if json:

@@ -396,8 +396,8 @@ def predict(
         helps = phase.improvements(work, measured, best[-1], seed=seed or 0, **told)
     ranks_profile = load_profile(out) if (out / FILE).is_file() else None
     title = str(measured.facts["program"])
-    if measured.facts["arguments"]:
-        title = f"{title} {' '.join(measured.facts['arguments'])}"
+    if given := measured.facts.get("arguments"):
+        title = f"{title} {' '.join(given)}"
     page = write_prediction_page(
         out / "report.html", title, measured, predictions, helps, ranks_profile, force=force
     )
@@ -467,7 +467,7 @@ def _work(
     program = native or facts.get("native_program")
     if program is None:
         raise InputError("give the program compiled for this machine (--native), or a skeleton (--skeleton)")
-    texts = arguments or facts["arguments"]
+    texts = arguments or facts.get("arguments", [])
     filled = [text.replace("{nodes}", str(nodes)).replace("{ranks}", str(ranks)) for text in texts]
     return record(program, ranks, filled)
 

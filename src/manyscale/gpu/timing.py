@@ -312,7 +312,9 @@ class TimedDevice(Device):
         try:
             with core_errors():
                 threads, parts = self._division()
-                report = system.simulation.run(threads=threads, parts=parts, progress=MemoryWatch(self.progress))
+                report = system.simulation.run(
+                    threads=threads, parts=parts, progress=MemoryWatch(self.progress)
+                )
             self._report, self._result = report, None
             self._collect(time.perf_counter() - begin)
         except _core.KernelFault as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale import units
 from manyscale.errors import InputError
+from manyscale.host_memory import foreseen
 from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Cpu
 from manyscale.machine.hierarchy import Hierarchy, add_part, build_below, check_fit
 from manyscale.machine.memory import Memory, hierarchy_of, private_caches, stated_memory
@@ -74,7 +75,8 @@ def build_cpu(
         told = {name: value for name, value in _stated(cpu.system).items() if name in _OF_TRACES}
         program = add_part(system, where, TRACE, "trace", "replay", **told | {"cores": count, **trace})
         given["branch"] = given.get("branch", {}) | {"kind": "recorded"}
-    parts = [system.add(CORE, f"core[{index}]", **given) for index in range(count)]
+    indices = foreseen(range(count), "cores", "use fewer of them")
+    parts = [system.add(CORE, f"core[{index}]", **given) for index in indices]
     latency = WORK_LATENCY if cpu.work_latency is None else units.format(cpu.work_latency, units.TIME)
     for core in parts:
         system.connect(program.cores, core.work, latency)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale import _core, units
 from manyscale.errors import InputError
+from manyscale.host_memory import foreseen
 from manyscale.machine.dram import dram_standard
 from manyscale.machine.hierarchy import (
     Dram,
@@ -276,7 +277,7 @@ def _add_cores(
     pattern = dump(workload)
     del pattern["shared"]
     cores = []
-    for index in range(parts.cores):
+    for index in foreseen(range(parts.cores), "cores", "use fewer of them"):
         base = units.format(_base(index, workload), units.BYTES)
         given = {**dump(parts.core), **parts.caches, **pattern, "base": base}
         given |= {"coherent": parts.below.coherent, "homes": parts.below.entries}

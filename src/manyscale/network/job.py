@@ -139,12 +139,14 @@ def run(
     load: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     command: Sequence[str] = (),
+    notice: Callable[[Program], None] | None = None,
     **parameters: Any,
 ) -> JobResult:
     """Runs a job and returns what came out; further keywords are the parameters of a motif or skeleton.
 
     `ranks` is nodes x ranks_per_node if not stated. `timeline` lists ranks whose calls are recorded, `load` is the
-    interval in which the load of links is recorded; both are written to the run directory `out`.
+    interval in which the load of links is recorded; both are written to the run directory `out`. `notice` is called
+    with the program before it is run.
     """
     program = None
     if nodes is None and (isinstance(work, Program | GoalSchedule) or _is_goal_file(work)):
@@ -163,6 +165,8 @@ def run(
     )
     if program is None:
         program = program_for(work, ranks or place.nodes * ranks_per_node, parameters)
+    if notice is not None:
+        notice(program)
     job = Job(program, place, seed=seed, timeline=timeline)
     facts = {
         "kind": "network",

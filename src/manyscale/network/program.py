@@ -133,6 +133,19 @@ class Program:
                 arrays[id(held)] = held.nbytes
         return sum(arrays.values())
 
+    def executed(self) -> int:
+        """Operations of all ranks together, as many as the first has: loops count as often as they are run."""
+        total, factor = 0, [1]
+        for operation in self.operations:
+            if operation.kind == "loop":
+                nested = dict.fromkeys(range(len(factor) - 1), 0)
+                factor.append(factor[-1] * max(0, value_at(operation.operands["count"], 0, nested)))
+            elif operation.kind == "end_loop":
+                factor.pop()
+            elif operation.kind not in CONTROL:
+                total += factor[-1]
+        return total * (self.ranks if np.ndim(self.entry) == 0 else 1)
+
     def steps(self, rank: int) -> Iterator[Step]:
         """The operations of one rank as they are written, loops unrolled, what it leaves out left out."""
         if not 0 <= rank < self.ranks:

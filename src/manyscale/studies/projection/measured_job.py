@@ -36,7 +36,7 @@ class _Facts(Document):
     model_config = ConfigDict(extra="allow")
 
     program: str
-    arguments: list[str]
+    arguments: list[str] = []
     machine: str
     network: str
     network_changes: list[str]
@@ -128,7 +128,9 @@ class MeasuredJob:
         path = Path(folder) / FILE
         read = read_document(path, _Node, "result of phase 2", kind=KIND, schema=SCHEMA)
         timings = Path(folder) / TIMINGS
-        problems = damage(Path(folder), read.files) if is_listing(read.files) else ["its list of files is none"]
+        problems = (
+            damage(Path(folder), read.files) if is_listing(read.files) else ["its list of files is none"]
+        )
         if problems:
             raise InputError(f"{path} does not fit its timings: {'; '.join(problems)}; run phase 2 again")
 
@@ -152,7 +154,7 @@ class MeasuredJob:
             groups("alone", read.alone),
             costs_of(read.costs),
             read.cpi,
-            read.facts.model_dump(),
+            read.facts.model_dump(exclude_unset=True),
         )
 
 
