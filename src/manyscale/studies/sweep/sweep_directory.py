@@ -184,11 +184,19 @@ class _Named(Document):
     unit: str | None = None
 
 
+class _Counts(Document):
+    """Of points."""
+
+    distinct: Natural
+    done: Natural
+    failed: Natural
+
+
 class _Info(Document):
     """What readers of a sweep's directory rely on; there is more."""
 
     status: str
-    counts: dict[str, Natural]
+    counts: _Counts
     axes: list[_Named]
     metrics: list[_Named]
 
