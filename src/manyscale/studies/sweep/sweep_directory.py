@@ -187,6 +187,7 @@ class _Named(Document):
 class _Counts(Document):
     """Of points."""
 
+    points: Natural
     distinct: Natural
     done: Natural
     failed: Natural
