@@ -89,6 +89,10 @@ class Component {
     partition_->deliver(partition, event);
   }
 
+  // Takes back all pending events for an endpoint of this component's own. It looks at all events of the
+  // partition, so it is for what happens once.
+  void take_back(std::uint32_t target);
+
   std::uint32_t partition_index() const { return partition_->index; }
   std::uint32_t first_endpoint() const { return first_endpoint_; }
 

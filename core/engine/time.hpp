@@ -12,6 +12,7 @@ using Time =
 using Cycle = std::int64_t;  // edges of some clock since the start of the simulation
 
 inline constexpr Time never = std::numeric_limits<Time>::max();
+inline constexpr Time last_moment = never - 1;  // what would come later cannot be simulated
 inline constexpr Time picosecond = 1'000;
 inline constexpr Time nanosecond = 1'000'000;
 inline constexpr Time microsecond = 1'000'000'000;
@@ -20,6 +21,11 @@ inline constexpr Time second = 1'000'000'000'000'000;
 // The sum of a time and a non-negative delay, or `never` where it would not fit.
 constexpr Time add_saturating(Time time, Time delay) {
   return time > never - delay ? never : time + delay;
+}
+
+// The moment that is so much later, or the last one.
+constexpr Time moment_after(Time time, Time delay) {
+  return time > last_moment - delay ? last_moment : time + delay;
 }
 
 // The period of a clock, rounded to whole femtoseconds (less than one part in a million below 2 GHz).

@@ -23,6 +23,9 @@ class Timer {
     owner_.post(owner_.partition_index(), owner_.first_endpoint() + endpoint_, 0, delay, priority, payload);
   }
 
+  // What is still to come does not: a run does not last until then.
+  void cancel() { owner_.take_back(owner_.first_endpoint() + endpoint_); }
+
  private:
   Component& owner_;
   std::uint32_t endpoint_ = 0;

@@ -26,7 +26,7 @@ bool FunctionalRun::run(const Poll& poll) {
   Kernel& kernel = program_.kernel();
   std::uint64_t next_poll = instructions_ + poll_interval;
   while (!kernel.finished()) {
-    if (kernel.next_deadline() <= kernel.time) kernel.expire_deadlines();
+    if (kernel.next_deadline() <= kernel.time) program_.guarded([&] { kernel.expire_deadlines(); });
     if (queue_.empty()) {
       if (kernel.next_deadline() == never) program_.guarded([&] { report_standstill(); });
       idle_ += kernel.next_deadline() - kernel.time;
@@ -111,7 +111,7 @@ void FunctionalRun::record_to(RecordSink* sink) {
 void FunctionalRun::account(const Thread& thread) {
   instructions_ += thread.hart.retired - turn_began_;
   turn_began_ = thread.hart.retired;
-  program_.kernel().time = static_cast<Time>(instructions_) * nanosecond + idle_;
+  program_.kernel().time = moment_after(static_cast<Time>(instructions_) * nanosecond, idle_);
 }
 
 Progress FunctionalRun::progress() const {

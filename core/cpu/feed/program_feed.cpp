@@ -107,6 +107,7 @@ void ProgramFeed::step(Action&& action) {
   program_->guarded(action);
   if (kernel.finished()) {
     if (!std::exchange(ended_, true)) {
+      deadline_timer_.cancel();  // of an alarm that is not due yet, for example
       for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
         cores_.send({lanes_[i]->announced, nullptr, FeedAnswer::Kind::ends}, 0, i);
       }

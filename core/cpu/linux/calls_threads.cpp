@@ -69,7 +69,7 @@ std::int64_t wait_on_futex(Call& call, int command, std::uint32_t bits) {
     const auto clock = (call[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     const std::optional<Time> time = lasts ? time_from(value) : moment_from(clock, value);
     if (!time) return -EINVAL;
-    deadline = lasts ? add_saturating(call.kernel.time, *time) : *time;
+    deadline = lasts ? moment_after(call.kernel.time, *time) : *time;
   }
   if (*word != static_cast<std::uint32_t>(call[2])) return -EAGAIN;
   if (deadline <= call.kernel.time) return -ETIMEDOUT;

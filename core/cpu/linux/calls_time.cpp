@@ -35,8 +35,8 @@ std::int64_t sleep_until(Call& call, Time moment) {
 
 std::optional<Time> time_from(const TimeValue& value) {
   if (value.seconds < 0 || value.nanoseconds < 0 || value.nanoseconds >= nanoseconds_of_second) return {};
-  if (value.seconds >= never / second) return never;
-  return value.seconds * second + value.nanoseconds * nanosecond;
+  if (value.seconds > last_moment / second) return last_moment;
+  return moment_after(value.seconds * second, value.nanoseconds * nanosecond);
 }
 
 TimeValue time_value(Time time) {
@@ -59,7 +59,7 @@ std::int64_t get_deadline(const Call& call, std::uint64_t address, Time& deadlin
   if (!call.get(address, value)) return -EFAULT;
   const std::optional<Time> duration = time_from(value);
   if (!duration) return -EINVAL;
-  deadline = add_saturating(call.kernel.time, *duration);
+  deadline = moment_after(call.kernel.time, *duration);
   return 0;
 }
 
@@ -88,7 +88,7 @@ std::int64_t call_nanosleep(Call& call) {
   if (!call.get(call[0], value)) return -EFAULT;
   const std::optional<Time> duration = time_from(value);
   if (!duration) return -EINVAL;
-  return sleep_until(call, add_saturating(call.kernel.time, *duration));
+  return sleep_until(call, moment_after(call.kernel.time, *duration));
 }
 
 std::int64_t call_clock_nanosleep(Call& call) {
@@ -98,7 +98,7 @@ std::int64_t call_clock_nanosleep(Call& call) {
   const bool absolute = (call[1] & TIMER_ABSTIME) != 0;
   const std::optional<Time> time = absolute ? moment_from(call[0], value) : time_from(value);
   if (!time) return -EINVAL;
-  return sleep_until(call, absolute ? *time : add_saturating(call.kernel.time, *time));
+  return sleep_until(call, absolute ? *time : moment_after(call.kernel.time, *time));
 }
 
 namespace {
@@ -135,7 +135,7 @@ std::int64_t call_setitimer(Call& call) {
   }
   const std::optional<Time> interval = time_from(wanted[0]), first = time_from(wanted[1]);
   if (!interval || !first) return -EINVAL;
-  call.kernel.set_alarm(call.process, *first == 0 ? never : add_saturating(call.kernel.time, *first),
+  call.kernel.set_alarm(call.process, *first == 0 ? never : moment_after(call.kernel.time, *first),
                         *interval);
   return call[2] == 0 || call.put(call[2], old) ? 0 : -EFAULT;
 }

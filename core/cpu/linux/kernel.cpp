@@ -137,6 +137,13 @@ void Kernel::fail(const Thread& thread, std::string kind, std::uint64_t address,
       {thread.process->number, thread.index, thread.hart.pc, std::move(kind), address, std::move(what)});
 }
 
+void Kernel::fail_beyond_time(const Thread& thread, const char* what) const {
+  fail(thread, "time", 0,
+       "nothing happens any more before thread " + std::to_string(thread.index) + " of process " +
+           std::to_string(thread.process->number) + " has waited for " + what +
+           " until after the end of simulated time (9223 s, 2.5 hours)");
+}
+
 void Kernel::wait(Thread& thread, const char* what, Time deadline) {
   thread.state = Thread::State::waiting;
   thread.waits_for = what;
@@ -162,12 +169,14 @@ void Kernel::expire_deadlines() {
     const std::uint32_t number = deadlines_.begin()->second;
     if ((number & alarm_bit) != 0) {
       Process& process = *processes_[number & ~alarm_bit];
-      const Time next = process.alarm_interval == 0 ? never : add_saturating(time, process.alarm_interval);
+      if (time == last_moment) fail_beyond_time(*process.threads.front(), "an alarm");
+      const Time next = process.alarm_interval == 0 ? never : moment_after(time, process.alarm_interval);
       set_alarm(process, next, process.alarm_interval);
       raise(process, SIGALRM);
       continue;
     }
     Thread& thread = *threads_[number];
+    if (time == last_moment) fail_beyond_time(thread, thread.waits_for);
     if (thread.retries) {
       retry(thread);
     } else {

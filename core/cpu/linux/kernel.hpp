@@ -62,7 +62,8 @@ class Kernel {
 
   // When the next wait is over or alarm due; `never` if none.
   Time next_deadline() const { return deadlines_.empty() ? never : deadlines_.begin()->first; }
-  // Wakes the threads whose wait is over by now, and raises alarms.
+  // Wakes the threads whose wait is over by now, and raises alarms. Throws ProgramError at the last moment of
+  // simulated time: waits that end then would last longer.
   void expire_deadlines();
 
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
@@ -121,6 +122,7 @@ class Kernel {
   WakeWatch wake_watch;
 
  private:
+  [[noreturn]] void fail_beyond_time(const Thread& thread, const char* what) const;
   static constexpr std::uint32_t most_processes = 4096;
   static constexpr std::uint32_t most_threads = 4096;  // at a time; records number them in 16 bits
   static constexpr std::uint32_t most_segments = 100'000;

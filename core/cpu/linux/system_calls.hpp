@@ -54,8 +54,9 @@ struct TimeValue {
   std::int64_t seconds = 0;
   std::int64_t nanoseconds = 0;
 };
-// The duration or moment in femtoseconds; none if it is not a valid time. Too
-// long ones are `never`.
+// The duration or moment in femtoseconds; none if it is not a valid time. What is
+// beyond the range of simulated time is its `last_moment`: `never` is for waits
+// without an end.
 std::optional<Time> time_from(const TimeValue& value);
 TimeValue time_value(Time time);
 // What the realtime clock shows at the beginning of a run: 1 January 2025.
