@@ -14,6 +14,7 @@
 #include "engine/perfetto.hpp"
 #include "module.hpp"
 #include "mpi/collectives/algorithms.hpp"
+#include "mpi/collectives/written_out.hpp"
 #include "mpi/job.hpp"
 #include "network/network_spec.hpp"
 #include "network_values.hpp"
@@ -327,6 +328,27 @@ nb::dict algorithms() {
   return out;
 }
 
+// The actions of one member of a collective: whom it sends to and receives from (-1: nobody), the bytes of
+// both, and whether it waits then for all that it has begun.
+nb::list collective_actions(const std::string& kind, int algorithm, const std::string& library,
+                            std::uint32_t rank, const std::vector<std::uint32_t>& nodes, std::uint64_t bytes,
+                            std::uint32_t root, std::uint64_t segment) {
+  const auto member = [](std::uint32_t number) {
+    return number == mpi::none ? std::int64_t{-1} : std::int64_t{number};
+  };
+  nb::list out;
+  for (std::size_t i = 0; i < mpi::kind_count; ++i) {
+    const auto collective = static_cast<mpi::Kind>(i);
+    if (mpi::kind_name(collective) != kind) continue;
+    const mpi::WrittenCall call{rank, root, bytes, segment, mpi::library_named(library)};
+    for (const mpi::Action& action :
+         mpi::written_out(call, collective, static_cast<mpi::Algorithm>(algorithm), nodes))
+      out.append(nb::make_tuple(member(action.to), action.send_bytes, member(action.from),
+                                action.receive_bytes, action.wait));
+  }
+  return out;
+}
+
 }  // namespace
 
 network::NetworkDescription read_network(const nb::dict& dict) {
@@ -395,4 +417,7 @@ void bind_network(nb::module_& module) {
     return out;
   });
   module.def("mpi_algorithms", &algorithms);
+  module.def("mpi_collective_actions", &collective_actions, nb::arg("kind"), nb::arg("algorithm"),
+             nb::arg("library"), nb::arg("rank"), nb::arg("nodes"), nb::arg("bytes"), nb::arg("root") = 0,
+             nb::arg("segment") = 0);
 }

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import tomlkit
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     create_model,
@@ -29,6 +30,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from manyscale import units
 from manyscale.errors import InputError, nearest
+from manyscale.reads import Reads
 from manyscale.units import Dimension, shown
 
 Location = tuple[int | str, ...]
@@ -109,6 +111,17 @@ class Spec(BaseModel):
         defer_build=True,  # most models are never used in a run, and each takes its time
     )
 
+    _reads: Reads | None = PrivateAttr(None)  # not None: it is watched
+
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
+
+        def __getattribute__(self, name: str) -> Any:
+            """As ever; of a Spec that is watched (see `reads`), it is remembered which parameters are read."""
+            value = super().__getattribute__(name)
+            if name in type(self).__pydantic_fields__ and (reads := self._reads) is not None:
+                reads.add(name)
+            return value
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
@@ -144,7 +157,7 @@ class Spec(BaseModel):
     def _shown_values(self) -> list[tuple[str, str]]:
         rows = []
         for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
+            value = vars(self)[name]  # to be shown is not to be read
             if value is not None:
                 rows.append((name, repr(_plain(value, _kind(field).quantity))))
         return rows
@@ -351,13 +364,20 @@ def _default_text(field: FieldInfo, kind: _Kind) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def dump(spec: Spec) -> dict[str, Any]:
-    """Plain data with units, without what is not stated; `build` makes an equal Spec of it."""
+def dump(spec: Spec, *, names: Collection[str] | None = None, reads: bool = True) -> dict[str, Any]:
+    """Plain data with units, without what is not stated; `build` makes an equal Spec of it.
+
+    With `names`, these parameters only. With `reads`, whoever asked is taken to read all of it (see `reads`).
+    """
     plain = {}
+    values = vars(spec)
+    if reads and spec._reads is not None:
+        spec._reads.update(values if names is None else names)
+    nested = dump if reads else functools.partial(dump, reads=False)
     for name, quantity in _quantities(type(spec)):
-        value = getattr(spec, name)
-        if value is not None:
-            plain[name] = _plain(value, quantity, nested=dump)
+        value = values[name]
+        if value is not None and (names is None or name in names):
+            plain[name] = _plain(value, quantity, nested=nested)
     return plain
 
 

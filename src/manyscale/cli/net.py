@@ -31,6 +31,9 @@ Nodes = Annotated[int | None, typer.Option("--nodes", "-n", min=1, metavar="N", 
 RanksPerNode = Annotated[
     int, typer.Option("--ranks-per-node", min=1, metavar="N", help="Ranks on each node.")
 ]
+NetworkMachine = Annotated[
+    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a network section.")
+]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the skeleton; may be repeated."),
@@ -63,9 +66,7 @@ def run(
             "--mapping", metavar="KIND|FILE", help="block, cyclic, random, or a file: a node in each line."
         ),
     ] = "block",
-    machine: Annotated[
-        str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A machine with a network section.")
-    ] = "omnipath",
+    machine: NetworkMachine = "omnipath",
     changes: Changes = None,
     threads: Threads = 1,
     seed: Seed = None,
@@ -166,17 +167,26 @@ def goal(
     file: Annotated[Path, typer.Argument(metavar="FILE.goal", help="The file to write.")],
     ranks: Annotated[int, typer.Option("--ranks", min=1, metavar="N", help="Ranks of the job.")],
     parameters: Parameters = None,
+    ranks_per_node: RanksPerNode = 1,
+    machine: NetworkMachine = "omnipath",
+    changes: Changes = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a job as a GOAL schedule, the input of LogGOPSim: loops unrolled, collectives as messages."""
+    """Write a job as a GOAL schedule, the input of LogGOPSim: loops unrolled, collectives as messages.
+
+    Messages of collectives are those of the algorithm that a parameter names, or else of the one that the machine's
+    MPI library chooses; of the machine nothing else matters.
+    """
     from manyscale.network.goal import GOAL, write_goal
-    from manyscale.network.goal_export import schedule_of
-    from manyscale.network.job import program_for
+    from manyscale.network.goal_export import Library, schedule_of
+    from manyscale.network.job import cluster, program_for
     from manyscale.results.files import check_output
 
     check_output(file, GOAL, force=force)
-    schedule = schedule_of(program_for(work, ranks, _parameters(parameters or [])))
+    mpi: Any = cluster(machine, changes or [], nodes=-(-ranks // ranks_per_node)).network.mpi
+    library = Library(mpi.collectives, mpi.segment, ranks_per_node)
+    schedule = schedule_of(program_for(work, ranks, _parameters(parameters or [])), library)
     write_goal(schedule, file, force=force)
     say(f"Wrote {schedule.messages:,} messages of {schedule.ranks:,} ranks to {file}", quiet=quiet)
 
@@ -208,17 +218,9 @@ def _ranks(text: str | None) -> list[int]:
 
 
 def _summary(result: JobResult) -> dict[str, Any]:
-    return {
-        "simulated_seconds": result.simulated_seconds,
-        "wall_seconds": result.wall_seconds,
-        "messages": result.messages,
-        "packets": result.packets,
-        "packet_hops": result.packet_hops,
-        "ranks": result.program.ranks,
-        "bytes": result.totals["bytes"],
-        "shares": result.shares,
-        "threads": result.threads,
-    }
+    from manyscale.results.definitions import plain
+
+    return plain(result.headline) | {"shares": result.shares}
 
 
 def _print(result: JobResult, directory: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,26 @@ def core_operations(program: Program) -> list[Operation]:
     return [operation for operation in program.operations if operation.kind != "end_where"]
 
 
+def core_kind(kind: str) -> str:
+    """What the core calls a kind of operation."""
+    return _CORE_KINDS.get(kind, kind)
+
+
+@functools.lru_cache(maxsize=1)
+def _algorithms() -> dict[str, dict[str, int]]:
+    return _core.mpi_algorithms()
+
+
+def algorithm_number(kind: str, name: str) -> int:
+    """The core's number of a collective's algorithm; 0, which leaves the choice to the library, for no name."""
+    if not name:
+        return 0
+    known = _algorithms().get(core_kind(kind), {})
+    if name not in known:
+        raise InputError(f"there is no algorithm '{name}' of {core_kind(kind)}; {nearest(name, known)}")
+    return int(known[name])
+
+
 class _Encoder:
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -60,7 +81,6 @@ class _Encoder:
         self._kept: list[Any] = []  # arrays whose identity is a key, so that it stays theirs
         self._fields = list(_core.mpi_operation_fields())
         self._kinds = _core.mpi_operations()
-        self._algorithms = _core.mpi_algorithms()
 
     def encoded(self) -> dict[str, Any]:
         program = self._program
@@ -124,9 +144,8 @@ class _Encoder:
 
     def _row(self, operation: Operation) -> dict[str, int]:
         row = dict.fromkeys(self._fields, _NONE)
-        kind = _CORE_KINDS.get(operation.kind, operation.kind)
-        row["kind"] = self._kinds[kind]
-        row["algorithm"] = self._algorithm(kind, operation.algorithm)
+        row["kind"] = self._kinds[core_kind(operation.kind)]
+        row["algorithm"] = algorithm_number(operation.kind, operation.algorithm)
         row["communicator"] = operation.communicator
         for name, column in operation.operands.items():
             if name == "phase":
@@ -135,14 +154,6 @@ class _Encoder:
         if operation.kind == "sendrecv":
             row["receive_tag"] = row["tag"]
         return row
-
-    def _algorithm(self, kind: str, name: str) -> int:
-        if not name:
-            return 0
-        known = self._algorithms.get(kind, {})
-        if name not in known:
-            raise InputError(f"there is no algorithm '{name}' of {kind}; {nearest(name, known)}")
-        return int(known[name])
 
     def _column(self, column: Column) -> int:
         row = self._column_row(column)

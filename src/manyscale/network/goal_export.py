@@ -1,28 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as GOAL schedules: loops unrolled, collectives as the messages of a simple algorithm.
+"""Programs as GOAL schedules: loops unrolled, collectives as the messages of their algorithms.
 
-GOAL knows no distributions: a phase that is drawn gets the mean of its distribution.
+The algorithms are those that a simulated job runs: the one that is named, or the one that the MPI library chooses. The
+arithmetic of reductions is left out. GOAL knows no distributions: a phase that is drawn gets the mean of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
+from manyscale import _core
 from manyscale.errors import InputError
-from manyscale.network.columns import as_array
+from manyscale.network.columns import Column, Formula, Table, as_array
+from manyscale.network.encoding import algorithm_number, core_kind
 from manyscale.network.goal import ANYONE, CALC, MOST_OPERATIONS, RECV, SEND, GoalRank, GoalSchedule
 from manyscale.network.program import ANY, COLLECTIVES, NOBODY, Dependencies, Program, Step
 
 _NANOSECOND = 10**6  # femtoseconds
+_MILLION = 10**6
 _COLLECTIVE_TAG = 2**30  # and the number of the communicator: the tag of a collective's messages
 
-Round = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
-"""What a rank sends and receives in a step of a collective: pairs of (rank in the group, bytes)."""
+_WITH_PARTS = (
+    "gather",
+    "scatter",
+    "allgather",
+    "reduce_scatter",
+)  # whose bytes are those of each rank's part
 
 
-def schedule_of(program: Program) -> GoalSchedule:
+@dataclass(frozen=True)
+class Library:
+    """What the choice of collective algorithms depends on: whose defaults, the segment, and ranks on a node."""
+
+    library: str = "openmpi"
+    segment: int = 0
+    ranks_per_node: int = 1
+
+    def node(self, rank: int) -> int:
+        """The node of a rank; ranks are put on nodes in blocks."""
+        return rank // self.ranks_per_node
+
+
+def schedule_of(program: Program, library: Library = Library()) -> GoalSchedule:
     """The schedule that a program amounts to."""
     schedule = GoalSchedule(program.ranks, name=program.name)
     if program.dependencies is not None:
@@ -31,7 +52,7 @@ def schedule_of(program: Program) -> GoalSchedule:
     total = 0
     for rank in range(program.ranks):
         part = schedule.rank(rank)
-        writer = _Writer(program, rank, part)
+        writer = _Writer(program, rank, part, library)
         for step in program.steps(rank):
             writer.step(step)
             if total + len(part.kinds) > MOST_OPERATIONS:
@@ -65,13 +86,15 @@ def _write_dependencies(program: Program, dependencies: Dependencies, schedule: 
 class _Writer:
     """Writes one rank: each operation begins after what was completed before it."""
 
-    def __init__(self, program: Program, rank: int, part: GoalRank) -> None:
+    def __init__(self, program: Program, rank: int, part: GoalRank, library: Library) -> None:
         self._program = program
         self._rank = rank
         self._part = part
+        self._library = library
         self._needs: list[int] = []  # what the next operation requires
         self._begun: int | None = None  # what it follows without waiting
-        self._requests: dict[int, int] = {}
+        self._requests: dict[int, list[int]] = {}  # what each waits for
+        self._collectives: dict[int, int] = {}  # how many there were, by communicator
         self._groups: dict[int, list[int]] = {}
 
     def step(self, step: Step) -> None:
@@ -80,7 +103,8 @@ class _Writer:
             self._block(self._add(CALC, round(step["time"] / _NANOSECOND)))
         elif kind == "draw":
             mean = self._program.patterns[step["pattern"]].at(step.occurrence).mean
-            self._block(self._add(CALC, round(mean / _NANOSECOND)))
+            scaled = mean * step.operands.get("scale", _MILLION) / _MILLION
+            self._block(self._add(CALC, round(scaled / _NANOSECOND)))
         elif kind in COLLECTIVES:
             self._collective(step)
         elif kind == "sendrecv":
@@ -95,13 +119,14 @@ class _Writer:
             if place is None:
                 return
             if kind.startswith("i"):
-                self._requests[step["request"]] = place
+                self._requests[step["request"]] = [place]
                 self._begun = place
             else:
                 self._block(place)
         elif kind in ("wait", "waitall"):
             slots = range(step["request"], step["request"] + step.operands.get("count", 1))
-            self._needs += [self._requests.pop(slot) for slot in slots if slot in self._requests]
+            done = [place for slot in slots for place in self._requests.pop(slot, ())]
+            self._needs = [*self._needs, *(place for place in done if place not in self._needs)]
         else:
             raise InputError(f"{self._program.name}: rank {self._rank} calls {kind}, which GOAL cannot say")
 
@@ -135,92 +160,47 @@ class _Writer:
         return self._groups[communicator]
 
     def _collective(self, step: Step) -> None:
+        """The messages that the simulated library sends for it; others go on beside one that was only begun."""
         members = self._members(step.communicator)
         place = int(as_array(self._program.groups[step.communicator].place, self._program.ranks)[self._rank])
-        tag = _COLLECTIVE_TAG + step.communicator
-        root = step.operands.get("peer", 0)
-        for sends, receives in _rounds(step.kind, place, len(members), step["bytes"], root):
-            places = [self._add(SEND, amount, members[to], tag) for to, amount in sends]
-            places += [self._add(RECV, amount, members[source], tag) for source, amount in receives]
-            self._block(*places)
+        if step.kind in _WITH_PARTS and _differs(self._program.operations[step.operation].operands["bytes"]):
+            raise InputError(
+                f"{self._program.name}: the parts of a {step.kind} differ between ranks, which is not written as GOAL"
+            )
+        actions = _core.mpi_collective_actions(
+            core_kind(step.kind),
+            algorithm_number(step.kind, step.algorithm),
+            self._library.library,
+            place,
+            [self._library.node(member) for member in members],
+            step["bytes"],
+            step.operands.get("peer", 0),
+            self._library.segment,
+        )
+        number = self._collectives.get(step.communicator, 0)
+        self._collectives[step.communicator] = number + 1
+        # Collectives of one communicator are told apart, since several may be under way.
+        tag = _COLLECTIVE_TAG + (number * len(self._program.groups) + step.communicator) % _COLLECTIVE_TAG
+        before = self._needs, self._begun
+        first = len(self._part.kinds)
+        begun: list[int] = []
+        for to, sent, source, received, waits in actions:
+            if source >= 0:
+                begun.append(self._add(RECV, received, members[source], tag))
+            if to >= 0:
+                begun.append(self._add(SEND, sent, members[to], tag))
+            if waits:
+                self._block(*begun)
+                begun = []
+            elif begun:
+                self._begun = begun[-1]
+        self._block(*begun)
+        if "request" in step.operands and len(self._part.kinds) > first:
+            self._requests[step["request"]] = self._needs
+            self._needs, self._begun = before[0], first
 
 
-def _rounds(kind: str, rank: int, size: int, amount: int, root: int) -> Iterator[Round]:
-    """The steps of one rank of a collective.
-
-    Barrier: dissemination. Broadcast, reduce, gather, scatter: binomial trees, the last two with the amounts of
-    whole subtrees. Allreduce: recursive doubling, for the nearest power of two. Allgather: ring. All-to-all:
-    pairwise. Reduce-scatter: pairwise. Scans: a chain.
-    """
-    if kind == "barrier":
-        distance = 1
-        while distance < size:
-            yield (((rank + distance) % size, 0),), (((rank - distance) % size, 0),)
-            distance *= 2
-    elif kind == "allreduce":
-        yield from _doubling(rank, size, amount)
-    elif kind in ("bcast", "scatter"):
-        yield from _tree(rank, size, root, amount, kind == "scatter", down=True)
-    elif kind in ("reduce", "gather"):
-        yield from _tree(rank, size, root, amount, kind == "gather", down=False)
-    elif kind == "allgather":
-        for _ in range(size - 1):
-            yield (((rank + 1) % size, amount),), (((rank - 1) % size, amount),)
-    elif kind in ("alltoall", "reduce_scatter"):
-        for distance in range(1, size):
-            yield (((rank + distance) % size, amount),), (((rank - distance) % size, amount),)
-    elif kind in ("scan", "exscan"):
-        if rank > 0:
-            yield (), ((rank - 1, amount),)
-        if rank + 1 < size:
-            yield ((rank + 1, amount),), ()
-    else:
-        raise InputError(f"GOAL cannot say {kind}")
-
-
-def _doubling(rank: int, size: int, amount: int) -> Iterator[Round]:
-    power = 1 << (size.bit_length() - 1)
-    extra = size - power
-    # Of the first 2 x extra ranks, even ones give theirs to the odd ones and get the result from them.
-    if rank < 2 * extra:
-        partner = rank ^ 1
-        if rank % 2 == 0:
-            yield ((partner, amount),), ()
-            yield (), ((partner, amount),)
-            return
-        yield (), ((partner, amount),)
-    place = rank // 2 if rank < 2 * extra else rank - extra
-    distance = 1
-    while distance < power:
-        other = place ^ distance
-        peer = 2 * other + 1 if other < extra else other + extra
-        yield ((peer, amount),), ((peer, amount),)
-        distance *= 2
-    if rank < 2 * extra:
-        yield ((rank ^ 1, amount),), ()
-
-
-def _tree(rank: int, size: int, root: int, amount: int, subtrees: bool, *, down: bool) -> Iterator[Round]:
-    place = (rank - root) % size
-    lowest = place & -place if place else 1 << (size - 1).bit_length()
-
-    def moved(child: int, span: int) -> int:
-        return amount * min(span, size - child) if subtrees else amount
-
-    children = []
-    span = lowest >> 1
-    while span:
-        if place + span < size:
-            children.append(((place + span + root) % size, moved(place + span, span)))
-        span >>= 1
-    parent = ((place - lowest + root) % size, moved(place, lowest))
-    if down:
-        if place:
-            yield (), (parent,)
-        for child in children:
-            yield (child,), ()
-    else:
-        for child in reversed(children):
-            yield (), (child,)
-        if place:
-            yield (parent,), ()
+def _differs(column: Column) -> bool:
+    """Whether ranks may have different values."""
+    base = column.base if isinstance(column, Formula) else column
+    return isinstance(base, Table) or (isinstance(base, np.ndarray) and bool((base != base[0]).any()))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from manyscale.network.durations import Distribution
 from manyscale.network.grid import balanced
 from manyscale.network.motifs.motif import Varying
 from manyscale.network.recorder import Mpi
@@ -38,11 +39,13 @@ class Fft2d(Varying):
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
         """iterations x 2 x (transforms of rows, an all-to-all that transposes)."""
         side = math.sqrt(self.points * size)
-        rows = self.lasting(round(self.points * math.log2(max(side, 2)) * self.butterfly))
+        levels = math.log2(max(side, 2))
         block = -(-self.points * self.number // size)
-        scale = (
-            math.log2(max(side, 2)) / math.log2(max(self.measured_side, 2)) if self.measured_side else None
-        )
+        scale = levels / math.log2(max(self.measured_side, 2)) if self.timed and self.measured_side else None
+
+        def rows() -> int | Distribution:
+            return self.lasting(round(self.points * levels * self.butterfly))
+
         self.begin(mpi)
         with mpi.loop(self.iterations), mpi.loop(2):
             self.work(mpi, rows)

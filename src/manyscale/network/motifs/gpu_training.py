@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from manyscale.network.motifs.motif import Varying
@@ -14,8 +15,9 @@ from manyscale.spec import Bandwidth, Bytes, Count, Time, parameter
 class GpuTraining(Varying):
     """Steps of data-parallel training with a rank for each GPU.
 
-    Directly: the gradients of each layer are reduced from GPU to GPU as soon as they are known, while the layers
-    before are computed. Staged: when all are known they are copied to the host, reduced there, and copied back.
+    Directly: the reduction of each layer's gradients, from GPU to GPU, is begun as soon as they are known; it goes on
+    while ranks are in MPI calls, so most of it comes after the last layer. Staged: when all are known they are copied
+    to the host, reduced there, and copied back.
     Measured compute phases are forward and backward (of a layer and a microbatch), update (of all weights), and where
     staged to_host and to_gpu. Default times are assumed.
     """
@@ -43,32 +45,33 @@ class GpuTraining(Varying):
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
         """steps x (microbatches x layers x (forward, backward), a reduction for each layer or of all, an update)."""
         many = size > 1
-        algorithm = self.algorithm if many else ""
+        algorithm = self.algorithm
         gradients = self.layers * self.layer
+        staged = self.staging == "staged"
+        copy = gradients * 10**15 // self.host_link if staged and not self.timed else 0
         with mpi.loop(self.steps):
             with mpi.loop(self.microbatches - 1):
-                self._layers(mpi, "forward", self.forward)
-                self._layers(mpi, "backward", self.backward)
-            self._layers(mpi, "forward", self.forward)
-            if self.staging == "direct" and many:
+                self._layers(mpi, "forward")
+                self._layers(mpi, "backward")
+            self._layers(mpi, "forward")
+            if many and not staged:
                 under_way = []
                 for _ in range(self.layers):
-                    self._phase(mpi, "backward", self.backward)
+                    self._phase(mpi, "backward", lambda: self.backward)
                     under_way.append(mpi.icollective("allreduce", self.layer, algorithm=algorithm))
                 mpi.waitall(under_way)
             else:
-                self._layers(mpi, "backward", self.backward)
+                self._layers(mpi, "backward")
                 if many:
-                    copy = gradients * 10**15 // self.host_link
-                    self._phase(mpi, "to_host", copy)
+                    self._phase(mpi, "to_host", lambda: copy)
                     mpi.allreduce(gradients, algorithm=algorithm)
-                    self._phase(mpi, "to_gpu", copy)
-            self._phase(mpi, "update", self.update)
+                    self._phase(mpi, "to_gpu", lambda: copy)
+            self._phase(mpi, "update", lambda: self.update)
 
-    def _layers(self, mpi: Mpi, name: str, time: int) -> None:
+    def _layers(self, mpi: Mpi, name: str) -> None:
         with mpi.loop(self.layers):
-            self._phase(mpi, name, time)
+            self._phase(mpi, name, lambda: getattr(self, name))
 
-    def _phase(self, mpi: Mpi, name: str, time: int) -> None:
-        self.work(mpi, self.lasting(time))
+    def _phase(self, mpi: Mpi, name: str, time: Callable[[], int]) -> None:
+        self.work(mpi, lambda: self.lasting(time()))
         self.compute_before(mpi, name)

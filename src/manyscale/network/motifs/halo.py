@@ -94,5 +94,5 @@ class Halo3d(_Halo):
         """iterations x (6 or 26 messages of an inner rank)."""
         grid = Grid.of(balanced(size, 3, [self.z, self.y, self.x]), self.periodic)
         offsets = directions(3, 1 if self.points == "7" else 3)
-        amounts = [(self.face, self.edge, self.corner)[_distance(offset) - 1] for offset in offsets]
+        amounts = [getattr(self, ("face", "edge", "corner")[_distance(offset) - 1]) for offset in offsets]
         self._run(mpi, grid, rank, offsets, amounts)

@@ -58,11 +58,11 @@ class Hpcg(Varying):
 
         def product(level: int) -> None:
             halo(level)
-            self.work(mpi, self._matrix_time(level, 1))
+            self.work(mpi, lambda: self._matrix_time(level, 1))
 
         def smooth(level: int) -> None:
             halo(level)
-            self.work(mpi, self._matrix_time(level, 2))
+            self.work(mpi, lambda: self._matrix_time(level, 2))
 
         def multigrid(level: int) -> None:
             smooth(level)
@@ -75,10 +75,10 @@ class Hpcg(Varying):
         with mpi.loop(self.iterations):
             multigrid(0)
             self._dot(mpi)
-            self.work(mpi, self._vector_time(3))
+            self.work(mpi, lambda: self._vector_time(3))
             product(0)
             self._dot(mpi)
-            self.work(mpi, self._vector_time(6))
+            self.work(mpi, lambda: self._vector_time(6))
             self._dot(mpi)
         if self.measured("check halo"):
             for _ in range(2):  # the residual of the solution, and a product that is known
@@ -110,6 +110,6 @@ class Hpcg(Varying):
         return self.lasting(moved * 10**15 // self.memory_bandwidth)
 
     def _dot(self, mpi: Mpi) -> None:
-        self.work(mpi, self._vector_time(2))
+        self.work(mpi, lambda: self._vector_time(2))
         self.compute_before(mpi, "dot")
         mpi.allreduce(self.number)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from manyscale.network.durations import Distribution
 from manyscale.network.grid import Grid, balanced
 from manyscale.network.motifs.motif import Varying, neighbours
 from manyscale.network.recorder import Mpi
@@ -37,7 +38,9 @@ class Milc(Varying):
         offsets = [[step * (axis == other) for other in range(4)] for axis in range(4) for step in (-1, 1)]
         peers = neighbours(mpi, grid, rank, offsets)
         face = self.sites**3 // 2 * self.vector  # of one parity
-        parity = self.lasting(math.ceil(self.sites**4 / 2) * self.site // 2)
+
+        def parity() -> int | Distribution:
+            return self.lasting(math.ceil(self.sites**4 / 2) * self.site // 2)
 
         def faces(site: str) -> None:
             self.compute_before(mpi, site)

@@ -12,8 +12,11 @@ from pydantic import PrivateAttr
 from manyscale.errors import InputError, nearest
 from manyscale.network.durations import Distribution, Pattern
 from manyscale.network.grid import Grid
+from manyscale.network.program import Program
 from manyscale.network.recorder import Mpi
 from manyscale.network.shared import Request
+from manyscale.network.skeleton import compile
+from manyscale.reads import unread, watch
 from manyscale.spec import Ratio, Spec, parameter
 
 AnyMotif = TypeVar("AnyMotif", bound="Motif")
@@ -32,6 +35,21 @@ class Motif(Spec):
 
     _timings: tuple[tuple[tuple[int, ...], Timings], ...] = PrivateAttr(())
     _nobody: tuple[int, int] = PrivateAttr((0, 0))
+
+    def recorded(self, ranks: int, name: str) -> Program:
+        """The program of so many ranks. A parameter that was stated and that nothing reads is refused."""
+        watch(self)
+        program = compile(self.emit, ranks, name=name)
+        stated = [parameter for parameter in type(self).model_fields if parameter in self.model_fields_set]
+        if ignored := unread(self, stated):
+            measured = (
+                "compute phases were measured" if self.timed else "compute phases are not measured ones"
+            )
+            raise InputError(
+                f"{name}: the parameter '{ignored[0]}' has no effect: nothing reads it while the other parameters are "
+                f"as they are and {measured}"
+            )
+        return program
 
     def with_timings(
         self: AnyMotif,
@@ -56,9 +74,12 @@ class Motif(Spec):
         return bool(self._timings)
 
     def work(self, mpi: Mpi, duration: Any) -> None:
-        """A part whose duration the skeleton knows; nothing where compute phases were measured."""
+        """A part whose duration the skeleton knows; nothing where compute phases were measured.
+
+        A duration that is computed of parameters is a function, so that they are read only where they matter.
+        """
         if not self._timings:
-            mpi.compute(duration)
+            mpi.compute(duration() if callable(duration) else duration)
 
     def measured(self, site: str) -> bool:
         """Whether there are measured times of a place."""
@@ -118,7 +139,7 @@ class Varying(Motif):
 
     def lasting(self, time: int) -> int | Distribution:
         """A compute phase of so many femtoseconds, normally distributed if there is a variation."""
-        return Distribution.normal(time, self.variation) if self.variation and time else time
+        return Distribution.normal(time, self.variation) if time and self.variation else time
 
 
 def _timing(timings: Timings, name: str) -> Distribution | Pattern:

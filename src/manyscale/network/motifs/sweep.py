@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyscale.network.durations import Distribution
 from manyscale.network.grid import Grid, balanced
 from manyscale.network.motifs.motif import Motif, Varying
 from manyscale.network.recorder import Mpi
@@ -94,7 +95,10 @@ class Snap(Varying):
         chunks = -(-self.nx // self.chunk)
         cells = self.chunk * self.angles
         faces = (cells * self.nz * self.number, cells * self.ny * self.number)
-        block = self.lasting(cells * self.ny * self.nz * self.cell)
+
+        def block() -> int | Distribution:
+            return self.lasting(cells * self.ny * self.nz * self.cell)
+
         self.begin(mpi)
         with mpi.loop(self.iterations):
             wavefronts(self, mpi, grid, rank, chunks, faces, block, 2 * self.groups)

@@ -142,22 +142,22 @@ class DataParallel(Varying):
     @vectorised
     def emit(self, mpi: Mpi, rank: Any, size: int) -> None:
         """steps x (layers x (a reduction, a broadcast), an allreduce)."""
-        forward, backward = self.lasting(self.forward), self.lasting(self.backward)
         many = size > 1
+        layer, algorithm = self.layer, self.algorithm
         self.begin(mpi)
         with mpi.loop(self.steps + 1 if self.timed else self.steps):
             with mpi.loop(self.layers):
-                self.work(mpi, backward)
+                self.work(mpi, lambda: self.lasting(self.backward))
                 if many:
                     self.compute_before(mpi, "gradients")
-                    mpi.reduce(self.layer, algorithm=self.algorithm)
+                    mpi.reduce(layer, algorithm=algorithm)
             with mpi.loop(self.layers):
                 with mpi.where(rank == 0):
-                    self.work(mpi, self.update)
+                    self.work(mpi, lambda: self.update)
                 if many:
                     self.compute_before(mpi, "weights")
-                    mpi.bcast(self.layer, algorithm=self.algorithm)
-                self.work(mpi, forward)
+                    mpi.bcast(layer, algorithm=algorithm)
+                self.work(mpi, lambda: self.lasting(self.forward))
             self.compute_before(mpi, "loss")
             mpi.allreduce(8)
         self.end(mpi, 24)
@@ -186,6 +186,9 @@ class Training(Varying):
         False, doc="whether gradients are reduce-scattered and weights gathered, and not allreduced"
     )
     iterations: Count = parameter(1, doc="steps", minimum=1)
+    algorithm: str = parameter(
+        "", doc="algorithm of the allreduces, by name; empty: chosen by size and count"
+    )
     schedule: Literal["1f1b", "gpipe"] = parameter(
         "1f1b", doc="1f1b: one forward, one backward; gpipe: all forwards, then all backwards"
     )
@@ -252,8 +255,8 @@ class Training(Varying):
         with mpi.loop(self.layers // self.pipeline):
             mpi.compute(self._layer_time(passes))
             if tensor is not None:
-                mpi.allreduce(self.activations, communicator=tensor)
-                mpi.allreduce(self.activations, communicator=tensor)
+                mpi.allreduce(self.activations, communicator=tensor, algorithm=self.algorithm)
+                mpi.allreduce(self.activations, communicator=tensor, algorithm=self.algorithm)
 
     def _stage(
         self, mpi: Mpi, source: Any, to: Any, tensor: Communicator | None, sent: Request, way: int
@@ -266,11 +269,13 @@ class Training(Varying):
 
     def _update(self, mpi: Mpi, reduced: Communicator | None, data: int) -> None:
         gradients = self.layer_weights * self.layers // self.pipeline // self.tensor * self.element
+        sharded = self.sharded
+        algorithm = "" if sharded else self.algorithm
         if reduced is None:
             return
-        if self.sharded:
+        if sharded:
             part = -(-gradients // data)
             mpi.reduce_scatter(part, communicator=reduced)
             mpi.allgather(part, communicator=reduced)
         else:
-            mpi.allreduce(gradients, communicator=reduced)
+            mpi.allreduce(gradients, communicator=reduced, algorithm=algorithm)
