@@ -105,6 +105,7 @@ def cuda(
     from manyscale.cli.cuda_run_directory import CudaJournal, write_run
     from manyscale.cuda import HostOptions, NodeOptions, Program
     from manyscale.machine import load_machine, to_toml
+    from manyscale.machine.loading import KERNELS
     from manyscale.results import RunWriter
 
     resolved = load_machine(machine, changes or [])
@@ -123,6 +124,7 @@ def cuda(
     if pageable is not None:
         host = replace(host, pageable_bandwidth=_number("--pageable-bandwidth", pageable, "BANDWIDTH"))
     program = Program(command, resolved.machine, node, host, lambda text: say(f"manyscale: {text}"))
+    resolved.check_read(KERNELS)
     workload = program.workload(host)
     with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:
         with RunWriter(

@@ -91,8 +91,10 @@ def run(
     from manyscale.cli.forecast import ACCESSES, warn_if_long
     from manyscale.cli.progress import SimulationProgress
     from manyscale.machine import to_toml
+    from manyscale.machine.loading import TRAFFIC
     from manyscale.machine.memory import build_memory, complete
-    from manyscale.machine.memory_summary import summary
+    from manyscale.machine.memory_summary import headline, summary
+    from manyscale.results.definitions import plain
 
     files = [*([] if file is None else [file]), *(traces or [])]
     pattern = _chosen(pattern, files)
@@ -104,6 +106,7 @@ def run(
     system = build_memory(
         resolved.machine, workload, traces=[trace.records for trace in loaded], seed=seed or 0
     )
+    resolved.check_read(TRAFFIC)
     if not loaded:
         count = getattr(resolved.machine.memory, "cores", None) or 1
         warn_if_long(count * accesses, "accesses", ACCESSES, "--accesses or --cores")
@@ -117,7 +120,7 @@ def run(
         )
     facts = summary(system, result) | {"directory": str(directory)}
     if json:
-        emit_json(facts)
+        emit_json(facts | plain(headline(facts, result)))
     elif not quiet:
         _print(facts)
 
@@ -143,6 +146,7 @@ def curve(
     quiet: Quiet = False,
 ) -> None:
     """Measure latency against bandwidth: the cores issue more and more often, a run for each point."""
+    from manyscale.machine.loading import TRAFFIC
     from manyscale.machine.memory import build_memory
     from manyscale.machine.memory_summary import summary
     from manyscale.units import BANDWIDTH, TIME, humanize
@@ -153,7 +157,9 @@ def curve(
         check_output(csv, _CURVE, force=force)  # before the work, so that a wrong name costs none
     for interval in _CURVE_INTERVALS:
         wanted = {"memory.cores": cores, "memory.core.interval": interval}
-        system = build_memory(_machine(machine, changes, wanted).machine, workload, seed=seed or 0)
+        resolved = _machine(machine, changes, wanted)
+        system = build_memory(resolved.machine, workload, seed=seed or 0)
+        resolved.check_read(TRAFFIC)
         facts = summary(system, system.run(threads=threads))
         seconds = facts["simulated_seconds"]
         moved = sum(channel["bytes"] for channel in facts["channels"])

@@ -32,6 +32,7 @@ from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, TraceWriter
 from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.loading import PROGRAMS
 from manyscale.results.files import check_output
 from manyscale.results.run_directory import package_version
 
@@ -120,6 +121,7 @@ def record(
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
     watching: dict[str, Any] = {} if functional else {"region_log": _REGION_LOG}
     parts = build_cpu(resolved.machine, cores, seed=seed, **watching)
+    resolved.check_read(PROGRAMS)
     recorded: Any
     run: Callable[[], CpuResult | FunctionalResult]
     if functional:

@@ -21,6 +21,7 @@ from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleErr
 from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.loading import PROGRAMS
 from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
 from manyscale.system.running import keep_partial, statistics_columns
@@ -85,6 +86,7 @@ def replay(
         if getattr(stated, "quantum", None) is None:
             watching["quantum"] = _QUANTUM
         parts = build_cpu(resolved.machine, count, seed=seed, trace=_latencies(parameters), **watching)
+        resolved.check_read(PROGRAMS)
         columns = played.native_columns()
         if shared is not None:
             columns |= _shared_columns(shared)

@@ -21,6 +21,7 @@ from manyscale.cpu.result import CpuResult, FunctionalResult, Process
 from manyscale.errors import KEPT_AFTER, InputError, ManyscaleError, ProgramError, nearest
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.loading import PROGRAMS
 from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
 from manyscale.system.running import keep_partial, statistics_columns
@@ -63,6 +64,7 @@ def run(
     if konata is not None:
         watching |= {"konata_from": konata[0], "konata_count": konata[1]}
     parts = build_cpu(resolved.machine, cores or program.ranks, seed=seed, **watching)
+    resolved.check_read(PROGRAMS)
     with program_errors(program):
         _core.cpu_launch(parts.program.native, launch_of(program, regions, functions))
     if out is None:

@@ -67,14 +67,13 @@ def build_cpu(
     below = _of_sockets(hierarchy_of(machine, memory, count, "cpu.cores"), cpu, count, where)
     check_fit(below)
     system = System(where, seed=seed) if system is None else system
-    given = _core_parameters(cpu, memory, below, where) | watching
+    given = _core_parameters(cpu, memory, below, where, trace is not None) | watching
     if trace is None:
         told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
         program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
     else:
-        told = {name: value for name, value in _stated(cpu.system).items() if name in _OF_TRACES}
+        told = {} if cpu.system is None else dump(cpu.system, names=_OF_TRACES)
         program = add_part(system, where, TRACE, "trace", "replay", **told | {"cores": count, **trace})
-        given["branch"] = given.get("branch", {}) | {"kind": "recorded"}
     indices = foreseen(range(count), "cores", "use fewer of them")
     parts = [system.add(CORE, f"core[{index}]", **given) for index in indices]
     latency = WORK_LATENCY if cpu.work_latency is None else units.format(cpu.work_latency, units.TIME)
@@ -155,22 +154,37 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
     return Hierarchy(whole.where, cores, whole.line, shared, network, dram, whole.counted_by, False)
 
 
-def _core_parameters(cpu: Cpu, memory: Memory, below: Hierarchy, where: str) -> dict[str, Any]:
-    """What each core is told, looked at once so that an error names the section."""
-    caches = private_caches(memory, where)
-    caches.pop("translation", None)  # of cores that run programs, [cpu.core.translation]
+def _core_parameters(
+    cpu: Cpu, memory: Memory, below: Hierarchy, where: str, recorded: bool
+) -> dict[str, Any]:
+    """What each core is told, looked at once so that an error names the section.
+
+    The branches of `recorded` streams were predicted when they were recorded.
+    """
+    # Of cores that run programs, translation is [cpu.core.translation]. What no result needs is not asked for.
+    caches = private_caches(memory, where, without=["classify_misses"])
     for name in ("l1", "l2"):
         if name in caches:
             caches[name]["classify_misses"] = below.classify_misses
     given = {
         "clock": f"{cpu.clock}Hz",
-        **_stated(cpu.core),
+        **_stated_core(cpu.core, recorded),
         **caches,
         "coherent": below.coherent,
         "homes": below.entries,
     }
     add_part(System(), where, CORE, "check", "cpu.core", **given)
     return given
+
+
+def _stated_core(core: Any, recorded: bool) -> dict[str, Any]:
+    if not recorded:
+        return dump(core)
+    fields = type(core).model_fields
+    stated = dump(core, names=set(fields) - {"branch"})
+    branch = core.branch
+    rest = {} if branch is None else dump(branch, names=set(type(branch).model_fields) - {"kind"})
+    return stated | {"branch": {**rest, "kind": "recorded"}}
 
 
 def _stated(section: Any) -> dict[str, Any]:

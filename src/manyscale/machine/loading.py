@@ -17,7 +17,7 @@ from tomlkit.items import InlineTable, Item, Table
 from manyscale.errors import InputError
 from manyscale.machine.description import Machine
 from manyscale.machine.ini import looks_like_ini, read_ini
-from manyscale.machine.presets import list_presets, preset_path
+from manyscale.machine.presets import list_presets, preset_path, presets_folder
 from manyscale.machine.statements import (
     Layer,
     Statement,
@@ -29,7 +29,8 @@ from manyscale.machine.statements import (
     state,
     values,
 )
-from manyscale.spec import Spec, build, toml_value
+from manyscale.reads import unread, watch
+from manyscale.spec import Spec, build, refusal, toml_value
 from manyscale.units import shown
 
 LARGEST_FILE = 2**20  # bytes; a machine file has a few thousand
@@ -39,6 +40,36 @@ _FILE_SUFFIXES = (".toml", *_INI_SUFFIXES)
 _PATH = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
+KERNELS = "GPU kernels"
+PROGRAMS = "programs on simulated cores"
+TRAFFIC = "memory traffic"
+JOBS = "MPI jobs"
+_READERS = {
+    "cpu": (PROGRAMS,),
+    "memory": (PROGRAMS, TRAFFIC),
+    "gpu": (KERNELS,),
+    "link": (KERNELS,),
+    "network": (JOBS,),
+}
+_COMMANDS = {
+    KERNELS: "manyscale gpu run, manyscale cuda",
+    PROGRAMS: "manyscale cpu run, record and replay",
+    TRAFFIC: "manyscale mem run",
+    JOBS: "manyscale net run",
+}
+
+
+def _readers(path: str, run: str) -> str:
+    """Who reads a parameter, in words."""
+    section = path.partition(".")[0]
+    readers = _READERS.get(section, ())
+    if not readers:
+        return f"[{section}] describes the machine, and no run simulates it"
+    if run in readers:
+        return "it is for information, or another one takes its place"
+    return " and ".join(f"runs of {reader} ({_COMMANDS[reader]})" for reader in readers) + " do"
+
+
 @dataclass(frozen=True)
 class ResolvedMachine:
     """A checked machine, the source of each of its values, and what its file said of a workload."""
@@ -46,6 +77,21 @@ class ResolvedMachine:
     machine: Machine
     sources: dict[str, str]
     workload: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
+    """Parameters that the user changed, by path: on the command line, or in a file of theirs that inherits another.
+    The text says where."""
+
+    def check_read(self, run: str) -> None:
+        """Refuses changes of parameters that nothing has read so far.
+
+        To be called when a run has made a system of the machine. `run` says what it simulates, such as "MPI jobs".
+        """
+        refused = [
+            f"{self.changed[path]}: {path}: nothing in a run of {run} reads this parameter; {_readers(path, run)}"
+            for path in unread(self.machine, self.changed)
+        ]
+        if refused:
+            raise refusal(refused)
 
 
 def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> ResolvedMachine:
@@ -56,15 +102,28 @@ def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Res
     if "name" not in tree:
         tree = {"name": Statement(path.stem, "file name", str(path)), **tree}
     workload = own.workload
+    is_preset = path.parent == presets_folder()
+    mine = {} if is_preset else dict(leaves(tree))
+    changed: dict[str, str] = {}
     for ancestor_path, ancestor in _ancestors(path, own):
+        changed |= {
+            name: mine[name].origin
+            for name, inherits in leaves(ancestor.tree)
+            if name in mine and mine[name].value != inherits.value
+        }
         tree = merge(inherited(ancestor.tree, ancestor_path.stem), tree)
         workload = {**ancestor.workload, **workload}
-    tree = merge(tree, _override_tree(overrides))
+    overriding = _override_tree(overrides)
+    changed |= {name: statement.origin for name, statement in leaves(overriding)}
+    tree = merge(tree, overriding)
     final = tree
     machine = build(Machine, values(final), lambda location: origin_at(final, location, str(path)))
-    stated = {name: statement.source for name, statement in leaves(tree)}
-    sources = {name: stated.get(name, "default") for name in _stated_paths(machine)}
-    return ResolvedMachine(machine, sources, workload)
+    origins = {name: statement.source for name, statement in leaves(tree)}
+    sources = {name: origins.get(name, "default") for name in _stated_paths(machine)}
+    watch(machine)
+    unwatched = ("name", "description")
+    stated = {name: where for name, where in changed.items() if name not in unwatched}
+    return ResolvedMachine(machine, sources, workload, stated)
 
 
 def _stated_paths(spec: Spec, prefix: str = "") -> Iterator[str]:

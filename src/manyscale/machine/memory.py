@@ -8,7 +8,7 @@ are of each, and what joins them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +169,7 @@ def _filled(section: Spec, used: dict[str, Any], path: str, sources: dict[str, s
         if section.standard is not None:
             standard = dram_standard(section.standard)
             origins = {name: f"{standard.name}: {source}" for name, source in standard.sources.items()}
-    data = dump(section)
+    data = dump(section, reads=False)
     for row in parameters(type(section)):
         *above, name = row.path.split(".")
         here, stated = used, data
@@ -186,7 +186,7 @@ def _whole(machine: Machine) -> _Parts:
     memory = stated_memory(machine, ("cores", "core", "l1", "dram"))
     assert memory.cores is not None and memory.core is not None  # noqa: PT018
     below = hierarchy_of(machine, memory, memory.cores)
-    return _Parts(memory.capacity, memory.core, private_caches(memory, below.where), below)
+    return _Parts(memory.capacity, memory.core, private_caches(memory, below.where, "translation"), below)
 
 
 def stated_memory(machine: Machine, required: Sequence[str]) -> Memory:
@@ -220,13 +220,16 @@ def hierarchy_of(machine: Machine, memory: Memory, cores: int, counted_by: str =
     return Hierarchy(where, cores, line, memory.shared, network, memory.dram, counted_by)
 
 
-def private_caches(memory: Memory, where: str) -> dict[str, Any]:
-    """What the memory section says of the caches of one core, each looked at alone so that an error names it."""
+def private_caches(memory: Memory, where: str, *others: str, without: Collection[str] = ()) -> dict[str, Any]:
+    """What the memory section says of the caches of one core, each looked at alone so that an error names it.
+
+    `others` are further sections that cores have, `without` parameters that the run states itself.
+    """
     caches: dict[str, Any] = {}
-    for name in ("l1", "l2", "prefetcher", "translation"):
+    for name in ("l1", "l2", "prefetcher", *others):
         section = getattr(memory, name)
         if section is not None:
-            caches[name] = dump(section)
+            caches[name] = dump(section, names=set(type(section).model_fields).difference(without))
             add_part(System(), where, CORE, "check", f"memory.{name}", **caches)
     return caches
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from manyscale.results import definitions
 from manyscale.results.totals import Totals
 
 if TYPE_CHECKING:
@@ -13,16 +14,16 @@ if TYPE_CHECKING:
 _FEMTOSECONDS = 10**15  # of a second
 
 
-def headline(facts: dict[str, Any], result: Result) -> dict[str, dict[str, Any]]:
+def headline(facts: dict[str, Any], result: Result) -> definitions.Headline:
     """The numbers that people look at first, of a `summary`."""
     per_second = facts["accesses"] / result.wall_seconds if result.wall_seconds else None
-    return result.headline | {
-        "simulated_seconds": {"value": facts["simulated_seconds"], "unit": "s"},
-        "accesses": {"value": facts["accesses"], "unit": "access"},
-        "latency_seconds": {"value": facts["latency_seconds"], "unit": "s"},
-        "bandwidth_bytes_per_second": {"value": facts["bandwidth_bytes_per_second"], "unit": "B/s"},
-        "wall_accesses_per_second": {"value": per_second, "unit": "access/s"},
-    }
+    return result.headline | definitions.headline(
+        simulated_seconds=facts["simulated_seconds"],
+        accesses=facts["accesses"],
+        latency_seconds=facts["latency_seconds"],
+        bandwidth_bytes_per_second=facts["bandwidth_bytes_per_second"],
+        wall_accesses_per_second=per_second,
+    )
 
 
 def summary(system: System, result: Result) -> dict[str, Any]:

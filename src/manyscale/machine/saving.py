@@ -13,7 +13,7 @@ from manyscale.spec import dump
 def to_toml(machine: Machine, sources: Mapping[str, str]) -> str:
     """The text of a machine file; `sources` holds the text for the comment behind each dotted path."""
     comments = {path: _one_line(source) for path, source in sources.items()}
-    return "\n".join(toml_text.lines(dump(machine), comments=comments)) + "\n"
+    return "\n".join(toml_text.lines(dump(machine, reads=False), comments=comments)) + "\n"
 
 
 def _one_line(text: str) -> str:

@@ -16,6 +16,7 @@ from manyscale import _core, processes
 from manyscale.errors import KEPT_AFTER, DeadlockError, InputError
 from manyscale.host_memory import shortage
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
+from manyscale.machine.loading import JOBS
 from manyscale.machine.network import Network, core_values, places, topology_for
 from manyscale.network.encoding import core_operations, encode
 from manyscale.network.gathered import GatheredJob
@@ -89,6 +90,10 @@ def cluster(
     if fidelity is not None:
         wanted["fidelity"] = fidelity
     options = [f"network.{name}={_written(value)}" for name, value in wanted.items()]
+    # A description of the machine is one of its topology, which is another one now.
+    of_topology = [name for name in resolved.changed if name.startswith("network.topology.")]
+    if "topology.kind" in wanted or set(of_topology) - {"network.topology.nodes"}:
+        options.append(f'description="{resolved.machine.name} with another topology: {kind}"')
     return Cluster(load_machine(machine, [*changes, *options]), needed, ranks_per_node, mapping)
 
 
@@ -108,10 +113,10 @@ def program_for(work: Work, ranks: int | None, parameters: dict[str, Any]) -> Pr
     if ranks is None:
         raise InputError("say how many nodes the job runs on")
     if isinstance(work, str):
-        return compile(motif(work, **parameters).emit, ranks, name=work)
+        return motif(work, **parameters).recorded(ranks, work)
     if isinstance(work, Motif):
         changed = work.model_copy(update=parameters) if parameters else work
-        return compile(changed.emit, ranks, name=type(work).__name__.lower())
+        return changed.recorded(ranks, type(work).__name__.lower())
     if callable(work):
         return compile(work, ranks, **parameters)
     raise InputError(f"{work!r} cannot be run: give a motif, a skeleton, a program or a GOAL schedule")
@@ -201,6 +206,7 @@ class Job:
         if len(self.timeline) > MOST_TIMELINES:
             raise InputError(f"a timeline shows at most {MOST_TIMELINES} ranks, not {len(self.timeline)}")
         description = network_description(place) | {"node_of_rank": self.node_of_rank}
+        place.machine.check_read(JOBS)
         try:
             self.native = _core.NetworkJob(
                 description,

@@ -17,6 +17,7 @@ from manyscale.cpu.running import launch_of, program_errors
 from manyscale.errors import InputError
 from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.loading import JOBS, PROGRAMS
 from manyscale.network.job import Cluster, network_description
 from manyscale.network.job import cluster as network_cluster
 from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
@@ -91,6 +92,8 @@ def run_detailed(
             )
         with program_errors(program):
             _core.cpu_launch(parts[-1].program.native, launch | {"first_rank": node * ranks_per_node})
+    resolved.check_read(PROGRAMS)
+    place.machine.check_read(JOBS)
     programs = [one.program.native for one in parts]
     engines = [one.dma.native for one in parts if one.dma is not None]
     joined = _core.NodeNetwork(system.simulation, description, {}, programs, engines)

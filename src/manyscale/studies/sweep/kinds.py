@@ -101,12 +101,14 @@ def _gpu(given: Given) -> Outcome:
     from manyscale.gpu.headline import headline
     from manyscale.gpu.kernel_arguments import parse_arguments
     from manyscale.machine import load_machine
+    from manyscale.machine.loading import KERNELS
     from manyscale.system.running import statistics_columns
     from manyscale.units import BYTES, parse
 
     told = given.workload
-    machine = load_machine(given.machine or "v100", given.changes).machine
-    device = TimedDevice(machine, seed=given.seed, threads=given.threads, echo=False)
+    machine = load_machine(given.machine or "v100", given.changes)
+    device = TimedDevice(machine.machine, seed=given.seed, threads=given.threads, echo=False)
+    machine.check_read(KERNELS)
     module = device.load(told["file"], target=told.get("target"))
     name = told.get("kernel") or (module.kernels[0] if len(module.kernels) == 1 else None)
     if name is None:
@@ -144,9 +146,10 @@ def _cuda(given: Given) -> Outcome:
     from manyscale.cuda import HostOptions, NodeOptions, Program
     from manyscale.cuda.headline import headline
     from manyscale.machine import load_machine
+    from manyscale.machine.loading import KERNELS
 
     told = given.workload
-    machine = load_machine(given.machine or "v100", given.changes).machine
+    machine = load_machine(given.machine or "v100", given.changes)
     node = NodeOptions(
         gpus=told.get("gpus", 1),
         functional=told.get("functional", False),
@@ -156,7 +159,9 @@ def _cuda(given: Given) -> Outcome:
     command = [told["program"], *(str(argument) for argument in told.get("arguments", []))]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        run = Program(command, machine, node, HostOptions(), lambda text: None).run(stdout=nowhere)
+        program = Program(command, machine.machine, node, HostOptions(), lambda text: None)
+        machine.check_read(KERNELS)
+        run = program.run(stdout=nowhere)
     finally:
         os.close(nowhere)
     _refuse_exit(run.exit_code, str(told["program"]))
@@ -165,6 +170,7 @@ def _cuda(given: Given) -> Outcome:
 
 def _memory(given: Given) -> Outcome:
     from manyscale.machine import load_machine
+    from manyscale.machine.loading import TRAFFIC
     from manyscale.machine.memory import MemoryWorkload, build_memory
     from manyscale.machine.memory_summary import headline, summary
     from manyscale.spec import build
@@ -177,10 +183,12 @@ def _memory(given: Given) -> Outcome:
     told.setdefault("pattern", "trace" if files else None)
     if told["pattern"] is None:
         raise InputError("workload: say the pattern, such as stream or random, or give traces")
-    machine = load_machine(given.machine, given.changes).machine
+    resolved = load_machine(given.machine, given.changes)
+    machine = resolved.machine
     line = getattr(machine.memory.l1 if machine.memory else None, "line", 64)
     traces = [read_memory_trace(file, line).records for file in files]
     system = build_memory(machine, build(MemoryWorkload, told, "workload"), traces=traces, seed=given.seed)
+    resolved.check_read(TRAFFIC)
     result = system.run(threads=given.threads)
     return Outcome(headline(summary(system, result), result), lambda: result.columns)
 
