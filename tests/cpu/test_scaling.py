@@ -154,7 +154,34 @@ def test_the_command_leaves_a_table_and_charts(
     assert main(["cpu", "scale", str(matrix), "--weak", "1,2", "--out", str(out), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [row["cores"] for row in shown["replays"]] == [1, 2]
-    names = ["efficiency.svg", "miss_rate.svg", "speedup.svg", "study.csv", "time.svg"]
+    names = ["efficiency.svg", "mpki.svg", "speedup.svg", "study.csv", "time.svg"]
     assert sorted(path.name for path in out.iterdir()) == names
     assert main(["cpu", "scale", str(matrix)]) != 0
     assert "either --weak" in capsys.readouterr().err
+
+
+def test_work_outside_tasks_bounds_the_speedup(tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of the work in a loop of one thread: told before the first replay, with the bound, and in the result."""
+    fixed = scaling.FixedWork(share=0.5, longest=0.5, loops=2)
+    assert fixed.bound(1, 1) == 1
+    assert fixed.bound(1, 4) == pytest.approx(1.6)
+    assert fixed.bound(2, 4) == pytest.approx(0.75 / 0.625)
+    assert fixed.limits(1, 4)
+    assert not scaling.FixedWork(0.001, 0.001, 0).limits(1, 4)
+    assert "2 OpenMP loops" in fixed.text(1, 4)
+    assert "at most 1.60" in fixed.text(1, 4)
+    trace = tasks
+    with cpu.Trace(trace) as opened:
+        found = scaling.FixedWork.of(opened)
+        streams = opened.columns["stream.instructions"]
+        outside = streams[opened.columns["stream.is_task"] == 0].sum()
+    assert found.share == pytest.approx(outside / streams.sum())
+    told: list[str] = []
+    study = scaling.strong(trace, [1, 4], warn=told.append)
+    assert study.speedup(study.points[1]) <= found.bound(1, 4) * 1.15
+    assert bool(told) == found.limits(1, 4) == bool(study.warning)
+    assert main(["cpu", "scale", str(trace), "--strong", "1,4", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["replays"][1]["speedup_bound"] == pytest.approx(found.bound(1, 4))
+    assert shown["replays"][1]["fixed_share"] == pytest.approx(found.share)
+    assert (shown["warning"] is not None) == found.limits(1, 4)

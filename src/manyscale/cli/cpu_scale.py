@@ -21,7 +21,12 @@ commands = typer.Typer()
 _TABLE_FILE = "study.csv"
 _TABLE = Kind.csv("replay", "cores", "time")
 _CHART = Kind.magic("an SVG chart", b"<svg", b"<?xml")
-_LABELS = {"time": "us", "speedup": "times", "efficiency": "of the first", "miss_rate": "misses of accesses"}
+_LABELS = {
+    "time": "us",
+    "speedup": "times",
+    "efficiency": "of the first",
+    "mpki": "misses in 1000 instructions",
+}
 
 
 @commands.command()
@@ -88,7 +93,13 @@ def scale(
     if weak is not None:
         study = scaling.weak(trace, scaling.parse_counts(weak), offset=not no_offset, **options)
     else:
-        study = scaling.strong(trace, scaling.parse_counts(strong or ""), scheduler=scheduler, **options)
+        study = scaling.strong(
+            trace,
+            scaling.parse_counts(strong or ""),
+            scheduler=scheduler,
+            warn=lambda text: say(f"Warning: {text}"),
+            **options,
+        )
     show(study, out, force, json, quiet)
 
 
@@ -121,19 +132,22 @@ def show(study: Study, out: Path | None, force: bool, json: bool, quiet: bool) -
     if out is not None:
         write(study, out, force=force)
     if json:
-        emit_json({"title": study.title, "kind": study.kind, "replays": study.table().to_dicts()})
+        warning = {} if study.fixed is None else {"warning": study.warning or None}
+        emit_json({"title": study.title, "kind": study.kind, **warning, "replays": study.table().to_dicts()})
         return
     from manyscale.cli.listing import print_table
 
-    levels = [level for level in study.points[0].miss_rates if level != "l1i"]
+    levels = [level for level in study.points[0].mpki if level != "l1i"]
+    fixed = study.fixed
     print_table(
         study.title,
         (
             "replay",
             "time us",
             "speed-up",
+            *([] if fixed is None else ["at most"]),
             "efficiency",
-            *(f"{level} misses" for level in levels),
+            *(f"{level} MPKI" for level in levels),
             "waiting",
             "wall s",
         ),
@@ -142,14 +156,17 @@ def show(study: Study, out: Path | None, force: bool, json: bool, quiet: bool) -
                 point.label,
                 f"{1e6 * point.seconds:,.1f}",
                 f"{study.speedup(point):.2f}",
+                *([] if fixed is None else [f"{fixed.bound(study.points[0].cores, point.cores):.2f}"]),
                 f"{study.efficiency(point):.2f}",
-                *(f"{point.miss_rates.get(level, 0.0):.2%}" for level in levels),
+                *(f"{point.mpki.get(level, 0.0):.2f}" for level in levels),
                 f"{point.waiting:.1%}",
                 f"{point.wall_seconds:.1f}",
             )
             for point in study.points
         ],
     )
+    if study.warning:
+        say(f"Warning: {study.warning}", quiet=quiet)
     if out is not None:
         say(f"Table and charts are in {out}", quiet=quiet)
 

@@ -207,6 +207,15 @@ def node(
     injection: Annotated[
         bool, typer.Option(help="Messages of other nodes read and write the simulated caches and memory.")
     ] = True,
+    threads_per_rank: Annotated[
+        int,
+        typer.Option(
+            "--threads-per-rank",
+            min=1,
+            metavar="N",
+            help="Cores of each rank, and the OpenMP threads that it makes.",
+        ),
+    ] = 1,
     machine: CpuMachine = "broadwell",
     changes: Changes = None,
     network: Network = "omnipath",
@@ -238,6 +247,7 @@ def node(
         alone=alone,
         alone_args=None if alone_args is None else alone_args.split(),
         injection=injection,
+        threads_per_rank=threads_per_rank,
         threads=threads,
         seed=seed or 0,
         say=lambda text: say(text, quiet=quiet),
@@ -418,6 +428,8 @@ def predict(
     print_table("Predicted times", ("nodes", *usable, "95%", *phase.PARTS), rows)
     for one in helps:
         typer.echo(f"{one.gain:+7.2%} of the time saved by: {one.name}")
+    if best[-1].stand_ins.text:
+        typer.echo(f"not measured: {best[-1].stand_ins.text}")
     typer.echo(f"most of the time: {best[-1].limit}; report: {page}")
 
 
@@ -435,6 +447,17 @@ def _document(predictions: dict[str, list[Prediction]], helps: list[Any]) -> dic
                 "runs": one.runs,
                 "shares": one.shares,
                 "limit": one.limit,
+                "stand_in_share": one.stand_ins.share,
+                "stand_ins": [
+                    {
+                        "phase": phase.phase,
+                        "used": phase.used,
+                        "ranks": phase.ranks,
+                        "occurrences": phase.occurrences,
+                        "seconds": phase.seconds,
+                    }
+                    for phase in one.stand_ins.phases
+                ],
             }
             for found in predictions.values()
             for one in found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.cpu.replaying import machine_of, replay
-from manyscale.cpu.result import CpuResult
+from manyscale.cpu.result import FIRST_LEVEL, CpuResult
 from manyscale.cpu.running import Work, as_program, run
 from manyscale.cpu.trace import Trace
 from manyscale.errors import InputError
@@ -35,6 +35,8 @@ _SECTIONS = {
     "interconnect": "memory.interconnect",
 }
 _MOST_REPLAYS = 10_000  # in one study
+_WORK_SHARING = ("loop", "sections")  # regions that threads divide among themselves
+_NEARLY_IDEAL = 0.95  # of the ideal speed-up
 
 Lines = dict[str, list[tuple[float, float]]]
 
@@ -47,7 +49,10 @@ class Point:
     cores: int
     seconds: float
     instructions: int
-    miss_rates: dict[str, float]  # by level of cache
+    mpki: dict[str, float]  # misses in 1000 instructions, by level of cache
+    miss_rates: dict[
+        str, float
+    ]  # misses of accesses, of the levels beyond the first: a trace leaves hits of that out
     waiting: float  # the share of all cores' cycles in which they waited for others or had nothing to do
     dram_bytes: int
     wall_seconds: float
@@ -55,11 +60,10 @@ class Point:
     @classmethod
     def of(cls, label: str, result: CpuResult) -> Point:
         """From the result of a replay."""
-        rates = {
-            row["level"]: 1 - row["hit_rate"]
-            for row in result.caches.to_dicts()
-            if row["hit_rate"] is not None
-        }
+        levels = result.caches.to_dicts()
+        mpki = {row["level"]: row["mpki"] for row in levels if row["mpki"] is not None}
+        beyond = [row for row in levels if row["level"] not in FIRST_LEVEL]
+        rates = {row["level"]: row["miss_rate"] for row in beyond if row["miss_rate"] is not None}
         shares = result.shares
         waiting = sum(shares.get(cause, 0.0) for cause in ("idle", "sleeping", "synchronisation"))
         return cls(
@@ -67,10 +71,48 @@ class Point:
             result.cores,
             result.simulated_seconds,
             result.instructions,
+            mpki,
             rates,
             waiting,
             result.dram_bytes,
             result.wall_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class FixedWork:
+    """What strong scaling leaves where it was recorded: all but explicit tasks, as a share of the instructions."""
+
+    share: float  # outside tasks, of all threads
+    longest: float  # the same, of the thread that has most of it
+    loops: int  # OpenMP loops and sections of the program, which are outside tasks
+
+    @classmethod
+    def of(cls, trace: Trace) -> FixedWork:
+        """From the index of a trace."""
+        columns = trace.columns
+        instructions = columns["stream.instructions"].astype(float)
+        outside = instructions[columns["stream.is_task"] == 0]
+        total = max(float(instructions.sum()), 1.0)
+        loops = sum(region.kind in _WORK_SHARING for region in trace.regions)
+        return cls(float(outside.sum()) / total, float(outside.max(initial=0.0)) / total, loops)
+
+    def bound(self, first: int, cores: int) -> float:
+        """The speed-up from `first` to `cores` cores that the fixed work allows at most (Amdahl's law)."""
+        return (self.longest + (1 - self.longest) / first) / (self.longest + (1 - self.longest) / cores)
+
+    def limits(self, first: int, cores: int) -> bool:
+        """Whether it keeps a study from ideal speed-ups."""
+        return self.bound(first, cores) < _NEARLY_IDEAL * cores / first
+
+    def text(self, first: int, cores: int) -> str:
+        """In words: how much, and what that allows."""
+        loops = f" ({self.loops} OpenMP loops among it)" if self.loops else ""
+        return (
+            f"{self.share:.1%} of the instructions are outside tasks{loops} and stay on the threads that they were "
+            f"recorded on: from {first} to {cores} cores they allow a speed-up of at most "
+            f"{self.bound(first, cores):.2f}"
+            + ("; loops are not dealt anew: record the program with as many threads" if self.loops else "")
         )
 
 
@@ -81,6 +123,7 @@ class Study(NotebookView):
     title: str
     kind: str  # weak, strong or vary
     points: list[Point]
+    fixed: FixedWork | None = None  # of strong scaling
 
     def speedup(self, point: Point) -> float:
         """How much more work in the same time than the first replay did: copies are work, too."""
@@ -96,7 +139,7 @@ class Study(NotebookView):
         """A row for each replay."""
         import polars as pl
 
-        levels = list(dict.fromkeys(level for point in self.points for level in point.miss_rates))
+        levels = list(dict.fromkeys(level for point in self.points for level in point.mpki))
         rows = [
             {
                 "replay": point.label,
@@ -104,7 +147,20 @@ class Study(NotebookView):
                 "time": point.seconds,
                 "speedup": self.speedup(point),
                 "efficiency": self.efficiency(point),
-                **{f"{level}_miss_rate": point.miss_rates.get(level) for level in levels},
+                **(
+                    {}
+                    if self.fixed is None
+                    else {
+                        "fixed_share": self.fixed.share,
+                        "speedup_bound": self.fixed.bound(self.points[0].cores, point.cores),
+                    }
+                ),
+                **{f"{level}_mpki": point.mpki.get(level) for level in levels},
+                **{
+                    f"{level}_miss_rate": point.miss_rates.get(level)
+                    for level in levels
+                    if level not in FIRST_LEVEL
+                },
                 "waiting": point.waiting,
                 "dram_bytes": point.dram_bytes,
                 "instructions": point.instructions,
@@ -117,7 +173,7 @@ class Study(NotebookView):
     def lines(self) -> dict[str, Lines]:
         """Time, speed-up, efficiency and miss rate as lines over cores, or over the number of the replay."""
         x = [float(point.cores if self.kind != "vary" else at + 1) for at, point in enumerate(self.points)]
-        levels = list(dict.fromkeys(level for point in self.points for level in point.miss_rates))
+        levels = list(dict.fromkeys(level for point in self.points for level in point.mpki))
 
         def line(value: Callable[[Point], float]) -> list[tuple[float, float]]:
             return list(zip(x, map(value, self.points), strict=True))
@@ -127,16 +183,31 @@ class Study(NotebookView):
             "speedup": {
                 "replayed": line(self.speedup),
                 "ideal": line(lambda point: point.cores / self.points[0].cores),
-            },
+            }
+            | ({} if self.fixed is None else {"allowed by work outside tasks": line(self._bound)}),
             "efficiency": {"efficiency": line(self.efficiency)},
-            "miss_rate": {level: line(partial(_miss_rate, level)) for level in levels},
+            "mpki": {level: line(partial(_mpki, level)) for level in levels},
         }
 
+    def _bound(self, point: Point) -> float:
+        assert self.fixed is not None
+        return self.fixed.bound(self.points[0].cores, point.cores)
+
+    @property
+    def warning(self) -> str:
+        """What keeps speed-ups from being those of the program; empty if nothing does."""
+        if self.fixed is None:
+            return ""
+        first, most = self.points[0].cores, max(point.cores for point in self.points)
+        return self.fixed.text(first, most) if self.fixed.limits(first, most) else ""
+
     def _notebook(self) -> Iterable[str]:
+        if self.warning:
+            yield f"<p>{self.warning}</p>"
         table = self.table()
         yield rows_table(self.title, table.columns, table.iter_rows())
         axis = "replay" if self.kind == "vary" else "cores"
-        for name in ("speedup", "miss_rate"):
+        for name in ("speedup", "mpki"):
             lines = {key: points for key, points in self.lines()[name].items() if points}
             if lines:
                 yield plot(line_chart(f"{self.title}: {name}", axis, name, lines, log_x=self.kind != "vary"))
@@ -180,22 +251,30 @@ def strong(
     changes: Sequence[str] = (),
     scheduler: str = "fifo",
     progress: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Study:
-    """The work stays and is dealt to more cores, task by task."""
+    """The work stays, and its tasks are scheduled on more cores.
+
+    What is outside tasks stays on the threads that it was recorded on. `warn` is told before the first replay if that
+    keeps the speed-up from being ideal; the study has the bound (`Study.fixed`).
+    """
     with _opened(trace) as played:
         if not played.columns["stream.is_task"].any():
             raise InputError(
                 f"{played.path}: strong scaling deals tasks to cores, and this trace has none; record a program "
                 "with OpenMP tasks, or use weak scaling"
             )
+        fixed = FixedWork.of(played)
+        if cores and fixed.limits(cores[0], max(cores)):
+            _tell(warn, fixed.text(cores[0], max(cores)))
         points = []
         for count in cores:
             _tell(progress, f"{count} cores")
             grown = _with_cores(played, machine, changes, count)
             result = replay(played, machine=grown, cores=count, scheduler=scheduler, **options)
             points.append(Point.of(f"{count} cores", result))
-        return Study(f"{_name(played)}, strong scaling, {scheduler}", "strong", points)
+        return Study(f"{_name(played)}, strong scaling, {scheduler}", "strong", points, fixed)
 
 
 def detailed(
@@ -322,8 +401,8 @@ def _grown(machine: Callable[[list[str]], ResolvedMachine], count: int) -> Resol
     return machine([f"cpu.cores={count}"])
 
 
-def _miss_rate(level: str, point: Point) -> float:
-    return point.miss_rates.get(level, 0.0)
+def _mpki(level: str, point: Point) -> float:
+    return point.mpki.get(level, 0.0)
 
 
 def _name(trace: Trace) -> str:

@@ -17,7 +17,7 @@ from manyscale.errors import InputError, ManyscaleError
 from manyscale.results.files import FileGroup, document_kind
 from manyscale.results.integrity import checksum_of, damage, is_listing, sealed
 from manyscale.studies.projection.calibration import CostsDocument, MpiCosts, calibrated, costs_of
-from manyscale.studies.projection.node import NodeResult, simulate_node
+from manyscale.studies.projection.node import NodeResult, simulate_node, with_threads
 from manyscale.studies.projection.profiling import RankProfile
 from manyscale.studies.projection.recorded_job import record
 from manyscale.studies.projection.timings import TIMING_PROFILE, PhaseTiming, TimingProfile
@@ -171,6 +171,7 @@ def measure_job(
     alone: bool = True,
     alone_args: Sequence[str] | None = None,
     injection: bool = True,
+    threads_per_rank: int = 1,
     threads: int = 1,
     seed: int = 0,
     say: Say = lambda text: None,
@@ -190,12 +191,19 @@ def measure_job(
         raise InputError(f"{len(labels)} ranks cannot fill nodes of {per_node}")
     nodes = len(labels) // per_node
     arguments = [str(argument) for argument in program.args]
-    common: dict[str, Any] = {"machine": machine, "changes": changes, "threads": threads, "seed": seed}
+    common: dict[str, Any] = {
+        "machine": machine,
+        "changes": changes,
+        "threads_per_rank": threads_per_rank,
+        "threads": threads,
+        "seed": seed,
+    }
+    program = with_threads(program, threads_per_rank)
     with_others: list[tuple[int, NodeResult]] = []
     isolated: list[NodeResult] = []
     if external:
         assert native_program is not None
-        recording = record(native_program, len(labels), arguments)
+        recording = record(native_program, len(labels), arguments, environment=program.environment)
         for node in profile.nodes:
             say(f"node {node} of {nodes} in detail, the ranks of the others native")
             found = simulate_node(
@@ -237,6 +245,7 @@ def measure_job(
             "nodes": nodes,
             "simulated_nodes": profile.nodes if external else [0],
             "injection": injection and external,
+            "threads_per_rank": threads_per_rank,
             "native_program": None if native_program is None else os.fspath(native_program),
         },
     )
@@ -251,7 +260,11 @@ def _alone(
 ) -> NodeResult:
     single = replace(program, args=tuple(arguments))
     try:
-        recording = None if native_program is None else record(native_program, ranks, arguments)
+        recording = (
+            None
+            if native_program is None
+            else record(native_program, ranks, arguments, environment=single.environment)
+        )
         return simulate_node(single, ranks_per_node=ranks, recording=recording, **common)
     except ManyscaleError as error:
         raise InputError(

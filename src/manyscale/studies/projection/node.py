@@ -20,6 +20,7 @@ from manyscale.cpu.running import launch_of, program_errors
 from manyscale.errors import InputError, ProgramError
 from manyscale.machine import load_machine
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.loading import PROGRAMS
 from manyscale.results.totals import Totals
 from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
 from manyscale.studies.external_ranks import ExternalRanks
@@ -57,7 +58,7 @@ def simulate_node(
     node: int = 0,
     machine: str = "broadwell",
     changes: Sequence[str] = (),
-    cores: int | None = None,
+    threads_per_rank: int = 1,
     threads: int = 1,
     seed: int = 0,
     injection: bool = True,
@@ -69,8 +70,11 @@ def simulate_node(
     With `native_program`, the job has `nodes` nodes, and the ranks of all but number `node` run natively (external
     ranks); without, the job is this one node. With `injection`, what these send is written to the simulated memory, and
     what they are sent is read from it, as by a network interface. A `recording` of the same job tells phases apart by
-    where in the program they are, which the names of calls alone do not.
+    where in the program they are, which the names of calls alone do not. Each rank has `threads_per_rank` cores, and
+    OpenMP is told to make as many threads; a program that makes more of them is refused.
     """
+    cores = ranks_per_node * threads_per_rank
+    program = with_threads(program, threads_per_rank)
     if native_program is None and nodes != 1:
         raise InputError(
             "the ranks of other nodes need native_program, the program compiled for this machine"
@@ -78,9 +82,8 @@ def simulate_node(
     resolved = load_machine(machine, changes)
     # Nothing comes from elsewhere, or goes there, on a node that is alone.
     rate = DMA_BANDWIDTH if injection and native_program is not None else None
-    parts = build_cpu(
-        resolved.machine, cores or ranks_per_node, seed=seed, dma_bandwidth=rate, region_log=MOST_ENTRIES
-    )
+    parts = build_cpu(resolved.machine, cores, seed=seed, dma_bandwidth=rate, region_log=MOST_ENTRIES)
+    resolved.check_read(PROGRAMS)
     if native_program is None:
         alone = replace(program, ranks=ranks_per_node)
         with program_errors(program):
@@ -93,6 +96,7 @@ def simulate_node(
         others.launch(parts)
         now = others.run(parts, threads=threads, progress=progress)["now"]
     _check_exits(program, parts, node * ranks_per_node)
+    _check_threads(program, parts, ranks_per_node, threads_per_rank)
     calls = calls_of_ranks(parts, ranks_per_node)
     first = node * ranks_per_node
     names = [] if recording is None else recording.phase_names(range(first, first + ranks_per_node))
@@ -104,6 +108,7 @@ def simulate_node(
         "nodes": nodes,
         "node": node,
         "ranks_per_node": ranks_per_node,
+        "threads_per_rank": threads_per_rank,
         "external": native_program is not None,
     }
     timings = [PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())]
@@ -112,6 +117,24 @@ def simulate_node(
     return NodeResult(
         profile, phases, sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
     )
+
+
+def with_threads(program: Program, threads: int) -> Program:
+    """The program with so many OpenMP threads in each rank, unless its environment says how many."""
+    if threads < 1:
+        raise InputError(f"a rank has at least 1 thread, not {threads}")
+    return replace(program, environment={"OMP_NUM_THREADS": str(threads), **program.environment})
+
+
+def _check_threads(program: Program, parts: CpuSystem, ranks: int, threads_per_rank: int) -> None:
+    """Threads that share cores would make a node look slower than it is, without a word."""
+    made = Totals(statistics_columns(parts.system)).total(["program"], "threads")
+    if made > ranks * threads_per_rank:
+        each = -(-made // ranks)
+        raise ProgramError(
+            f"{program.path}: the {ranks} ranks of the node made {made} threads, but have {ranks * threads_per_rank} "
+            f"cores; give each rank a core for each of its threads: --threads-per-rank {each}"
+        )
 
 
 def _check_exits(program: Program, parts: CpuSystem, first: int) -> None:

@@ -116,6 +116,7 @@ def write_prediction_page(
     if profile is not None:
         add_groups(page.section("Groups of ranks"), profile)
     _add_phases(page.section("Compute phases"), measured)
+    _add_stand_ins(page.section("Phases that were not measured"), best)
     _add_costs(page.section("MPI library"), measured)
     return page.write(path, force=force)
 
@@ -134,6 +135,8 @@ def _add_summary(section: Section, last: Prediction, helps: Sequence[Improvement
         f"Most of the time is {_MEANINGS[last.limit]} ({last.shares[last.limit]:.0%}).",
         "good" if last.limit == "compute" else "warn",
     )
+    if last.stand_ins.text:
+        section.finding(f"Not all was measured: {last.stand_ins.text}.", "warn")
     if helps and helps[0].gain > 0.01:
         section.finding(f"What would help most: {helps[0].name}, {helps[0].gain:.1%} less time.")
 
@@ -257,6 +260,22 @@ def _add_phases(section: Section, measured: MeasuredJob) -> None:
         rows,
         "What ranks do between two MPI calls; a number behind @ tells places in the program apart",
         columns=["group", "phase", "samples", "mean us", "sum us", "clusters", "pattern", "explained"],
+    )
+
+
+def _add_stand_ins(section: Section, best: Sequence[Prediction]) -> None:
+    rows = [
+        (one.nodes, phase.phase, phase.words, phase.ranks, phase.occurrences, phase.seconds * 1e6)
+        for one in best
+        for phase in one.stand_ins.phases
+    ]
+    if not rows:
+        section.words("Ranks that were simulated ran all phases of the job.")
+        return
+    section.table(
+        rows,
+        "Phases of ranks that no simulated rank ran: a compiler, or a rank's place in the job, makes two of one",
+        columns=["nodes", "phase", "what is done", "ranks", "occurrences", "sum us"],
     )
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from manyscale.errors import InputError
 from manyscale.network.job import Cluster, Job, cluster
 from manyscale.network.motifs import Motif
 from manyscale.network.program import Program as NetworkProgram
-from manyscale.network.skeleton import compile
 from manyscale.studies.projection.measured_job import MeasuredJob
-from manyscale.studies.projection.recorded_job import RecordedJob
+from manyscale.studies.projection.recorded_job import RecordedJob, StandIns
 from manyscale.studies.projection.timings import Variant
 
 VariantName = Literal["no ext-ct", "no ext-var", "ext-ct", "ext-var"]
@@ -55,6 +54,8 @@ class Prediction:
     variant: str
     runs: list[float]
     shares: dict[str, float]  # mean over ranks and repetitions: compute, overhead, waiting, transfer, done
+    stand_ins: StandIns = field(default_factory=lambda: StandIns([], 0.0))
+    """Compute phases that no simulated rank ran."""
 
     @property
     def seconds(self) -> float:
@@ -116,7 +117,12 @@ def predict(
         runs.append(result.simulated_seconds)
         for part, share in result.shares.items():
             shares[part] += share / count
-    return Prediction(nodes, variant, runs, shares)
+    stand_ins = StandIns([], 0.0)
+    if isinstance(work, RecordedJob):
+        timings = measured.timings(variant.startswith("ext"))
+        groups = measured.groups(nodes * measured.ranks_per_node)
+        stand_ins = work.stand_ins([timings[group].phases for group in groups])
+    return Prediction(nodes, variant, runs, shares, stand_ins)
 
 
 def _place(
@@ -157,7 +163,7 @@ def _program(
     }
     nobody = (measured.costs.nobody_send, measured.costs.nobody_receive)
     timed = work.with_timings(durations[commonest], special or None, nobody)
-    return compile(timed.emit, ranks, name=type(work).__name__.lower())
+    return timed.recorded(ranks, type(work).__name__.lower())
 
 
 @dataclass(frozen=True)

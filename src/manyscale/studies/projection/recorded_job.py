@@ -41,6 +41,52 @@ _NOBODY = 2**64 - 1  # bytes of a message to or from MPI_PROC_NULL
 Notes = npt.NDArray[np.void]
 
 
+@dataclass(frozen=True)
+class StandIn:
+    """A compute phase that the simulated ranks never ran, and the one whose time it is given.
+
+    `used` is None where there is none: the phase then takes no time.
+    """
+
+    phase: str
+    used: str | None
+    ranks: int
+    occurrences: int  # of all ranks
+    seconds: float  # that it is given, all occurrences together
+
+    @property
+    def words(self) -> str:
+        """What is done about it."""
+        return "takes no time" if self.used is None else f"takes the time of {self.used}"
+
+
+@dataclass(frozen=True)
+class StandIns:
+    """The phases of a job that were not measured, the longest first, and the compute time of the whole job."""
+
+    phases: list[StandIn]
+    compute_seconds: float
+
+    @property
+    def share(self) -> float:
+        """Of the compute time, what stand-ins give."""
+        given = sum(phase.seconds for phase in self.phases)
+        return given / self.compute_seconds if self.compute_seconds else 0.0
+
+    @property
+    def text(self) -> str:
+        """In a sentence; empty if all was measured."""
+        if not self.phases:
+            return ""
+        ranks = max(phase.ranks for phase in self.phases)
+        lost = sum(phase.used is None for phase in self.phases)
+        return (
+            f"{len(self.phases)} phases of up to {ranks} ranks were never run by a rank that was simulated: "
+            f"{len(self.phases) - lost} take the times of others, {self.share:.2%} of the compute time, and {lost} "
+            "take none"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedJob:
     """What each rank of a job did."""
@@ -89,7 +135,7 @@ class RecordedJob:
             requests: dict[int, Any] = {}
             known = durations[id(profiles[rank])]
             met: dict[str, int] = dict.fromkeys(known, 0)
-            phases = _phases_known(plans[rank], profiles[rank])
+            phases = {place: used for place, _, used in _phases_known(plans[rank], profiles[rank])}
             for place, step in enumerate(plans[rank]):
                 word, subject = step[0], step[1]
                 if word == "compute":
@@ -111,6 +157,27 @@ class RecordedJob:
                     mpi.compute(per[word] * subject / second)
 
         return compile(play, len(self.ranks), name=self.name)
+
+    def stand_ins(self, timings: Sequence[TimingProfile]) -> StandIns:
+        """The phases for which the timing profiles of the ranks have no time of their own."""
+        found: dict[tuple[str, str | None], list[float]] = {}  # ranks, occurrences, seconds
+        total = 0.0
+        for steps, profile in zip(self._plans, timings, strict=True):
+            phases = _phases_known(steps, profile)
+            total += sum(profile[used].mean for _, _, used in phases if used is not None)
+            mine = Counter(
+                (wanted, used) for _, wanted, used in phases if used is None or used != profile.known(wanted)
+            )
+            for (wanted, used), count in mine.items():
+                row = found.setdefault((wanted, used), [0, 0, 0.0])
+                row[0] += 1
+                row[1] += count
+                row[2] += 0.0 if used is None else count * profile[used].mean
+        rows = [
+            StandIn(wanted, used, int(ranks), int(count), seconds)
+            for (wanted, used), (ranks, count, seconds) in found.items()
+        ]
+        return StandIns(sorted(rows, key=lambda one: (-one.seconds, one.phase)), total)
 
     def phase_names(self, ranks: Iterable[int]) -> list[list[str]]:
         """The names of the compute phases of some ranks, in their order."""
@@ -243,31 +310,33 @@ def _phase(before: tuple[str, int], after: tuple[str, int]) -> str:
     return phase_name(before[0], after[0], (before[1], after[1]))
 
 
-def _phases_known(steps: Sequence[tuple[Any, ...]], profile: TimingProfile) -> dict[int, str]:
-    """By the place of a compute step: the phase of the profile that it is.
+def _phases_known(
+    steps: Sequence[tuple[Any, ...]], profile: TimingProfile
+) -> list[tuple[int, str, str | None]]:
+    """The compute steps: place, phase, and the phase of the profile that it is, None if there is none.
 
     A node alone may leave out calls that the job makes, and so have one phase where the job has several: its time is
-    then put where the first of these is.
+    then put where the first of these is, and the others are left out.
     """
     computes = [(place, *step[1:]) for place, step in enumerate(steps) if step[0] == "compute"]
     names = _stand_ins([_phase(before, after) for _, before, after in computes], profile)
-    found: dict[int, str] = {}
+    found: list[tuple[int, str, str | None]] = []
     index = 0
     while index < len(computes):
         place, before, after = computes[index]
-        name = names[_phase(before, after)]
+        wanted = _phase(before, after)
+        used = names[wanted]
         index += 1
-        if name is not None:
-            found[place] = name
-            continue
-        for ahead in range(index, min(index + _MOST_AHEAD, len(computes))):
-            if names[_phase(*computes[ahead][1:])] is not None:
-                break
-            whole = _phase(before, computes[ahead][2])
-            if whole in profile:
-                found[place] = whole
-                index = ahead + 1
-                break
+        if used is None:
+            for ahead in range(index, min(index + _MOST_AHEAD, len(computes))):
+                if names[_phase(*computes[ahead][1:])] is not None:
+                    break
+                whole = _phase(before, computes[ahead][2])
+                if whole in profile:
+                    used = whole
+                    index = ahead + 1
+                    break
+        found.append((place, wanted, used))
     return found
 
 
