@@ -81,7 +81,7 @@ class GpuManaged {
     counts["tlb_hits"] = sums.tlb_hits.value();
     counts["tlb_misses"] = sums.tlb_misses.value();
     counts["tlb_shootdowns"] = sums.tlb_shootdowns.value();
-    counts["far_faults"] = sums.far_faults.value();
+    counts["faulted_translations"] = sums.faulted_translations.value();
     counts["remote_sectors"] = sums.remote_sectors.value();
     counts["stall_fault"] = sums.stall_fault.value();
     return counts;

@@ -15,6 +15,7 @@ import typer.main
 
 from docs_pages import ROOT, blocks, page_of, prose
 from manyscale.cli.app import app, main
+from manyscale.results import load
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _PATH = re.compile(r"`((?:core|bindings|src|docs|examples|tests|benchmarks|machines|tools)/[\w./-]*)`")
@@ -37,7 +38,7 @@ def test_what_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch: pytest.
         write_files(ROOT / before)
     write_files(page)
     namespace = {"__name__": "page"}
-    printed = None
+    printed = shown = None  # by the last block of Python, or of commands
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"
         if block.language == "python" and not block.skipped:
@@ -50,9 +51,12 @@ def test_what_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch: pytest.
         elif block.language == "text" and block.follows and printed is not None:
             assert printed.rstrip() == block.text.rstrip(), where
         else:
-            printed = None
+            if block.language == "text" and block.follows and shown is not None:
+                check_shown(block.text, shown, where)
+            printed = shown = None
             if block.language == "sh" and not block.skipped:
-                run_commands(block.text, where)
+                shown = run_commands(block.text, where)
+    check_numbers(page)
 
 
 def write_files(page: Path) -> None:
@@ -61,18 +65,62 @@ def write_files(page: Path) -> None:
             Path(block.file).write_text(block.text, encoding="utf-8")
 
 
-def run_commands(text: str, where: str) -> None:
-    """Runs the commands of Manyscale in a block; other programs, such as make, are not run."""
+def run_commands(text: str, where: str) -> str:
+    """Runs the commands of Manyscale in a block, and gives what they print; other programs are not run."""
+    output = ""
     for line in text.replace("\\\n", " ").splitlines():
         for command in re.split(r"&&", line):
             words = shlex.split(command, comments=True)
             if words[:1] != ["manyscale"]:
                 continue
-            complaint, unseen = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-            with contextlib.redirect_stdout(unseen), contextlib.redirect_stderr(complaint):
+            complaint, printed = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaint):
                 code = main(words[1:])
             complaint.seek(0)
             assert code == 0, f"{where}: {command.strip()}\n{complaint.read()}"
+            printed.seek(0)
+            output += printed.read()
+    return output
+
+
+def check_shown(text: str, output: str, where: str) -> None:
+    """Each line that a page shows is one of the output, but for those of the host's clock and the page's own …"""
+    lines = {_flat(line) for line in output.splitlines()}
+    for line in text.splitlines():
+        flat = _flat(line)
+        if flat and not flat.startswith(("took ", "directory ", "…")):
+            assert flat in lines, f"{where}: the command does not print: {line}"
+
+
+def _flat(line: str) -> str:
+    """Without the lines of tables, which depend on the width of a terminal."""
+    return " ".join(re.sub(r"[│┃┏┓┗┛┡┩┳┻╇┴━─└┘┬╈]", " ", line).split())
+
+
+_CHECKED = re.compile(r"(?P<number>\d[\d,]*(?:\.\d+)?)(?P<unit>\s?[a-zA-Z%/]*)<!-- = (?P<value>.*?) -->")
+_CLAIM = re.compile(r"\d[\d.,]*(?:\s?(?:fs|ps|ns|us|ms|s|cycles|seconds|minutes|times|faults)\b|%)")
+# Pages on which every number with such a unit in a sentence is checked; the others state what was measured once.
+_HELD = ("docs/tutorials/", "docs/how-to/")
+
+
+def check_numbers(page: Path) -> None:
+    """Numbers in sentences with a comment such as `0.92 ms<!-- = 1e3 * run("runs/tree")["simulated_seconds"] -->`.
+
+    The comment is what the number is, in the unit beside it; it must round to what is written.
+    """
+
+    def run(directory: str) -> dict[str, float]:
+        return {name: entry["value"] for name, entry in load(directory).headline.items()}
+
+    text = prose(page)
+    for claim in _CHECKED.finditer(text):
+        value = float(eval(claim["value"], {"run": run, "__builtins__": {}}))
+        digits = len(claim["number"].partition(".")[2])
+        written = float(claim["number"].replace(",", ""))
+        assert written == pytest.approx(value, abs=0.501 * 10**-digits), f"{page.name}: {claim[0]} is {value}"
+    if str(page.relative_to(ROOT)).startswith(_HELD):
+        unchecked = [claim[0] for claim in _CLAIM.finditer(_CHECKED.sub("", text))]
+        assert not unchecked, f"{page.name}: numbers without a comment that says what they are"
 
 
 @page_of

@@ -16,7 +16,7 @@ class Reads(set[str]):
     __hash__ = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reads)
+        return other is None or isinstance(other, Reads)
 
 
 def watch(spec: Spec) -> None:

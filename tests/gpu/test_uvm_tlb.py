@@ -87,7 +87,7 @@ def test_a_far_fault_takes_handling_transfer_and_translation(fault_us):
     cold, on = run("gpu.memory.capacity=1GiB")
     expected = fault_us * 1e-6 + PAGE_TIME + 1e-9 * (2 * LINK + WALK)
     assert cold - warm == pytest.approx(expected, abs=0.1e-6)
-    assert counted(on, "faults") == counted(on, "far_faults") == 1
+    assert counted(on, "faults") == counted(on, "faulted_translations") == 1
 
 
 def test_faults_of_one_page_are_one_far_fault():
@@ -98,7 +98,7 @@ def test_faults_of_one_page_are_one_far_fault():
     on.load(TOUCH)["touch"][4, 1024](page, out, 0)
     counts = on.uvm.statistics()
     assert counts["faults"] == counts["pages_faulted_in"] == 1
-    assert counts["translations"] == counts["far_faults"] == 4
+    assert counts["translations"] == counts["faulted_translations"] == 4
     assert counts["merged_faults"] == 3
     assert counts["tlb_misses"] == 4 * 32  # one line of each warp
     assert counts["bytes_to_device"] == PAGE
@@ -224,9 +224,9 @@ def test_cycles_of_warps_that_wait_for_pages_are_counted_as_such(operation):
         if cold:
             assert profile["stall_fault"] > 80
             assert profile.limit.kind == "page faults"
-            assert profile["far_faults"] > 0
+            assert profile["faulted_translations"] > 0
         else:
-            assert profile["stall_fault"] == profile["far_faults"] == 0
+            assert profile["stall_fault"] == profile["faulted_translations"] == 0
             assert profile["tlb_hit_rate"] > 50
 
 

@@ -97,7 +97,7 @@ struct SmStatistics {
   Counter shared_conflicts, shared_atomic_conflicts, constant_requests, constant_wavefronts, data_cycles;
   Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, fetch_l0_misses, fetch_l1_misses;
   Counter stall_conflict, stall_local, stall_atomic;
-  Counter tlb_hits, tlb_misses, tlb_shootdowns, far_faults, remote_sectors;
+  Counter tlb_hits, tlb_misses, tlb_shootdowns, faulted_translations, remote_sectors;
 };
 
 }  // namespace manyscale::gpu
@@ -352,8 +352,9 @@ struct describe<gpu::SmStatistics> {
                             "lines of managed memory that waited for a translation"},
       Statistic<S, Counter>{"tlb_shootdowns", &S::tlb_shootdowns, "1",
                             "entries of the TLB that had to be forgotten"},
-      Statistic<S, Counter>{"far_faults", &S::far_faults, "1",
-                            "translations that waited for the page to come"},
+      Statistic<S, Counter>{
+          "faulted_translations", &S::faulted_translations, "1",
+          "translations that waited for the page to come; SMs that wait for one page count each"},
       Statistic<S, Counter>{"remote_sectors", &S::remote_sectors, "1",
                             "sectors of 32 B accessed in the host's memory"}};
 };

@@ -134,7 +134,7 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
       ParkedLines::Page& page = parked_.at(answer.tag);
       page.faulted = true;
       ++open_faults_;
-      ++statistics_of(page.lines.front()).far_faults;
+      ++statistics_of(page.lines.front()).faulted_translations;
       for (const ParkedLine& parked : page.lines) mark_faulted(parked);
       return;
     }

@@ -241,18 +241,9 @@ def _run_functional(
 
 def summary(result: CpuResult) -> dict[str, Any]:
     """A run as JSON tells it."""
-    return {
-        "cycles": result.cycles,
-        "instructions": result.instructions,
-        "simulated_seconds": result.simulated_seconds,
-        "wall_seconds": result.wall_seconds,
-        "cores": result.cores,
-        "exit_code": result.exit_code,
-        "ipc": result.ipc,
-        "shares": result.shares,
-        "caches": result.caches.to_dicts(),
-        "threads": result.threads,
-    }
+    from manyscale.results.definitions import plain
+
+    return plain(result.headline) | {"shares": result.shares, "caches": result.caches.to_dicts()}
 
 
 def _check_konata(path: Path, cores: int, force: bool) -> None:

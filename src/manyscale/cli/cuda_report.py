@@ -80,7 +80,7 @@ def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
         ("kernel", "left"),
         ("launches", "right"),
         *([("time", "right"), ("each", "right"), ("cycles", "right")] if timed else []),
-        ("warp instr.", "right"),
+        (f"warp instr. ({_isas(kernels)})", "right"),
         ("%", "right"),
     )
     for total, name, records in rows[:_SHOWN_KERNELS]:
@@ -94,6 +94,11 @@ def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
     if len(rows) > _SHOWN_KERNELS:
         table.add_row(Text(f"… and {len(rows) - _SHOWN_KERNELS} more"))
     return table
+
+
+def _isas(kernels: Sequence[LaunchRecord]) -> str:
+    """What instructions of warps are: PTX, SASS, or both where kernels differ."""
+    return "+".join(sorted({record.isa.upper() for record in kernels}))
 
 
 def _copy_table(copies: Sequence[CopyRecord], *, timed: bool) -> Table:
@@ -154,6 +159,9 @@ def _shortened(name: str) -> str:
 
 def report_data(run: CudaRun) -> dict[str, Any]:
     """The headline as data; see DESIGN.md for the keys that scripts rely on."""
+    from manyscale.cuda.headline import headline
+    from manyscale.results.definitions import plain
+
     groups = _groups(run.copies, lambda record: record.kind)
     return {
         "kernels": [
@@ -163,9 +171,11 @@ def report_data(run: CudaRun) -> dict[str, Any]:
                 "block": list(record.block),
                 "device": record.device,
                 "stream": record.stream,
+                "isa": record.isa,
                 "cycles": record.cycles,
                 "warp_instructions": record.warp_instructions,
                 "thread_instructions": record.thread_instructions,
+                "machine_instructions": record.machine_instructions,
                 "occupancy": record.occupancy,
                 "registers": record.registers,
                 "l2_bytes": record.l2_bytes,
@@ -187,10 +197,6 @@ def report_data(run: CudaRun) -> dict[str, Any]:
             }
             for kind, records in groups.items()
         ],
-        "total_cycles": sum(record.cycles for record in run.kernels),
-        "simulated_seconds": run.simulated / _SECOND,
-        "wall_seconds": run.wall_seconds,
-        "calls": run.records.calls.count,
-        "exit_code": run.exit_code,
+        **plain(headline(run)),
         "notes": run.records.notes,
     }

@@ -239,7 +239,7 @@ def unified_memory(directory: Path, quiet: bool) -> Outcome:
         counts = device.uvm.statistics()
         times[f"prefetcher {prefetcher}"] = {"kernels": seconds * 1e6}
         facts[f"prefetcher {prefetcher}"] = (
-            f"{seconds * 1e6:,.0f} us, {counts['pages_faulted_in']} far faults in {counts['fault_groups']} groups, "
+            f"{seconds * 1e6:,.0f} us, {counts['faults']} far faults in {counts['fault_groups']} groups, "
             f"{counts['transfers_to_device']} transfers to the device"
         )
     facts["pages over time"] = str(directory / "tree" / "pages.svg")
@@ -314,7 +314,7 @@ def trace_on_cores(directory: Path, quiet: bool) -> Outcome:
     lines = study.lines()
     charts: list[Chart] = [
         Lines("Speed-up of the replays", "cores", "times as fast", lines["speedup"], log_x=True, log_y=True),
-        Lines("Misses of the replays", "cores", "misses of accesses", lines["miss_rate"], log_x=True),
+        Lines("Misses of the replays", "cores", "misses in 1000 instructions", lines["mpki"], log_x=True),
     ]
     return Outcome(facts, {"replayed on 16 cores": directory / "16-cores"}, charts)
 

@@ -171,8 +171,8 @@ def run(
     summaries = {name: _summary(array, show) for name, array in arrays.items()}
     if json:
         data = (
-            _data(launch, shape, summaries)
-            | {"isa": chosen.module.isa}
+            _data(launch, shape, summaries, moved)
+            | {"isa": launch.isa}
             | ({} if out is None else {"directory": str(out)})
         )
         emit_json(data | ({} if moved is None else {"unified_memory": moved}))
@@ -209,8 +209,13 @@ def _machine(
 
 def _device(resolved: ResolvedMachine | None, seed: int, **options: Any) -> Device:
     from manyscale.gpu import Device, TimedDevice
+    from manyscale.machine.loading import KERNELS
 
-    return Device(**options) if resolved is None else TimedDevice(resolved.machine, seed=seed, **options)
+    if resolved is None:
+        return Device(**options)
+    device = TimedDevice(resolved.machine, seed=seed, **options)
+    resolved.check_read(KERNELS)
+    return device
 
 
 def _managed_array(device: Device, values: npt.ArrayLike) -> ManagedArray:
@@ -277,7 +282,6 @@ def _timing(launch: Launch) -> dict[str, Any]:
         return {}
     return {
         "cycles": launch.cycles,
-        "seconds": launch.seconds,
         "occupancy": launch.occupancy,
         "registers": launch.registers,
         "machine_instructions": launch.machine_instructions,
@@ -368,9 +372,15 @@ def _code_in_words(module: Module) -> str:
     return "PTX" if "\n" in module.isa_reason or "asked" in module.isa_reason else f"PTX: {module.isa_reason}"
 
 
-def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any]) -> dict[str, Any]:
+def _data(
+    launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, Any], moved: dict[str, int] | None
+) -> dict[str, Any]:
+    from manyscale.gpu import TimedLaunch
+    from manyscale.gpu.headline import headline
+    from manyscale.results.definitions import plain
+
     timing = _timing(launch)
-    total = {"total_cycles": timing["cycles"], "simulated_seconds": timing.pop("seconds")} if timing else {}
+    total = plain(headline([launch], moved)) if isinstance(launch, TimedLaunch) else {}
     return {
         "kernels": [
             {
@@ -382,8 +392,8 @@ def _data(launch: Launch, shape: tuple[list[int], list[int]], arrays: dict[str, 
                 **timing,
             }
         ],
-        **total,
         "wall_seconds": launch.wall_seconds,
+        **total,
         "printed": launch.printed,
         "warnings": launch.warnings,
         "arrays": arrays,
@@ -408,15 +418,15 @@ def _print(
     grid, block = (" x ".join(map(str, extents)) for extents in shape)
     facts = {
         "kernel": f"{launch.kernel}, {grid} blocks of {block} threads",
-        "warp instructions": f"{launch.warp_instructions:,}",
-        "thread instructions": f"{launch.thread_instructions:,}",
+        "warp instructions": f"{launch.warp_instructions:,} ({launch.isa.upper()})",
+        "thread instructions": f"{launch.thread_instructions:,} ({launch.isa.upper()})",
         "took": f"{launch.wall_seconds:.3g} s",
         "run as": code,
     }
     if moved is not None:
         facts["far faults"] = f"{moved['faults']:,} in {moved['fault_groups']:,} groups"
-        facts["pages that came along"] = f"{moved['pages_prefetched']:,}"
-        facts["moved to the device"] = f"{moved['bytes_to_device']:,} B"
+        facts["pages prefetched"] = f"{moved['pages_prefetched']:,}"
+        facts["bytes to device"] = f"{moved['bytes_to_device']:,} B"
     if out is not None:
         facts["directory"] = str(out)
     table = Table.grid(padding=(0, 2))

@@ -36,7 +36,6 @@ def recorded(
     quiet: bool,
 ) -> Iterator[list[TimedLaunch]]:
     """Leaves a run directory of the launches that are appended to the list; after Ctrl-C, of what there is."""
-    from manyscale.gpu.headline import headline
     from manyscale.results import RunWriter
     from manyscale.system import running
 
@@ -55,7 +54,9 @@ def recorded(
         except KEPT_AFTER:
             now = {"simulated_seconds": {"value": system.simulation.now / 10**15, "unit": "s"}}
             running.keep_partial(
-                writer, lambda: _statistics(device, launches), lambda: headline(launches) | now
+                writer,
+                lambda: _statistics(device, launches),
+                lambda: _headline(device, launches, workload) | now,
             )
             raise
         else:
@@ -64,7 +65,17 @@ def recorded(
             _write_operations(writer, launches)
             if timeline:
                 running.write_timeline(system, writer)
-        writer.finish((device.result.headline if device.result else {}) | headline(launches))
+        writer.finish(
+            (device.result.headline if device.result else {}) | _headline(device, launches, workload)
+        )
+
+
+def _headline(
+    device: TimedDevice, launches: Sequence[TimedLaunch], workload: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    from manyscale.gpu.headline import headline
+
+    return headline(launches, device.uvm.statistics() if workload.get("managed") else None)
 
 
 def scopes(launches: Sequence[TimedLaunch]) -> list[str]:

@@ -54,6 +54,7 @@ def run(
 ) -> None:
     """Run a saved system and leave a run directory."""
     from manyscale.cli.progress import SimulationProgress
+    from manyscale.results.definitions import plain
     from manyscale.system import System
 
     limit = None if until is None else _time(until)
@@ -72,16 +73,7 @@ def run(
             command=["manyscale", *sys.argv[1:]],
         )
     if json:
-        emit_json(
-            {
-                "simulated_seconds": result.headline["simulated_seconds"]["value"],
-                "wall_seconds": result.wall_seconds,
-                "events": result.events,
-                "outcome": result.outcome,
-                "threads": result.threads,
-                "directory": str(directory),
-            }
-        )
+        emit_json(plain(result.headline) | {"outcome": result.outcome, "directory": str(directory)})
     elif not quiet:
         _print_headline(result, directory)
 

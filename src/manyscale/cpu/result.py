@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.cpu.openmp import region_title
 from manyscale.cpu.program import Program
+from manyscale.results import definitions
 from manyscale.results.files import FileGroup, Kind
 from manyscale.results.notebook import NotebookView, headline_table, plot, rows_table
 from manyscale.results.stack_chart import stack_chart
@@ -29,6 +30,7 @@ OUTSIDE = "outside regions"
 _MOST_BARS = 16  # in a notebook
 KONATA_FILE = "pipeline.kanata"
 KONATA = Kind.magic("a log of a pipeline for Konata", b"Kanata")
+FIRST_LEVEL = ("l1i", "l1")
 TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
 
 
@@ -171,6 +173,11 @@ class CpuResult(NotebookView, ProgramResult):
         self._totals = Totals(run.columns)
 
     @property
+    def replayed(self) -> bool:
+        """Whether a trace was played, and not a program executed."""
+        return "task_runs" in self._details
+
+    @property
     def cores(self) -> int:
         """Cores that were simulated."""
         return len(self._cores)
@@ -234,16 +241,29 @@ class CpuResult(NotebookView, ProgramResult):
 
     @cached_property
     def caches(self) -> pl.DataFrame:
-        """For each level: accesses, hit rate, misses in 1000 instructions, what a miss took, lines written back.
+        """For each level: accesses, hits and misses as shares of them, misses in 1000 instructions (mpki), what a miss
+        took, lines written back.
 
-        Accesses to a line that is under way already are neither hits nor misses.
+        Accesses to a line that is under way already are neither hits nor misses. A replay plays no accesses that hit
+        the L1 filter cache of the recording: shares of the first level are then not those of the program, and None;
+        mpki is defined alike for runs and replays.
         """
         import polars as pl
 
         rows = [self._level(name, self._cores, f"{name}.") for name in ("l1i", "l1", "l2")]
         if self._slices:
             rows.append(self._level("shared", self._slices, ""))
-        names = ("level", "caches", "accesses", "hit_rate", "misses", "mpki", "miss_latency", "writebacks")
+        names = (
+            "level",
+            "caches",
+            "accesses",
+            "hit_rate",
+            "miss_rate",
+            "misses",
+            "mpki",
+            "miss_latency",
+            "writebacks",
+        )
         found = [row for row in rows if row is not None]
         return pl.DataFrame(found, schema=list(names), orient="row")
 
@@ -255,11 +275,13 @@ class CpuResult(NotebookView, ProgramResult):
             for names in (("reads", "writes"), ("hits",), ("merged",), ("writebacks",))
         )
         misses = accesses - hits - merged
+        whole = accesses and not (self.replayed and level in FIRST_LEVEL)
         return (
             level,
             len(components),
             accesses,
-            hits / accesses if accesses else None,
+            hits / accesses if whole else None,
+            misses / accesses if whole else None,
             misses,
             1000 * misses / self.instructions if self.instructions else None,
             self._totals.seconds(components, f"{prefix}miss_latency"),
@@ -336,24 +358,21 @@ class CpuResult(NotebookView, ProgramResult):
         )
 
     @property
-    def headline(self) -> dict[str, dict[str, Any]]:
+    def headline(self) -> definitions.Headline:
         """The numbers that matter, with units."""
         wall = self.wall_seconds
-        return {
-            "simulated_seconds": {"value": self.simulated_seconds, "unit": "s"},
-            "cycles": {"value": self.cycles, "unit": "cycle"},
-            "instructions": {"value": self.instructions, "unit": "instruction"},
-            "ipc": {"value": self.ipc, "unit": "instruction/cycle"},
-            "cores": {"value": self.cores, "unit": "core"},
-            "exit_code": {"value": self.exit_code, "unit": "1"},
-            "events": {"value": self.events, "unit": "event"},
-            "wall_seconds": {"value": wall, "unit": "s"},
-            "wall_instructions_per_second": {
-                "value": self.instructions / wall if wall else None,
-                "unit": "instruction/s",
-            },
-            "wall_threads": {"value": self.threads, "unit": "1"},
-        }
+        return definitions.headline(
+            simulated_seconds=self.simulated_seconds,
+            cycles=self.cycles,
+            instructions=self.instructions,
+            ipc=self.ipc,
+            cores=self.cores,
+            exit_code=self.exit_code,
+            events=self.events,
+            wall_seconds=wall,
+            wall_instructions_per_second=self.instructions / wall if wall else None,
+            wall_threads=self.threads,
+        )
 
     def write_tables(self, writer: RunWriter) -> None:
         """Keeps the tables as Parquet, what the program wrote, and the pipeline logs that were asked for."""

@@ -109,6 +109,7 @@ class FunctionalGpu(Device):
             raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
         printed_to += result.printed
         record.begin = record.end = self.host_time
+        record.isa = kernel.native.isa
         record.warp_instructions = result.warp_instructions
         record.thread_instructions = result.thread_instructions
         record.wall_seconds = time.perf_counter() - begin

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from manyscale.gpu.headline import instruction_units
+from manyscale.results import definitions
 
 if TYPE_CHECKING:
     from .program import CudaRun
@@ -11,16 +14,19 @@ if TYPE_CHECKING:
 _SECOND = 10**15  # femtoseconds
 
 
-def headline(run: CudaRun) -> dict[str, dict[str, Any]]:
+def headline(run: CudaRun) -> definitions.Headline:
     """The numbers of a run that people look at first."""
-    return {
-        "simulated_seconds": {"value": run.simulated / _SECOND, "unit": "s"},
-        "total_cycles": {"value": sum(record.cycles for record in run.kernels), "unit": "cycle"},
-        "kernels": {"value": len(run.kernels), "unit": "1"},
-        "warp_instructions": {"value": sum(record.warp_instructions for record in run.kernels), "unit": "1"},
-        "copies": {"value": len(run.copies), "unit": "1"},
-        "copied_bytes": {"value": sum(record.bytes for record in run.copies), "unit": "B"},
-        "calls": {"value": run.records.calls.count, "unit": "1"},
-        "exit_code": {"value": run.exit_code, "unit": "1"},
-        "wall_seconds": {"value": run.wall_seconds, "unit": "s"},
-    }
+    return definitions.headline(
+        instruction_units(record.isa for record in run.kernels),
+        simulated_seconds=run.simulated / _SECOND,
+        total_cycles=sum(record.cycles for record in run.kernels),
+        launches=len(run.kernels),
+        warp_instructions=sum(record.warp_instructions for record in run.kernels),
+        thread_instructions=sum(record.thread_instructions for record in run.kernels),
+        machine_instructions=sum(record.machine_instructions for record in run.kernels),
+        copy_count=len(run.copies),
+        copied_bytes=sum(record.bytes for record in run.copies),
+        calls=run.records.calls.count,
+        exit_code=run.exit_code,
+        wall_seconds=run.wall_seconds,
+    )

@@ -113,6 +113,7 @@ class TimedGpu(TimedDevice):
             )
         except _core.BadLaunch as error:
             raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
+        record.isa = kernel.native.isa
         queued = GivenLaunch(
             self,
             stream.number,

@@ -60,6 +60,7 @@ class LaunchRecord:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared: int
+    isa: str = "ptx"  # what it ran as
     begin: int = 0
     end: int = 0
     cycles: int = 0

@@ -252,6 +252,7 @@ class Device:
             raise InputError(f"kernel {kernel}: {error}") from None
         return Launch(
             kernel=kernel,
+            isa=native.isa,
             warp_instructions=result.warp_instructions,
             thread_instructions=result.thread_instructions,
             printed=result.printed.decode(errors="replace"),

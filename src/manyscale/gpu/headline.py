@@ -3,25 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from manyscale.gpu.profile import HEADLINE
+from manyscale.results import definitions
 
 if TYPE_CHECKING:
     from manyscale.gpu.timing import TimedLaunch
 
 
-def headline(launches: Sequence[TimedLaunch]) -> dict[str, dict[str, Any]]:
-    """The numbers of a run that people look at first; of a single kernel also its metrics."""
-    numbers: dict[str, dict[str, Any]] = {
-        "simulated_seconds": {"value": sum(launch.seconds for launch in launches), "unit": "s"},
-        "total_cycles": {"value": sum(launch.cycles for launch in launches), "unit": "cycle"},
-        "kernels": {"value": len(launches), "unit": "1"},
-        "warp_instructions": {"value": sum(launch.warp_instructions for launch in launches), "unit": "1"},
-        "wall_seconds": {"value": sum(launch.wall_seconds for launch in launches), "unit": "s"},
-    }
+def headline(launches: Sequence[TimedLaunch], moved: Mapping[str, int] | None = None) -> definitions.Headline:
+    """The numbers of a run that people look at first; of a single kernel also its metrics.
+
+    `moved`: what was counted of managed memory, if there is any.
+    """
+    numbers = definitions.headline(
+        instruction_units(launch.isa for launch in launches),
+        simulated_seconds=sum(launch.seconds for launch in launches),
+        total_cycles=sum(launch.cycles for launch in launches),
+        launches=len(launches),
+        warp_instructions=sum(launch.warp_instructions for launch in launches),
+        thread_instructions=sum(launch.thread_instructions for launch in launches),
+        machine_instructions=sum(launch.machine_instructions for launch in launches),
+        wall_seconds=sum(launch.wall_seconds for launch in launches),
+    )
+    if moved is not None:
+        numbers |= definitions.headline(
+            far_faults=moved["faults"],
+            fault_groups=moved["fault_groups"],
+            pages_prefetched=moved["pages_prefetched"],
+            bytes_to_device=moved["bytes_to_device"],
+        )
     if len(launches) == 1:
         metrics = launches[0].profile.metrics
         numbers |= {name: {"value": metrics[name].value, "unit": metrics[name].unit} for name in HEADLINE}
     return numbers
+
+
+def instruction_units(isas: Iterable[str]) -> dict[str, str]:
+    """Which instructions are counted: kernels execute as PTX or as SASS; no unit of its own where some do either."""
+    found = set(isas)
+    if len(found) != 1:
+        return {}
+    return dict.fromkeys(("warp_instructions", "thread_instructions"), f"{found.pop().upper()} instruction")

@@ -11,6 +11,7 @@ class Launch:
     """What a launch has done."""
 
     kernel: str
+    isa: str  # what the kernel ran as: "ptx" or "sass"; its instructions are counted
     warp_instructions: int
     thread_instructions: int
     printed: str

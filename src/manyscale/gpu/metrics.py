@@ -210,7 +210,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         lambda c: c.sm["active_cycles"] / c.peaks.sms,
     ),
     ("sms_used", "1", "SMs that had a CTA", "", lambda c: c.sms),
-    ("warp_instructions", "1", "PTX instructions of warps", "", lambda c: c.sm["warp_instructions"]),
+    (
+        "warp_instructions",
+        "1",
+        "instructions that warps executed, of the ISA that the kernel runs as: PTX, or SASS",
+        "",
+        lambda c: c.sm["warp_instructions"],
+    ),
     ("thread_instructions", "1", "PTX instructions of threads", "", lambda c: c.sm["thread_instructions"]),
     (
         "machine_instructions",
@@ -315,11 +321,11 @@ DEFINITIONS: tuple[Definition, ...] = (
         lambda c: percent(c.sm["tlb_hits"], c.sm["tlb_hits"] + c.sm["tlb_misses"]),
     ),
     (
-        "far_faults",
+        "faulted_translations",
         "1",
-        "translations of SMs that waited for a page of managed memory to come",
+        "translations of SMs that waited for a page of managed memory to come; SMs that wait for one page count each",
         "",
-        lambda c: c.sm["far_faults"],
+        lambda c: c.sm["faulted_translations"],
     ),
     (
         "l2_hit_rate",

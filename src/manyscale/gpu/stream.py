@@ -124,6 +124,7 @@ class QueuedLaunch(Queued):
         self.launch = launch
         self.order_matters = order_matters
         self.shape = shape  # grid and block
+        self.isa = "ptx"  # what the kernel runs as
         self.printed = ""
         self.arguments: tuple[Any, ...] = ()  # kept until it has ended
         self.outcome: TimedLaunch | None = None

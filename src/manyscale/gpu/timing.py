@@ -166,6 +166,7 @@ class TimedDevice(Device):
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
         queued = QueuedLaunch(self, number, kernel, launch, native.order_matters, (grid, block))
+        queued.isa = native.isa
         # What is launched without a stream begins at once: its times are those of the GPU alone.
         delay = 0 if stream is self._default else None
         given = self._given(stream, delay)
@@ -371,6 +372,7 @@ class TimedDevice(Device):
         counts = profile.counts.sm
         queued.outcome = TimedLaunch(
             kernel=queued.what,
+            isa=queued.isa,
             warp_instructions=counts["warp_instructions"],
             thread_instructions=counts["thread_instructions"],
             printed=printed.decode(errors="replace"),

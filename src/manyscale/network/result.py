@@ -16,6 +16,7 @@ from manyscale.machine.network import Network
 from manyscale.network import picture as drawing
 from manyscale.network.load_picture import MOST_LINKS, LinkTimes, draw_load
 from manyscale.network.program import Program
+from manyscale.results import definitions
 from manyscale.results.notebook import NotebookView, headline_table, plot
 from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
@@ -193,24 +194,21 @@ class JobResult(NotebookView):
         return shares | {"done": 1 - float(self._times["end"].mean()) / end}
 
     @property
-    def headline(self) -> dict[str, dict[str, Any]]:
+    def headline(self) -> definitions.Headline:
         """The numbers that matter, with units."""
         wall = self.wall_seconds
-        return {
-            "simulated_seconds": {"value": self.simulated_seconds, "unit": "s"},
-            "ranks": {"value": self.program.ranks, "unit": "rank"},
-            "messages": {"value": self.messages, "unit": "message"},
-            "bytes": {"value": self.totals["bytes"], "unit": "B"},
-            "packets": {"value": self.packets, "unit": "packet"},
-            "packet_hops": {"value": self.packet_hops, "unit": "packet"},
-            "events": {"value": self.events, "unit": "event"},
-            "wall_seconds": {"value": wall, "unit": "s"},
-            "wall_packet_hops_per_second": {
-                "value": self.packet_hops / wall if wall else None,
-                "unit": "packet/s",
-            },
-            "wall_threads": {"value": self.threads, "unit": "1"},
-        }
+        return definitions.headline(
+            simulated_seconds=self.simulated_seconds,
+            ranks=self.program.ranks,
+            messages=self.messages,
+            bytes=self.totals["bytes"],
+            packets=self.packets,
+            packet_hops=self.packet_hops,
+            events=self.events,
+            wall_seconds=wall,
+            wall_packet_hops_per_second=self.packet_hops / wall if wall else None,
+            wall_threads=self.threads,
+        )
 
     @cached_property
     def columns(self) -> dict[str, list[Any]]:
@@ -220,7 +218,7 @@ class JobResult(NotebookView):
             ("messages", "message", "sent between ranks, within nodes too"),
             ("bytes", "B", "in those messages"),
             ("packets", "packet", "sent into the network"),
-            ("packet_hops", "packet", "links that packets went over, all together"),
+            ("packet_hops", "hop", "links that packets went over, all together"),
         ):
             rows.append(("job", name, "counter", unit, meaning, None, self.totals[name]))
         for name in (*_PARTS, "end"):

@@ -112,8 +112,8 @@ def _page_faults(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             f"Page faults: for {shown(stalled, 's')} ({part:.0%} of the simulated time) at least one access waited "
             f"for a page. {shown(faults)} far faults were served in {shown(groups)} groups; "
-            f"{shown(evidence.value(uvm, 'pages_faulted_in'))} pages came because they faulted, {shown(came)} came "
-            f"along with others ({along}); {shown(evidence.value(uvm, 'pages_evicted'))} were evicted to make room.",
+            f"{shown(evidence.value(uvm, 'pages_faulted_in'))} pages came because they faulted, {shown(came)} were "
+            f"prefetched with them ({along}); {shown(evidence.value(uvm, 'pages_evicted'))} were evicted to make room.",
             3 + part if part >= _LARGE else part,
             "warn" if part >= _LARGE else "",
         )
@@ -147,14 +147,14 @@ def _cores(evidence: Evidence) -> Iterator[Finding]:
                 "warn" if part >= _LARGE else "",
             )
     waiting = sum(part for cause, part in causes if cause in ("l2", "l3", "shared", "peer", "dram", "tlb"))
-    caches = evidence.columns("caches", "level", "hit_rate", "mpki")
+    caches = evidence.columns("caches", "level", "mpki")
     if waiting >= _LARGE and caches is not None:
         levels = ", ".join(
-            f"{row['level']} {100 * (1 - row['hit_rate']):.1f}%" for row in caches.iter_rows(named=True)
-            if row["hit_rate"] is not None
+            f"{row['level']} {row['mpki']:.2f}" for row in caches.iter_rows(named=True)
+            if row["mpki"] is not None
         )  # fmt: skip
         yield Finding(
-            f"Memory beyond the first level takes {waiting:.0%} of the cycles; accesses that miss: {levels}.",
+            f"Memory beyond the first level takes {waiting:.0%} of the cycles; misses in 1000 instructions: {levels}.",
             1 + waiting,
         )
 

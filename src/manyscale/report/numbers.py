@@ -8,7 +8,19 @@ import math
 from manyscale.units import BANDWIDTH, BYTES, TIME, humanize
 
 _SECOND = 10**15  # femtoseconds
-_COUNTED = ("core", "cycle", "event", "instruction", "line", "message", "packet", "rank", "request", "token")
+_COUNTED = (
+    "core",
+    "cycle",
+    "event",
+    "hop",
+    "instruction",
+    "line",
+    "message",
+    "packet",
+    "rank",
+    "request",
+    "token",
+)
 _LONG = 9_000.0  # seconds: simulated time ends there, the host's need not
 
 
@@ -36,7 +48,7 @@ def shown(value: float | None, unit: str = "1") -> str:
     text = f"{int(value):,}" if whole else f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:,.4g}"
     if unit in ("1", ""):
         return text
-    return f"{text} {unit}s" if unit in _COUNTED and value != 1 else f"{text} {unit}"
+    return f"{text} {unit}s" if unit.rpartition(" ")[2] in _COUNTED and value != 1 else f"{text} {unit}"
 
 
 def share(part: float, whole: float) -> float:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale import _core, host_memory, processes, units
 from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError
 from manyscale.results import RunWriter
+from manyscale.results.definitions import headline
 from manyscale.results.notebook import NotebookView, headline_table
 from manyscale.results.run_directory import Columns, Headline
 from manyscale.results.statistics import frame, scalar
@@ -42,20 +43,17 @@ class Result(NotebookView):
         self.processes: int = report.get("processes", 1)
         self.wall_seconds: float = report["wall_seconds"]
         self.directory = directory
-        self.headline: dict[str, dict[str, Any]] = {
-            "simulated_seconds": {"value": self.now / 10**15, "unit": "s"},
-            "events": {"value": self.events, "unit": "event"},
-            "windows": {"value": report["windows"], "unit": "1"},
-            "pending_events": {"value": report["pending_events"], "unit": "event"},
-            "wall_seconds": {"value": self.wall_seconds, "unit": "s"},
-            "wall_events_per_second": {
-                "value": self.events / self.wall_seconds if self.wall_seconds else None,
-                "unit": "event/s",
-            },
-            "wall_threads": {"value": self.threads, "unit": "1"},
-        }
+        self.headline = headline(
+            simulated_seconds=self.now / 10**15,
+            events=self.events,
+            windows=report["windows"],
+            pending_events=report["pending_events"],
+            wall_seconds=self.wall_seconds,
+            wall_events_per_second=self.events / self.wall_seconds if self.wall_seconds else None,
+            wall_threads=self.threads,
+        )
         if self.processes > 1:
-            self.headline["wall_processes"] = {"value": self.processes, "unit": "1"}
+            self.headline |= headline(wall_processes=self.processes)
         self.columns = columns
 
     @cached_property

@@ -10,14 +10,14 @@ from manyscale.report.sections.general import Parent
 _MOST_ROWS = 20_000
 _FIRST = {
     "faults": ("far faults", "1"),
-    "fault_groups": ("groups they were served in", "1"),
+    "fault_groups": ("fault groups", "1"),
     "pages_faulted_in": ("pages that faulted in", "1"),
-    "pages_prefetched": ("pages that came along", "1"),
+    "pages_prefetched": ("pages prefetched", "1"),
     "prefetched_used": ("of these used", "1"),
     "pages_evicted": ("pages evicted", "1"),
     "thrashed_pages": ("pages that came again", "1"),
-    "bytes_to_device": ("to the device", "B"),
-    "bytes_to_host": ("to the host", "B"),
+    "bytes_to_device": ("bytes to device", "B"),
+    "bytes_to_host": ("bytes to host", "B"),
     "stalled": ("time some access waited", "fs"),
     "driver_busy": ("time the driver was busy", "fs"),
 }
