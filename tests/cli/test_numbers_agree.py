@@ -302,3 +302,35 @@ def test_the_isa_is_said(folder: Path) -> None:
         data = json.loads(run([*SAXPY.split(), "--json"], both=False))
     assert re.search(r"warp instructions\s+[\d,]+ \(PTX\)", text)
     assert data["isa"] == "ptx"
+
+
+def test_a_recording_says_the_same_in_words_and_in_json(folder: Path, tmp_path: Path) -> None:
+    words = ["cpu", "record", "heat.xz", "--machine", "broadwell", "--cores", "2"]
+    with _inside(folder):
+        text = run([*words, "--out", str(tmp_path / "a.trace"), "--", "2", "24", "2"])
+        data = json.loads(
+            run([*words, "--out", str(tmp_path / "b.trace"), "--json", "--", "2", "24", "2"], both=False)
+        )
+        facts = json.loads(run(["cpu", "trace", str(tmp_path / "a.trace"), "--json"], both=False))
+    one_line = " ".join(text.split())
+    for name in ("instructions", "threads", "tasks", "nodes"):
+        assert f"{data[name]:,} {name}" in one_line, name
+        assert facts[name] == data[name], name
+    assert facts["bytes"] == (tmp_path / "a.trace").stat().st_size
+
+
+def test_a_study_says_the_same_in_its_table_its_file_and_in_json(folder: Path, tmp_path: Path) -> None:
+    import csv
+
+    words = ["cpu", "scale", str(folder / "heat.trace"), "--weak", "2,4"]
+    text = run([*words, "--out", str(tmp_path / "study")])
+    data = json.loads(run([*words, "--json"], both=False))["replays"]
+    with (tmp_path / "study" / "study.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, entry in zip(rows, data, strict=True):
+        for name, value in entry.items():
+            if isinstance(value, float | int) and not name.startswith("wall_"):
+                assert float(row[name]) == pytest.approx(value), name
+        assert f"{1e6 * entry['time']:,.1f}" in text
+        assert f"{entry['speedup']:.2f}" in text
+        assert f"{entry['l1_mpki']:.2f}" in text

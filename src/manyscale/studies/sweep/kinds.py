@@ -129,7 +129,8 @@ def _gpu(given: Given) -> Outcome:
     launch = module[name][configuration](*values)
     assert isinstance(launch, TimedLaunch)
     system = device.parts.system
-    return Outcome(headline([launch]), lambda: statistics_columns(system))
+    moved = device.uvm.statistics() if told.get("managed") else None
+    return Outcome(headline([launch], moved), lambda: statistics_columns(system))
 
 
 def _extents(value: Any, what: str) -> list[int]:
