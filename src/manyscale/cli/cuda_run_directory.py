@@ -112,7 +112,7 @@ _EXTENTS = tuple(f"{what}_{letter}" for letter in "xyz" for what in ("grid", "bl
 
 
 def _kernel_columns(kernels: Sequence[LaunchRecord]) -> dict[str, list[Any]]:
-    names = ("name", *_KERNEL_NUMBERS, "occupancy", "wall_seconds")
+    names = ("name", "isa", *_KERNEL_NUMBERS, "occupancy", "wall_seconds")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in kernels] for name in names}
     columns["kernel"] = [readable(record.name) for record in kernels]
     for axis, letter in enumerate("xyz"):
@@ -126,6 +126,7 @@ def _kernel_frame(kernels: Sequence[LaunchRecord]) -> pl.DataFrame:
 
     schema: dict[str, Any] = {
         "name": pl.String,
+        "isa": pl.String,
         **dict.fromkeys(_KERNEL_NUMBERS, pl.Int64),
         **dict.fromkeys(("occupancy", "wall_seconds"), pl.Float64),
         "kernel": pl.String,
