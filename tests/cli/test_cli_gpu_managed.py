@@ -44,7 +44,7 @@ def test_pages_come_over_the_link_and_the_result_is_the_same():
 
 def test_people_see_what_limits_it():
     shown = run(*SAXPY, *SMALL, "--managed")
-    assert "moved to the device" in shown
+    assert "bytes to device" in shown
     assert "131,072 B" in shown
     assert "page faults: " in shown
 

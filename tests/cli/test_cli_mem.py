@@ -59,7 +59,7 @@ def test_it_prints_a_table_for_each_part_and_leaves_a_directory():
 
 def test_json_has_the_keys_that_scripts_rely_on():
     shown = run_json("stream", *SMALL, "--writes", "0.5")
-    assert list(shown) == KEYS
+    assert list(shown)[: len(KEYS)] == KEYS
     assert shown["accesses"] == 1600
     assert shown["bandwidth_bytes_per_second"] == pytest.approx(1600 * 8 / shown["simulated_seconds"])
     assert [level["level"] for level in shown["levels"]] == ["l1", "l2", "shared"]

@@ -80,7 +80,7 @@ def test_json_alone_is_on_standard_output(folder: Path) -> None:
     assert done.exit_code == 0
     assert WRITES in done.stderr
     keys = ["cycles", "instructions", "simulated_seconds", "wall_seconds", "cores", "exit_code"]
-    assert list(data)[:6] == keys
+    assert set(keys) <= set(data)
     assert data["simulated_seconds"] == pytest.approx(data["cycles"] / 1e9)
     assert (data["cores"], data["exit_code"]) == (1, 0)
     assert sum(data["shares"].values()) == pytest.approx(1)

@@ -68,7 +68,7 @@ def test_a_run_leaves_a_directory_and_says_one_line_of_json(calls: Path, tmp_pat
     }
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["status"] == "done"
-    assert run["headline"]["kernels"]["value"] == 6
+    assert run["headline"]["launches"]["value"] == 6
     assert run["workload"]["arguments"] == ["5", "4"]
     made = pl.read_parquet(tmp_path / "run" / "calls.parquet")
     assert made["call"].to_list().count("launch") == 6

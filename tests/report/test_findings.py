@@ -36,7 +36,7 @@ def test_page_faults_outweigh_what_kernels_do(tmp_path):
     first, *_ = sentences(make_run(tmp_path / "run", rows))
     assert first.startswith("Page faults: for 900us (90% of the simulated time)")
     assert "50 far faults were served in 5 groups" in first
-    assert "100 came along with others (25% of them used)" in first
+    assert "100 were prefetched with them (25% of them used)" in first
 
 
 def test_cores_that_wait_are_named_before_those_that_work(tmp_path):

@@ -63,7 +63,7 @@ def test_a_kernel(tmp_path):
 
 
 def test_a_study():
-    points = [Point(f"{k} cores", k, 1.0 / k, 10, {"l1": 0.1}, 0.0, 0, 1.0) for k in (1, 2, 4)]
+    points = [Point(f"{k} cores", k, 1.0 / k, 10, {"l1": 0.1}, {}, 0.0, 0, 1.0) for k in (1, 2, 4)]
     shown = Study("Scaling <b>", "strong", points)._repr_html_()
     assert shown.count("<svg") == 2
     assert "Scaling &lt;b&gt;" in shown

@@ -16,8 +16,8 @@ def page_faults(execution: Execution) -> Iterator[Cause]:
         return
     yield Cause(
         "page faults",
-        f"{100 * execution.share(sm['stall_fault']):.0f}% of warp cycles wait for pages of managed memory to come, for "
-        f"{sm['far_faults']:,} far faults",
+        f"{100 * execution.share(sm['stall_fault']):.0f}% of warp cycles wait for pages of managed memory to come: "
+        f"{sm['faulted_translations']:,} translations of SMs faulted",
         "Move the pages before the launch with cudaMemPrefetchAsync, or use device memory",
         execution.saved(stalls=sm["stall_fault"]),
     )
