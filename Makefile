@@ -9,7 +9,7 @@ JOBS := $(shell nproc)
 NATIVE := $(shell find core bindings cudart guard machines runtime -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp bench test-asan test-tsan test-cudart \
-  coverage format clean
+  coverage mutation fuzz format clean FORCE
 
 install: $(VENV)/.installed
 
@@ -62,22 +62,34 @@ test-core: install
 
 # The tests that touch the core, with the core instrumented. The interpreter is not, so the sanitizer's library is
 # loaded first; Python's own leaks at exit are not ours to report.
-test-asan: SANITIZE = address,undefined
-test-asan: LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
+ASAN_LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
+test-asan: LIBRARIES = $(ASAN_LIBRARIES)
 test-asan: TESTS = -m "core and not long"
 test-asan: export ASAN_OPTIONS = detect_leaks=0
-test-tsan: SANITIZE = thread
 test-tsan: LIBRARIES = $(shell g++ -print-file-name=libtsan.so)
 test-tsan: TESTS = -m parallel $(wildcard tests/engine tests/system tests/memory)
 test-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 halt_on_error=1
-test-asan test-tsan: $(VENV)/.dependencies
-	test -x .venv-$@/bin/python || $(PYTHON) -m venv .venv-$@
-	.venv-$@/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.venv-$@/bin/python -m pip install --quiet --group dev
-	.venv-$@/bin/python -m pip install --quiet --no-build-isolation . \
-	  --config-settings=build-dir=build/$@ --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
+test-asan: .venv-asan/.installed
+test-tsan: .venv-tsan/.installed
+test-asan test-tsan:
+	LD_PRELOAD=$(LIBRARIES) .venv-$(@:test-%=%)/bin/python -m pytest $(TESTS) -p no:cacheprovider
+
+# Damaged files of every format, for a while, with the core instrumented; what it finds is kept in build/fuzz.
+fuzz: SECONDS = 60
+fuzz: .venv-asan/.installed
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(ASAN_LIBRARIES) .venv-asan/bin/python tests/fuzz/campaign.py --seconds $(SECONDS)
+
+.venv-asan/.installed: SANITIZE = address,undefined
+.venv-tsan/.installed: SANITIZE = thread
+.venv-asan/.installed .venv-tsan/.installed: $(VENV)/.dependencies FORCE
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --group dev
+	$(@D)/bin/python -m pip install --quiet --no-build-isolation . \
+	  --config-settings=build-dir=build/$(@D:.venv-%=%) --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
 	  --config-settings=cmake.build-type=RelWithDebInfo
-	LD_PRELOAD=$(LIBRARIES) .venv-$@/bin/python -m pytest $(TESTS) -p no:cacheprovider
+	touch $@
+FORCE:
 
 # Which lines the tests run, of C++ (gcov) and of Python: tables in build/coverage, and totals in docs/contributing.md.
 # With TESTS=tests/engine, say, only those tests, and no totals. Instrumented, a test may miss its bound of time: the
@@ -97,6 +109,10 @@ coverage: $(VENV)/.dependencies
 	-$(COVERAGE_BIN)/python -m coverage run -m pytest --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal \
 	  -p no:cacheprovider $(TESTS)
 	$(COVERAGE_BIN)/python tools/coverage_report.py build/coverage $(if $(TESTS),,docs/contributing.md)
+
+# Small faults are put into the core, one at a time: which of them do these tests not notice? The tree stays as it is.
+mutation: $(VENV)/.dependencies
+	$(BIN)/python tools/mutation.py $(FILES) --tests $(TESTS) --count $(or $(COUNT),20)
 
 lint: install
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp

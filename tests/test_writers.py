@@ -18,6 +18,7 @@ PYTHON = {
     "results/files.py": "the one place",
     "results/lock.py": "a lock has no content",
     "studies/sweep/sweep_directory.py:_claim": "a lock has no content",
+    "results/journal.py:append": "a journal that only grows, a checksum in each line; gone when the tables are written",
     "studies/sweep/result_log.py:__init__": "a log that only grows, a checksum in each line; a torn end is cut off",
     "studies/sweep/cluster.py:keep": "keys of a cluster, in a temporary folder",
     "studies/sweep/kinds.py:*": "opens the null device",

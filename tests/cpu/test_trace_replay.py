@@ -224,7 +224,7 @@ def test_a_full_disk_is_named(binaries, tmp_path, monkeypatch):
 def rewritten(source, target, change):
     """A trace with other blocks and right check sums."""
     reader = TraceReader(source)
-    writer = TraceWriter(target, reader.header)
+    writer = TraceWriter(target, reader.header, force=True)
     columns = {
         name: reader.columns[name]
         for name in COLUMN_TYPES
@@ -306,7 +306,8 @@ def test_commands(binaries, tmp_path):
 
     given = ["cpu", "record", binaries["c"], "-m", MACHINE, "-o", trace, "--json", "--", "triad", "500", "2"]
     recorded = json.loads(invoke(*given))
-    every = json.loads(invoke(*given[:3], "--near", "0", *given[3:]))
+    given.insert(2, "--force")
+    every = json.loads(invoke(*given[:2], "--near", "0", *given[2:]))
     assert every["instructions"] == recorded["instructions"]
     assert every["nodes"] > recorded["nodes"]
     recorded = json.loads(invoke(*given))
@@ -345,4 +346,4 @@ def test_accesses_that_hit_any_first_level_are_folded(tmp_path):
         cpu.replay(folded, changes=["memory.l1.size=4KiB"])
     for wrong in (-1, "2GiB", "4"):
         with pytest.raises(InputError, match="near"):
-            cpu.record(program, folded, machine=MACHINE, cores=1, near=wrong)
+            cpu.record(program, tmp_path / "wrong.trace", machine=MACHINE, cores=1, near=wrong)

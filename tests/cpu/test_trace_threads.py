@@ -71,7 +71,7 @@ def test_all_instructions_of_all_threads_are_there(binaries, tmp_path):
 )
 def test_programs_with_threads_can_be_replayed(binaries, tmp_path, binary, arguments, kinds):
     for cores in (1, 4):
-        path, _ = recorded(binaries, tmp_path, *arguments, binary=binary, cores=cores)
+        path, _ = recorded(binaries, tmp_path, *arguments, binary=binary, cores=cores, force=True)
         assert kinds <= set(sync_counts(path))
         assert cpu.replay(path).simulated_seconds > 0
 

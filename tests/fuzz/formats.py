@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 import trace_samples
+from riscv.sequences import make_program
 
 from fuzz import mutations
-from manyscale import cpu
+from manyscale import cpu, gpu
 from manyscale.cpu import gem5_trace
+from manyscale.cuda import fatbin
+from manyscale.gpu.cubin import disassemble_cubin
 from manyscale.machine import load_machine, to_toml
 from manyscale.machine.gpgpusim import import_gpgpusim
 from manyscale.network.goal import read_goal
@@ -311,6 +314,46 @@ def _read_npy(path: Path) -> None:
     parse_arguments([f"@{path}"], np.random.default_rng(0))
 
 
+# Programs
+
+TESTS = Path(__file__).resolve().parents[1]
+FATBIN = TESTS / "cuda" / "fixtures" / "vector_add-cubins.fatbin"
+
+
+def _copied(folder: Path, source: Path) -> Path:
+    return _text(folder, source.name, source.read_bytes())
+
+
+def _read_fatbin(path: Path) -> None:
+    for image in fatbin.images(path.read_bytes()):
+        if image.is_ptx:
+            gpu.check(image.ptx())
+        else:
+            disassemble_cubin(image.unpacked(), "cubin")
+
+
+def _read_ptx(path: Path) -> None:
+    gpu.check(path.read_bytes())
+
+
+def _cubin(folder: Path) -> Path:
+    (image,) = (image for image in fatbin.images(FATBIN.read_bytes()) if not image.is_ptx)
+    return _text(folder, "kernel.cubin", image.unpacked())
+
+
+def _read_cubin(path: Path) -> None:
+    disassemble_cubin(path.read_bytes(), "cubin")
+    gpu.Device(echo=False).load(path)
+
+
+def _elf(folder: Path) -> Path:
+    return _text(folder, "program", make_program(3, pieces=3).elf)
+
+
+def _read_elf(path: Path) -> None:
+    cpu.run_functional(cpu.Program(path, memory="16MiB"), limit=20_000)
+
+
 FORMATS = {
     one.name: one
     for one in (
@@ -365,5 +408,15 @@ FORMATS = {
             is_optional=True,
         ),
         Format("npy", _npy, _read_npy, mutations.of_bytes),
+        Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, mutations.of_bytes),
+        Format(
+            "ptx",
+            partial(_copied, source=TESTS / "gpu" / "fixtures" / "sm_75" / "saxpy.ptx"),
+            _read_ptx,
+            mutations.of_lines,
+            is_optional=True,
+        ),
+        Format("cubin", _cubin, _read_cubin, mutations.of_bytes, is_optional=True),
+        Format("riscv-elf", _elf, _read_elf, mutations.of_bytes, is_optional=True),
     )
 }

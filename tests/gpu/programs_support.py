@@ -15,7 +15,7 @@ import pytest
 
 from manyscale import InputError, gpu, load_machine
 from manyscale.gpu.assembler import find_assembler
-from traffic_support import check_profile, check_sums, check_traffic, watch
+from traffic_support import WatchedCommands, check_profile, check_sums, check_traffic, watch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -37,6 +37,9 @@ class Program:
     a simulated machine, in the order that its assembler would choose.
     """
 
+    watched: WatchedCommands | None = None
+    """What has ended on a device with time, to compare its traffic with that of the memory."""
+
     def __init__(self, path: Path, mode: str = "", threads: int = 1) -> None:
         if mode == "timed":
             machine = load_machine("v100", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
@@ -52,7 +55,8 @@ class Program:
                 echo=False,
                 isa="sass" if mode == "machine code" else ISA,
             )
-        self.watched = watch(self.device) if isinstance(self.device, gpu.TimedDevice) else None
+        if isinstance(self.device, gpu.TimedDevice):
+            self.watched = watch(self.device)
         self.launches: list[tuple[str, Any, Any, tuple[Any, ...], int]] = []
         self.module = self.device.load(path)
         self.random = np.random.default_rng(zlib.crc32(path.stem.encode()))

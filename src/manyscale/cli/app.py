@@ -115,7 +115,7 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
         complain(signals.message)
         return signals.exit_code
     except SystemExit as end:
-        if end.code == _TYPER_STOPPED and signals.number is not None:
+        if end.code == _TYPER_STOPPED and (signals.number is not None or _is_interrupt(end)):
             complain(signals.message)
             return signals.exit_code
         return end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -125,6 +125,14 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
             raise
         return code
     return 0
+
+
+def _is_interrupt(end: SystemExit) -> bool:
+    """Whether typer ended because of a KeyboardInterrupt, and not because a command gave 130 as its exit code."""
+    cause: BaseException | None = end
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
 
 
 if __name__ == "__main__":
