@@ -46,7 +46,8 @@ test: IN_PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal
 # What has to be built is built at once, the programs that test the core with the package.
 test test-core: CORE_TESTS = --config-settings=cmake.define.MANYSCALE_CORE_TESTS=ON
 
-# All CUDA programs of the tests, where nvcc is installed; `make test` takes a few of them.
+# All CUDA programs of the tests in four forms (PTX and machine code, with time and without), where nvcc is installed;
+# `make test` takes a few of them.
 test-cuda: install
 	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py
 

@@ -13,6 +13,7 @@ import pytest
 from manyscale import InputError, gpu
 from manyscale.cuda import fatbin, linking
 from manyscale.cuda.program import library_folder
+from manyscale.gpu.assembler import find_assembler
 
 pytestmark = pytest.mark.core
 
@@ -83,8 +84,15 @@ def test_what_is_cut_off_or_changed_is_refused_in_words(name: str):
 CASES = {
     **dict.fromkeys(PACKINGS, "vector_add"),
     "constant_memory": "constant_memory",
+    "queued_updates": "queued_updates",
     "scan": "scan",
     "histogram": "histogram",
+}
+FORMS = {
+    "ptx-functional": ("--isa", "ptx", "--functional"),
+    "sass-functional": ("--isa", "sass", "--functional"),
+    "ptx-timed": ("--isa", "ptx"),
+    "sass-timed": ("--isa", "sass"),
 }
 
 
@@ -116,10 +124,14 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture(scope="module")
-def outputs(driver: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each case printed, all run by one script on one simulated GPU."""
-    folder = tmp_path_factory.mktemp("outputs")
+@pytest.fixture(scope="module", params=FORMS)
+def outputs(
+    request: pytest.FixtureRequest, driver: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """What each case printed in a form, all run by one script on one simulated GPU."""
+    if request.param.startswith("sass") and find_assembler() is None:
+        pytest.skip("ptxas, which makes machine code of PTX, is not there")
+    folder = tmp_path_factory.mktemp(request.param)
     script = folder / "all.sh"
     lines = [
         f"{driver} {FIXTURES / fixture}.fatbin {case} > {folder / fixture} 2>&1"
@@ -127,8 +139,9 @@ def outputs(driver: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     ]
     script.write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
     script.chmod(0o755)
+    command = [Path(sys.executable).parent / "manyscale", "cuda", "--machine", "a100", *FORMS[request.param]]
     done = subprocess.run(
-        [Path(sys.executable).parent / "manyscale", "cuda", "--functional", "--", str(script)],
+        [*command, "--", str(script)],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -96,7 +96,8 @@ void Worker::warn(const std::string& warning) {
     warnings.push_back(warning);
 }
 
-LaunchResult run_grid(const Launch& launch) {
+LaunchResult run_grid(Launch launch) {
+  launch.begin();
   const std::uint64_t ctas = launch.ctas();
   const bool in_turn = launch.program->order_matters || launch.check;
   const auto count = static_cast<unsigned>(

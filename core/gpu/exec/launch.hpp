@@ -35,7 +35,7 @@ struct alignas(64) ConstantLanes {
   const std::byte* data() const { return reinterpret_cast<const std::byte*>(words.data()); }
 };
 
-// Everything that all CTAs of a grid share. Nothing here changes while it runs, except the memory.
+// Everything that all CTAs of a grid share. Nothing here changes once it has begun, except the memory.
 struct Launch {
   const Program* program = nullptr;
   DeviceMemory* memory = nullptr;
@@ -54,6 +54,10 @@ struct Launch {
   std::uint64_t sequence = 0;               // which launch on the device this is
   std::uint64_t workspace = 0;              // of a cooperative grid: zeroed memory for its barrier
   const std::atomic<bool>* stop = nullptr;  // set by somebody who does not want to wait any longer
+
+  // Reads what machine code takes for constant. Memory is read here and not when the launch is queued:
+  // commands before it in its stream may write there.
+  void begin();
 
   unsigned threads_per_cta() const { return block[0] * block[1] * block[2]; }
   unsigned warps_per_cta() const { return (threads_per_cta() + kLanes - 1) / kLanes; }
@@ -154,7 +158,7 @@ struct LaunchResult {
   std::vector<std::string> warnings;
 };
 
-// Runs a grid to its end. Throws KernelFault.
-LaunchResult run_grid(const Launch& launch);
+// Begins a launch and runs its grid to the end. Throws KernelFault.
+LaunchResult run_grid(Launch launch);
 
 }  // namespace manyscale::gpu

@@ -149,6 +149,7 @@ void Scheduler::begin_kernels() {
     launch.fitting = static_cast<std::uint64_t>(fitting(launch));
     launch.begun = command.begun = now();
     launch.origin = command.origin;
+    launch.launch.begin();
     if (running_.empty()) next_sm_ = 0;
     const Cycle first = clock_.cycle_at(now()) + spec_.kernel_latency;
     // The urgent first, else in the order they began.

@@ -44,6 +44,7 @@ def reset(request: Request) -> bytes:
     else:
         session.node.replace(gpu)
     session.failures.pop(gpu.number, None)
+    session.textures_destroyed = {key: None for key in session.textures_destroyed if key[0] is not gpu}
     session.streams.forget_gpu(gpu)
     for module in session.modules.values():
         module.forget(gpu)

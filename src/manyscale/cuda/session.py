@@ -112,6 +112,7 @@ class Session:
         self.called: set[int] = set()  # functions of the host that the client has called
         self.peers: set[tuple[int, int]] = set()
         self.freed_later: list[tuple[Gpu, Any, int]] = []
+        self.textures_destroyed: dict[tuple[Gpu, int], None] = {}  # whose handles kernels may still read
         self.failures: dict[int, Status] = {}  # of kernels, by device: every later call gives them
         self._said: set[str] = set()
 
@@ -196,7 +197,11 @@ class Session:
         return function
 
     def free_what_is_due(self) -> None:
-        """Gives memory back that was freed in the order of a stream, if that has come so far."""
+        """Gives memory back that was freed in the order of a stream, if that has come so far, and handles of
+        textures that no queued kernel can read."""
+        for gpu, texture in [key for key in self.textures_destroyed if not key[0].busy]:
+            del self.textures_destroyed[(gpu, texture)]
+            gpu.native.remove_texture(texture)
         if not self.freed_later:
             return
         waiting = []

@@ -47,6 +47,7 @@ class Streams:
         self._clock = clock
         self._numbers = itertools.count(1)
         self._streams: dict[int, CudaStream] = {}
+        self._destroyed: list[CudaStream] = []  # with work that has not ended
         self._defaults: dict[Gpu, CudaStream] = {}
         self._events: dict[int, CudaEvent] = {}
 
@@ -71,9 +72,16 @@ class Streams:
         return stream
 
     def destroy(self, number: int) -> None:
-        """Forgets a stream; what is in it goes on."""
-        if self._streams.pop(number, None) is None:
+        """Forgets a stream; what is in it goes on, and the default stream still waits for it."""
+        stream = self._streams.pop(number, None)
+        if stream is None:
             raise CudaError(Status.INVALID_RESOURCE_HANDLE, f"there is no stream {number}")
+        self._destroyed.append(stream)
+
+    def _others(self, gpu: Gpu) -> list[CudaStream]:
+        """The streams of a GPU beside its default stream, those included that were destroyed while they have work."""
+        self._destroyed = [each for each in self._destroyed if each.last is not None and not each.last.done]
+        return [each for each in (*self._streams.values(), *self._destroyed) if each.gpu is gpu]
 
     def enter(self, stream: CudaStream) -> None:
         """Before a command is given: the default stream waits for all others, and all others for it."""
@@ -83,8 +91,8 @@ class Streams:
             return
         default = self._defaults.get(gpu)
         if stream is default:
-            for other in self._streams.values():
-                if other.unjoined and other.gpu is gpu:
+            for other in self._others(gpu):
+                if other.unjoined:
                     other.unjoined = False
                     self._follow(stream, other)
             stream.epoch += 1
@@ -103,8 +111,8 @@ class Streams:
         """The host waits for all that is in a stream."""
         if stream.number == DEFAULT:
             self.enter(stream)
-            for other in self._streams.values():
-                if other.blocking and other.gpu is stream.gpu:
+            for other in self._others(stream.gpu):
+                if other.blocking:
                     self._finish(other)
         self._finish(stream)
 
@@ -134,7 +142,7 @@ class Streams:
 
     def query(self, stream: CudaStream) -> bool:
         if stream.number == DEFAULT and stream.gpu.has_time:
-            others = [other for other in self._streams.values() if other.blocking and other.gpu is stream.gpu]
+            others = [other for other in self._others(stream.gpu) if other.blocking]
             return all(self.is_done(stream.gpu, each.last) for each in (*others, stream))
         return self.is_done(stream.gpu, stream.last)
 
@@ -192,6 +200,7 @@ class Streams:
         """A GPU was reset: its streams and events are gone."""
         self._defaults.pop(gpu, None)
         self._streams = {number: stream for number, stream in self._streams.items() if stream.gpu is not gpu}
+        self._destroyed = [stream for stream in self._destroyed if stream.gpu is not gpu]
         self._events = {number: event for number, event in self._events.items() if event.gpu is not gpu}
 
 

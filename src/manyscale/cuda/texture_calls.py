@@ -95,10 +95,14 @@ def create(
         raise CudaError(
             Status.INVALID_VALUE, f"the texture's {texture.bytes} bytes at {address:#x} are not allocated"
         )
+    request.session.free_what_is_due()
     return struct.pack("<Q", request.gpu.native.add_texture(texture))
 
 
 @answers(Call.TEXTURE_DESTROY)
 def destroy(request: Request, texture: int) -> bytes:
-    request.gpu.native.remove_texture(texture)
+    """Gives a handle back, when no kernel that was queued before can read it any more."""
+    session = request.session
+    session.textures_destroyed[(request.gpu, texture)] = None
+    session.free_what_is_due()
     return b""

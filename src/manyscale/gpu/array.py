@@ -193,14 +193,22 @@ class DeviceArray:
             self.device.synchronize()
 
     def free(self) -> None:
-        """Gives the memory back to the device; kernels that still use it are told so."""
+        """Gives the memory back to the device, when all that was queued has ended; kernels that use it later are
+        told so."""
         if self._owns:
             self._owns = False
-            self.native.free(self.address)
+            if self.device is None:
+                self.native.free(self.address)
+            else:
+                self.device.free_memory(self.address)
 
     def __del__(self) -> None:
-        if getattr(self, "_owns", False):
+        if not getattr(self, "_owns", False):
+            return
+        if self.device is None:
             self.free()
+        else:
+            self.device.release_memory(self.address)
 
     def __len__(self) -> int:
         return self.shape[0]

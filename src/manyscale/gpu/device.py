@@ -225,6 +225,14 @@ class Device:
     def synchronize(self) -> None:
         """Waits until all that was queued has ended; here nothing is queued."""
 
+    def free_memory(self, address: int) -> None:
+        """Gives the memory of an array back, when all that was queued has ended."""
+        self.native.free(address)
+
+    def release_memory(self, address: int) -> None:
+        """Gives the memory of an array back that nobody can reach any more, now or later."""
+        self.native.free(address)
+
     def copy(self, copy: ArrayCopy, stream: Any = None) -> Any:
         """Carries out a copy; use `array.copy_from`, `array.copy_to` and `array.fill`."""
         if stream is not None:

@@ -97,6 +97,7 @@ class TimedDevice(Device):
         self._default = Stream(self, 0, 0)
         self._host = Stream(self, next(self._streams), 0)  # what the host does to managed memory
         self._released: list[int] = []  # managed memory that waits to be given back
+        self._released_arrays: list[int] = []  # memory of arrays that waits to be given back
         self._running = False
         self._fault: str | None = None
         self._report: dict[str, Any] | None = None
@@ -234,6 +235,18 @@ class TimedDevice(Device):
             self._run(None)
             self.uvm.free(address)
 
+    def free_memory(self, address: int) -> None:
+        """Gives the memory of an array back, when all that was queued has ended."""
+        if self._fault is None:
+            self.synchronize()
+        self.native.free(address)
+
+    def release_memory(self, address: int) -> None:
+        """Gives the memory of an array back that nobody can reach any more, as soon as nothing is queued: kernels may
+        have its address from somewhere else than their arguments."""
+        self._released_arrays.append(address)
+        self._free_released()
+
     def release_managed(self, address: int) -> None:
         """Gives managed memory back that nobody can reach any more, as soon as nothing is queued."""
         self._released.append(address)
@@ -243,6 +256,9 @@ class TimedDevice(Device):
         """Frees what was released, unless pages of it may still be needed or on the move."""
         if self._unfinished or self._running:
             return
+        arrays, self._released_arrays = self._released_arrays, []
+        for address in arrays:
+            self.native.free(address)
         released, self._released = self._released, []
         for address in released:
             if address not in self._managed:  # somebody gave it back by its address
@@ -323,6 +339,7 @@ class TimedDevice(Device):
             raise KernelError(self._fault) from None
         finally:
             self._running = False
+        self._free_released()
         if report["outcome"] == "deadlock":
             raise DeadlockError(explain_deadlock(report))
         if report["outcome"] == "interrupted":

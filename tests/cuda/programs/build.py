@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> None:
     folder, *names = arguments
     for program in programs():
         if not names or program.name in names:
-            print(program.build(Path(folder)))
+            print(program.build(Path(folder).resolve()))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,18 @@
 
 // Each program counts what did not hold, and ends with 1 if anything did not.
 inline int failures = 0;
+
+// A sum over the bits of all values that a program takes from a device or compares. It does not depend on the
+// order, which threads of the host may change. The program prints it at its end, and must print the same
+// whether its kernels run as PTX or as machine code, with time or without.
+inline std::atomic<unsigned long long> digest{0};
+
+inline void note_values(const void* values, size_t bytes) {
+  unsigned long long hash = 14695981039346656037ull;  // FNV-1a
+  for (size_t i = 0; i < bytes; ++i)
+    hash = (hash ^ static_cast<const unsigned char*>(values)[i]) * 1099511628211ull;
+  digest += hash;
+}
 
 // Ends the program if a call of the runtime failed.
 inline void must(cudaError_t error, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -36,6 +50,7 @@ inline void expect_error(cudaError_t got, cudaError_t wanted, const char* file =
 // above 1.
 inline void expect_near(double got, double wanted, double tolerance, const char* file = __builtin_FILE(),
                         int line = __builtin_LINE()) {
+  note_values(&got, sizeof(got));
   if (std::fabs(got - wanted) <= tolerance * std::fmax(1.0, std::fabs(wanted))) return;
   if (++failures <= 10) std::printf("%s:%d: %.9g instead of %.9g\n", file, line, got, wanted);
 }
@@ -44,6 +59,7 @@ inline void expect_near(double got, double wanted, double tolerance, const char*
 template <typename T>
 void expect_same(const std::vector<T>& got, const std::vector<T>& wanted, const char* file = __builtin_FILE(),
                  int line = __builtin_LINE()) {
+  note_values(got.data(), got.size() * sizeof(T));
   expect(got.size() == wanted.size(), file, line);
   for (size_t i = 0; i < got.size() && i < wanted.size(); ++i) {
     if (got[i] == wanted[i]) continue;
@@ -55,6 +71,7 @@ void expect_same(const std::vector<T>& got, const std::vector<T>& wanted, const 
 
 // What `main` returns.
 inline int verdict() {
+  std::printf("values %016llx\n", digest.load());
   if (failures)
     std::printf("%d checks failed\n", failures);
   else
@@ -80,11 +97,13 @@ T* device_zeros(size_t count) {
   return device;
 }
 
-// A copy of an array in host memory.
+// A copy of an array in host memory; sorted if its order is that of the kernel's threads in time.
 template <typename T>
-std::vector<T> from_device(const T* device, size_t count) {
+std::vector<T> from_device(const T* device, size_t count, bool sorted = false) {
   std::vector<T> values(count);
   must(cudaMemcpy(values.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
+  if (sorted) std::sort(values.begin(), values.end());
+  note_values(values.data(), count * sizeof(T));
   return values;
 }
 

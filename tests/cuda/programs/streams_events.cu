@@ -64,7 +64,7 @@ int main() {
   must(cudaEventElapsedTime(&many, middle, end));
   must(cudaEventElapsedTime(&all, begin, end));
   expect(few >= 0 && many >= few);
-  expect_near(few + many, all, 0.01);
+  expect(std::fabs(few + many - all) <= 0.01);  // times differ from form to form, and are not of the digest
   float unused = 0;
   expect_error(cudaEventElapsedTime(&unused, scaled, end), cudaErrorInvalidResourceHandle);
   (void)cudaGetLastError();

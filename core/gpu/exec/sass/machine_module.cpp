@@ -297,14 +297,16 @@ void prepare_banks(Launch& launch) {
   launch.banks[0] = bank;
   if (banks.variable_bytes != 0)
     launch.banks[kVariableBank] = {launch.memory->host(banks.variables), banks.variable_bytes};
-
   launch.constants.resize(program.constants.size() / sizeof(ConstantLanes) + 1);
   std::memcpy(launch.constants.data(), program.constants.data(), program.constants.size());
-  for (const ConstantWord& word : program.constant_words) {
+}
+
+void Launch::begin() {
+  for (const ConstantWord& word : program->constant_words) {
     std::uint32_t value = 0;
-    const auto& from = launch.banks[word.bank < launch.banks.size() ? word.bank : 1];
+    const auto& from = banks[word.bank < banks.size() ? word.bank : 1];
     if (word.offset + 4 <= from.size()) std::memcpy(&value, from.data() + word.offset, 4);
-    launch.constants[word.place / sizeof(ConstantLanes)].words.fill(value);
+    constants[word.place / sizeof(ConstantLanes)].words.fill(value);
   }
 }
 

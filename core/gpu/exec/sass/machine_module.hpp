@@ -60,7 +60,7 @@ class MachineModule {
 // The parameters of a kernel as its machine code has them: sizes, but neither types nor names.
 std::vector<KernelParameter> machine_parameters(const sass::CubinFunction& kernel);
 
-// Puts into a launch what the machine code finds in its constant banks.
+// Puts into a launch where machine code finds its constant banks; their words are read when it begins.
 void prepare_banks(Launch& launch);
 
 }  // namespace manyscale::gpu
