@@ -38,7 +38,7 @@ enum class Flow : std::uint8_t {
   call,           // callee in aux
   call_indirect,  // address in src[0]
   ret,
-  exit,
+  exit,          // of lanes for which the predicate in src[0] holds, if there is one; flags: it is negated
   barrier,       // of the CTA: the handler says whether the lanes must wait
   warp_sync,     // the handler runs when all lanes of the member mask in src[3] are here
   warp_barrier,  // like warp_sync, but lanes may be at different instructions

@@ -268,8 +268,9 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
     case Flow::jump:
       return jump(op, pc);
     case Flow::ret:
+      return leave(mask, pc, false);
     case Flow::exit:
-      return leave(mask, pc, op.flow == Flow::exit);
+      return exit_if(op, pc);
     default:
       break;
   }

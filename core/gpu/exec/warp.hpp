@@ -191,6 +191,7 @@ class Warp {
   bool barrier(const Op& op, std::uint32_t pc);
   bool warp_sync(const Op& op, std::uint32_t pc);
   bool branch_if(const Op& op, std::uint32_t pc);
+  bool exit_if(const Op& op, std::uint32_t pc);
   bool branch_if_apart(const Op& op, std::uint32_t pc);
   bool jump(const Op& op, std::uint32_t pc);
   std::uint32_t jump_target(const Op& op, std::uint64_t address, unsigned lane) const;

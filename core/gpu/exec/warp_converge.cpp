@@ -23,6 +23,14 @@ bool Warp::branch_if(const Op& op, std::uint32_t pc) {
   return true;
 }
 
+bool Warp::exit_if(const Op& op, std::uint32_t pc) {
+  if (op.src[0] != kNoSlot) {
+    const Mask condition = predicate(op.src[0]);
+    mask &= op.flags & kNegatedCondition ? ~condition : condition;
+  }
+  return leave(mask, pc, true);
+}
+
 bool Warp::branch_if_apart(const Op& op, std::uint32_t pc) {
   // The lanes that the guard lets pass are together if they are all that are meant; then or else all branch.
   const Mask meant = lanes<Mask>(op.src[0])[std::countr_zero(active)] & live_;

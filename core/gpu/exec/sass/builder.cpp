@@ -36,6 +36,14 @@ MachineBuilder::MachineBuilder(MachineDecoder& decoder, const sass::Instruction&
   }
 }
 
+namespace {
+
+bool is_true(const Operand& predicate) {
+  return predicate.index == sass::kTruePredicate && !predicate.negated && !predicate.inverted;
+}
+
+}  // namespace
+
 bool MachineBuilder::accept(std::string_view modifier) {
   for (unsigned i = 0; i < instruction_.modifiers.size(); ++i) {
     if ((accepted_ >> i & 1) != 0 || instruction_.modifiers[i] == sass::Modifier{}) continue;
@@ -132,11 +140,23 @@ Slot MachineBuilder::condition(unsigned index, bool& negated, bool otherwise) {
     negated = !otherwise;
     return constant(kAllLanes);
   }
+  read_ |= 1U << index;
   const Operand& operand = *conditions_[index];
   negated = operand.negated || operand.inverted;
   if (operand.index == sass::kTruePredicate) return constant(kAllLanes);
   return operand.kind == Operand::Kind::uniform_predicate ? decoder_.layout().uniform_predicate(operand.index)
                                                           : decoder_.layout().predicate(operand.index);
+}
+
+Slot MachineBuilder::only_condition(bool& negated) {
+  Slot found = kNoSlot;
+  negated = false;
+  for (unsigned i = 0; i < conditions_.size(); ++i) {
+    if (is_true(*conditions_[i])) continue;
+    if (found != kNoSlot) unsupported("it has two conditions");
+    found = condition(i, negated);
+  }
+  return found;
 }
 
 Slot MachineBuilder::predicate_result(unsigned index) {
@@ -228,6 +248,9 @@ std::string MachineBuilder::unaccounted() const {
   for (unsigned i = 0; i < instruction_.modifiers.size(); ++i)
     if ((accepted_ >> i & 1) == 0 && instruction_.modifiers[i] != sass::Modifier{})
       return "." + std::string(sass::name_of(instruction_.modifiers[i]));
+  for (unsigned i = 0; i < conditions_.size(); ++i)
+    if ((read_ >> i & 1) == 0 && conditions_[i]->index != sass::kTruePredicate)
+      return "a predicate that it reads";
   return {};
 }
 

@@ -57,6 +57,8 @@ class MachineBuilder {
   bool is_wanted(const sass::Operand& operand) const;
   // Predicates; a missing one that is read is true or false as `otherwise` says.
   Slot condition(unsigned index, bool& negated, bool otherwise = true);
+  // The one predicate that may be something else than true; kNoSlot if all of them are true.
+  Slot only_condition(bool& negated);
   // kNoSlot if nobody wants it.
   Slot predicate_result(unsigned index);
   Slot barrier(const sass::Operand& operand);
@@ -91,6 +93,7 @@ class MachineBuilder {
   std::vector<const sass::Operand*> conditions_;
   std::vector<const sass::Operand*> predicate_results_;
   std::uint32_t accepted_ = 0;  // one bit per modifier
+  std::uint32_t read_ = 0;      // one bit per predicate that is read
 };
 
 // A machine instruction and who decodes it.

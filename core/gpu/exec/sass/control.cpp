@@ -57,8 +57,8 @@ void decode_bra(MachineBuilder& builder) {
     return;
   }
   bool negated = false;
-  const bool has_condition = builder.conditions() > 0;
-  const Slot condition = has_condition ? builder.condition(0, negated) : kNoSlot;
+  const Slot condition = builder.only_condition(negated);
+  const bool has_condition = condition != kNoSlot;
   Op& op = builder.emit(nullptr, Class::branch, has_condition ? Flow::branch_if : Flow::branch);
   op.src[0] = condition;
   op.aux = target;
@@ -123,7 +123,11 @@ void decode_lepc(MachineBuilder& builder) {
 
 void decode_exit(MachineBuilder& builder) {
   builder.ignore({"KEEPREFCOUNT", "NO_ATEXIT", "PREEMPTED"});
-  builder.emit(nullptr, Class::branch, Flow::exit);
+  bool negated = false;
+  const Slot condition = builder.only_condition(negated);
+  Op& op = builder.emit(nullptr, Class::branch, Flow::exit);
+  op.src[0] = condition;
+  op.flags = negated ? kNegatedCondition : 0;
 }
 
 void trap(Warp& warp, const Op&) {
@@ -161,7 +165,11 @@ void decode_bsync(MachineBuilder& builder) {
 
 void forsake(Warp& warp, const Op& op) {
   auto* members = warp.lanes<Mask>(op.src[3]);
-  const Mask leaving = warp.mask;
+  Mask leaving = warp.mask;
+  if (op.src[0] != kNoSlot) {
+    const Mask condition = warp.predicate(op.src[0]);
+    leaving &= op.flags & kNegatedCondition ? ~condition : condition;
+  }
   Mask others = 0;
   for_each_active(leaving, [&](unsigned lane) { others |= members[lane]; });
   for_each_active(others, [&](unsigned lane) { members[lane] &= ~leaving; });
@@ -170,7 +178,13 @@ void forsake(Warp& warp, const Op& op) {
 void decode_break(MachineBuilder& builder) {
   const Operand* barrier = builder.find(Operand::Kind::convergence);
   if (barrier == nullptr) builder.unsupported("no convergence barrier is named");
-  builder.emit(forsake, Class::branch, Flow::forsake).src[3] = builder.barrier(*barrier);
+  bool negated = false;
+  const Slot condition = builder.only_condition(negated);
+  const Slot members = builder.barrier(*barrier);
+  Op& op = builder.emit(forsake, Class::branch, Flow::forsake);
+  op.src[0] = condition;
+  op.src[3] = members;
+  op.flags = negated ? kNegatedCondition : 0;
 }
 
 void copy_barrier(Warp& warp, const Op& op) {
@@ -211,6 +225,8 @@ void decode_nothing(MachineBuilder& builder) {
 
 void decode_yield(MachineBuilder& builder) {
   builder.ignore({"WARP", "SYNCALL", "SYNCS"});
+  bool negated = false;
+  builder.only_condition(negated);  // whether it gives way changes nothing in what is computed
   builder.emit(do_nothing, Class::other, Flow::yield);
 }
 
