@@ -110,8 +110,9 @@ enum class Operates : std::uint8_t {
   always,
   on_integers,
   on_floats,
-  on_halves
-};  // floats: f32, f64; halves: the rest
+  on_halves,
+  on_pairs
+};  // floats: f32, f64; pairs: f32x2; halves: the rest
 
 // An opcode and who decodes it. Files of instructions/ export lists of these.
 struct Opcode {

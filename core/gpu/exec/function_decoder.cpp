@@ -212,7 +212,10 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
     if ((type = ptx::type_named(modifier)) != Type::none) break;
   const Opcode* opcode = find_opcode(instruction.opcode, type);
   if (opcode == nullptr) {
-    problem("the instruction is not known");
+    const auto is_known = [&](Type other) { return find_opcode(instruction.opcode, other) != nullptr; };
+    problem(is_known(Type::u32) || is_known(Type::f32) || is_known(Type::f16)
+                ? "it is not known for " + std::string(ptx::name_of(type))
+                : "the instruction is not known");
     return;
   }
   Builder builder(*this, instruction);

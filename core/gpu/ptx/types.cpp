@@ -15,7 +15,7 @@ struct TypeRow {
 };
 
 // In the order of the enumeration.
-constexpr std::array<TypeRow, 34> kTypes = {{
+constexpr std::array<TypeRow, 35> kTypes = {{
     {"", 0, false, false},        {"b8", 1, false, false},     {"b16", 2, false, false},
     {"b32", 4, false, false},     {"b64", 8, false, false},    {"b128", 16, false, false},
     {"u8", 1, false, false},      {"u16", 2, false, false},    {"u32", 4, false, false},
@@ -27,9 +27,9 @@ constexpr std::array<TypeRow, 34> kTypes = {{
     {"e4m3", 1, true, true},      {"e5m2", 1, true, true},     {"e4m3x2", 2, true, true},
     {"e5m2x2", 2, true, true},    {"s4", 0, true, false},      {"u4", 0, false, false},
     {"b1", 0, false, false},      {"texref", 8, false, false}, {"samplerref", 8, false, false},
-    {"surfref", 8, false, false},
+    {"surfref", 8, false, false}, {"f32x2", 8, true, true},
 }};
-static_assert(kTypes[static_cast<std::size_t>(Type::surfref)].name == "surfref");
+static_assert(kTypes[static_cast<std::size_t>(Type::f32x2)].name == "f32x2");
 static_assert(kTypes[static_cast<std::size_t>(Type::pred)].name == "pred");
 
 const TypeRow& row(Type type) {

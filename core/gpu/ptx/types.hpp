@@ -41,6 +41,7 @@ enum class Type : std::uint8_t {
   texref,
   samplerref,
   surfref,
+  f32x2,
 };
 
 // `generic` stands for an access without a space: the address says which memory it means.

@@ -80,6 +80,22 @@ void decode_arithmetic(Builder& builder) {
   emit_rounded(builder, kHandlers<operation, count>, type, rounding < 0 ? 0 : rounding, true, Class::fp32);
 }
 
+// Two f32 in a register of 64 bits (sm_100).
+template <auto operation, unsigned count>
+void decode_pair(Builder& builder) {
+  static constexpr std::array<Handler, 4> kOfPairs{
+      apply_modified<kRounded<operation, Rounding::rn>, float, count, 2 * kLanes>,
+      apply_modified<kRounded<operation, Rounding::rz>, float, count, 2 * kLanes>,
+      apply_modified<kRounded<operation, Rounding::rm>, float, count, 2 * kLanes>,
+      apply_modified<kRounded<operation, Rounding::rp>, float, count, 2 * kLanes>};
+  const Type type = builder.type();
+  const int rounding = accept_rounding(builder);
+  const bool flushes = builder.accept("ftz");
+  Op& op = emit_alike(builder, kOfPairs[rounding < 0 ? 0 : static_cast<unsigned>(rounding)], Class::fp32,
+                      type, count);
+  op.flags = flushes ? kFtz : std::uint8_t{0};
+}
+
 // --- Approximations ---------------------------------------------------------------------------------------
 
 constexpr auto kRcpApprox = [](float a) { return rcp_approx(a); };
@@ -281,6 +297,10 @@ void decode_testp(Builder& builder) {
 }
 
 constexpr Opcode kOpcodes[] = {
+    {"add", decode_pair<kAdd, 2>, Operates::on_pairs},
+    {"sub", decode_pair<kSub, 2>, Operates::on_pairs},
+    {"mul", decode_pair<kMul, 2>, Operates::on_pairs},
+    {"fma", decode_pair<kFma, 3>, Operates::on_pairs},
     {"add", decode_arithmetic<kAdd, 2>, Operates::on_floats},
     {"sub", decode_arithmetic<kSub, 2>, Operates::on_floats},
     {"mul", decode_arithmetic<kMul, 2>, Operates::on_floats},

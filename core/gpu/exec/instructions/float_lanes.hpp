@@ -44,7 +44,7 @@ void apply_flushed(Warp& warp, const Op& op) {
   map_lanes<T, count>(warp, op, [](auto... operands) { return flush(function(flush(operands)...)); });
 }
 
-// The numbers of the sources, flushed if the flags say so. A lane holds one number, or two halves.
+// The numbers of the sources, flushed if the flags say so. A lane holds one number, or two.
 template <class T, unsigned count, unsigned total>
 class Operands {
  public:
@@ -77,7 +77,8 @@ void write_modified(Warp& warp, const Op& op, std::array<T, total>& results) {
       for (T& result : results) result = relu(result);
     }
   }
-  using Word = std::conditional_t<total != kLanes, std::uint32_t, BitsOf<T>>;
+  using Pair = std::conditional_t<sizeof(T) == 2, std::uint32_t, std::uint64_t>;
+  using Word = std::conditional_t<total != kLanes, Pair, BitsOf<T>>;
   const auto words = std::bit_cast<std::array<Word, kLanes>>(results);
   for_lanes(warp, warp.lanes<Word>(op.dst), [&](unsigned i) { return words[i]; });
 }
