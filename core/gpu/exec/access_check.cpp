@@ -74,7 +74,8 @@ AccessTraits make_traits(const Warp& warp, const Op& op, const OpInfo& info) {
   traits.of_parameter = has({"param", "param::entry", "param::func"});
   traits.stores_registers = instruction->opcode == "st";
   if (traits.stores_registers) {
-    const auto& function = module.functions[static_cast<std::size_t>(&warp.code() - program.codes.data())];
+    const auto index = static_cast<std::size_t>(&warp.code() - program.codes.data());
+    const auto& function = module.functions[program.functions[index]];
     traits.value_bytes = static_cast<std::uint8_t>(
         stored_register_bytes(module, function, module.operands_of(*instruction)[1], op.bytes));
   }

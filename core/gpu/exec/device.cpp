@@ -70,6 +70,7 @@ LoadedModule::LoadedModule(sass::Cubin cubin, DeviceMemory& memory)
     if (functions[i].is_kernel)
       signatures_[i] = {functions[i].name, machine_parameters(functions[i]), functions[i].required_threads,
                         functions[i].maximum_threads};
+  for (const auto& [id, signature] : signatures_) kernels_.try_emplace(signature.name, id);
 }
 
 void LoadedModule::read_machine_variables() {
@@ -86,6 +87,7 @@ void LoadedModule::read_signatures() {
     signatures_[i] = {std::string(function.name), kernel_parameters(module_, i),
                       std::to_array(function.required_threads), std::to_array(function.maximum_threads)};
   }
+  for (const auto& [id, signature] : signatures_) kernels_.try_emplace(signature.name, id);
 }
 
 LoadedModule::~LoadedModule() {
@@ -117,35 +119,31 @@ void LoadedModule::fill(const ptx::Variable& variable, std::uint64_t address) {
 }
 
 std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
-  for (const auto& [id, signature] : signatures_)
-    if (signature.name == name) return id;
-  return std::nullopt;
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? std::nullopt : std::optional(found->second);
 }
-
-namespace {
 
 // Machine code names lines of the PTX that it was made from; that PTX knows what stands there, and the lines
 // of the source.
-void name_lines(Program& program, const ptx::Module& module) {
-  std::map<std::uint32_t, const ptx::Instruction*> lines;
-  for (const ptx::Function& function : module.functions)
-    for (const ptx::Instruction& instruction : function.instructions)
-      lines.try_emplace(instruction.where.line, &instruction);
-  if (lines.empty()) return;
-  program.files = module.files;
+void LoadedModule::name_lines(Program& program) {
+  if (lines_.empty())
+    for (const ptx::Function& function : module_.functions)
+      for (const ptx::Instruction& instruction : function.instructions)
+        lines_.try_emplace(instruction.where.line, &instruction);
+  if (lines_.empty()) return;
+  program.files = module_.files;
   for (Code& code : program.codes)
     for (OpInfo& info : code.infos) {
-      const auto found = lines.find(info.where.line);
-      if (found == lines.end()) continue;
+      const auto found = lines_.find(info.where.line);
+      if (found == lines_.end()) continue;
       info.source = found->second->source;
       std::string& text = program.ptx_texts[info.where.line];
       if (!text.empty()) continue;
       text = found->second->opcode;
-      for (std::string_view modifier : module.modifiers_of(*found->second)) text.append(".").append(modifier);
+      for (std::string_view modifier : module_.modifiers_of(*found->second))
+        text.append(".").append(modifier);
     }
 }
-
-}  // namespace
 
 const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   const auto key = std::pair(kernel, reordered && machine_ == nullptr);
@@ -160,7 +158,7 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   else
     program.problems.push_back({signature.name, "", "the machine code has no such kernel", {}});
   if (program.codes.empty()) program.codes.emplace_back();
-  name_lines(program, module_);
+  name_lines(program);
   return programs_.emplace(key, std::move(program)).first->second;
 }
 

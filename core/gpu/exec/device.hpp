@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu/exec/device_memory.hpp"
@@ -62,6 +63,7 @@ class LoadedModule {
 
  private:
   void read_machine_variables();
+  void name_lines(Program& program);
   void read_signatures();
   std::uint64_t place(const ptx::Variable& variable);
   void fill(const ptx::Variable& variable, std::uint64_t address);
@@ -70,6 +72,8 @@ class LoadedModule {
   DeviceMemory& memory_;
   std::unique_ptr<MachineModule> machine_;
   std::map<std::uint32_t, KernelSignature> signatures_;
+  std::unordered_map<std::string_view, std::uint32_t> kernels_;       // by the names in the signatures
+  std::unordered_map<std::uint32_t, const ptx::Instruction*> lines_;  // of PTX; filled when first needed
   std::map<std::string, Placed, std::less<>> variables_;
   std::vector<Placed> managed_;
   Placement placement_;

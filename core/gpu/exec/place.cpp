@@ -28,11 +28,10 @@ std::string place_of(const Program& program, const OpInfo& info) {
 }
 
 const ptx::Instruction* instruction_of(const Program& program, const Code& code, const OpInfo& info) {
-  const auto function = static_cast<std::size_t>(&code - program.codes.data());
-  if (program.module == nullptr || info.instruction == ptx::kNone ||
-      function >= program.module->functions.size())
+  const auto index = static_cast<std::size_t>(&code - program.codes.data());
+  if (program.module == nullptr || info.instruction == ptx::kNone || index >= program.functions.size())
     return nullptr;
-  return &program.module->functions[function].instructions[info.instruction];
+  return &program.module->functions[program.functions[index]].instructions[info.instruction];
 }
 
 const sass::Instruction* machine_instruction_of(const Code& code, const OpInfo& info) {

@@ -143,18 +143,18 @@ Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement&
   program.module_name = module.name;
   program.kernel_name = module.functions[kernel].name;
   program.files = module.files;
-  program.kernel = kernel;
   program.parameters = kernel_parameters(module, kernel);
   if (!program.parameters.empty()) {
     const KernelParameter& last = program.parameters.back();
     program.parameter_bytes = last.offset + last.size;
   }
   const std::set<std::uint32_t> functions = reachable_functions(module, kernel);
+  program.functions.assign(functions.begin(), functions.end());
+  program.kernel = program.code_of(kernel);
   ProgramDecoder decoder{module, placement, program, reorder, {}, {}};
   lay_out_shared(decoder, functions);
-  program.codes.resize(module.functions.size());
   for (std::uint32_t id : functions)
-    if (module.functions[id].has_body) program.codes[id] = FunctionDecoder(decoder, id).decode();
+    program.codes.push_back(module.functions[id].has_body ? FunctionDecoder(decoder, id).decode() : Code{});
   program.order_matters = order_matters(program);
   return program;
 }
@@ -169,9 +169,10 @@ const Opcode* find_opcode(std::string_view name, ptx::Type type) {
       for (const Opcode& opcode : list) result.emplace(opcode.name, &opcode);
     return result;
   }();
-  const Operates wanted = type == ptx::Type::f32 || type == ptx::Type::f64 ? Operates::on_floats
-                          : ptx::is_float(type)                            ? Operates::on_halves
-                                                                           : Operates::on_integers;
+  const Operates wanted = type == ptx::Type::f32x2                           ? Operates::on_pairs
+                          : type == ptx::Type::f32 || type == ptx::Type::f64 ? Operates::on_floats
+                          : ptx::is_float(type)                              ? Operates::on_halves
+                                                                             : Operates::on_integers;
   const auto [first, last] = table.equal_range(name);
   for (auto entry = first; entry != last; ++entry)
     if (entry->second->operates == Operates::always || entry->second->operates == wanted)

@@ -2,6 +2,7 @@
 // A kernel decoded for execution: its own code and that of every function it can reach, with all addresses
 // known.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,7 @@ struct ParameterPlace {
 };
 
 struct CallSite {
-  std::uint32_t callee = 0;               // function of the module; kNone for an indirect call
+  std::uint32_t callee = 0;               // index of its code; kNone for an indirect call
   std::vector<ParameterPlace> arguments;  // in the caller's frame
   std::vector<ParameterPlace> results;
   std::vector<Slot> register_arguments;
@@ -114,16 +115,37 @@ struct ConstantBanks {
   std::uint32_t first_parameter = 0;
   std::uint32_t variables_at = 0;
   std::uint32_t environment_at = 0;
-  std::uint32_t stack_bytes = 0;  // of a thread: it begins at the top of local memory
+  std::uint32_t descriptor_at = 0;  // of all global memory, which instructions name and nobody looks at
+  std::uint32_t stack_bytes = 0;    // of a thread: it begins at the top of local memory
+
+  // Whether a launch knows what these bytes are; the last word of a bank may be read with what is behind it.
+  bool holds(unsigned bank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t parameter_bytes) const {
+    const auto within = [&](std::uint64_t begin, std::uint64_t size) {
+      return offset >= begin && offset + bytes <= begin + size;
+    };
+    if (bank >= kCount) return false;
+    if (bank == kVariableBank) return within(0, (variable_bytes + 15) / 16 * 16);
+    if (bank != 0) return within(0, fixed[bank].size());
+    // Shape of the grid, windows, stack, dynamic shared memory and sequence; then what is put at places of
+    // its own; then the parameters.
+    return within(0, kLaunchBytes) || within(variables_at, 8) || within(environment_at + 4, 8) ||
+           within(descriptor_at, 8) || within(kProcessors, 4) ||
+           within(first_parameter, (parameter_bytes + 15) / 16 * 16 + 16);
+  }
+  static constexpr unsigned kVariableBank = 3;
+  static constexpr std::uint32_t kLaunchBytes = 0x38;
+  static constexpr std::uint32_t kProcessors = 0x10c;
 };
 
 struct Program {
   const ptx::Module* module = nullptr;  // that it was decoded from; null if that was machine code
   std::string module_name;              // for messages
   std::string kernel_name;
-  std::vector<std::string> files;    // of the source
-  std::uint32_t kernel = 0;          // whose code is to be run
-  std::vector<Code> codes;           // by function id of the module; empty where it cannot be reached
+  std::vector<std::string> files;  // of the source
+  std::uint32_t kernel = 0;        // whose code is to be run: an index of `codes`
+  std::vector<std::uint32_t>
+      functions;  // of the module, ascending: those that can be reached; each has its code
+  std::vector<Code> codes;
   std::vector<std::byte> constants;  // values that are the same in all lanes and for all warps
   std::vector<KernelParameter> parameters;
   std::uint64_t parameter_bytes = 0;
@@ -136,6 +158,14 @@ struct Program {
   ConstantBanks banks;
   bool order_matters = false;  // results can depend on the order in which CTAs run: they run in turn
   std::vector<Problem> problems;
+
+  // The index of the code of a function of the module; kNone if it cannot be reached.
+  std::uint32_t code_of(std::uint64_t function) const {
+    const auto found = std::lower_bound(functions.begin(), functions.end(), function);
+    return found == functions.end() || *found != function
+               ? ptx::kNone
+               : static_cast<std::uint32_t>(found - functions.begin());
+  }
 };
 
 // Decodes a kernel. Problems are collected, not thrown: a program with problems must not be run. With

@@ -157,11 +157,10 @@ bool Warp::call(const Op& op, std::uint32_t pc) {
     if (address != nullptr) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
       const std::uint64_t target = address[lane];
-      const std::uint64_t index = (target - kCodeWindow) / kFunctionStride;
-      if (!in_window(target, kCodeWindow) || target % kFunctionStride != 0 || index >= program.codes.size() ||
-          program.codes[index].ops.empty())
+      callee = program.code_of((target - kCodeWindow) / kFunctionStride);
+      if (!in_window(target, kCodeWindow) || target % kFunctionStride != 0 || callee == ptx::kNone ||
+          program.codes[callee].ops.empty())
         throw Fault("call through a pointer that is not the address of a device function", lane);
-      callee = static_cast<std::uint32_t>(index);
       together = ballot([&](unsigned i) { return address[i] == target; }) & left;
     }
     const Code& code = program.codes[callee];

@@ -38,7 +38,7 @@ class FunctionLowering {
  public:
   FunctionLowering(const Program& program, std::uint32_t id, bool is_recursive)
       : code_(program.codes[id]),
-        function_(program.module->functions[id]),
+        function_(program.module->functions[program.functions[id]]),
         is_kernel_(id == program.kernel),
         is_recursive_(is_recursive),
         values_(program, code_, function_, is_kernel_),
@@ -449,7 +449,7 @@ MachineProgram lower(const Program& program, std::uint32_t most_registers) {
   std::uint64_t address = 0;
   std::uint32_t registers = 0;
   const std::uint32_t limit =
-      std::min(most_registers, register_limit(program.module->functions[program.kernel]));
+      std::min(most_registers, register_limit(program.module->functions[program.functions[program.kernel]]));
   const std::vector<char> recursive = recursive_functions(program);
   for (std::uint32_t id = 0; id < program.codes.size(); ++id) {
     if (program.codes[id].ops.empty()) continue;

@@ -130,7 +130,8 @@ OperationLine line_of(const Program& program, std::uint32_t function, const Code
     return line;
   }
   const ptx::Module& module = *program.module;
-  const ptx::Instruction& instruction = module.functions[function].instructions[info.instruction];
+  const ptx::Instruction& instruction =
+      module.functions[program.functions[function]].instructions[info.instruction];
   line.text = instruction.opcode;
   for (std::string_view modifier : module.modifiers_of(instruction)) (line.text += '.') += modifier;
   const Flops flops = flops_of(module, instruction);

@@ -107,7 +107,7 @@ void decode_call(Builder& builder) {
   if (callee->kind != Operand::Kind::function)
     builder.unsupported("it calls something that is not a function");
   const ptx::Function& function = builder.decoder().module().functions[callee->id];
-  site.callee = callee->id;
+  site.callee = decoder.program().program.code_of(callee->id);
   if (!function.has_body) return decode_builtin(builder, function.name, std::move(site));
   if (function.register_parameters) {
     auto check = [&](const std::vector<std::uint32_t>& ids, const std::vector<unsigned>& given) {

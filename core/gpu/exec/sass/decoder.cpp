@@ -74,6 +74,9 @@ Slot MachineDecoder::constant(std::span<const std::uint32_t> words) {
 }
 
 Slot MachineDecoder::bank_words(unsigned bank, std::uint32_t offset, unsigned words) {
+  if (!program_.banks.holds(bank, offset, 4 * words, program_.parameter_bytes))
+    throw Unsupported("nothing is known of bytes " + std::to_string(offset) + " to " +
+                      std::to_string(offset + 4 * words - 1) + " of constant bank " + std::to_string(bank));
   const auto [found, is_new] = bank_words_.try_emplace({bank, offset, words}, kNoSlot);
   if (is_new) {
     found->second = make_slot(Base::constants, static_cast<std::uint32_t>(program_.constants.size()));

@@ -20,7 +20,7 @@ using sass::CubinSymbol;
 namespace {
 
 constexpr std::uint64_t kFunctionAlignment = 128;
-constexpr unsigned kVariableBank = 3;
+constexpr unsigned kVariableBank = ConstantBanks::kVariableBank;
 // Of a thread: what functions of the system may need, and what a program gets whose depth is not known.
 constexpr std::uint32_t kCallStack = 2 << 10;
 constexpr std::uint32_t kRecursionStack = 64 << 10;
@@ -34,8 +34,9 @@ bool is_data(const CubinSection& section) {
   return section.name == ".nv.global" || section.name == ".nv.global.init" || section.name == ".nv.constant3";
 }
 
-// The number of the bank in ".nv.constant2.kernel"; nothing if it is another section.
-std::optional<unsigned> bank_of(const CubinSection& section, std::string_view kernel) {
+// Of ".nv.constant2.kernel" the number of the bank and the kernel, which is empty if all have the bank;
+// nothing if it is another section.
+std::optional<std::pair<unsigned, std::string_view>> bank_of(const CubinSection& section) {
   constexpr std::string_view kPrefix = ".nv.constant";
   std::string_view rest = section.name;
   if (!rest.starts_with(kPrefix)) return std::nullopt;
@@ -46,8 +47,8 @@ std::optional<unsigned> bank_of(const CubinSection& section, std::string_view ke
     rest.remove_prefix(1);
   }
   if (bank >= ConstantBanks::kCount) return std::nullopt;
-  if (!rest.empty() && (rest[0] != '.' || rest.substr(1) != kernel)) return std::nullopt;
-  return bank;
+  if (!rest.empty() && rest[0] != '.') return std::nullopt;
+  return std::pair(bank, rest.empty() ? rest : rest.substr(1));
 }
 
 // Which calls a text makes: to a place in it, or to one that is not known.
@@ -56,13 +57,10 @@ struct Calls {
   bool recursive = false;
 };
 
-Calls calls_of(const MachineText& text, std::span<const CubinSymbol> symbols, std::uint32_t section) {
+Calls calls_of(const MachineText& text, std::vector<std::uint64_t> begins) {
   Calls calls;
   // Functions are where symbols say; a call of one that can come back to it is recursion.
-  std::vector<std::uint64_t> begins{0};
-  for (const CubinSymbol& symbol : symbols)
-    if (symbol.section == section && symbol.kind == CubinSymbol::Kind::function)
-      begins.push_back(symbol.value);
+  begins.push_back(0);
   std::ranges::sort(begins);
   begins.erase(std::ranges::unique(begins).begin(), begins.end());
   const auto function_at = [&](std::uint64_t offset) {
@@ -107,6 +105,13 @@ MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory)
   place_functions();
   place_sections();
   relocate();
+  for (const CubinFunction& function : cubin_.functions)
+    if (function.is_kernel) kernels_.try_emplace(function.name, &function);
+  for (const auto& [index, bytes] : constants_)
+    if (const auto bank = bank_of(cubin_.sections[index]))
+      banks_[bank->second].emplace_back(bank->first, index);
+  for (const CubinSymbol& symbol : cubin_.symbols)
+    if (symbol.kind == CubinSymbol::Kind::function) begins_[symbol.section].push_back(symbol.value);
 }
 
 MachineModule::~MachineModule() {
@@ -177,9 +182,8 @@ void MachineModule::relocate() {
 }
 
 const CubinFunction* MachineModule::kernel(std::string_view name) const {
-  for (const CubinFunction& function : cubin_.functions)
-    if (function.is_kernel && function.name == name) return &function;
-  return nullptr;
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? nullptr : found->second;
 }
 
 MachineText MachineModule::text_of(const CubinFunction& function) const {
@@ -197,22 +201,24 @@ MachineText MachineModule::text_of(const CubinFunction& function) const {
 }
 
 void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) const {
-  for (const auto& [index, bytes] : constants_) {
-    const auto bank = bank_of(cubin_.sections[index], kernel.name);
-    if (!bank || *bank == 0) continue;
-    if (*bank == kVariableBank) {
-      if (const auto place = data_.find(index); place != data_.end()) {
+  for (const std::string_view owner : {std::string_view(), std::string_view(kernel.name)}) {
+    const auto mine = banks_.find(owner);
+    if (mine == banks_.end()) continue;
+    for (const auto& [bank, index] : mine->second) {
+      if (bank == 0) continue;
+      if (bank != kVariableBank) {
+        banks.fixed[bank] = constants_.at(index);
+      } else if (const auto place = data_.find(index); place != data_.end()) {
         banks.variables = place->second;
         banks.variable_bytes = cubin_.sections[index].size;
       }
-      continue;
     }
-    banks.fixed[*bank] = bytes;
   }
   banks.first_parameter = kernel.parameter_base;
   const bool later = cubin_.architecture.number >= 90;
   banks.variables_at = later ? 0xd0 : 0x50;
   banks.environment_at = later ? 0x40 : 0x88;
+  banks.descriptor_at = later ? 0x208 : 0x118;
 }
 
 Program MachineModule::program(const CubinFunction& kernel) const {
@@ -229,7 +235,8 @@ Program MachineModule::program(const CubinFunction& kernel) const {
   if (cubin_.architecture.number >= 90) program.reserved_shared_bytes = 1024;
   fill_banks(program.banks, kernel);
   std::vector<MachineText> texts{text_of(kernel)};
-  Calls calls = calls_of(texts[0], cubin_.symbols, kernel.section);
+  const auto begins = begins_.find(kernel.section);
+  Calls calls = calls_of(texts[0], begins == begins_.end() ? std::vector<std::uint64_t>{} : begins->second);
   if (calls.any)
     for (const CubinFunction& function : cubin_.functions)
       if (!function.is_kernel) {
@@ -287,7 +294,7 @@ void prepare_banks(Launch& launch) {
   // %envreg1 and %envreg2: where a grid that was launched cooperatively counts the CTAs at its barrier.
   put(bank, banks.environment_at + 4, static_cast<std::uint32_t>(launch.workspace >> 32));
   put(bank, banks.environment_at + 8, static_cast<std::uint32_t>(launch.workspace));
-  put(bank, 0x10c, std::uint32_t{1});  // processors
+  put(bank, ConstantBanks::kProcessors, std::uint32_t{1});
   // A kernel without parameters does not say where they would be.
   if (banks.first_parameter != 0) bank.resize(banks.first_parameter);
   bank.insert(bank.end(), launch.parameters.begin(), launch.parameters.end());
@@ -304,7 +311,7 @@ void prepare_banks(Launch& launch) {
 void Launch::begin() {
   for (const ConstantWord& word : program->constant_words) {
     std::uint32_t value = 0;
-    const auto& from = banks[word.bank < banks.size() ? word.bank : 1];
+    const auto& from = banks[word.bank];
     if (word.offset + 4 <= from.size()) std::memcpy(&value, from.data() + word.offset, 4);
     constants[word.place / sizeof(ConstantLanes)].words.fill(value);
   }

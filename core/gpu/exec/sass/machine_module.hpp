@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gpu/exec/device_memory.hpp"
@@ -53,6 +55,11 @@ class MachineModule {
   std::map<std::uint32_t, std::uint64_t> data_;                // addresses of sections in memory
   std::map<std::uint32_t, std::uint64_t> functions_;           // places of sections in the code window
   std::map<std::uint32_t, std::vector<std::byte>> constants_;  // sections of constants, relocated
+  // By the names of kernels: which function they are, and their own sections of constants with the banks.
+  std::unordered_map<std::string_view, const sass::CubinFunction*> kernels_;
+  std::unordered_map<std::string_view, std::vector<std::pair<unsigned, std::uint32_t>>> banks_;
+  std::map<std::uint32_t, std::vector<std::uint64_t>>
+      begins_;  // of functions, by section of code, as symbols say
   std::vector<Variable> variables_;
   std::vector<Variable> managed_;
 };
