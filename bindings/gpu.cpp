@@ -319,7 +319,13 @@ void bind_gpu(nb::module_& module) {
             return self.memory.allocate(bytes, std::move(label), alignment);
           },
           nb::arg("bytes"), nb::arg("label"), nb::arg("alignment") = DeviceMemory::kAlignment)
-      .def("free", [](Device& self, std::uint64_t address) { return self.memory.free(address); })
+      .def(
+          "free",
+          [](Device& self, std::uint64_t address, bool reserve) {
+            return self.memory.free(address, reserve);
+          },
+          nb::arg("address"), nb::arg("reserve") = false)
+      .def("reuse_reserved", [](Device& self) { self.memory.reuse_reserved(); })
       .def_prop_ro("allocated_bytes", [](const Device& self) { return self.memory.allocated_bytes(); })
       // Whether the bytes are all in one allocation.
       .def("holds", [](const Device& self, std::uint64_t address,

@@ -34,7 +34,13 @@ Error make_launch(const void* function, Dim3 grid, Dim3 block, void** arguments,
   made.function = find_function(function);
   if (made.function == nullptr) return Error::invalid_device_function;
   const FunctionLayout* layout = nullptr;
-  if (const Error error = lay_out(*made.function, layout); error != Error::success) return error;
+  if (const Error error = lay_out(*made.function, layout); error != Error::success) {
+    // The server takes a launch of what it cannot execute for a failure that stays.
+    if (error != Error::not_supported) return error;
+    wire::Launch::Request refused{};
+    refused.function = made.function->number;
+    return call<wire::Launch>(refused);
+  }
   if (shared > std::numeric_limits<std::uint32_t>::max()) return Error::invalid_value;
   made.grid = grid;
   made.block = block;

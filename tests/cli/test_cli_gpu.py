@@ -17,7 +17,7 @@ from manyscale.cli.app import app, main
 pytestmark = pytest.mark.core
 
 DEMO = Path(demo_steps.__file__).with_name("demo.ptx")
-HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
+HEADER = ".version 8.0\n.target sm_70\n.address_size 64\n"
 ADD_ONE = (
     HEADER
     + """\

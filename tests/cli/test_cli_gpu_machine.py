@@ -21,7 +21,7 @@ from manyscale.report.run_page import run_page
 pytestmark = pytest.mark.core
 
 DEMO = Path(manyscale.cli.demo.__file__).with_suffix(".ptx")
-HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
+HEADER = ".version 8.0\n.target sm_70\n.address_size 64\n"
 SMALL = ("--machine", "v100", "--set", "gpu.sm_count=4", "--set", "gpu.l2_slices=4")
 SAXPY = (
     *("demo.ptx", "-k", "saxpy", "-g", "64", "-b", "256"),

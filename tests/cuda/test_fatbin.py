@@ -80,15 +80,27 @@ def test_a_section_has_several_containers_with_gaps() -> None:
 
 @pytest.mark.parametrize(
     ("architectures", "capability", "chosen"),
-    [((60, 70, 80), 70, 70), ((60, 70, 80), 75, 70), ((75, 90), 70, 75), ((90, 75), 100, 90)],
+    [((60, 70, 80), 70, 70), ((60, 70, 80), 75, 70), ((75, 90), 70, None), ((90, 75), 100, 90)],
 )
 def test_the_newest_ptx_that_the_gpu_knows_is_chosen(
-    architectures: tuple[int, ...], capability: int, chosen: int
+    architectures: tuple[int, ...], capability: int, chosen: int | None
 ) -> None:
     found = images(container(*((TEXT, architecture) for architecture in architectures)))
     best = best_ptx(found, capability)
+    assert (None if best is None else best.architecture) == chosen
+
+
+def test_where_newer_ptx_is_allowed_the_oldest_of_it_is_chosen() -> None:
+    best = best_ptx(images(container((TEXT, 90), (TEXT, 75))), 70, allow_newer=True)
     assert best is not None
-    assert best.architecture == chosen
+    assert best.architecture == 75
+
+
+def test_code_for_exactly_one_gpu_is_told_from_other_code() -> None:
+    (specific,) = images(wrapped(entry(TEXT, architecture=90, flags=0x100011)))
+    assert specific.target == "sm_90a"
+    assert best_ptx([specific], 90) is specific
+    assert best_ptx([specific], 100) is None
 
 
 def test_machine_code_is_never_chosen() -> None:

@@ -147,7 +147,15 @@ def test_results_are_the_same_to_the_bit(name: str, form: str, ended: Callable[[
 
 def test_a_programs_status_is_the_commands(executables: dict[str, Path], tmp_path: Path):
     alone = subprocess.run(
-        [Path(sys.executable).parent / "manyscale", "cuda", "--functional", "--", executables["exit_early"]],
+        [
+            Path(sys.executable).parent / "manyscale",
+            "cuda",
+            "--machine",
+            "a100",
+            "--functional",
+            "--",
+            executables["exit_early"],
+        ],
         cwd=tmp_path,
         capture_output=True,
         check=False,

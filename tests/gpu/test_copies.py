@@ -30,7 +30,7 @@ LOAD = """
 
 
 def device(*changes, **options):
-    return gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, **options)
+    return gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, allow_newer=True, **options)
 
 
 def page_time(size=PAGE, latency=LATENCY, rate=RATE):

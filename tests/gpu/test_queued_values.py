@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyscale import gpu
+from manyscale import KernelError, gpu
 from manyscale.gpu.assembler import find_assembler
 
 pytestmark = pytest.mark.core
@@ -93,10 +93,12 @@ def test_memory_that_a_queued_kernel_may_reach_is_not_given_to_others(device: gp
     np.testing.assert_array_equal(other.numpy(), np.zeros(32, np.uint32))
 
 
-def test_free_waits_for_what_is_queued(device: gpu.TimedDevice):
+def test_memory_that_is_freed_before_a_queued_kernel_is_no_other_arrays(device: gpu.TimedDevice):
     module = device.load(WRITE_INDIRECTLY)
     array = device.zeros(32, np.uint32)
     holder = device.array(np.array([array.address], np.uint64))
-    queued = module["write_indirectly"][1, 32, 0, device.stream()](holder)
+    module["write_indirectly"][1, 32, 0, device.stream()](holder)
     array.free()
-    assert queued.done
+    device.zeros(32, np.uint32)
+    with pytest.raises(KernelError, match="the memory was freed"):
+        device.synchronize()

@@ -102,7 +102,7 @@ std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label, std
   return address;
 }
 
-bool DeviceMemory::free(std::uint64_t address) {
+bool DeviceMemory::free(std::uint64_t address, bool reserve) {
   const auto found = live_.find(address);
   if (found == live_.end()) return false;
   const std::uint64_t size = found->second.size;
@@ -113,6 +113,20 @@ bool DeviceMemory::free(std::uint64_t address) {
   freed_.insert_or_assign(address, std::move(found->second));
   if (freed_.size() > kRememberedFrees) freed_.erase(freed_.begin());
   live_.erase(found);
+  if (reserve) {
+    reserved_.emplace_back(address, room);
+  } else {
+    add_hole(address, room);
+  }
+  return true;
+}
+
+void DeviceMemory::reuse_reserved() {
+  for (const auto& [address, room] : reserved_) add_hole(address, room);
+  reserved_.clear();
+}
+
+void DeviceMemory::add_hole(std::uint64_t address, std::uint64_t room) {
   auto [hole, inserted] = holes_.emplace(address, room);
   if (const auto next = std::next(hole); next != holes_.end() && hole->first + hole->second == next->first) {
     hole->second += next->second;
@@ -125,7 +139,6 @@ bool DeviceMemory::free(std::uint64_t address) {
       holes_.erase(hole);
     }
   }
-  return true;
 }
 
 // Makes memory zero: whole pages are given back to the host, the rest is cleared.

@@ -34,7 +34,10 @@ class DeviceMemory {
   // std::bad_alloc if it does not fit.
   std::uint64_t allocate(std::uint64_t bytes, std::string label, std::uint64_t alignment = kAlignment);
   // False if no allocation begins there.
-  bool free(std::uint64_t address);
+  // With `reserve` nobody is given the room before `reuse_reserved`: kernels that are queued may still have
+  // the address, and must not find another's memory there.
+  bool free(std::uint64_t address, bool reserve = false);
+  void reuse_reserved();
 
   // The allocation around an address; size 0 if there is none.
   Range find(std::uint64_t address) const;
@@ -62,6 +65,7 @@ class DeviceMemory {
   std::uint64_t capacity() const { return capacity_; }
 
  private:
+  void add_hole(std::uint64_t address, std::uint64_t room);
   struct Allocation {
     std::uint64_t size;
     std::uint64_t room;  // with the bytes behind it that stay free
@@ -74,9 +78,10 @@ class DeviceMemory {
   std::byte* written_ = nullptr;  // 1 for each byte that was written; null: not remembered
   std::uint64_t capacity_ = 0;
   std::uint64_t allocated_ = 0;
-  std::map<std::uint64_t, Allocation> live_;      // by address
-  std::map<std::uint64_t, std::uint64_t> holes_;  // free room by address: its size
-  std::map<std::uint64_t, Allocation> freed_;     // the last few, for messages
+  std::map<std::uint64_t, Allocation> live_;                       // by address
+  std::map<std::uint64_t, std::uint64_t> holes_;                   // free room by address: its size
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> reserved_;  // the same, not to be given away yet
+  std::map<std::uint64_t, Allocation> freed_;                      // the last few, for messages
 };
 
 }  // namespace manyscale::gpu

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from manyscale.cli.console import complain, messages, say
-from manyscale.cli.options import Changes, CodeChoice, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.options import AllowNewer, Changes, CodeChoice, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, ManyscaleError
 
@@ -78,6 +78,7 @@ def cuda(
         ),
     ] = 0,
     isa: CodeChoice = "ptx",
+    allow_newer: AllowNewer = False,
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
@@ -117,6 +118,7 @@ def cuda(
         maximum_instructions=instructions,
         until=None if limit is None else _number("--limit", limit, "TIME"),
         isa=isa,
+        allow_newer=allow_newer,
     )
     host = HostOptions(measured=host_time == "measured")
     if call_time is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyscale.cli.check import Target
-from manyscale.cli.console import emit_json, tables
+from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, CodeChoice, Force, Json, Quiet, Seed, Threads
+from manyscale.cli.options import AllowNewer, Changes, CodeChoice, Force, Json, Quiet, Seed, Threads
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def run(
     changes: Changes = None,
     threads: Threads = 1,
     isa: CodeChoice = "ptx",
+    allow_newer: AllowNewer = False,
     target: Target = None,
     seed: Seed = None,
     out: Annotated[
@@ -138,9 +140,21 @@ def run(
     resolved = _machine(machine, changes, out, timeline)
     _forecast(shape, resolved is not None)
     device = _device(
-        resolved, seed or 0, threads=threads, check=check, maximum_instructions=limit, echo=not json, isa=isa
+        resolved,
+        seed or 0,
+        threads=threads,
+        check=check,
+        maximum_instructions=limit,
+        echo=not json,
+        isa=isa,
+        allow_newer=allow_newer,
     )
-    chosen = _kernel(device.load(file, target=target), kernel)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        module = device.load(file, target=target)
+    for warning in told:
+        say(f"manyscale: {warning.message}")
+    chosen = _kernel(module, kernel)
     make = functools.partial(_managed_array, device) if managed else device.array
     values = [make(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))

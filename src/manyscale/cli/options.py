@@ -62,3 +62,11 @@ CodeChoice = Annotated[
         help="What kernels run as: machine code, PTX, or machine code where it can be made and executed.",
     ),
 ]
+
+AllowNewer = Annotated[
+    bool,
+    typer.Option(
+        "--allow-newer",
+        help="Take PTX that was built for GPUs that can do more than the machine's, with a warning.",
+    ),
+]

@@ -18,7 +18,7 @@ from manyscale.gpu.machine_code import Isa
 
 from .executable import Executable
 from .libraries import loaded_with
-from .modules import without_ptx
+from .modules import unsuitable
 from .program import library_folder
 
 UNSUPPORTED_SECTION = "unsupported"
@@ -59,7 +59,7 @@ def _problems(program: Executable) -> Iterator[CallProblem]:
     images = program.images
     runs = any(OLDEST_ARCHITECTURE <= image.architecture <= NEWEST_ARCHITECTURE for image in images)
     if images and not any(image.is_ptx for image in images) and not runs:
-        yield CallProblem("device code", without_ptx(images))
+        yield CallProblem("device code", unsuitable(images))
     yield from _missing_functions(program, program.runtime, "")
     needed = dict.fromkeys(program.needed, "")
     for library in loaded_with(program):

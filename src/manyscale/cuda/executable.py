@@ -17,7 +17,7 @@ from manyscale.errors import InputError
 
 from .fatbin import Image, best_machine_code, best_ptx, containers
 from .linking import link
-from .modules import without_ptx
+from .modules import unsuitable
 
 _MAGIC = b"\x7fELF"
 _SEPARATE, _LINKED = ".nv_fatbin", "__nv_relfatbin"  # sections with device code
@@ -70,8 +70,12 @@ class Executable:
         return [image for part in (*self.separate, *self.linked) for image in part]
 
     def ptx(self, capability: int) -> list[bytes]:
-        """The PTX that a GPU of this compute capability would be given, a text for each module."""
-        chosen = [[best_ptx(part, capability) for part in parts] for parts in (self.separate, self.linked)]
+        """The PTX that a GPU of this compute capability would be given, or what is nearest to that; a text for each
+        module."""
+        chosen = [
+            [best_ptx(part, capability, allow_newer=True) for part in parts]
+            for parts in (self.separate, self.linked)
+        ]
         separate, linked = ([image.ptx() for image in images if image is not None] for images in chosen)
         return [*separate, link(linked)] if linked else separate
 
@@ -85,16 +89,19 @@ class Executable:
         """The name of the CUDA runtime that it is linked with, such as libcudart.so.13."""
         return next((name for name in self.needed if name.startswith("libcudart.so")), None)
 
-    def check_runnable(self, capability: int) -> None:
+    def check_runnable(self, capability: int, allow_newer: bool = False) -> None:
         """An error if the program cannot be run at all on GPUs of this compute capability (75 for 7.5)."""
         if self.has_static_runtime:
             raise InputError(
                 f"{self.path.name}: the CUDA runtime is linked into the program, so that its calls cannot be "
                 "simulated; build it again with: nvcc -cudart shared"
             )
-        has_ptx = any(image.is_ptx for image in self.images)
-        if self.images and not has_ptx and best_machine_code(self.images, capability) is None:
-            raise InputError(f"{self.path.name}: {without_ptx(self.images)}")
+        if (
+            self.images
+            and best_ptx(self.images, capability, allow_newer) is None
+            and best_machine_code(self.images, capability) is None
+        ):
+            raise InputError(f"{self.path.name}: {unsuitable(self.images, capability)}")
 
 
 def _parsed(path: Path, elf: ELFFile, device_code: bool) -> Executable:

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from manyscale.errors import InputError
+from manyscale.gpu.targets import fits
 
 MAGIC = 0xBA55ED50
 _HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of the header, bytes of all entries
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 _PTX, _MACHINE_CODE = 1, 2
 _LZ4, _ZSTD = 0x2000, 0x8000
+_SPECIFIC = 0x100000  # code for sm_90a, not sm_90
 _SMALLEST_ENTRY = 64
 MOST_BYTES = 1 << 28
 """Of one text or program, unpacked; what says that it is larger is refused."""
@@ -25,11 +27,21 @@ class Image:
     """PTX or machine code for one architecture, as it lies in a container."""
 
     is_ptx: bool
-    architecture: int  # 75 for sm_75 and compute_75
+    architecture: int  # 75 for sm_75 and compute_75; see `target` for sm_90a
     version: tuple[int, int]  # of the PTX language
     flags: int
     packed: bytes
     unpacked_bytes: int
+
+    @property
+    def is_specific(self) -> bool:
+        """Whether it is for exactly one GPU, such as sm_90a."""
+        return bool(self.flags & _SPECIFIC)
+
+    @property
+    def target(self) -> str:
+        """What it was made for, such as "sm_75" or "sm_90a"."""
+        return f"sm_{self.architecture}{'a' if self.is_specific else ''}"
 
     def unpacked(self) -> bytes:
         """The text or the machine code itself."""
@@ -167,22 +179,23 @@ def best_machine_code(found: Sequence[Image], capability: int) -> Image | None:
     It runs that of its own generation which is not newer than itself.
     """
     fitting = [
-        image
-        for image in found
-        if not image.is_ptx
-        and image.architecture // 10 == capability // 10
-        and image.architecture <= capability
+        image for image in found if not image.is_ptx and fits("machine code", image.target, capability)
     ]
-    return max(fitting, key=lambda image: image.architecture, default=None)
+    return max(fitting, key=_preference, default=None)
 
 
-def best_ptx(found: Sequence[Image], capability: int) -> Image | None:
+def best_ptx(found: Sequence[Image], capability: int, allow_newer: bool = False) -> Image | None:
     """The PTX that a GPU of this compute capability (70 for 7.0) runs best; None if there is none.
 
-    That is the newest it knows; where all is for later GPUs, the oldest, since PTX says what to compute, not how.
+    That is the newest it knows. Where all is for other GPUs, the oldest if that is allowed: PTX says what to compute,
+    not how.
     """
     texts = [image for image in found if image.is_ptx]
-    fitting = [image for image in texts if image.architecture <= capability]
-    if fitting:
-        return max(fitting, key=lambda image: image.architecture)
-    return min(texts, key=lambda image: image.architecture, default=None)
+    fitting = [image for image in texts if fits("PTX", image.target, capability)]
+    if fitting or not allow_newer:
+        return max(fitting, key=_preference, default=None)
+    return min(texts, key=_preference, default=None)
+
+
+def _preference(image: Image) -> tuple[int, bool]:
+    return image.architecture, image.is_specific

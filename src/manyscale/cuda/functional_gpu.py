@@ -64,7 +64,6 @@ class FunctionalGpu(Device):
         )
         self.number = number
         self.description = description
-        self.capability = description.capability  # 70 for 7.0
         self.host_time = 0
         self.last_end = 0
         self.profiles: dict[str, Any] = {}
@@ -73,6 +72,11 @@ class FunctionalGpu(Device):
         self._heap = heap
         self._streams = 0
         self.fault: str | None = None
+
+    @property
+    def capability(self) -> int:
+        """The compute capability that the program is told, 70 for 7.0."""
+        return self.description.capability
 
     def stream(self, priority: int = 0) -> InstantStream:
         self._streams += 1

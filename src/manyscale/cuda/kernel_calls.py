@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import struct
 
+from manyscale.errors import KernelError
+
 from .modules import CudaModule, LoadedKernel
 from .node import Gpu
 from .properties import Attribute
@@ -35,7 +37,7 @@ def load_module(request: Request, number: int, wrapper: int, parts: int) -> byte
         at += size
     session = request.session
     session.modules[number] = CudaModule(
-        number, containers, session.records.ptx, session.node.heap.add_variables
+        number, containers, session.records.ptx, session.node.heap.add_variables, session.tell
     )
     return b""
 
@@ -63,8 +65,10 @@ def function(request: Request, number: int, module_number: int) -> bytes:
         known = session.functions[number] = Function(module, request.tail.decode(errors="replace"))
     try:
         kernel = known.kernel(gpu)
-    except CudaError:
+    except CudaError as error:
         del session.functions[number]
+        if error.status == Status.NOT_SUPPORTED:
+            session.refused[number] = error.message
         raise
     module = known.module
     _, registers = gpu.occupancy(kernel, min(kernel.maximum_threads, 32), 0)
@@ -107,8 +111,11 @@ def launch(
     shared: int,
     size: int,
 ) -> bytes:
-    """Queues a kernel."""
+    """Queues a kernel. One that the simulator cannot execute is a failure for good, as if it had gone wrong while it
+    ran: a program that does not look at the status would go on with values that nobody computed."""
     session = request.session
+    if number in session.refused:
+        raise KernelError(session.refused[number])
     stream = session.streams.find(stream_number, request.gpu)
     gpu = stream.gpu
     kernel = session.function(number).kernel(gpu)

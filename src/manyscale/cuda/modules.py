@@ -12,6 +12,7 @@ from manyscale.gpu.arguments import KernelParameter
 from manyscale.gpu.checking import describe_problems, problems_of
 from manyscale.gpu.machine_code import LoadedCode, load_code, read_machine_code
 from manyscale.gpu.parsing import ParsedModule
+from manyscale.gpu.targets import fits, refusal
 
 from .fatbin import Image, best_machine_code, best_ptx, images
 from .linking import link
@@ -49,10 +50,12 @@ class CudaModule:
         parts: Sequence[bytes],
         kept: dict[str, bytes],
         manage: Callable[[Gpu, int, int], None],
+        tell: Callable[[str], None],
     ) -> None:
         self.name = f"module-{number}.ptx"
         self._kept = kept  # texts of PTX by name, for the run directory
         self._manage = manage  # makes memory of managed variables on a GPU what it is
+        self._tell = tell  # tells the user something, once
         self._parts = parts
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
         self._loaded: dict[Gpu, LoadedCode] = {}
@@ -127,7 +130,12 @@ class CudaModule:
             except InputError as error:
                 if not has_ptx or gpu.isa == "sass":
                     raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, str(error)) from None
-        parsed = self._parse(gpu.capability)
+        parsed = self._parse(gpu.capability, gpu.allow_newer)
+        if not fits("PTX", parsed.target, gpu.capability):
+            self._tell(
+                f"{self.name}: PTX for {parsed.target} is taken on a GPU of compute capability "
+                f"{gpu.capability // 10}.{gpu.capability % 10}, as --allow-newer wants it"
+            )
         try:
             return load_code(gpu.native, parsed, gpu.isa, f"sm_{gpu.capability}")
         except InputError as error:
@@ -139,28 +147,31 @@ class CudaModule:
         except InputError as error:
             raise CudaError(Status.INVALID_PTX, str(error)) from None
 
-    def _parse(self, capability: int) -> ParsedModule:
+    def _parse(self, capability: int, allow_newer: bool) -> ParsedModule:
         parsed = self._parsed.get(capability)
         if parsed is None:
-            text = self._text(capability)
+            text = self._text(capability, allow_newer)
             try:
                 native = _core.parse_ptx(text, self.name)
             except _core.PtxSyntaxError as error:
                 raise CudaError(Status.INVALID_PTX, str(error)) from None
-            parsed = self._parsed[capability] = ParsedModule(self.name, native.kernels, native.target, native)
+            parsed = ParsedModule(self.name, native.kernels, native.target, native)
+            if not allow_newer and (why := refusal(self.name, "PTX", parsed.target, capability)) is not None:
+                raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, why)
+            self._parsed[capability] = parsed
             self._kept[self.name] = text
         return parsed
 
-    def _text(self, capability: int) -> bytes:
+    def _text(self, capability: int, allow_newer: bool) -> bytes:
         """The PTX of all parts that have some, linked."""
         texts = []
-        machine_code: list[Image] = []
+        others: list[Image] = []
         for part in self._parts:
             try:
                 found = images(part, self.name)
-                chosen = best_ptx(found, capability)
+                chosen = best_ptx(found, capability, allow_newer)
                 if chosen is None:
-                    machine_code += found
+                    others += found
                     continue
                 texts.append(chosen.ptx())
             except InputError as error:
@@ -168,18 +179,29 @@ class CudaModule:
             self.ptx_version = chosen.version[0] * 10 + chosen.version[1]
             self.architecture = max(self.architecture, chosen.architecture)
         if not texts:
-            raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, without_ptx(machine_code))
+            raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, unsuitable(others, capability))
         return link(texts)
 
 
-def without_ptx(found: Sequence[Image]) -> str:
-    """What to tell somebody whose program has machine code only."""
-    architectures = sorted({image.architecture for image in found if not image.is_ptx})
-    if not architectures:
+def unsuitable(found: Sequence[Image], capability: int | None = None) -> str:
+    """What to tell somebody whose program has no code for a GPU, or none that can be run at all."""
+    if not found:
         return "the program has no device code"
-    has = ", ".join(f"sm_{architecture}" for architecture in architectures)
-    return (
-        f"the program has machine code for {has} only, which this GPU cannot run, and no PTX; build it again with "
-        "PTX, such as "
-        f"-gencode arch=compute_{architectures[0]},code=compute_{architectures[0]}"
+    kinds = [
+        f"{name} for {', '.join(sorted({image.target for image in images}))}"
+        for name, images in (
+            ("PTX", [image for image in found if image.is_ptx]),
+            ("machine code", [image for image in found if not image.is_ptx]),
+        )
+        if images
+    ]
+    has_ptx = any(image.is_ptx for image in found)
+    oldest = min(image.architecture for image in found)
+    advice = (
+        "choose a --machine with such a GPU, or take the PTX all the same with --allow-newer"
+        if has_ptx
+        else f"and no PTX; build it again with PTX, such as -gencode arch=compute_{oldest},code=compute_{oldest}"
     )
+    mine = "" if capability is None else f" (its compute capability is {capability // 10}.{capability % 10})"
+    separator = ";" if has_ptx else ","
+    return f"the program has {' and '.join(kinds)} only, which this GPU cannot run{separator} {advice}{mine}"

@@ -36,6 +36,7 @@ class NodeOptions:
     maximum_instructions: int = 0  # of a launch; 0: no limit
     until: int | None = None  # femtoseconds of simulated time
     isa: Isa = "ptx"  # what kernels run as
+    allow_newer: bool = False  # take PTX for GPUs that can do more than the machine's
 
 
 class Node:
@@ -89,7 +90,7 @@ class Node:
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until
-        gpu.isa = isa_of(options.isa)
+        gpu.isa, gpu.allow_newer = isa_of(options.isa), options.allow_newer
         return gpu
 
     def replace(self, gpu: Gpu) -> Gpu:

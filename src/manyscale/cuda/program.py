@@ -112,7 +112,7 @@ class Program:
         self._command = [str(self.path), *command[1:]]
         self._folder = library_folder()
         self.node = Node(machine, node_options)
-        Executable.read(self.path).check_runnable(self.node.gpus[0].capability)
+        Executable.read(self.path).check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
         self.records = Records()
         self._host = host
         self._say = say

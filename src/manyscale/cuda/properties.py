@@ -8,19 +8,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from manyscale.gpu.targets import capability_of
 from manyscale.machine import Machine
 from manyscale.system.catalogue import model
 
-_CAPABILITIES = {
-    # NVIDIA, "CUDA GPUs": the compute capabilities of the cards that the presets describe
-    "p100": 60,
-    "gtx1080ti": 61,
-    "v100": 70,
-    "gv100": 70,
-    "titanv": 70,
-    "a100": 80,
-}
-_DEFAULT_CAPABILITY = 70
+_DEFAULT_CAPABILITY = 70  # of a machine that states no gpu.architecture
 _DEFAULT_MEMORY = 16 << 30
 _KILOHERTZ = 1000
 _SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 80: 163}  # KiB: CUDA C++ programming guide, technical specifications
@@ -123,11 +115,6 @@ _TEXTURE_LIMITS = {
 }
 
 
-def capability_of(machine: Machine) -> int:
-    """The compute capability of a machine's GPU, 70 for 7.0."""
-    return _CAPABILITIES.get(machine.name or "", _DEFAULT_CAPABILITY)
-
-
 @dataclass(frozen=True)
 class DeviceDescription:
     """What a program can ask about a GPU."""
@@ -149,7 +136,7 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
     gpu = machine.gpu
     assert gpu is not None
     room = _room(gpu.scheduler)
-    capability = capability_of(machine)
+    capability = _DEFAULT_CAPABILITY if gpu.architecture is None else capability_of(gpu.architecture)
     memory = (gpu.memory.capacity if gpu.memory is not None else None) or _DEFAULT_MEMORY
     clock = gpu.clock or 10**9
     memory_clock = (gpu.memory.clock if gpu.memory is not None else None) or 877_000_000

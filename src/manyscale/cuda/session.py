@@ -108,6 +108,7 @@ class Session:
         self.streams = Streams(self.clock)
         self.modules: dict[int, CudaModule] = {}
         self.functions: dict[int, Function] = {}
+        self.refused: dict[int, str] = {}  # functions that cannot be executed, and why
         self.printed = bytearray()  # by kernels, on its way to the program
         self.called: set[int] = set()  # functions of the host that the client has called
         self.peers: set[tuple[int, int]] = set()

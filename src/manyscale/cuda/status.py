@@ -47,6 +47,8 @@ class CudaError(ManyscaleError):
 
 
 _FAULTS = (
+    ("cannot be executed", Status.NOT_SUPPORTED),
+    ("the assembler refuses it", Status.NOT_SUPPORTED),
     ("assertion failed", Status.ASSERT),
     ("misaligned access", Status.MISALIGNED_ADDRESS),
     ("trap:", Status.LAUNCH_FAILURE),

@@ -72,7 +72,6 @@ class TimedGpu(TimedDevice):
         super().__init__(machine, native=native, echo=False, **options)
         self.number = number
         self.description = description
-        self.capability = description.capability  # 70 for 7.0
         self.host_time = 0  # femtoseconds
         self.until: int = _core.never  # the run goes no further
         self.last_end = 0  # of all that has ended
@@ -82,6 +81,11 @@ class TimedGpu(TimedDevice):
         self.watch = Watch()
         self._simulation = self.parts.system.simulation
         self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
+
+    @property
+    def capability(self) -> int:
+        """The compute capability that the program is told, 70 for 7.0."""
+        return self.description.capability
 
     # --- What the program gives ---
 

@@ -193,8 +193,7 @@ class DeviceArray:
             self.device.synchronize()
 
     def free(self) -> None:
-        """Gives the memory back to the device, when all that was queued has ended; kernels that use it later are
-        told so."""
+        """Gives the memory back to the device; kernels that still use it are told so."""
         if self._owns:
             self._owns = False
             if self.device is None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
 from .parsing import ParsedModule, parse
 from .sources import machine_file_of
+from .targets import NewerTargetWarning, WrongTargetError, cubin_target, refusal
 from .texture import Texture
 
 _FORMATS = {
@@ -48,7 +50,9 @@ class Device:
     shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
     `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
     kernels print. `isa`: whether kernels run as PTX, as machine code (`"sass"`), or as machine code where that can be
-    made and executed (`"auto"`). `native`: a device of the core, such as one that shares its memory with another.
+    made and executed (`"auto"`). `allow_newer`: take PTX that was made for GPUs that can do more than the machine's,
+    with a warning; without it that is an error. `native`: a device of the core, such as one that shares its memory with
+    another.
     """
 
     module_type: type[Module] = Module  # what `load` makes
@@ -61,6 +65,7 @@ class Device:
         maximum_instructions: int = 0,
         echo: bool = True,
         isa: Isa = "ptx",
+        allow_newer: bool = False,
         native: _core.GpuDevice | None = None,
     ) -> None:
         if not isinstance(threads, numbers.Integral) or not 1 <= threads <= 1024:
@@ -77,6 +82,7 @@ class Device:
         self.maximum_instructions: int = maximum_instructions
         self.echo: bool = echo
         self.isa: Isa = isa_of(isa)
+        self.allow_newer: bool = allow_newer
         self._managed: dict[int, int] = {}  # bytes of managed memory, by address
 
     def load(self, source: Any, *, target: str | None = None, isa: Isa | None = None) -> Module:
@@ -93,6 +99,7 @@ class Device:
                 return self._load_machine_code(data, name, isa)
             parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
             name = parsed.name
+            self._check_target(parsed)
             code = load_code(
                 self.native, parsed, isa_of(self.isa if isa is None else isa), self._architecture(parsed)
             )
@@ -106,9 +113,29 @@ class Device:
         if isa == "ptx":
             raise InputError(f"{name}: this is machine code and has no PTX; load it with isa='sass'")
         file = read_machine_code(data, name)
+        if self.capability is not None:
+            why = refusal(name, "machine code", cubin_target(data, file.architecture), self.capability)
+            if why is not None:
+                raise WrongTargetError(why)
         module = self.module_type(self, self.native.load(file), name, file.kernels)
         module.isa, module.isa_reason = "sass", "the file has machine code only"
         return module
+
+    @property
+    def capability(self) -> int | None:
+        """The compute capability of the GPU, 70 for 7.0; None: it takes code for any."""
+        return None
+
+    def _check_target(self, parsed: ParsedModule) -> None:
+        """An error for PTX that the GPU does not take."""
+        if self.capability is None or parsed.portable:
+            return
+        why = refusal(parsed.name, "PTX", parsed.target, self.capability)
+        if why is None:
+            return
+        if not self.allow_newer:
+            raise WrongTargetError(why)
+        warnings.warn(why, NewerTargetWarning, stacklevel=3)
 
     def _architecture(self, parsed: ParsedModule) -> str | None:
         """What machine code of a module is made for; None: there is none for this GPU."""
@@ -226,7 +253,7 @@ class Device:
         """Waits until all that was queued has ended; here nothing is queued."""
 
     def free_memory(self, address: int) -> None:
-        """Gives the memory of an array back, when all that was queued has ended."""
+        """Gives the memory of an array back."""
         self.native.free(address)
 
     def release_memory(self, address: int) -> None:

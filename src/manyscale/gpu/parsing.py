@@ -9,7 +9,7 @@ from typing import Any
 from manyscale import _core
 from manyscale.errors import InputError
 
-from .sources import ptx_of
+from .sources import is_cuda_source, ptx_of
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,20 @@ class ParsedModule:
     kernels: list[str]
     target: str
     native: _core.PtxModule
+    portable: bool = False  # its target is a compiler's choice: it needs nothing that older GPUs do not have
 
 
-def parse(source: Any, *, target: str | None = None) -> ParsedModule:
+def parse(source: Any, *, target: str | None = None, portable: bool = False) -> ParsedModule:
     """Parses PTX.
 
     `source` is the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba; `target`
-    (`"sm_80"`) says what CUDA C++ is compiled for.
+    (`"sm_80"`) says what CUDA C++ is compiled for. Where it does not say, or the PTX is `portable`, GPUs that are older
+    than the module's target take it, too.
     """
     text, name = ptx_of(source, target=target)
     try:
         native = _core.parse_ptx(text, name)
     except _core.PtxSyntaxError as error:
         raise InputError(str(error)) from None
-    return ParsedModule(name=name, kernels=native.kernels, target=native.target, native=native)
+    portable = portable or (target is None and is_cuda_source(source))
+    return ParsedModule(name, native.kernels, native.target, native, portable)

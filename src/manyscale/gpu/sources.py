@@ -33,12 +33,19 @@ def ptx_of(source: Any, *, target: str | None = None) -> tuple[bytes, str]:
     if isinstance(source, bytes):
         return source, "<ptx>"
     if isinstance(source, str) and _is_text(source):
-        if _CUDA_TEXT.search(source) and not _PTX_TEXT.search(source):
+        if is_cuda_source(source):
             return _without_folders(compile_cuda(source.encode(), "source.cu", None, target)), "source.ptx"
         return source.encode(), "<ptx>"
     if isinstance(source, str | os.PathLike):
         return _from_file(Path(source), target)
     return _from_front_end(source)
+
+
+def is_cuda_source(source: Any) -> bool:
+    """Whether a source is CUDA C++: a file named `.cu`, or text."""
+    if isinstance(source, str) and _is_text(source):
+        return bool(_CUDA_TEXT.search(source)) and not _PTX_TEXT.search(source)
+    return isinstance(source, str | os.PathLike) and Path(source).suffix == ".cu"
 
 
 def machine_file_of(source: Any) -> tuple[bytes, str] | None:

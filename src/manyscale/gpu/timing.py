@@ -33,6 +33,7 @@ from .managed import ManagedArray, UnifiedMemory
 from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
+from .targets import capability_of
 
 _SMS_OF_A_PART = 2  # few, so that their warps and caches fit the caches of a host core
 _REMEMBERED = 65536  # activities in the timeline
@@ -209,6 +210,12 @@ class TimedDevice(Device):
         command = self._commands.wait(event.command, self._given(stream))
         return self._note(Queued(self, stream.number, "wait"), command)
 
+    @property
+    def capability(self) -> int | None:
+        """The compute capability of the machine's GPU, 70 for 7.0; None: the machine states no architecture."""
+        gpu = self.machine.gpu
+        return None if gpu is None or gpu.architecture is None else capability_of(gpu.architecture)
+
     def _architecture(self, parsed: ParsedModule) -> str | None:
         gpu = self.machine.gpu
         if gpu is None or gpu.architecture is None:
@@ -236,10 +243,9 @@ class TimedDevice(Device):
             self.uvm.free(address)
 
     def free_memory(self, address: int) -> None:
-        """Gives the memory of an array back, when all that was queued has ended."""
-        if self._fault is None:
-            self.synchronize()
-        self.native.free(address)
+        """Gives the memory of an array back. Kernels that use it later are told so; it is given to others when all that
+        was queued has ended."""
+        self.native.free(address, reserve=bool(self._unfinished))
 
     def release_memory(self, address: int) -> None:
         """Gives the memory of an array back that nobody can reach any more, as soon as nothing is queued: kernels may
@@ -256,6 +262,7 @@ class TimedDevice(Device):
         """Frees what was released, unless pages of it may still be needed or on the move."""
         if self._unfinished or self._running:
             return
+        self.native.reuse_reserved()
         arrays, self._released_arrays = self._released_arrays, []
         for address in arrays:
             self.native.free(address)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import Launch, TimedLaunch
+from manyscale.gpu import Launch, TimedLaunch, parse
 from manyscale.gpu.machine_code import Isa
 from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
@@ -37,7 +37,7 @@ def vector_add(machine: str, isa: Isa = "ptx") -> int:
     random = np.random.default_rng(1)
     a, b = (random.random(_ELEMENTS, np.float32) for _ in range(2))
     c = device.zeros(_ELEMENTS, np.float32)
-    add = device.load(_KERNELS / "vector_add.ptx")["vector_add"]
+    add = device.load(parse(_KERNELS / "vector_add.ptx", portable=True))["vector_add"]
     launch = add[_ELEMENTS // _ADD_BLOCK, _ADD_BLOCK](device.array(a), device.array(b), c, _ELEMENTS)
     if not np.array_equal(c.numpy(), a + b):
         raise ManyscaleError("vectorAdd: the simulated GPU's sums differ from numpy's")
@@ -50,7 +50,7 @@ def blocked_lu(machine: str, isa: Isa = "ptx") -> int:
     matrix = np.random.default_rng(1).random((_SIDE, _SIDE)) + _SIDE * np.eye(_SIDE)  # needs no pivots
     matrix = matrix.astype(np.float32)
     a = device.array(matrix)
-    module = device.load(_KERNELS / "blocked_lu.ptx")
+    module = device.load(parse(_KERNELS / "blocked_lu.ptx", portable=True))
     diagonal, perimeter, internal = (module[f"lu_{part}"] for part in ("diagonal", "perimeter", "internal"))
     cycles = 0
     for offset in range(0, _SIDE, _LU_BLOCK):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
 from manyscale.gpu.machine_code import Isa
 from manyscale.machine import Machine, load_machine
 from manyscale.validation.gpu_target import GpuTarget
@@ -71,7 +71,7 @@ class Blast:
 
     def __init__(self, device: TimedDevice, edge: int) -> None:
         self._device = device
-        self._kernels = device.load(_PTX)
+        self._kernels = device.load(parse(_PTX, portable=True))
         self.cells, self.nodes = edge**3, (edge + 1) ** 3
         self._ctas_of_cells, self._ctas_of_nodes = -(-self.cells // _BLOCK), -(-self.nodes // _BLOCK)
         self._time_step = 1e-4

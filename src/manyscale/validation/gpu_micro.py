@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch
+from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
 from manyscale.gpu.machine_code import Isa
 from manyscale.machine import load_machine
 from manyscale.validation.gpu_target import GpuTarget
@@ -127,6 +127,7 @@ _MEASURED = {
 }
 
 _HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
+_EMPTY = _HEAD + ".visible .entry empty() { ret; }"
 
 
 def rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
@@ -219,14 +220,14 @@ def _launch(
   {body}
 }}
 """
-    launch = device.load(text)["microbenchmark"][grid, block](out, data, rounds)
+    launch = device.load(parse(text, portable=True))["microbenchmark"][grid, block](out, data, rounds)
     assert isinstance(launch, TimedLaunch)
     return launch
 
 
 def _empty_cta(target: GpuTarget) -> float:
     """What one more CTA adds to the time of a launch of many that do nothing."""
-    empty = target.device().load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    empty = target.device().load(parse(_EMPTY, portable=True))["empty"]
     few, many = empty[2000, 32](), empty[8000, 32]()
     assert isinstance(few, TimedLaunch) and isinstance(many, TimedLaunch)  # noqa: PT018
     return (many.cycles - few.cycles) / 6000
@@ -234,7 +235,7 @@ def _empty_cta(target: GpuTarget) -> float:
 
 def _empty(target: GpuTarget) -> TimedLaunch:
     """A launch that does nothing, of a kernel that the instruction caches know from a launch before."""
-    empty = target.device().load(_HEAD + ".visible .entry empty() { ret; }")["empty"]
+    empty = target.device().load(parse(_EMPTY, portable=True))["empty"]
     _, launch = empty[1, 1](), empty[1, 1]()
     assert isinstance(launch, TimedLaunch)
     return launch

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import TimedDevice
+from manyscale.gpu import TimedDevice, parse
 from manyscale.machine import load_machine
 from manyscale.validation.managed_programs import PROGRAMS
 from manyscale.validation.managed_programs.outcome import measure
@@ -71,7 +71,7 @@ def fault_microseconds(sequence: FaultSequence) -> list[float]:
     memory = device.managed(sequence.allocated_kib << 10, np.int8)
     memory.set(np.zeros(sequence.allocated_kib << 10, np.int8))
     offsets = device.array(np.array(sequence.offsets_kib, np.int32) << 10)
-    touch = device.load(_KERNELS / "touch.ptx")["touch"]
+    touch = device.load(parse(_KERNELS / "touch.ptx", portable=True))["touch"]
     touch[1, 1](memory, offsets, len(sequence.offsets_kib))
     batches = device.uvm.log().filter(kind="batch")
     if len(batches) != len(sequence.offsets_kib):

@@ -97,12 +97,21 @@ T* device_zeros(size_t count) {
   return device;
 }
 
-// A copy of an array in host memory; sorted if its order is that of the kernel's threads in time.
+// A copy of an array in host memory.
 template <typename T>
-std::vector<T> from_device(const T* device, size_t count, bool sorted = false) {
+std::vector<T> from_device(const T* device, size_t count) {
   std::vector<T> values(count);
   must(cudaMemcpy(values.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
-  if (sorted) std::sort(values.begin(), values.end());
+  note_values(values.data(), count * sizeof(T));
+  return values;
+}
+
+// The same of an array whose order is that of the kernel's threads in time.
+template <typename T>
+std::vector<T> sorted_from_device(const T* device, size_t count) {
+  std::vector<T> values(count);
+  must(cudaMemcpy(values.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
+  std::sort(values.begin(), values.end());
   note_values(values.data(), count * sizeof(T));
   return values;
 }

@@ -77,7 +77,7 @@ int main() {
   int* count = device_zeros<int>(1);
   compact<<<4, 128>>>(in, 512, out, count);
   expect(from_device(count, 1)[0] == positive);
-  for (int value : from_device(out, positive, true)) total -= value;
+  for (int value : sorted_from_device(out, positive)) total -= value;
   expect(total == 0);
   return verdict();
 }

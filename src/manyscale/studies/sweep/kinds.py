@@ -107,7 +107,13 @@ def _gpu(given: Given) -> Outcome:
 
     told = given.workload
     machine = load_machine(given.machine or "v100", given.changes)
-    device = TimedDevice(machine.machine, seed=given.seed, threads=given.threads, echo=False)
+    device = TimedDevice(
+        machine.machine,
+        seed=given.seed,
+        threads=given.threads,
+        echo=False,
+        allow_newer=told.get("allow_newer", False),
+    )
     machine.check_read(KERNELS)
     module = device.load(told["file"], target=told.get("target"))
     name = told.get("kernel") or (module.kernels[0] if len(module.kernels) == 1 else None)
@@ -156,6 +162,7 @@ def _cuda(given: Given) -> Outcome:
         functional=told.get("functional", False),
         threads=given.threads,
         seed=given.seed,
+        allow_newer=told.get("allow_newer", False),
     )
     command = [told["program"], *(str(argument) for argument in told.get("arguments", []))]
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -268,6 +275,7 @@ _KINDS = (
             Parameter("shared", "text", "dynamic shared memory of a block"),
             Parameter("managed", "switch", "whether arrays are managed memory that the host has written"),
             Parameter("target", "text", "the architecture to compile for"),
+            Parameter("allow_newer", "switch", "whether PTX for newer GPUs than the machine's is taken"),
         ),
         _gpu,
         modules=("manyscale.gpu",),
@@ -280,6 +288,7 @@ _KINDS = (
             Parameter("arguments", "list", "its arguments"),
             Parameter("gpus", "whole", "GPUs that it sees"),
             Parameter("functional", "switch", "whether nothing takes time"),
+            Parameter("allow_newer", "switch", "whether PTX for newer GPUs than the machine's is taken"),
         ),
         _cuda,
         modules=("manyscale.cuda",),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
-from manyscale.gpu import Device, Launch, TimedDevice
+from manyscale.gpu import Device, Launch, TimedDevice, parse
 from manyscale.gpu.array import DeviceArray
 
 _HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ class Session:
         self._own = 0  # bytes that only the device uses
         self._kept: list[DeviceArray] = []  # so that the pages can be looked at when the program has ended
         self._program = program
-        self._module = device.load(_HERE / f"{program}.ptx")
+        self._module = device.load(parse(_HERE / f"{program}.ptx", portable=True))
 
     def shared(self, values: npt.NDArray[Any], *, counted: bool = True) -> DeviceArray:
         """An array that host and device use, with values that the host wrote.
