@@ -34,8 +34,8 @@ SAXPY = "gpu run k.ptx -k saxpy -g 64 -b 128 --arg 2.5 --arg x=f32[8192]:ones --
 SMALL = "--set gpu.sm_count=4"
 RUNS = {
     "gpu run": f"{SAXPY} --machine v100 {SMALL}",
-    "gpu run, managed": f"{SAXPY} --machine gtx1080ti {SMALL} --managed",
-    "cuda": "cuda --machine v100 --set gpu.sm_count=4 {opts} -- {driver} {fatbin} vector_add",
+    "gpu run, managed": f"{SAXPY} --machine gtx1080ti {SMALL} --managed --allow-newer",
+    "cuda": "cuda --machine a100 --set gpu.sm_count=4 {opts} -- {driver} {fatbin} vector_add",
     "cpu run": "cpu run heat.xz --machine broadwell --cores 2 {opts} -- 2 24 2",
     "cpu replay": "cpu replay heat.trace",
     "mem run": "mem run stream --machine memory-small --accesses 2000 --footprint 256KiB",

@@ -132,7 +132,8 @@ def test_a_sweep(tmp_path):
     folder = tmp_path / "sweep"
     folder.mkdir()
     info = {
-        "schema_version": 1, "kind": "sweep", "name": "speeds", "status": "done", "counts": {"done": 2, "failed": 0},
+        "schema_version": 1, "kind": "sweep", "name": "speeds", "status": "done",
+        "counts": {"points": 2, "distinct": 2, "done": 2, "failed": 0},
         "axes": [{"name": "speed", "unit": None}], "metrics": [{"name": "time", "unit": "s"}], "workload": {},
     }  # fmt: skip
     (folder / "sweep.json").write_text(json.dumps(info))

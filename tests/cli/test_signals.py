@@ -95,7 +95,8 @@ def native_waits(folder: Path) -> None:
     times = TimingProfile([PhaseTiming.of("any", [np.array([1e-3, 2e-3])])])
     numbers = dict.fromkeys(MpiCosts.__dataclass_fields__, 0)
     costs = MpiCosts(**numbers | {"measured": {}, "modelled": {}})  # type: ignore[arg-type]
-    facts = {"program": "waits", "arguments": []}
+    network = {"network": "omnipath", "network_changes": []}
+    facts = {"program": "waits", "machine": "broadwell", **network}
     MeasuredJob([0] * 4, 1, [GroupTimings(times, times)], [], costs, {}, facts).save(folder / "out")
 
 

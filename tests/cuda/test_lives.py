@@ -51,7 +51,7 @@ def guard_of(command: Started) -> int:
 def kept(folder: Path) -> Run:
     """The run, of which one kernel had ended."""
     run = load(folder / "run")
-    assert run.headline["kernels"]["value"] == 1
+    assert run.headline["launches"]["value"] == 1
     assert run.table("kernels.parquet")["name"].to_list() == ["empty"]
     return run
 
@@ -126,7 +126,7 @@ def test_kernels_that_end_while_others_wait_are_kept(lives: str, tmp_path: Path)
     assert run.status == "interrupted"
     ended = run.table("kernels.parquet")
     assert 0 < ended.height < 100
-    assert run.headline["kernels"]["value"] == ended.height
+    assert run.headline["launches"]["value"] == ended.height
     assert main(["report", str(run.path)]) == 0
 
 
@@ -186,7 +186,7 @@ def test_a_run_says_how_its_program_ended(
     assert run.info["error"] == error
     assert run.info["partial"] is (code > 128)
     assert run.headline["exit_code"]["value"] == code
-    assert run.headline["kernels"]["value"] == (1 if code else 2)
+    assert run.headline["launches"]["value"] == (1 if code else 2)
     if code > 128:
         assert f"Error: {error}\n" in one.stderr
 

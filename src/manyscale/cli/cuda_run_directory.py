@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.cli.gpu_run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
+from manyscale.results import definitions
 from manyscale.results.journal import Journal
 from manyscale.results.names import readable
 
@@ -37,6 +38,7 @@ class CudaJournal:
         self._node = node
         self._kept: dict[Gpu, tuple[int, int]] = {}  # how many launches and copies
         self._totals: Counter[str] = Counter()
+        self._isas: set[str] = set()
         self._last = 0
 
     def keep(self) -> None:
@@ -54,24 +56,24 @@ class CudaJournal:
         self._last = max(self._last, *ends)
         self._totals.update(
             total_cycles=sum(record.cycles for record in kernels),
-            kernels=len(kernels),
+            launches=len(kernels),
             warp_instructions=sum(record.warp_instructions for record in kernels),
-            copies=len(copies),
+            copy_count=len(copies),
             copied_bytes=sum(record.bytes for record in copies),
         )
         tables = {"kernels": _kernel_columns(kernels), "copies": _copy_columns(copies)}
+        self._isas.update(record.isa for record in kernels)
         self._journal.append(tables, self._headline())
 
     def remove(self) -> None:
         """The tables are written."""
         self._journal.remove()
 
-    def _headline(self) -> dict[str, dict[str, Any]]:
-        units = {"total_cycles": "cycle", "copied_bytes": "B"}
-        seconds = {"simulated_seconds": {"value": self._last / _SECOND, "unit": "s"}}
-        return seconds | {
-            name: {"value": value, "unit": units.get(name, "1")} for name, value in self._totals.items()
-        }
+    def _headline(self) -> definitions.Headline:
+        from manyscale.gpu.headline import instruction_units
+
+        numbers = {"simulated_seconds": self._last / _SECOND, **self._totals}
+        return definitions.headline(instruction_units(self._isas), **numbers)
 
 
 def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial: bool) -> None:
