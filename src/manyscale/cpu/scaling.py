@@ -112,7 +112,7 @@ class FixedWork:
             f"{self.share:.1%} of the instructions are outside tasks{loops} and stay on the threads that they were "
             f"recorded on: from {first} to {cores} cores they allow a speed-up of at most "
             f"{self.bound(first, cores):.2f}"
-            + ("; loops are not dealt anew: record the program with as many threads" if self.loops else "")
+            + ("; loops are not rescheduled: record the program with as many threads" if self.loops else "")
         )
 
 
