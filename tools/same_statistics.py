@@ -19,13 +19,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from manyscale import toml_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -47,7 +48,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.action == "record":
         prepare(options.folder)
-    listed = tomllib.loads((options.folder / "runs.toml").read_text(encoding="utf-8"))["runs"]
+    listed = toml_text.parse((options.folder / "runs.toml").read_text(encoding="utf-8"))["runs"]
     commands = [
         (group, command)
         for group, lines in listed.items()
@@ -75,7 +76,7 @@ def expand(lines: list[str]) -> Iterator[str]:
 
 def prepare(folder: Path) -> None:
     """Copies the list of runs to `folder`, and makes the files they need if they are not there."""
-    described = tomllib.loads((HERE / "same_statistics.toml").read_text(encoding="utf-8"))
+    described = toml_text.parse((HERE / "same_statistics.toml").read_text(encoding="utf-8"))
     inputs = folder / "inputs"
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "same_statistics.toml", folder / "runs.toml")
@@ -186,11 +187,11 @@ def renamed(name: str, rules: list[tuple[re.Pattern[str], str]]) -> str:
 def differing(before: Values, after: Values) -> list[str]:
     """What differs, a line each."""
     file = HERE / "statistic_renames.toml"
-    listed = tomllib.loads(file.read_text(encoding="utf-8"))["renames"] if file.is_file() else []
+    listed = toml_text.parse(file.read_text(encoding="utf-8"))["renames"] if file.is_file() else []
     rules = [(re.compile(rule["old"]), rule["new"]) for rule in listed]
     before = {renamed(name, rules): value for name, value in before.items()}
     lines = [
-        f"{name}: {value} is now {after[name] if name in after else 'missing'}"
+        f"{name}: {value} is now {after.get(name, 'missing')}"
         for name, value in before.items()
         if name not in after or after[name] != value
     ]
