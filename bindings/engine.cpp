@@ -158,10 +158,7 @@ void bind_engine(nb::module_& module) {
           "add_model",
           [](Simulation& simulation, const std::string& model, const std::string& name,
              nb::dict parameters) -> Component& {
-            const auto& registry = model_registry();
-            const auto found = registry.find(model);
-            if (found == registry.end()) throw std::invalid_argument("no model named '" + model + "'");
-            return simulation.add(name, found->second.create(named_values(parameters)));
+            return simulation.add(name, make_plugin<Component>(model, named_values(parameters)));
           },
           nb::arg("model"), nb::arg("name"), nb::arg("parameters"), nb::rv_policy::reference_internal)
       .def("connect", &Simulation::connect, nb::arg("a"), nb::arg("b"), nb::arg("latency"))
@@ -194,15 +191,4 @@ void bind_engine(nb::module_& module) {
              write_perfetto(path, sources, tick);
            })
       .def_prop_ro("now", &Simulation::now);
-
-  module.def("models", [] {
-    nb::dict out;
-    for (const auto& [name, info] : model_registry()) {
-      nb::dict entry;
-      entry["doc"] = info.doc;
-      entry["parameters"] = field_list(info.parameters);
-      out[name.c_str()] = entry;
-    }
-    return out;
-  });
 }

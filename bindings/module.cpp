@@ -5,6 +5,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The C++ core of Manyscale; use the package's own classes instead.";
   bind_statistics(module);
   bind_engine(module);
+  bind_plugins(module);
   bind_python_component(module);
   bind_queue(module);
   bind_perfetto(module);

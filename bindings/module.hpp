@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 void bind_statistics(nb::module_& module);
 void bind_engine(nb::module_& module);
+void bind_plugins(nb::module_& module);
 void bind_python_component(nb::module_& module);
 void bind_queue(nb::module_& module);
 void bind_perfetto(nb::module_& module);

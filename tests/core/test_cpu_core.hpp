@@ -167,7 +167,7 @@ inline constexpr std::int64_t fast = 1'000'000'000'000'000;  // a bandwidth that
 
 inline Component& add_model(Simulation& simulation, const std::string& name, const std::string& model,
                             const NamedValues& values) {
-  return simulation.add(name, model_registry().at(model).create(values));
+  return simulation.add(name, make_plugin<Component>(model, values));
 }
 
 inline std::int64_t working(const CpiStack& stack) {

@@ -63,8 +63,8 @@ void same_statistics_in_parts() {
 }
 
 void models_register_themselves() {
-  check(model_registry().contains("synthetic.phold"), "phold is registered");
-  check(model_registry().contains("synthetic.relay"), "relay is registered");
+  check(Registry<Component>::get().contains("synthetic.phold"), "phold is registered");
+  check(Registry<Component>::get().contains("synthetic.relay"), "relay is registered");
 }
 
 void a_wrong_parameter_is_refused() {

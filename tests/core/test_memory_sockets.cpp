@@ -23,7 +23,7 @@ struct TwoSockets {
                        {"crossing_latency", 30 * nanosecond},
                        {"crossing_bandwidth", std::int64_t{72'000'000'000}}};
     values.insert(values.end(), given.begin(), given.end());
-    Component& network = simulation.add("sockets", model_registry().at("memory.sockets").create(values));
+    Component& network = simulation.add("sockets", make_plugin<Component>("memory.sockets", values));
     PrivateCachesSpec spec = two_levels(true);
     spec.homes = 4;
     for (std::size_t i = 0; i < 4; ++i) {

@@ -61,7 +61,7 @@ def models() -> dict[str, ModelInfo]:
     """All models of the core by name."""
     return {
         name: ModelInfo(name, entry["doc"], spec_from_table(name, entry["doc"], entry["parameters"]))
-        for name, entry in _core.models().items()
+        for name, entry in _core.plugins()["model"].items()
     }
 
 
