@@ -106,7 +106,7 @@ def machine_code_ratio(
             launch = chosen[grid, block](*arguments)
             seconds = time.process_time() - begin
             assert isinstance(launch, gpu.TimedLaunch)
-            best[isa] = max(best[isa], launch.machine_instructions / seconds)
+            best[isa] = max(best[isa], launch.issued_instructions / seconds)
     return best["sass"] / best["ptx"]
 
 

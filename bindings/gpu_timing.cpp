@@ -125,7 +125,7 @@ class GpuLaunches {
     std::size_t instructions = 0;
     for (const MachineFunction& function : launch.machine->functions)
       instructions += function.instructions.size();
-    out["machine_instructions"] = instructions;
+    out["code_instructions"] = instructions;
     return out;
   }
 

@@ -104,7 +104,7 @@ def check_profile(profile: gpu.KernelProfile) -> None:
         assert share <= 1 + ROUNDING, f"{what} moves {share:.3f} of its peak while CTAs run"
     assert profile.stalls["cycles"].sum() == counts.sm["warp_cycles"]
     assert profile.operations["cycles"].sum() == counts.sm["warp_cycles"] - counts.sm["stall_drain"]
-    assert profile.operations["issued"].sum() == counts.sm["machine_instructions"]
+    assert profile.operations["issued"].sum() == counts.sm["issued_instructions"]
     assert profile["dram_read_bytes"] + profile["dram_write_bytes"] == counts.dram_bytes
     check_traffic(counts)
 

@@ -120,7 +120,7 @@ def test_a_run_directory_explains_itself(folder):
     assert set(done.stats["scope"]) == {"run", "saxpy"}
     operations = pl.read_parquet(folder / "first" / "operations.parquet")
     assert set(operations["scope"]) == {"saxpy"}
-    assert operations["issued"].sum() == done.value("gpu", "machine_instructions", scope="saxpy")
+    assert operations["issued"].sum() == done.value("gpu", "issued_instructions", scope="saxpy")
 
 
 def test_its_machine_gives_the_same_numbers_again():
@@ -168,7 +168,7 @@ AGAIN: add.u32 %i,%i,1; setp.lt.u32 %p,%i,4000000000; @%p bra AGAIN; ret; }"""
     assert "Partial results are in part" in capsys.readouterr().err
     part = load("part")
     assert (part.status, part.info["partial"]) == ("stopped", True)
-    assert part.value("sm[0]", "machine_instructions") > 0
+    assert part.value("sm[0]", "issued_instructions") > 0
     assert part.headline["simulated_seconds"]["value"] > 0
     assert (folder / "part" / "timeline.pftrace").exists()
 

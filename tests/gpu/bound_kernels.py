@@ -69,11 +69,11 @@ SUM = "add.f32 %f1,%f1,%f2; add.f32 %f3,%f3,%f4; add.f32 %f1,%f1,%f3; st.global.
 
 BOUNDS = {
     "fp32": Bound(
-        "fp32 units",
+        "FMA pipe",
         source("".join(f"fma.rn.f32 %f{n},%f{n},%f{n},%f{n};" for n in range(1, 5)) * 16, FLOATS, SUM),
     ),
     "fp64": Bound(
-        "fp64 units",
+        "FP64 pipe",
         source(
             "".join(f"fma.rn.f64 %d{n},%d{n},%d{n},%d{n};" for n in range(1, 5)) * 8,
             _DOUBLES,

@@ -194,7 +194,7 @@ _DIVERGENT = Bound("branch divergence", _paths("mov.u32 %x1,%t;"), times=4)
 _FILLED = Bound("partly filled warps", source(_fma(range(1, 5), 16), FLOATS, SUM), grid=512, block=8)
 _FETCH = replace(BOUNDS["fetch"], kind="instruction fetch")
 _ROLLED = source("".join(f"add.f32 %f{n},%f{n},%f8;" for n in range(1, 8)) * 5, FLOATS, SUM)
-_DOUBLE = replace(BOUNDS["fp64"], kind="fp64 units")
+_DOUBLE = replace(BOUNDS["fp64"], kind="FP64 pipe")
 _SINGLE = source(_fma(range(1, 5), 8), FLOATS, SUM)
 
 
@@ -203,7 +203,7 @@ def _exponentials(inside, outside):
 
 
 _HOISTED = "".join(f"ex2.approx.f32 %f{n},%f1;" for n in (2, 5, 6, 7))
-_SPECIAL = Bound("special-function units", _exponentials(_HOISTED, ""), grid=32, times=32)
+_SPECIAL = Bound("XU pipe", _exponentials(_HOISTED, ""), grid=32, times=32)
 
 
 def _accumulators(local):

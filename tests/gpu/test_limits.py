@@ -114,10 +114,13 @@ def test_stalls_that_belong_to_a_cause_are_part_of_all_stalls():
     for name in PAIRS:
         for profile in profiles(name, False, "ptx"):
             sm = profile.counts.sm
-            stalls = sum(sm[f"stall_{kind}"] for kind in ("memory", "shared", "drain"))
+            stalls = sum(sm[f"stall_{kind}"] for kind in ("long_scoreboard", "short_scoreboard", "drain"))
             assert sm["stall_conflict"] <= stalls
-            assert sm["stall_local"] <= sm["stall_memory"]
-            assert sm["stall_atomic"] <= sm["stall_memory"] + sm["stall_drain"] + sm["stall_queue"]
+            assert sm["stall_local"] <= sm["stall_long_scoreboard"]
+            assert (
+                sm["stall_atomic"]
+                <= sm["stall_long_scoreboard"] + sm["stall_drain"] + sm["stall_lg_throttle"]
+            )
             assert sm["atomic_rounds_busiest"] <= sm["atomic_rounds"]
             assert sm["load_sectors_needed"] <= sm["load_sectors"]
             assert sm["store_sectors_needed"] <= sm["store_sectors"]

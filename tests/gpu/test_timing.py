@@ -116,18 +116,18 @@ def test_stalls_add_up_to_all_cycles_of_all_warps():
         stalls = sum(
             on.result.value(name, f"stall_{reason}")
             for reason in (
-                "dependency",
-                "memory",
-                "shared",
+                "wait",
+                "long_scoreboard",
+                "short_scoreboard",
                 "barrier",
-                "fetch",
-                "unit",
+                "no_instruction",
+                "math_pipe_throttle",
                 "not_selected",
-                "queue",
+                "lg_throttle",
                 "drain",
             )
         )
-        issued = on.result.value(name, "machine_instructions")
+        issued = on.result.value(name, "issued_instructions")
         assert stalls + issued == on.result.value(name, "warp_cycles")
 
 

@@ -55,7 +55,12 @@ def without_checksums(path: Path) -> None:
 
 def kernel_run(path: Path, **metrics: float) -> Run:
     """A run of one kernel with its profile."""
-    found = {"duration": 1e-3, "stall_memory": 70.0, "stall_issued": 30.0, "dram_utilization": 81.0} | metrics
+    found = {
+        "duration": 1e-3,
+        "stall_long_scoreboard": 70.0,
+        "stall_selected": 30.0,
+        "dram_utilization": 81.0,
+    } | metrics
     found |= {"dram_throughput": 7.29e11, "roofline": 81.0}
     rows = [("gpu", name, "stencil", value) for name, value in found.items()]
     rows += [(f"sm[{sm}]", "l1_hits", "run", 30) for sm in range(4)]
@@ -65,7 +70,12 @@ def kernel_run(path: Path, **metrics: float) -> Run:
         "grid": [8, 1, 1],
         "block": [256, 1, 1],
         "limit": {"kind": "DRAM bandwidth", "evidence": "81% of its peak while CTAs run", "notes": []},
-        "roofline": {"flops": 10, "flops_per_second": 1e11, "intensity_dram": 0.25, "peak": 1.4e13},
+        "roofline": {
+            "flops": 10,
+            "flops_per_second": 1e11,
+            "arithmetic_intensity_dram": 0.25,
+            "peak": 1.4e13,
+        },
         "peaks": {"dram_bytes": 9e11, "l2_bytes": 2e12, "flops": {"fp32": 1.4e13}},
     }
     return make_run(
@@ -79,7 +89,7 @@ def large_run(path: Path, statistics: int = 20_000, events: int = 1_000_000) -> 
     rows = [(f"core[{k // 200}]", f"counter_{k % 200}", "run", k * 1.37) for k in range(statistics)]
     rows += [
         ("gpu", name, "k", value)
-        for name, value in (("duration", 1e-3), ("stall_memory", 70), ("stall_issued", 30))
+        for name, value in (("duration", 1e-3), ("stall_long_scoreboard", 70), ("stall_selected", 30))
     ]
     run = make_run(path, rows, kind="memory")
     (path / "timeline.pftrace").write_bytes(perfetto(events))

@@ -24,7 +24,7 @@ def test_a_kernel_is_limited_as_its_profile_says(tmp_path):
     assert first.startswith("stencil (1ms): DRAM bandwidth: 81% of its peak while CTAs run")
     assert "most of its warps' cycles (70%) wait for global, local or constant memory" in first
     assert "DRAM moves 729GB/s, 81% of its peak" in first
-    assert "it reaches 81% of the lowest roof over it" in first
+    assert "it reaches 81% of its roofline bound" in first
 
 
 def test_page_faults_outweigh_what_kernels_do(tmp_path):

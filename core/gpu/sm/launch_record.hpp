@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one SM has counted for one launch: its statistics, how busy units were, and where in the program its
+// What one SM has counted for one launch: its statistics, how busy pipes were, and where in the program its
 // warps issued and waited.
 #pragma once
 #include <array>
@@ -12,29 +12,31 @@
 
 namespace manyscale::gpu {
 
-// Parts of a sub-core that take one instruction in every so many cycles.
-enum class Unit : std::uint8_t { integer, fp32, fp64, special, tensor, control, memory, other, count };
-inline constexpr std::size_t kUnits = static_cast<std::size_t>(Unit::count);
+// Pipelines of a sub-core, each of which takes one instruction in every so many cycles. Names as in Nsight
+// Compute: XU is the transcendental and data type conversion unit, CBU the convergence barrier unit
+// (branches, barriers, fences and exits), LSU the load/store unit (shuffles too).
+enum class Pipe : std::uint8_t { alu, fma, fp64, xu, tensor, cbu, lsu, other, count };
+inline constexpr std::size_t kPipes = static_cast<std::size_t>(Pipe::count);
 
-// How often an operation of the program was issued, for how many threads, and the cycles that warps had
-// waited before it, by what they waited for.
+// How often an operation of the program was issued, for how many threads, and the cycles that warps stalled
+// before it. Each of the five is a group of stall reasons, so that an operation fills one cache line.
 struct alignas(64) OperationProfile {
-  std::int64_t issued = 0;  // machine instructions
+  std::int64_t issued = 0;  // SASS instructions
   std::int64_t threads = 0;
   std::int64_t executed = 0;         // by warps; `threads` is the sum of those that took part
-  std::int64_t stall_memory = 0;     // global, local and constant memory, and room in the memory queue
-  std::int64_t stall_shared = 0;     // shared memory, shuffles and barriers
-  std::int64_t stall_execution = 0;  // results of fixed latency and busy units
-  std::int64_t stall_other = 0;      // instructions to arrive, and warps that others were preferred to
-  std::int64_t stall_fault = 0;      // pages to come from the host
+  std::int64_t stall_memory = 0;     // Long Scoreboard and LG Throttle
+  std::int64_t stall_shared = 0;     // Short Scoreboard and Barrier
+  std::int64_t stall_execution = 0;  // Wait and Math Pipe Throttle
+  std::int64_t stall_other = 0;      // No Instruction and Not Selected
+  std::int64_t stall_fault = 0;      // page faults of managed memory
 };
 
 struct LaunchRecord {
   std::uint32_t launch = 0;
   memory::Origin origin = memory::nobody;
   SmStatistics statistics;  // without active_cycles, issued_… and busy_…
-  std::array<std::int64_t, kUnits> issued{};
-  std::array<std::int64_t, kUnits> busy{};
+  std::array<std::int64_t, kPipes> issued{};
+  std::array<std::int64_t, kPipes> busy{};
   std::vector<OperationProfile> operations;  // by TimedLaunch::first_operation
   std::vector<std::int64_t> atomic_rounds;   // by slice of the L2
   std::uint32_t resident_warps = 0;
@@ -62,18 +64,18 @@ struct LaunchRecord {
   void add_to(SmStatistics& total) const {
     for_each_field<SmStatistics>(
         [&](const auto& field) { total.*(field.member) += (statistics.*(field.member)).value(); });
-    auto unit = [&](Unit which, Counter& count, Counter& cycles) {
+    auto pipe = [&](Pipe which, Counter& count, Counter& cycles) {
       count += issued[static_cast<std::size_t>(which)];
       cycles += busy[static_cast<std::size_t>(which)];
     };
-    unit(Unit::integer, total.issued_integer, total.busy_integer);
-    unit(Unit::fp32, total.issued_fp32, total.busy_fp32);
-    unit(Unit::fp64, total.issued_fp64, total.busy_fp64);
-    unit(Unit::special, total.issued_special, total.busy_special);
-    unit(Unit::tensor, total.issued_tensor, total.busy_tensor);
-    unit(Unit::control, total.issued_branch, total.busy_branch);
-    unit(Unit::memory, total.issued_memory, total.busy_memory);
-    unit(Unit::other, total.issued_other, total.busy_other);
+    pipe(Pipe::alu, total.issued_alu, total.busy_alu);
+    pipe(Pipe::fma, total.issued_fma, total.busy_fma);
+    pipe(Pipe::fp64, total.issued_fp64, total.busy_fp64);
+    pipe(Pipe::xu, total.issued_xu, total.busy_xu);
+    pipe(Pipe::tensor, total.issued_tensor, total.busy_tensor);
+    pipe(Pipe::cbu, total.issued_cbu, total.busy_cbu);
+    pipe(Pipe::lsu, total.issued_lsu, total.busy_lsu);
+    pipe(Pipe::other, total.issued_other, total.busy_other);
   }
 };
 

@@ -41,44 +41,44 @@ Sm::Sm(const Spec& spec)
   for (std::int64_t i = 0; i < spec.warps; ++i)
     place_of_.push_back(static_cast<std::uint16_t>(i % spec.sub_cores * places_ + i / spec.sub_cores));
   scoreboards_.resize(static_cast<std::size_t>(spec.warps));
-  auto set = [&](Kind kind, Unit unit, const UnitTiming& timing) {
-    unit_[static_cast<std::size_t>(kind)] = unit;
+  auto set = [&](Kind kind, Pipe pipe, const InstructionTiming& timing) {
+    pipe_of_[static_cast<std::size_t>(kind)] = pipe;
     timing_[static_cast<std::size_t>(kind)] = timing;
   };
   const SmTimings& t = spec.timing;
-  set(Kind::integer, Unit::integer, t.integer);
-  set(Kind::logic, Unit::integer, t.logic);
-  set(Kind::multiply_add, Unit::fp32, t.multiply_add);  // one unit multiplies whole numbers and floats
-  set(Kind::multiply_wide, Unit::fp32, t.multiply_wide);
-  set(Kind::fp32, Unit::fp32, t.fp32);
-  set(Kind::fp16, Unit::fp32, t.fp16);
-  set(Kind::fp64, Unit::fp64, t.fp64);
-  set(Kind::special_function, Unit::special, t.special_function);
-  set(Kind::convert, Unit::special, t.convert);
-  set(Kind::tensor_half, Unit::tensor, t.tensor_half);
-  set(Kind::tensor_integer, Unit::tensor, t.tensor_integer);
-  set(Kind::tensor_double, Unit::tensor, t.tensor_double);
-  set(Kind::move_special, Unit::other, t.move_special);
+  set(Kind::integer, Pipe::alu, t.integer);
+  set(Kind::logic, Pipe::alu, t.logic);
+  set(Kind::multiply_add, Pipe::fma, t.multiply_add);  // IMAD runs on the FMA pipe
+  set(Kind::multiply_wide, Pipe::fma, t.multiply_wide);
+  set(Kind::fp32, Pipe::fma, t.fp32);
+  set(Kind::fp16, Pipe::fma, t.fp16);
+  set(Kind::fp64, Pipe::fp64, t.fp64);
+  set(Kind::special_function, Pipe::xu, t.special_function);
+  set(Kind::convert, Pipe::xu, t.convert);
+  set(Kind::tensor_half, Pipe::tensor, t.tensor_half);
+  set(Kind::tensor_integer, Pipe::tensor, t.tensor_integer);
+  set(Kind::tensor_double, Pipe::tensor, t.tensor_double);
+  set(Kind::move_special, Pipe::other, t.move_special);
   for (Kind kind : {Kind::load_global, Kind::store_global, Kind::load_local, Kind::store_local,
                     Kind::load_shared, Kind::store_shared, Kind::load_constant, Kind::atomic_global,
                     Kind::reduce_global, Kind::atomic_shared, Kind::texture})
-    set(kind, Unit::memory, {spec.l1.hit_latency, 1});
-  set(Kind::shuffle, Unit::memory, t.shuffle);
+    set(kind, Pipe::lsu, {spec.l1.hit_latency, 1});
+  set(Kind::shuffle, Pipe::lsu, t.shuffle);
   for (Kind kind : {Kind::load_global, Kind::load_local}) room_[static_cast<std::size_t>(kind)] = Room::line;
   for (Kind kind : {Kind::store_global, Kind::store_local, Kind::reduce_global})
     room_[static_cast<std::size_t>(kind)] = Room::store;
-  set(Kind::vote, Unit::other, t.vote);
-  set(Kind::branch, Unit::control, t.branch);
-  set(Kind::barrier, Unit::control, t.barrier);
-  set(Kind::fence, Unit::control, t.fence);
-  set(Kind::exit, Unit::control, t.branch);
-  set(Kind::other, Unit::other, t.other);
+  set(Kind::vote, Pipe::other, t.vote);
+  set(Kind::branch, Pipe::cbu, t.branch);
+  set(Kind::barrier, Pipe::cbu, t.barrier);
+  set(Kind::fence, Pipe::cbu, t.fence);
+  set(Kind::exit, Pipe::cbu, t.branch);
+  set(Kind::other, Pipe::other, t.other);
 
-  for (Unit from : {Unit::integer, Unit::fp32}) {
+  for (Pipe from : {Pipe::alu, Pipe::fma}) {
     auto& latencies = crossing_[static_cast<std::size_t>(from)];
-    for (Unit to : {Unit::integer, Unit::fp32, Unit::fp64})
+    for (Pipe to : {Pipe::alu, Pipe::fma, Pipe::fp64})
       latencies[static_cast<std::size_t>(to)] = to == from ? 0 : t.other_unit;
-    for (Unit to : {Unit::memory, Unit::special, Unit::tensor})
+    for (Pipe to : {Pipe::lsu, Pipe::xu, Pipe::tensor})
       latencies[static_cast<std::size_t>(to)] = t.queued_unit;
   }
   for (std::int64_t i = 0; i < spec.sub_cores; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
-// operands are ready; units that take their time; address units, shared memory and the L1. The functional
-// model executes an instruction when it issues, so time and values never disagree. It sleeps when no warp can
-// issue. Lines of managed memory pass a TLB first and wait for their page. Code that was lowered from PTX
-// waits for registers; real machine code says itself when it may issue (sm_schedule.cpp). Leaves out:
-// write-port conflicts, and TLBs for memory that is not managed.
+// operands are ready; pipes that take their time; address generation units, shared memory and the L1. The
+// functional model executes an instruction when it issues, so time and values never disagree. It sleeps when
+// no warp can issue. Lines of managed memory pass a TLB first and wait for their page. Code that was lowered
+// from PTX waits for registers; real machine code says itself when it may issue (sm_schedule.cpp). Leaves
+// out: write-port conflicts, and TLBs for memory that is not managed.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -62,7 +62,16 @@ class Sm final : public Component {
   static constexpr memory::Value kReduction = memory::Value{1}
                                               << 31;  // marks an atomic operation without a result
   // `local` and `atomic` are memory too.
-  enum class Stall : std::uint8_t { dependency, memory, local, atomic, shared, barrier, fetch, fault };
+  enum class Stall : std::uint8_t {
+    wait,
+    long_scoreboard,
+    local,
+    atomic,
+    short_scoreboard,
+    barrier,
+    no_instruction,
+    page_fault
+  };
 
   // A CTA that is on the SM.
   struct CtaSlot {
@@ -79,7 +88,7 @@ class Sm final : public Component {
   struct DependenceCounter {
     Cycle zero = 0;             // when those are done of which it is known
     std::uint32_t unknown = 0;  // others
-    Stall why = Stall::dependency;
+    Stall why = Stall::wait;
     std::uint32_t conflict = 0;  // cycles that conflicts add to `zero`
   };
 
@@ -102,7 +111,7 @@ class Sm final : public Component {
   struct Scoreboard {
     std::array<Cycle, 256> ready{};
     std::array<Stall, 256> writer{};
-    std::array<Unit, 256> unit{};  // that made the register's value
+    std::array<Pipe, 256> pipe{};  // that made the register's value
     std::array<Cycle, 8> predicates{};
     std::array<std::uint32_t, 256> conflict{};  // cycles that conflicts add to `ready`, of memory
   };
@@ -120,7 +129,7 @@ class Sm final : public Component {
     CtaSlot* cta = nullptr;
     const MachineInstruction* fetched_end = nullptr;  // the first behind the line of instructions it has
     std::uint32_t operation = 0;                      // of the function: the one that `at` belongs to
-    Stall reason = Stall::dependency;
+    Stall reason = Stall::wait;
     bool straight_on = false;     // after the operation comes the one behind it
     bool blocked = false;         // at a barrier
     bool reduces = false;         // its last store or reduction was a reduction
@@ -147,18 +156,18 @@ class Sm final : public Component {
   // What decides among warps whose operands are ready. Apart from the slots, which are seldom in a cache.
   struct Candidate {
     std::uint64_t age = 0;
-    std::uint8_t unit = 0;  // that its next instruction needs
+    std::uint8_t pipe = 0;  // that its next instruction needs
     bool either = false;    // or the multiplier
     Room room = Room::none;
     bool yields = false;  // after its last instruction other warps go first
-    bool unit_was_busy = false;
+    bool pipe_was_busy = false;
     bool queue_was_full = false;
   };
 
   // Until when a warp cannot issue, and why.
   struct Waiting {
     Cycle until;
-    Stall why = Stall::dependency;
+    Stall why = Stall::wait;
     const std::uint32_t* conflict = nullptr;  // cycles that conflicts add
     void consider(Cycle ready, Stall reason, const std::uint32_t* added = nullptr) {
       if (ready <= until) return;
@@ -190,7 +199,7 @@ class Sm final : public Component {
   };
 
   struct SubCore {
-    std::array<Cycle, kUnits> free{};
+    std::array<Cycle, kPipes> free{};
     std::vector<Cycle> queue;  // when the last memory instructions leave it, oldest at next_in_queue
     std::size_t next_in_queue = 0;
     Cycle address_free = 0;
@@ -205,7 +214,7 @@ class Sm final : public Component {
 
   // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
-  std::size_t unit_for(const SubCore& sub, const MachineInstruction& instruction) const;
+  std::size_t pipe_for(const SubCore& sub, const MachineInstruction& instruction) const;
   bool can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
@@ -240,9 +249,9 @@ class Sm final : public Component {
                          std::uint32_t conflict = 0);
   static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
   static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
-  // For how long an instruction keeps its unit: longer if the register file needs more cycles for its
+  // For how long an instruction keeps its pipe: longer if the register file needs more cycles for its
   // operands.
-  Cycle unit_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const {
+  Cycle pipe_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const {
     const IssueControl& control = instruction.control;
     const bool cached = sub.last == index;  // no other warp's operands have taken their place
     const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
@@ -262,7 +271,7 @@ class Sm final : public Component {
   void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
                      Cycle begin);
   void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
-                 Unit unit = Unit::memory, std::uint32_t load = 0, Cycle conflict = 0);
+                 Pipe pipe = Pipe::lsu, std::uint32_t load = 0, Cycle conflict = 0);
   void count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const;
   void use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics);
   void request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
@@ -293,11 +302,11 @@ class Sm final : public Component {
   SmStatistics& statistics_of(const ParkedLine& parked) { return record_of(parked).statistics; }
 
   const Spec spec_;
-  std::array<UnitTiming, static_cast<std::size_t>(Kind::count)> timing_{};
-  std::array<Unit, static_cast<std::size_t>(Kind::count)> unit_{};
+  std::array<InstructionTiming, static_cast<std::size_t>(Kind::count)> timing_{};
+  std::array<Pipe, static_cast<std::size_t>(Kind::count)> pipe_of_{};
   std::array<Room, static_cast<std::size_t>(Kind::count)> room_{};
-  std::array<std::array<Cycle, kUnits>, kUnits>
-      crossing_{};  // by the unit that makes a value and the one that uses it
+  std::array<std::array<Cycle, kPipes>, kPipes>
+      crossing_{};  // by the pipe that makes a value and the one that uses it
   std::shared_ptr<LaunchTable> launches_;
   SmStatistics statistics_;
   SmStatistics taken_;  // of launches whose records were taken

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr std::uint64_t kPrefetchedLines = 4;
-constexpr auto kMultiplier = static_cast<std::size_t>(Unit::fp32);
-constexpr auto kMemory = static_cast<std::size_t>(Unit::memory);
+constexpr auto kFma = static_cast<std::size_t>(Pipe::fma);
+constexpr auto kLsu = static_cast<std::size_t>(Pipe::lsu);
 
 // Whether an operation is the next in the text after another, or the first behind a place where lanes meet.
 bool follows(const Code& code, const Op* first, const Op* second) {
@@ -74,14 +74,14 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   const auto consider = [&](std::uint32_t place) {
     const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + place * step;
     Candidate& candidate = candidates_[first + place];
-    Cycle when = sub.free[candidate.unit];
-    if (candidate.either) when = std::min(when, sub.free[kMultiplier]);
+    Cycle when = sub.free[candidate.pipe];
+    if (candidate.either) when = std::min(when, sub.free[kFma]);
     if (when > now) {
-      candidate.unit_was_busy = true;
+      candidate.pipe_was_busy = true;
       next = std::min(next, when);
       return;
     }
-    if (candidate.unit == kMemory && !can_use_memory(sub, candidate.room, now, when)) {
+    if (candidate.pipe == kLsu && !can_use_memory(sub, candidate.room, now, when)) {
       candidate.queue_was_full = true;
       next = std::min(next, when);
       return;
@@ -116,10 +116,10 @@ void Sm::make_room(Cycle now) {
   clock_.wake_at(now);
 }
 
-// The unit that an instruction goes to: that of its kind, or the one of two that is free first.
-std::size_t Sm::unit_for(const SubCore& sub, const MachineInstruction& instruction) const {
-  const auto own = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
-  return instruction.either && sub.free[kMultiplier] < sub.free[own] ? kMultiplier : own;
+// The pipe that an instruction goes to: that of its kind, or the one of two that is free first.
+std::size_t Sm::pipe_for(const SubCore& sub, const MachineInstruction& instruction) const {
+  const auto own = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);
+  return instruction.either && sub.free[kFma] < sub.free[own] ? kFma : own;
 }
 
 // Whether there is room for a memory instruction.
@@ -138,7 +138,7 @@ bool Sm::can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) c
 // time.
 void Sm::hold(WarpSlot& slot, Cycle until) {
   const Cycle held = until - slot.after;
-  slot.record->statistics.stall_dependency += held;
+  slot.record->statistics.stall_wait += held;
   slot.record->statistics.warp_cycles += held;
   slot.profile->stall_execution += held;
   slot.after = until;
@@ -152,25 +152,25 @@ void Sm::account(std::uint32_t index, Cycle now) {
   OperationProfile& profile = *slot.profile;
   const Cycle waited = std::max<Cycle>(0, std::min(earliest(index), now) - slot.after);
   switch (slot.reason) {
-    case Stall::dependency:
-      statistics.stall_dependency += waited;
+    case Stall::wait:
+      statistics.stall_wait += waited;
       profile.stall_execution += waited;
       break;
     case Stall::local:
       statistics.stall_local += waited;
       [[fallthrough]];
-    case Stall::memory:
-      statistics.stall_memory += waited;
+    case Stall::long_scoreboard:
+      statistics.stall_long_scoreboard += waited;
       statistics.stall_conflict += std::min<Cycle>(waited, slot.conflict);
       profile.stall_memory += waited;
       break;
     case Stall::atomic:
-      statistics.stall_memory += waited;
+      statistics.stall_long_scoreboard += waited;
       statistics.stall_atomic += waited;
       profile.stall_memory += waited;
       break;
-    case Stall::shared:
-      statistics.stall_shared += waited;
+    case Stall::short_scoreboard:
+      statistics.stall_short_scoreboard += waited;
       statistics.stall_conflict += std::min<Cycle>(waited, slot.conflict);
       profile.stall_shared += waited;
       break;
@@ -178,22 +178,22 @@ void Sm::account(std::uint32_t index, Cycle now) {
       statistics.stall_barrier += waited;
       profile.stall_shared += waited;
       break;
-    case Stall::fetch:
-      statistics.stall_fetch += waited;
+    case Stall::no_instruction:
+      statistics.stall_no_instruction += waited;
       profile.stall_other += waited;
       break;
-    case Stall::fault:
+    case Stall::page_fault:
       statistics.stall_fault += waited;
       profile.stall_fault += waited;
       break;
   }
   const Cycle rest = now - slot.after - waited;
   if (candidate.queue_was_full) {
-    statistics.stall_queue += rest;
+    statistics.stall_lg_throttle += rest;
     profile.stall_memory += rest;
     if (slot.reduces && candidate.room == Room::store) statistics.stall_atomic += rest;
-  } else if (candidate.unit_was_busy) {
-    statistics.stall_unit += rest;
+  } else if (candidate.pipe_was_busy) {
+    statistics.stall_math_pipe_throttle += rest;
     profile.stall_execution += rest;
   } else {
     statistics.stall_not_selected += rest;
@@ -207,20 +207,20 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   const MachineInstruction& instruction = *slot.at;
   const auto kind = static_cast<std::size_t>(instruction.kind);
   account(index, now);
-  const std::size_t unit = unit_for(sub, instruction);
+  const std::size_t pipe = pipe_for(sub, instruction);
   const bool scheduled = slot.function->scheduled;
-  const Cycle interval = scheduled ? unit_interval(sub, index, instruction) : Cycle{timing_[kind].interval};
+  const Cycle interval = scheduled ? pipe_interval(sub, index, instruction) : Cycle{timing_[kind].interval};
   LaunchRecord& record = *slot.record;
   OperationProfile& profile = *slot.profile;
-  ++record.statistics.machine_instructions;
-  ++record.issued[unit];
-  record.busy[unit] += interval;
+  ++record.statistics.issued_instructions;
+  ++record.issued[pipe];
+  record.busy[pipe] += interval;
   ++profile.issued;
   sub.last = index;
-  sub.free[unit] = now + interval;
+  sub.free[pipe] = now + interval;
   slot.after = now + 1;
   Candidate& candidate = this->candidate(index);
-  candidate.unit_was_busy = candidate.queue_was_full = false;
+  candidate.pipe_was_busy = candidate.queue_was_full = false;
 
   Mask executed = kAllLanes;
   if (instruction.executes) {
@@ -237,24 +237,24 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     profile.threads += std::popcount(executed);
     ++profile.executed;
   }
-  if (unit_[kind] == Unit::memory && instruction.kind != Kind::shuffle) {
+  if (pipe_of_[kind] == Pipe::lsu && instruction.kind != Kind::shuffle) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
   } else {
     const Cycle ready = now + timing_[kind].latency;
-    const Stall why = instruction.kind == Kind::shuffle ? Stall::shared : Stall::dependency;
+    const Stall why = instruction.kind == Kind::shuffle ? Stall::short_scoreboard : Stall::wait;
     if (instruction.control.closes_copies)
       close_copies(slot, instruction.control.write_counter, ready);
     else if (scheduled)
       count(slot, instruction.control.write_counter, ready, why);
     else
-      set_ready(slot, instruction, ready, why, unit_[kind]);
+      set_ready(slot, instruction, ready, why, pipe_of_[kind]);
     if (scheduled) {
       const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
-      count(slot, instruction.control.read_counter, read, Stall::dependency);
+      count(slot, instruction.control.read_counter, read, Stall::wait);
     } else {
       for (unsigned p = 0; p < 8; ++p)
         if (instruction.writes_predicates >> p & 1) slot.board->predicates[p] = ready;
-      if (unit_[kind] == Unit::control) hold(slot, ready);
+      if (pipe_of_[kind] == Pipe::cbu) hold(slot, ready);
     }
   }
   candidate.yields = instruction.control.yields;
@@ -346,7 +346,7 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
 void Sm::find_earliest(std::uint32_t index) {
   WarpSlot& slot = *warps_[index];
   Waiting waiting{slot.after};
-  waiting.consider(slot.fetch_until, Stall::fetch);
+  waiting.consider(slot.fetch_until, Stall::no_instruction);
   if (!slot.function->scheduled)
     wait_for_registers(slot, waiting);
   else if (slot.at->control.waits != 0 || slot.at->control.limited != IssueControl::kNone)
@@ -354,12 +354,12 @@ void Sm::find_earliest(std::uint32_t index) {
   if (slot.at->reads_constant) {
     Cycle& when = slot.record->parameters_ready;
     if (when == 0) when = waiting.until + spec_.l1_miss_latency;
-    waiting.consider(when, Stall::memory);
+    waiting.consider(when, Stall::long_scoreboard);
   }
-  if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::memory);
+  if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::long_scoreboard);
   earliest(index) = waiting.until;
   Candidate& candidate = this->candidate(index);
-  candidate.unit = static_cast<std::uint8_t>(unit_[static_cast<std::size_t>(slot.at->kind)]);
+  candidate.pipe = static_cast<std::uint8_t>(pipe_of_[static_cast<std::size_t>(slot.at->kind)]);
   candidate.either = slot.at->either;
   candidate.room = room_[static_cast<std::size_t>(slot.at->kind)];
   sub_core_of(index).idle_until = 0;
@@ -371,12 +371,12 @@ void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
   const MachineInstruction& instruction = *slot.at;
   const Scoreboard& board = *slot.board;
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
-  const auto reader = static_cast<std::size_t>(unit_[static_cast<std::size_t>(instruction.kind)]);
+  const auto reader = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);
   for (unsigned i = 0; i < instruction.reads; ++i) {
     const std::uint8_t r = registers[i];
     const Cycle ready = board.ready[r];
     waiting.consider(
-        ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(board.unit[r])][reader],
+        ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(board.pipe[r])][reader],
         board.writer[r], &board.conflict[r]);
   }
   for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
@@ -385,7 +385,7 @@ void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
        left &= left - 1) {
     const auto p = static_cast<unsigned>(std::countr_zero(left));
     waiting.consider(board.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0),
-                     Stall::dependency);
+                     Stall::wait);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an SM does with memory instructions: address units, shared memory, the L1 and requests to the L2.
+// What an SM does with memory instructions: address generation units, shared memory, the L1 and requests to
+// the L2.
 #include <algorithm>
 #include <bit>
 
@@ -39,7 +40,7 @@ ParkedLine::Operation operation_of(Kind kind) {
 
 }  // namespace
 
-void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer, Unit unit,
+void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer, Pipe pipe,
                    std::uint32_t load, Cycle conflict) {
   if (slot.function->scheduled) {
     if (instruction.control.copies && when != kPending) slot.copied = std::max(slot.copied, when);
@@ -50,13 +51,13 @@ void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle 
   for (unsigned i = 0; i < instruction.writes; ++i) {
     slot.board->ready[registers[i]] = when;
     slot.board->writer[registers[i]] = writer;
-    slot.board->unit[registers[i]] = unit;
-    if (writer != Stall::dependency)
-      slot.board->conflict[registers[i]] = static_cast<std::uint32_t>(conflict);
+    slot.board->pipe[registers[i]] = pipe;
+    if (writer != Stall::wait) slot.board->conflict[registers[i]] = static_cast<std::uint32_t>(conflict);
   }
 }
 
-// Passes the sub-core's address unit; returns when the access reaches the stage that the sub-cores share.
+// Passes the sub-core's address generation unit; returns when the access reaches the stage that the sub-cores
+// share.
 Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
   const Cycle begin = std::max(now, sub.address_free);
   sub.address_free = begin + spec_.address_interval;
@@ -82,12 +83,12 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
     return access_spilled(index, instruction, enter_memory(sub, now));
   if (!executed) {  // no lane takes part
     const Cycle done = now + spec_.timing.other.latency;
-    set_ready(slot, instruction, done, Stall::dependency);
-    count(slot, instruction.control.read_counter, done, Stall::dependency);
+    set_ready(slot, instruction, done, Stall::wait);
+    count(slot, instruction.control.read_counter, done, Stall::wait);
     return;
   }
   const Cycle begin = enter_memory(sub, now);
-  count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::dependency);
+  count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::wait);
   Access& access = *slot.warp->access;
   if (instruction.kind == Kind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
@@ -142,7 +143,7 @@ void Sm::access_constants(std::uint32_t index, const MachineInstruction& instruc
   if (passes != 0) ++statistics.constant_requests;
   statistics.constant_wavefronts += passes;
   use_data_stage(begin, std::max<Cycle>(1, passes), 1, statistics);
-  set_ready(*warps_[index], instruction, ready, Stall::memory, Unit::memory, 0, conflict_);
+  set_ready(*warps_[index], instruction, ready, Stall::long_scoreboard, Pipe::lsu, 0, conflict_);
 }
 
 // Looks a constant up in the SM's constant cache, then in the cache that it shares with instructions.
@@ -168,8 +169,8 @@ void Sm::access_shared(std::uint32_t index, const MachineInstruction& instructio
   (atomic ? statistics.shared_atomic_conflicts : statistics.shared_conflicts) += taken - needed;
   use_data_stage(begin, passes, needed, statistics);
   const Cycle update = atomic ? spec_.shared_latency : 0;
-  set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1, Stall::shared,
-            Unit::memory, 0, conflict_);
+  set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1,
+            Stall::short_scoreboard, Pipe::lsu, 0, conflict_);
 }
 
 void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
@@ -182,7 +183,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   const bool at_l2 = is_atomic(instruction.kind);
   const bool local = access.space == Space::local || is_local(instruction.kind);
   count_sectors(access, instruction.kind, local, statistics);
-  const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::memory;
+  const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::long_scoreboard;
   if (is_store(instruction.kind) || instruction.kind == Kind::reduce_global) {
     slot.reduces = at_l2;
     slot.store_conflict = static_cast<std::uint32_t>(conflict_);
@@ -252,7 +253,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
   }
   if (load == PendingLines::kEnd) {
     const Cycle latency = spec_.l1.hit_latency + translation;
-    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Unit::memory, 0, conflict_);
+    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Pipe::lsu, 0, conflict_);
     return;
   }
   loads_[load].lines = missing_lines;
@@ -263,7 +264,7 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     loads_[load].copy = slot.next_copy++;
     ++slot.copies_left;
   }
-  set_ready(slot, instruction, kPending, why, Unit::memory, load, conflict_);
+  set_ready(slot, instruction, kPending, why, Pipe::lsu, load, conflict_);
 }
 
 // Of an access whose lines are known: its bytes, and the sectors and lines that coalesced ones would touch.
@@ -391,7 +392,7 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   if (load.copy != kNoCopy) copy_arrived(slot, load.copy, when, load.faulted);
   for (unsigned i = 0; i < load.registers; ++i) {
     slot.board->ready[load.destination[i]] = when;
-    if (load.faulted) slot.board->writer[load.destination[i]] = Stall::fault;
+    if (load.faulted) slot.board->writer[load.destination[i]] = Stall::page_fault;
   }
   const std::uint32_t warp = load.warp;
   free_loads_.push_back(id);

@@ -57,16 +57,17 @@ void Sm::count_down(WarpSlot& slot, std::uint8_t which, Cycle done, bool faulted
   --counter.unknown;
   if (done > counter.zero) counter.conflict = conflict;
   counter.zero = std::max(counter.zero, done);
-  if (faulted) counter.why = Stall::fault;
+  if (faulted) counter.why = Stall::page_fault;
   for (Counted& counted : slot.counted)
     if (counted.done == kPending && counted.number == number && counted.counter == which) counted.done = done;
 }
 
 // Lets a counter count all copies to shared memory that were begun, until they are done (LDGDEPBAR).
 void Sm::close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest) {
-  if (slot.copies_left == 0) return count(slot, counter, std::max(slot.copied, earliest), Stall::memory);
+  if (slot.copies_left == 0)
+    return count(slot, counter, std::max(slot.copied, earliest), Stall::long_scoreboard);
   slot.copies.push_back({slot.next_copy, slot.copies_left, counter, std::max(slot.copied, earliest)});
-  count(slot, counter, kPending, Stall::memory, kCopies | slot.next_copy);
+  count(slot, counter, kPending, Stall::long_scoreboard, kCopies | slot.next_copy);
 }
 
 // A copy to shared memory is done, and with it perhaps the groups that it belongs to.

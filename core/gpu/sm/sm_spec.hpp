@@ -12,17 +12,17 @@ namespace manyscale::gpu {
 
 // How long a kind of instruction takes: from its issue to that of one which needs its result, and for how
 // long its unit takes no other of the same sub-core.
-struct UnitTiming {
+struct InstructionTiming {
   std::int64_t latency = 4;
   std::int64_t interval = 2;
 };
 
 // Latencies are those between two instructions of one unit. Others see a result a little later.
 struct SmTimings {
-  UnitTiming integer{4, 2}, logic{4, 2}, multiply_add{4, 2}, multiply_wide{5, 4}, fp32{4, 2}, fp16{6, 2},
-      fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4}, tensor_integer{8, 4},
-      tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2}, branch{6, 2}, barrier{6, 2},
-      fence{10, 2}, other{4, 1};
+  InstructionTiming integer{4, 2}, logic{4, 2}, multiply_add{4, 2}, multiply_wide{5, 4}, fp32{4, 2},
+      fp16{6, 2}, fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4},
+      tensor_integer{8, 4}, tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2},
+      branch{6, 2}, barrier{6, 2}, fence{10, 2}, other{4, 1};
   std::int64_t other_unit = 1;     // until an integer or fp32 result is there for the other of the two
   std::int64_t queued_unit = 2;    // … for memory, special functions, conversions and tensor cores
   std::int64_t taken = 14;         // more until the instruction at a branch's target can issue
@@ -80,16 +80,16 @@ struct SmSpec {
   std::int64_t cta_launch_latency = 20;
 };
 
-// Why warps did not issue, in cycles of warps; with `issued` they add up to all cycles of all warps that were
-// there.
+// Stall reasons have the names of Nsight Compute; the docs of the statistics say what is counted differently.
+// In cycles of warps: with `issued_instructions`, which is Selected, they add up to `warp_cycles`. The last
+// three are parts of the others.
 struct SmStatistics {
-  Counter ctas, warp_instructions, thread_instructions, machine_instructions;
+  Counter ctas, warp_instructions, thread_instructions, issued_instructions;
   Counter active_cycles, warp_cycles;
-  Counter stall_dependency, stall_memory, stall_shared, stall_barrier, stall_fetch, stall_unit,
-      stall_not_selected, stall_queue, stall_drain, stall_fault;
-  Counter issued_integer, issued_fp32, issued_fp64, issued_special, issued_tensor, issued_memory,
-      issued_branch, issued_other;
-  Counter busy_integer, busy_fp32, busy_fp64, busy_special, busy_tensor, busy_memory, busy_branch, busy_other;
+  Counter stall_wait, stall_long_scoreboard, stall_short_scoreboard, stall_barrier, stall_no_instruction,
+      stall_math_pipe_throttle, stall_not_selected, stall_lg_throttle, stall_drain, stall_fault;
+  Counter issued_alu, issued_fma, issued_fp64, issued_xu, issued_tensor, issued_lsu, issued_cbu, issued_other;
+  Counter busy_alu, busy_fma, busy_fp64, busy_xu, busy_tensor, busy_lsu, busy_cbu, busy_other;
   Counter global_requests, global_sectors, l1_hits, l1_misses, shared_requests, shared_wavefronts;
   Counter global_bytes, global_lines, load_sectors, load_sectors_needed, store_sectors, store_sectors_needed,
       lines_needed, local_requests, local_lines, local_store_sectors, l2_requests, missed_loads,
@@ -105,8 +105,8 @@ struct SmStatistics {
 namespace manyscale {
 
 template <>
-struct describe<gpu::UnitTiming> {
-  using S = gpu::UnitTiming;
+struct describe<gpu::InstructionTiming> {
+  using S = gpu::InstructionTiming;
   static constexpr auto fields =
       std::tuple{Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles,
                                         "from issue to the issue of one that needs the result", 1, 1e6},
@@ -117,7 +117,7 @@ struct describe<gpu::UnitTiming> {
 template <>
 struct describe<gpu::SmTimings> {
   using S = gpu::SmTimings;
-  using T = gpu::UnitTiming;
+  using T = gpu::InstructionTiming;
   static constexpr auto fields = std::tuple{
       Section<S, T>{"integer", &S::integer, "IADD3, IMNMX, ISETP, SEL, MOV"},
       Section<S, T>{"logic", &S::logic, "LOP3, SHF, PRMT"},
@@ -253,43 +253,58 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"warp_instructions", &S::warp_instructions, "1", "PTX instructions of warps"},
       Statistic<S, Counter>{"thread_instructions", &S::thread_instructions, "1",
                             "PTX instructions of threads"},
-      Statistic<S, Counter>{"machine_instructions", &S::machine_instructions, "1",
-                            "machine instructions issued"},
+      Statistic<S, Counter>{"issued_instructions", &S::issued_instructions, "1",
+                            "SASS instructions issued, or those that PTX is lowered to (Selected)"},
       Statistic<S, Counter>{"active_cycles", &S::active_cycles, "cycle", "cycles with a CTA on the SM"},
       Statistic<S, Counter>{"warp_cycles", &S::warp_cycles, "cycle", "cycles of warps on the SM"},
-      Statistic<S, Counter>{"stall_dependency", &S::stall_dependency, "cycle",
-                            "waited for a result of fixed latency"},
-      Statistic<S, Counter>{"stall_memory", &S::stall_memory, "cycle",
-                            "waited for global, local or constant memory"},
-      Statistic<S, Counter>{"stall_shared", &S::stall_shared, "cycle",
-                            "waited for shared memory or a shuffle"},
-      Statistic<S, Counter>{"stall_barrier", &S::stall_barrier, "cycle", "waited at a barrier"},
-      Statistic<S, Counter>{"stall_fetch", &S::stall_fetch, "cycle", "waited for instructions"},
-      Statistic<S, Counter>{"stall_unit", &S::stall_unit, "cycle", "waited for a unit that was busy"},
+      Statistic<S, Counter>{
+          "stall_wait", &S::stall_wait, "cycle",
+          "Wait: a result of fixed latency; here also those of MUFU, conversions and votes, and the "
+          "latency of branches and barriers (Nsight Compute: Short Scoreboard, Branch Resolving)"},
+      Statistic<S, Counter>{
+          "stall_long_scoreboard", &S::stall_long_scoreboard, "cycle",
+          "Long Scoreboard: global or local memory or textures; here also constants (Nsight Compute: IMC "
+          "Miss) and fences (Membar)"},
+      Statistic<S, Counter>{"stall_short_scoreboard", &S::stall_short_scoreboard, "cycle",
+                            "Short Scoreboard: shared memory or a shuffle"},
+      Statistic<S, Counter>{"stall_barrier", &S::stall_barrier, "cycle", "Barrier: other warps of the CTA"},
+      Statistic<S, Counter>{"stall_no_instruction", &S::stall_no_instruction, "cycle",
+                            "No Instruction: the line of instructions was not in the cache"},
+      Statistic<S, Counter>{
+          "stall_math_pipe_throttle", &S::stall_math_pipe_throttle, "cycle",
+          "Math Pipe Throttle: the pipe was busy; here also the LSU (Nsight Compute: MIO Throttle)"},
       Statistic<S, Counter>{"stall_not_selected", &S::stall_not_selected, "cycle",
-                            "could issue, but another warp did"},
-      Statistic<S, Counter>{"stall_queue", &S::stall_queue, "cycle", "waited for room in the memory queue"},
+                            "Not Selected: eligible, but another warp issued"},
+      Statistic<S, Counter>{
+          "stall_lg_throttle", &S::stall_lg_throttle, "cycle",
+          "LG Throttle: the memory queue was full; here also for shared memory (Nsight Compute: MIO "
+          "Throttle), and for MSHRs of the L1"},
       Statistic<S, Counter>{"stall_drain", &S::stall_drain, "cycle",
-                            "waited at the end for stores to be complete"},
-      Statistic<S, Counter>{"stall_fault", &S::stall_fault, "cycle", "waited for a page to come"},
-      Statistic<S, Counter>{"issued_integer", &S::issued_integer, "1", "integer and logic instructions"},
-      Statistic<S, Counter>{"issued_fp32", &S::issued_fp32, "1", "single and half precision instructions"},
-      Statistic<S, Counter>{"issued_fp64", &S::issued_fp64, "1", "double precision instructions"},
-      Statistic<S, Counter>{"issued_special", &S::issued_special, "1", "special functions and conversions"},
-      Statistic<S, Counter>{"issued_tensor", &S::issued_tensor, "1", "tensor core instructions"},
-      Statistic<S, Counter>{"issued_memory", &S::issued_memory, "1", "memory instructions"},
-      Statistic<S, Counter>{"issued_branch", &S::issued_branch, "1", "branches, barriers and ends"},
+                            "Drain: stores to be complete after EXIT"},
+      Statistic<S, Counter>{"stall_fault", &S::stall_fault, "cycle",
+                            "a page of managed memory; Nsight Compute has none"},
+      Statistic<S, Counter>{"issued_alu", &S::issued_alu, "1",
+                            "instructions of the ALU pipe: integer and logic"},
+      Statistic<S, Counter>{"issued_fma", &S::issued_fma, "1",
+                            "instructions of the FMA pipe: single and half precision, integer products"},
+      Statistic<S, Counter>{"issued_fp64", &S::issued_fp64, "1", "instructions of the FP64 pipe"},
+      Statistic<S, Counter>{"issued_xu", &S::issued_xu, "1",
+                            "instructions of the XU pipe: special functions and conversions"},
+      Statistic<S, Counter>{"issued_tensor", &S::issued_tensor, "1", "instructions of the tensor pipe"},
+      Statistic<S, Counter>{"issued_lsu", &S::issued_lsu, "1",
+                            "instructions of the LSU pipe: memory and shuffles"},
+      Statistic<S, Counter>{"issued_cbu", &S::issued_cbu, "1",
+                            "instructions of the CBU pipe: branches, barriers, fences and exits"},
       Statistic<S, Counter>{"issued_other", &S::issued_other, "1", "other instructions"},
-      Statistic<S, Counter>{"busy_integer", &S::busy_integer, "cycle",
-                            "integer units took no other, all sub-cores"},
-      Statistic<S, Counter>{"busy_fp32", &S::busy_fp32, "cycle", "single precision units took no other"},
-      Statistic<S, Counter>{"busy_fp64", &S::busy_fp64, "cycle", "double precision units took no other"},
-      Statistic<S, Counter>{"busy_special", &S::busy_special, "cycle",
-                            "special function units took no other"},
-      Statistic<S, Counter>{"busy_tensor", &S::busy_tensor, "cycle", "tensor cores took no other"},
-      Statistic<S, Counter>{"busy_memory", &S::busy_memory, "cycle", "ways into memory took no other"},
-      Statistic<S, Counter>{"busy_branch", &S::busy_branch, "cycle", "branch units took no other"},
-      Statistic<S, Counter>{"busy_other", &S::busy_other, "cycle", "other units took no other"},
+      Statistic<S, Counter>{"busy_alu", &S::busy_alu, "cycle",
+                            "cycles that the ALU pipe took no other instruction, all sub-cores"},
+      Statistic<S, Counter>{"busy_fma", &S::busy_fma, "cycle", "the same of the FMA pipe"},
+      Statistic<S, Counter>{"busy_fp64", &S::busy_fp64, "cycle", "the same of the FP64 pipe"},
+      Statistic<S, Counter>{"busy_xu", &S::busy_xu, "cycle", "the same of the XU pipe"},
+      Statistic<S, Counter>{"busy_tensor", &S::busy_tensor, "cycle", "the same of the tensor pipe"},
+      Statistic<S, Counter>{"busy_lsu", &S::busy_lsu, "cycle", "the same of the LSU pipe"},
+      Statistic<S, Counter>{"busy_cbu", &S::busy_cbu, "cycle", "the same of the CBU pipe"},
+      Statistic<S, Counter>{"busy_other", &S::busy_other, "cycle", "the same of all other pipes"},
       Statistic<S, Counter>{"global_requests", &S::global_requests, "1",
                             "global and local memory instructions"},
       Statistic<S, Counter>{"global_sectors", &S::global_sectors, "1", "sectors of 32 B they touched"},
@@ -298,7 +313,7 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"l1_misses", &S::l1_misses, "1", "sectors of loads asked of the L2"},
       Statistic<S, Counter>{"shared_requests", &S::shared_requests, "1", "shared memory instructions"},
       Statistic<S, Counter>{"shared_wavefronts", &S::shared_wavefronts, "1",
-                            "passes they took, one without conflicts"},
+                            "wavefronts they took, one without conflicts"},
       Statistic<S, Counter>{"global_bytes", &S::global_bytes, "B",
                             "that threads asked of global and local memory"},
       Statistic<S, Counter>{"global_lines", &S::global_lines, "1",
@@ -323,13 +338,13 @@ struct describe<gpu::SmStatistics> {
                             "from when they reached the L1 until they were complete, all together"},
       Statistic<S, Counter>{"l2_requests", &S::l2_requests, "1", "requests to the L2"},
       Statistic<S, Counter>{"shared_conflicts", &S::shared_conflicts, "1",
-                            "passes over shared memory that bank conflicts add"},
+                            "wavefronts of shared memory that bank conflicts add"},
       Statistic<S, Counter>{"shared_atomic_conflicts", &S::shared_atomic_conflicts, "1",
-                            "passes over shared memory that atomic operations on one bank add"},
+                            "wavefronts of shared memory that atomic operations on one bank add"},
       Statistic<S, Counter>{"constant_requests", &S::constant_requests, "1",
                             "constant memory instructions with an address"},
       Statistic<S, Counter>{"constant_wavefronts", &S::constant_wavefronts, "1",
-                            "passes they took, one for each address"},
+                            "wavefronts they took, one for each address"},
       Statistic<S, Counter>{"data_cycles", &S::data_cycles, "cycle",
                             "the stage that L1, shared memory and constants share was busy"},
       Statistic<S, Counter>{"atomic_requests", &S::atomic_requests, "1",
@@ -343,8 +358,9 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"fetch_l1_misses", &S::fetch_l1_misses, "1",
                             "of these, lines that the SM's instruction cache did not have"},
       Statistic<S, Counter>{"stall_conflict", &S::stall_conflict, "cycle",
-                            "of the stalls: due to passes that conflicts add"},
-      Statistic<S, Counter>{"stall_local", &S::stall_local, "cycle", "of stall_memory: for local memory"},
+                            "of the stalls: due to wavefronts that conflicts add"},
+      Statistic<S, Counter>{"stall_local", &S::stall_local, "cycle",
+                            "of stall_long_scoreboard: for local memory"},
       Statistic<S, Counter>{"stall_atomic", &S::stall_atomic, "cycle",
                             "of the stalls: for atomic operations at the L2"},
       Statistic<S, Counter>{"tlb_hits", &S::tlb_hits, "1", "lines of managed memory whose page the TLB knew"},

@@ -175,7 +175,7 @@ def report_data(run: CudaRun) -> dict[str, Any]:
                 "cycles": record.cycles,
                 "warp_instructions": record.warp_instructions,
                 "thread_instructions": record.thread_instructions,
-                "machine_instructions": record.machine_instructions,
+                "issued_instructions": record.issued_instructions,
                 "occupancy": record.occupancy,
                 "registers": record.registers,
                 "l2_bytes": record.l2_bytes,

@@ -105,7 +105,7 @@ _KERNEL_NUMBERS = (
     "cycles",
     "warp_instructions",
     "thread_instructions",
-    "machine_instructions",
+    "issued_instructions",
     "registers",
     "l2_bytes",
     "dram_bytes",

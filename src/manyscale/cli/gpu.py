@@ -298,7 +298,7 @@ def _timing(launch: Launch) -> dict[str, Any]:
         "cycles": launch.cycles,
         "occupancy": launch.occupancy,
         "registers": launch.registers,
-        "machine_instructions": launch.machine_instructions,
+        "issued_instructions": launch.issued_instructions,
         **profile_data(launch.profile),
     }
 

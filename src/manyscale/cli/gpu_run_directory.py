@@ -127,6 +127,6 @@ def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> Non
 
 
 def write_profiles(writer: RunWriter, profiles: Mapping[str, KernelProfile]) -> None:
-    """Keeps, for reports, what limits each kernel and the roofs over it."""
+    """Keeps, for reports, what limits each kernel and its roofline."""
     text = json.dumps({name: profile.evidence() for name, profile in profiles.items()}, indent=1)
     writer.write_file(PROFILES_FILE, text.encode())

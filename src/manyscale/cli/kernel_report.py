@@ -64,7 +64,7 @@ def _headline(profile: KernelProfile) -> Table:
     for name in HEADLINE:
         value = str(profile.metrics[name])
         if name == "roofline" and profile.metrics[name].value is not None:
-            value += f" of {profile.roofline.roof_name}"
+            value += f" of {profile.roofline.bound_by}"
         cells.append((Text(_label(name)), Text(value)))
     grid = _grid("left", "left", "left", "left")
     for left, right in zip(cells[::2], cells[1::2], strict=True):

@@ -23,7 +23,7 @@ def headline(run: CudaRun) -> definitions.Headline:
         launches=len(run.kernels),
         warp_instructions=sum(record.warp_instructions for record in run.kernels),
         thread_instructions=sum(record.thread_instructions for record in run.kernels),
-        machine_instructions=sum(record.machine_instructions for record in run.kernels),
+        issued_instructions=sum(record.issued_instructions for record in run.kernels),
         copy_count=len(run.copies),
         copied_bytes=sum(record.bytes for record in run.copies),
         calls=run.records.calls.count,

@@ -280,7 +280,7 @@ class TimedGpu(TimedDevice):
         record.cycles = round((ended.ended - ended.begun) * self.parts.clock / 10**15)
         record.warp_instructions = counts["warp_instructions"]
         record.thread_instructions = counts["thread_instructions"]
-        record.machine_instructions = counts["machine_instructions"]
+        record.issued_instructions = counts["issued_instructions"]
         record.registers = outcome["registers"]
         record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
         record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes

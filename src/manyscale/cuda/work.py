@@ -66,7 +66,7 @@ class LaunchRecord:
     cycles: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
-    machine_instructions: int = 0
+    issued_instructions: int = 0
     registers: int = 0
     occupancy: float = 0.0
     l2_bytes: int = 0

@@ -25,7 +25,7 @@ def headline(launches: Sequence[TimedLaunch], moved: Mapping[str, int] | None = 
         launches=len(launches),
         warp_instructions=sum(launch.warp_instructions for launch in launches),
         thread_instructions=sum(launch.thread_instructions for launch in launches),
-        machine_instructions=sum(launch.machine_instructions for launch in launches),
+        issued_instructions=sum(launch.issued_instructions for launch in launches),
         wall_seconds=sum(launch.wall_seconds for launch in launches),
     )
     if moved is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LANES = 32
 SECTOR_BYTES = 32
 PRECISIONS = ("fp64", "fp32", "fp16", "tensor")
-UNITS = ("integer", "fp32", "fp64", "special", "tensor", "memory", "branch", "other")
+PIPES = ("alu", "fma", "fp64", "xu", "tensor", "lsu", "cbu", "other")
 
 _INSTRUCTION_BYTES = 16
 _HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .kernel_counts import LANES, PRECISIONS, SECTOR_BYTES, UNITS, KernelCounts
+from .kernel_counts import LANES, PIPES, PRECISIONS, SECTOR_BYTES, KernelCounts
 
 Value = int | float | None
 
@@ -57,20 +57,20 @@ def percent(part: float, whole: float) -> float | None:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Where a kernel stands under the roofs of its machine: those of its units, of the L2 and of memory."""
+    """A kernel in the roofline model of its machine, with ceilings of compute, L2 and DRAM."""
 
     flops: int
     flops_per_second: float
-    intensity_dram: float | None  # flop for each byte that moved; None: no byte did
-    intensity_l2: float | None
-    peak: float  # flop/s at which the units would do the kernel's mix of precisions
-    roof: float | None  # flop/s that the lowest roof over the kernel allows
-    roof_name: str  # "DRAM", "L2" or "compute"
+    arithmetic_intensity_dram: float | None  # flop/B; None: no byte moved
+    arithmetic_intensity_l2: float | None
+    peak: float  # flop/s of the compute ceiling, for the kernel's mix of precisions
+    bound: float | None  # flop/s that the lowest ceiling allows
+    bound_by: str  # the lowest ceiling: "DRAM", "L2" or "compute"
 
     @property
     def percent(self) -> float | None:
-        """What of its roof the kernel reaches."""
-        return None if self.roof is None else percent(self.flops_per_second, self.roof)
+        """What of the roofline bound the kernel reaches."""
+        return None if self.bound is None else percent(self.flops_per_second, self.bound)
 
 
 def roofline(counts: KernelCounts) -> Roofline:
@@ -79,80 +79,112 @@ def roofline(counts: KernelCounts) -> Roofline:
     seconds_at_peak = sum(counts.flops[precision] / peaks.flops[precision] for precision in PRECISIONS)
     peak = flops / seconds_at_peak if flops else peaks.flops["fp32"]
     dram, l2 = ratio(flops, counts.dram_bytes), ratio(flops, counts.l2_bytes)
-    roofs = {"compute": peak}
+    ceilings = {"compute": peak}
     if dram is not None:
-        roofs["DRAM"] = dram * peaks.dram_bytes
+        ceilings["DRAM"] = dram * peaks.dram_bytes
     if l2 is not None:
-        roofs["L2"] = l2 * peaks.l2_bytes
-    name = min(roofs, key=roofs.__getitem__)
+        ceilings["L2"] = l2 * peaks.l2_bytes
+    name = min(ceilings, key=ceilings.__getitem__)
     rate = flops / counts.seconds if counts.seconds else 0.0
-    return Roofline(flops, rate, dram, l2, peak, roofs[name] if flops else None, name)
+    return Roofline(flops, rate, dram, l2, peak, ceilings[name] if flops else None, name)
 
 
 @dataclass(frozen=True)
 class Stall:
-    """A state of warps: issuing, or waiting for something."""
+    """A state of warps: selected to issue, or stalled for a reason."""
 
     name: str
     statistic: str  # of an SM
     label: str
     doc: str
     nsight: str
+    also: str = ""  # what it holds besides, by other names in Nsight Compute
+
+    @property
+    def meaning(self) -> str:
+        return f"{self.doc}; here also {self.also}" if self.also else self.doc
 
 
 STALLS = (
-    Stall("issued", "machine_instructions", "issuing", "issue an instruction", "selected"),
+    Stall("selected", "issued_instructions", "Selected", "issue an instruction", "selected"),
     Stall(
-        "memory",
-        "stall_memory",
-        "global memory",
-        "wait for global, local or constant memory",
         "long_scoreboard",
+        "stall_long_scoreboard",
+        "Long Scoreboard",
+        "wait for global or local memory or textures",
+        "long_scoreboard",
+        "for constants (IMC Miss) and fences (Membar)",
     ),
-    Stall("queue", "stall_queue", "memory queue", "wait for room in the memory queue", "lg_throttle"),
     Stall(
-        "shared",
-        "stall_shared",
-        "shared memory",
+        "lg_throttle",
+        "stall_lg_throttle",
+        "LG Throttle",
+        "wait for a slot of the memory queue",
+        "lg_throttle",
+        "of shared memory instructions (MIO Throttle), and for MSHRs of the L1",
+    ),
+    Stall(
+        "short_scoreboard",
+        "stall_short_scoreboard",
+        "Short Scoreboard",
         "wait for shared memory or a shuffle",
         "short_scoreboard",
     ),
-    Stall("barrier", "stall_barrier", "barrier", "wait at a barrier", "barrier"),
+    Stall("barrier", "stall_barrier", "Barrier", "wait for other warps of their CTA at a barrier", "barrier"),
     Stall(
-        "dependency",
-        "stall_dependency",
-        "results",
+        "wait",
+        "stall_wait",
+        "Wait",
         "wait for a result of fixed latency",
         "wait",
+        "for results of MUFU and conversions (Short Scoreboard) and for branches (Branch Resolving)",
     ),
-    Stall("unit", "stall_unit", "busy unit", "wait for a unit that is busy", "math_pipe_throttle"),
-    Stall("fetch", "stall_fetch", "instructions", "wait for instructions to arrive", "no_instruction"),
     Stall(
-        "not_selected", "stall_not_selected", "its turn", "could issue, but another warp does", "not_selected"
+        "math_pipe_throttle",
+        "stall_math_pipe_throttle",
+        "Math Pipe Throttle",
+        "wait for a pipe that is busy",
+        "math_pipe_throttle",
+        "for the LSU (MIO Throttle)",
     ),
-    Stall("drain", "stall_drain", "last stores", "wait for their stores before they end", "drain"),
-    Stall("fault", "stall_fault", "pages", "wait for a page of managed memory to come", ""),
+    Stall(
+        "no_instruction",
+        "stall_no_instruction",
+        "No Instruction",
+        "wait for a line of instructions that is not in the cache",
+        "no_instruction",
+    ),
+    Stall(
+        "not_selected",
+        "stall_not_selected",
+        "Not Selected",
+        "are eligible, but another warp issues",
+        "not_selected",
+    ),
+    Stall("drain", "stall_drain", "Drain", "wait for their stores after EXIT", "drain"),
+    Stall("fault", "stall_fault", "Page Fault", "wait for a page of managed memory", ""),
 )
+"""Stall reasons by their names in Nsight Compute, which has none for page faults."""
 
 Definition = tuple[str, str, str, str, Callable[[KernelCounts], Value]]
 
-_BUSY_DOCS = {
-    "integer": "integer and logic units",
-    "fp32": "single and half precision units",
-    "fp64": "double precision units",
-    "special": "special function units",
-    "tensor": "tensor cores",
-    "memory": "ways into memory",
-    "branch": "branch units",
-    "other": "other units",
+_PIPE_DOCS = {
+    "alu": "the ALU pipe (integer and logic)",
+    "fma": "the FMA pipe (single and half precision, integer products)",
+    "fp64": "the FP64 pipe",
+    "xu": "the XU pipe (special functions and conversions)",
+    "tensor": "the tensor pipe",
+    "lsu": "the LSU pipe (memory and shuffles)",
+    "cbu": "the CBU pipe (branches, barriers, fences and exits)",
+    "other": "the other pipes",
 }
-_PIPES = {
-    "integer": "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active",
-    "fp32": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+_NSIGHT_PIPES = {
+    "alu": "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active",
+    "fma": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
     "fp64": "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active",
-    "special": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
+    "xu": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
     "tensor": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-    "memory": "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
+    "lsu": "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
 }
 
 
@@ -161,13 +193,13 @@ def _slots(counts: KernelCounts) -> int:
     return counts.sm["active_cycles"] * counts.peaks.sub_cores
 
 
-def _busy(unit: str) -> Definition:
+def _busy(pipe: str) -> Definition:
     return (
-        f"unit_{unit}",
+        f"pipe_{pipe}",
         "%",
-        f"time in which {_BUSY_DOCS[unit]} took no other instruction, while their SM had a CTA",
-        _PIPES.get(unit, ""),
-        lambda counts: percent(counts.sm[f"busy_{unit}"], _slots(counts)),
+        f"time in which {_PIPE_DOCS[pipe]} took no other instruction, while its SM had a CTA",
+        _NSIGHT_PIPES.get(pipe, ""),
+        lambda counts: percent(counts.sm[f"busy_{pipe}"], _slots(counts)),
     )
 
 
@@ -175,7 +207,7 @@ def _stalled(stall: Stall) -> Definition:
     return (
         f"stall_{stall.name}",
         "%",
-        f"of all cycles of warps: {stall.doc}",
+        f"of all cycles of warps: {stall.meaning}",
         f"smsp__average_warps_issue_stalled_{stall.nsight}_per_issue_active.ratio" if stall.nsight else "",
         lambda counts: percent(counts.sm[stall.statistic], counts.sm["warp_cycles"]),
     )
@@ -219,37 +251,37 @@ DEFINITIONS: tuple[Definition, ...] = (
     ),
     ("thread_instructions", "1", "PTX instructions of threads", "", lambda c: c.sm["thread_instructions"]),
     (
-        "machine_instructions",
+        "issued_instructions",
         "1",
-        "machine instructions issued",
+        "SASS instructions that SMs issued, or those that PTX is lowered to",
         "sm__inst_executed.sum",
-        lambda c: c.sm["machine_instructions"],
+        lambda c: c.sm["issued_instructions"],
     ),
     (
         "ipc",
         "inst/cycle",
-        "machine instructions that an SM with a CTA issues in a cycle",
+        "SASS instructions that an SM with a CTA issues in a cycle",
         "sm__inst_executed.avg.per_cycle_active",
-        lambda c: ratio(c.sm["machine_instructions"], c.sm["active_cycles"]),
+        lambda c: ratio(c.sm["issued_instructions"], c.sm["active_cycles"]),
     ),
     (
         "issue_slots_busy",
         "%",
         "cycles in which a sub-core issued, while its SM had a CTA",
         "smsp__issue_active.avg.pct_of_peak_sustained_active",
-        lambda c: percent(c.sm["machine_instructions"], _slots(c)),
+        lambda c: percent(c.sm["issued_instructions"], _slots(c)),
     ),
     (
         "theoretical_occupancy",
         "%",
-        "warps that fit on an SM, of those it holds",
+        "warps that fit on an SM at once, of the most it can hold",
         "sm__maximum_warps_per_active_cycle_pct",
         lambda c: percent(c.ctas_per_sm * c.warps_per_cta, c.peaks.warps),
     ),
     (
         "achieved_occupancy",
         "%",
-        "warps on an SM with a CTA, of those it holds",
+        "warps on an SM with a CTA in the mean, of the most it can hold",
         "sm__warps_active.avg.pct_of_peak_sustained_active",
         lambda c: percent(c.sm["warp_cycles"], c.sm["active_cycles"] * c.peaks.warps),
     ),
@@ -261,11 +293,11 @@ DEFINITIONS: tuple[Definition, ...] = (
         "launch__waves_per_multiprocessor",
         lambda c: ratio(c.ctas, c.ctas_per_sm * c.peaks.sms),
     ),
-    *map(_busy, UNITS),
+    *map(_busy, PIPES),
     (
         "address_units",
         "%",
-        "time in which address units took no other instruction, while their SM had a CTA",
+        "time in which address generation units took no other instruction, while their SM had a CTA",
         "",
         lambda c: percent(
             (c.sm["global_requests"] + c.sm["shared_requests"]) * c.peaks.address_interval, _slots(c)
@@ -383,21 +415,21 @@ DEFINITIONS: tuple[Definition, ...] = (
     (
         "shared_wavefronts_per_request",
         "1",
-        "passes over the banks of shared memory that an instruction takes",
+        "wavefronts of shared memory that an instruction takes",
         "",
         lambda c: ratio(c.sm["shared_wavefronts"], c.sm["shared_requests"]),
     ),
     (
         "shared_conflicts",
         "1",
-        "passes over the banks of shared memory that conflicts add",
+        "wavefronts of shared memory that bank conflicts add",
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
         lambda c: c.sm["shared_conflicts"],
     ),
     (
         "shared_utilization",
         "%",
-        "cycles in which shared memory makes a pass, while its SM had a CTA",
+        "cycles in which shared memory processes a wavefront, while its SM had a CTA",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_active",
         lambda c: percent(c.sm["shared_wavefronts"], c.sm["active_cycles"]),
     ),
@@ -410,23 +442,23 @@ DEFINITIONS: tuple[Definition, ...] = (
         lambda c: roofline(c).flops_per_second,
     ),
     (
-        "intensity_dram",
+        "arithmetic_intensity_dram",
         "flop/B",
-        "floating-point operations for each byte between L2 and memory",
+        "arithmetic intensity: floating-point operations per byte between L2 and memory",
         "",
-        lambda c: roofline(c).intensity_dram,
+        lambda c: roofline(c).arithmetic_intensity_dram,
     ),
     (
-        "intensity_l2",
+        "arithmetic_intensity_l2",
         "flop/B",
-        "floating-point operations for each byte between SMs and L2",
+        "arithmetic intensity: floating-point operations per byte between SMs and L2",
         "",
-        lambda c: roofline(c).intensity_l2,
+        lambda c: roofline(c).arithmetic_intensity_l2,
     ),
     (
         "roofline",
         "%",
-        "of the lowest roof over the kernel: its units, the L2 or memory",
+        "of the roofline bound: the least of peak compute, and arithmetic intensity times L2 and DRAM bandwidth",
         "",
         lambda c: roofline(c).percent,
     ),

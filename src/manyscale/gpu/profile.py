@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from manyscale.machine.gpu_system import GpuSystem
 
 HEADLINE = (
-    *("duration", "cycles", "machine_instructions", "launch_overhead", "ipc", "issue_slots_busy"),
+    *("duration", "cycles", "issued_instructions", "launch_overhead", "ipc", "issue_slots_busy"),
     *("theoretical_occupancy", "achieved_occupancy", "waves_per_sm", "registers"),
     *("threads_per_instruction", "sectors_per_request", "l1_hit_rate", "l2_hit_rate"),
     *("l2_throughput", "l2_utilization", "dram_throughput", "dram_utilization"),
@@ -32,14 +32,14 @@ HEADLINE = (
 )
 """The metrics that are shown first."""
 
-# By the columns of `KernelProfile.operations`.
+# By the columns of `KernelProfile.operations`, which are groups of stall reasons.
 _REASONS = {
-    "issued": "issuing",
-    "stall_memory": "global memory",
-    "stall_shared": "shared memory, barrier",
-    "stall_execution": "results, busy unit",
-    "stall_other": "instructions, its turn",
-    "stall_fault": "pages to come",
+    "issued": "Selected",
+    "stall_memory": "Long Scoreboard, LG Throttle",
+    "stall_shared": "Short Scoreboard, Barrier",
+    "stall_execution": "Wait, Math Pipe Throttle",
+    "stall_other": "No Instruction, Not Selected",
+    "stall_fault": "Page Fault",
 }
 
 
@@ -62,7 +62,7 @@ class KernelProfile(NotebookView):
 
     @cached_property
     def roofline(self) -> Roofline:
-        """Where the kernel stands under the roofs of its machine."""
+        """The kernel in the roofline model of its machine."""
         return roofline(self.counts)
 
     @cached_property
@@ -88,8 +88,8 @@ class KernelProfile(NotebookView):
                 "cycles": cycles,
                 "percent": [self[f"stall_{stall.name}"] for stall in STALLS],
                 "warps": [ratio(count, sm["active_cycles"]) for count in cycles],
-                "per_instruction": [ratio(count, sm["machine_instructions"]) for count in cycles],
-                "doc": [stall.doc for stall in STALLS],
+                "per_instruction": [ratio(count, sm["issued_instructions"]) for count in cycles],
+                "doc": [stall.meaning for stall in STALLS],
             },
             schema_overrides=dict.fromkeys(("percent", "warps", "per_instruction"), pl.Float64),
         )
@@ -98,8 +98,10 @@ class KernelProfile(NotebookView):
     def operations(self) -> pl.DataFrame:
         """A row for each PTX instruction that was executed: how often, for how many threads, and its warps' cycles.
 
-        `cycles` are those of warps that issued it or waited to: `issued` and the `stall_…` together. `percent` is
-        their part of all cycles of warps, of which those at the end of a warp belong to no instruction.
+        `cycles` are those of warps that issued it or stalled before it: `issued` and the `stall_…` together, which are
+        groups of stall reasons: `stall_memory` is Long Scoreboard and LG Throttle, `stall_shared` Short Scoreboard and
+        Barrier, `stall_execution` Wait and Math Pipe Throttle, `stall_other` No Instruction and Not Selected,
+        `stall_fault` page faults. `percent` is their part of all cycles of warps; Drain belongs to no instruction.
         """
         import polars as pl
 
@@ -143,7 +145,7 @@ class KernelProfile(NotebookView):
         )
 
     def evidence(self) -> dict[str, Any]:
-        """What a report needs besides metrics: the launch, what limits the kernel, and the roofs over it."""
+        """What a report needs besides metrics: the launch, what limits the kernel, and its roofline."""
         counts, peaks = self.counts, self.counts.peaks
         return {
             "grid": list(counts.grid),
@@ -175,7 +177,7 @@ class KernelProfile(NotebookView):
 
         headline = {name: (str(self.metrics[name]), self.metrics[name].doc) for name in HEADLINE}
         stalls = {
-            stall.label: (str(self.metrics[f"stall_{stall.name}"]), stall.doc)
+            stall.label: (str(self.metrics[f"stall_{stall.name}"]), stall.meaning)
             for stall in STALLS
             if self.counts.sm[stall.statistic]
         }
@@ -243,7 +245,7 @@ class Profiler:
                 registers=outcome["registers"],
                 ctas_per_sm=outcome["ctas_per_sm"],
                 warps_per_cta=outcome["warps_per_cta"],
-                code_instructions=outcome["machine_instructions"],
+                code_instructions=outcome["code_instructions"],
                 sms=taken["sms"],
                 sm=taken["statistics"],
                 l2=traffic.l2,

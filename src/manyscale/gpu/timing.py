@@ -48,7 +48,7 @@ class TimedLaunch(Launch):
     seconds: float
     registers: int  # of a thread
     occupancy: float  # warps that fit on an SM, of those it holds
-    machine_instructions: int
+    issued_instructions: int
     profile: KernelProfile = field(repr=False, compare=False)
 
     def _repr_html_(self) -> str:
@@ -406,7 +406,7 @@ class TimedDevice(Device):
             seconds=duration / 10**15,
             registers=outcome["registers"],
             occupancy=outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm,
-            machine_instructions=counts["machine_instructions"],
+            issued_instructions=counts["issued_instructions"],
             profile=profile,
         )
         self._launches.release(queued.launch)

@@ -170,7 +170,7 @@ class Evidence:
 
     @cached_property
     def profiles(self) -> dict[str, dict[str, Any]]:
-        """By kernel: what limits it, its roofs and launch; written by runs on simulated GPUs."""
+        """By kernel: what limits it, its roofline and launch; written by runs on simulated GPUs."""
         text = self.text(PROFILES_FILE, _MOST_BYTES)
         if text is None:
             return {}

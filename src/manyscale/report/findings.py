@@ -70,7 +70,7 @@ def _status(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _kernels(evidence: Evidence) -> Iterator[Finding]:
-    """Of each kernel, the longest first: what limits it, its largest stall, bandwidth and place under the roofs."""
+    """Of each kernel, the longest first: what limits it, its largest stall, bandwidth and roofline bound."""
     kernels = sorted(evidence.kernels(), key=lambda kernel: -evidence.metrics(kernel).get("duration", 0.0))
     whole = sum(evidence.metrics(kernel).get("duration", 0.0) for kernel in kernels)
     for kernel in kernels[:_MOST_KERNELS]:
@@ -90,14 +90,14 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
                 f"{metrics['dram_utilization']:.0f}% of its peak"
             )
         if metrics.get("roofline"):
-            parts.append(f"it reaches {metrics['roofline']:.0f}% of the lowest roof over it")
+            parts.append(f"it reaches {metrics['roofline']:.0f}% of its roofline bound")
         yield Finding("; ".join(parts) + ".", 2 + share(metrics.get("duration", 0.0), whole))
 
 
 def _stall_words(stall: str) -> str:
     from manyscale.gpu.metrics import STALLS
 
-    return next((each.doc for each in STALLS if f"stall_{each.name}" == stall), stall)
+    return next((f"{each.doc} ({each.label})" for each in STALLS if f"stall_{each.name}" == stall), stall)
 
 
 def _page_faults(evidence: Evidence) -> Iterator[Finding]:

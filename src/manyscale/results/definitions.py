@@ -128,10 +128,10 @@ _ALL = (
         _sum("sm[", "thread_instructions"),
     ),
     Definition(
-        "machine_instructions",
+        "issued_instructions",
         "1",
         "instructions that SMs issued, which is what is timed: SASS, or what PTX is lowered to",
-        _sum("sm[", "machine_instructions"),
+        _sum("sm[", "issued_instructions"),
     ),
     # Unified memory
     Definition(

@@ -21,7 +21,11 @@ def barriers(execution: Execution) -> Iterator[Cause]:
     if not stalls:
         return
     others = max(execution.warp_cycles - stalls, 1)
-    work = 1 - (sm["stall_memory"] + sm["stall_drain"] + sm["stall_queue"] + sm["stall_fault"]) / others
+    work = (
+        1
+        - (sm["stall_long_scoreboard"] + sm["stall_drain"] + sm["stall_lg_throttle"] + sm["stall_fault"])
+        / others
+    )
     yield Cause(
         "barriers",
         f"{100 * execution.share(stalls):.0f}% of warp cycles wait at a barrier (Barrier) for warps that work longer",

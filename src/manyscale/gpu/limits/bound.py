@@ -10,58 +10,58 @@ from .execution import Execution
 
 _SATURATED = 60.0  # percent of its peak from which on a part limits the kernel
 
-_UNITS = {
-    "unit_integer": "integer units",
-    "unit_fp32": "fp32 units",
-    "unit_fp64": "fp64 units",
-    "unit_special": "special-function units",
-    "unit_tensor": "tensor cores",
-    "unit_branch": "branch units",
+_PIPES = {
+    "pipe_alu": "ALU pipe",
+    "pipe_fma": "FMA pipe",
+    "pipe_fp64": "FP64 pipe",
+    "pipe_xu": "XU pipe",
+    "pipe_tensor": "tensor pipe",
+    "pipe_cbu": "CBU pipe",
     "issue_slots_busy": "issue slots",
 }
 # What warps wait for: what that makes the limit, the stalls that belong to it, in words, and what helps.
 _WAITING = (
     (
         "memory latency",
-        ("memory", "drain"),
-        "wait for global, local or constant memory (Long Scoreboard)",
+        ("long_scoreboard", "drain"),
+        "wait for global, local or constant memory (Long Scoreboard, Drain)",
         "Have more loads in flight: unroll and load before use, prefetch into shared memory, or raise occupancy",
     ),
     (
         "memory instructions",
-        ("queue",),
-        "wait for room in the memory queue (LG Throttle)",
+        ("lg_throttle",),
+        "wait for a slot of the memory queue (LG Throttle)",
         "Use fewer and wider memory instructions",
     ),
     (
         "shared-memory latency",
-        ("shared",),
+        ("short_scoreboard",),
         "wait for shared memory or a shuffle (Short Scoreboard)",
         "Load more words at once, and do independent work before they are used",
     ),
     ("barriers", ("barrier",), "wait at a barrier (Barrier)", "Use fewer barriers or smaller blocks"),
     (
         "instruction latency",
-        ("dependency", "unit"),
-        "wait for results of fixed latency or for busy units (Wait, Math Pipe Throttle)",
+        ("wait", "math_pipe_throttle"),
+        "wait for results of fixed latency or for busy pipes (Wait, Math Pipe Throttle)",
         "Make chains of dependent instructions shorter, with independent work in each thread or more warps",
     ),
     (
         "instruction fetch",
-        ("fetch",),
+        ("no_instruction",),
         "wait for instructions to arrive (No Instruction)",
         "Let the hot loop fit into the instruction cache",
     ),
     (
         "issue slots",
         ("not_selected",),
-        "could issue, but another warp does (Not Selected)",
+        "are eligible, but another warp issues (Not Selected)",
         "Execute fewer instructions: the SMs issue in most cycles",
     ),
     (
         "page faults",
         ("fault",),
-        "wait for pages of managed memory to come",
+        "wait for pages of managed memory (Page Fault)",
         "Move the pages before the launch with cudaMemPrefetchAsync",
     ),
 )
@@ -74,7 +74,7 @@ def bound_of(execution: Execution) -> Cause:
 def _saturated(execution: Execution) -> Cause | None:
     values, demands = execution.values, execution.demands
     parts = {
-        **{name: values[name] for name in _UNITS},
+        **{name: values[name] for name in _PIPES},
         "address_units": values["address_units"],
         "shared": values["shared_utilization"],
         "l2": percent(demands["l2"], execution.cycles) or 0.0,
@@ -84,10 +84,10 @@ def _saturated(execution: Execution) -> Cause | None:
     share = parts[busiest]
     if share < _SATURATED:
         return None
-    if busiest in _UNITS:
+    if busiest in _PIPES:
         return Cause(
-            _UNITS[busiest],
-            f"they are {share:.0f}% busy while an SM has a CTA (Math Pipe Throttle)",
+            _PIPES[busiest],
+            f"{share:.0f}% busy while an SM has a CTA (Math Pipe Throttle)",
             "The machine does about what it can; only fewer or cheaper operations would help",
         )
     if busiest == "dram":
@@ -115,7 +115,7 @@ def _saturated(execution: Execution) -> Cause | None:
     shared = percent(sm["shared_requests"], sm["shared_requests"] + sm["global_requests"]) or 0.0
     return Cause(
         "memory instructions",
-        f"address units are {share:.0f}% busy; {shared:.0f}% of what they do is for shared memory (LG Throttle)",
+        f"address generation units are {share:.0f}% busy; {shared:.0f}% of it for shared memory (LG Throttle)",
         "Use fewer and wider memory instructions",
     )
 

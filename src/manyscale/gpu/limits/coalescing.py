@@ -66,7 +66,7 @@ def narrow(execution: Execution) -> Iterator[Cause]:
     lines = max(sm["lines_needed"] - sm["global_bytes"] / LINE_BYTES, 0)
     after = {
         "issue_slots": demands["issue_slots"] - instructions / sub_cores,
-        "unit_memory": demands["unit_memory"] - instructions / sub_cores,
+        "pipe_lsu": demands["pipe_lsu"] - instructions / sub_cores,
         "address_units": demands["address_units"]
         - instructions * execution.peaks.address_interval / sub_cores,
         "data_stage": demands["data_stage"] - lines / execution.sms,

@@ -16,12 +16,12 @@ from .execution import OPERATION_CYCLES, Execution
 
 _SCALED = (
     "issue_slots",
-    "unit_integer",
-    "unit_fp32",
-    "unit_fp64",
-    "unit_special",
-    "unit_branch",
-    "unit_other",
+    "pipe_alu",
+    "pipe_fma",
+    "pipe_fp64",
+    "pipe_xu",
+    "pipe_cbu",
+    "pipe_other",
 )
 
 
@@ -39,7 +39,7 @@ def divergence(execution: Execution) -> Iterator[Cause]:
             lost_issues += idle * issued
     if not lost:
         return
-    left = 1 - lost_issues / max(execution.sm["machine_instructions"], 1)
+    left = 1 - lost_issues / max(execution.sm["issued_instructions"], 1)
     lanes = execution.values["threads_per_instruction"]
     yield Cause(
         "branch divergence",

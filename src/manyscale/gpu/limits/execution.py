@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from manyscale.gpu.kernel_counts import SECTOR_BYTES, UNITS, KernelCounts
+from manyscale.gpu.kernel_counts import PIPES, SECTOR_BYTES, KernelCounts
 from manyscale.gpu.metrics import metrics_of
 
 LINE_BYTES = 128
@@ -21,7 +21,7 @@ HEADER_BYTES = 8  # of each message on the crossbar
 OPERATION_CYCLES = ("issued", "stall_memory", "stall_shared", "stall_execution", "stall_other", "stall_fault")
 """Columns of the table of operations: cycles of warps that issued an operation or waited to."""
 
-_LATENCY = ("dependency", "memory", "shared", "barrier", "drain")
+_LATENCY = ("wait", "long_scoreboard", "short_scoreboard", "barrier", "drain")
 
 
 class Execution:
@@ -51,10 +51,10 @@ class Execution:
         """Cycles for which each part of the machine is busy with the kernel, if SMs have equal shares of it."""
         sm, peaks = self.sm, self.peaks
         sub_cores = self.sms * peaks.sub_cores
-        units = {f"unit_{unit}": sm[f"busy_{unit}"] / sub_cores for unit in UNITS}
+        pipes = {f"pipe_{pipe}": sm[f"busy_{pipe}"] / sub_cores for pipe in PIPES}
         return {
-            **units,
-            "issue_slots": sm["machine_instructions"] / sub_cores,
+            **pipes,
+            "issue_slots": sm["issued_instructions"] / sub_cores,
             "address_units": self.memory_instructions * peaks.address_interval / sub_cores,
             "data_stage": sm["data_cycles"] / self.sms,
             "requests": sm["l2_requests"] * peaks.request_interval / self.sms,

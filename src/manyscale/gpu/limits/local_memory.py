@@ -18,12 +18,12 @@ def local_memory(execution: Execution) -> Iterator[Cause]:
         return
     written = sm["local_store_sectors"]
     stores = written / max(written + sm["store_sectors"] + sm["l1_misses"], 1)  # of the traffic to the L2
-    throttled = sm["stall_queue"] + sm["stall_drain"]
+    throttled = sm["stall_lg_throttle"] + sm["stall_drain"]
     stalls = sm["stall_local"] + requests + throttled * requests / execution.memory_instructions
     sub_cores = execution.sms * execution.peaks.sub_cores
     after = {
         "issue_slots": demands["issue_slots"] - requests / sub_cores,
-        "unit_memory": demands["unit_memory"] - requests / sub_cores,
+        "pipe_lsu": demands["pipe_lsu"] - requests / sub_cores,
         "address_units": demands["address_units"] - requests * execution.peaks.address_interval / sub_cores,
         "data_stage": demands["data_stage"] - sm["local_lines"] / execution.sms,
         "requests": demands["requests"] * (1 - stores),

@@ -38,11 +38,12 @@ def stalls(parent: Parent, evidence: Evidence) -> None:
     section = parent.section("Where the cycles of warps went")
     section.chart(
         Stacks("Stall stacks", "% of the cycles of all warps on SMs", bars),
-        "Issuing, or what a warp waited for. " + _left_out(len(kernels), _MOST_BARS, "kernels"),
+        "Selected, or the reason why a warp stalled, by Nsight Compute's names. "
+        + _left_out(len(kernels), _MOST_BARS, "kernels"),
     )
     section.table(
-        [(stall.label, stall.doc) for stall in STALLS if any(bar[stall.label] for bar in bars.values())],
-        columns=("state", "a warp is in it when it has to"),
+        [(stall.label, stall.meaning) for stall in STALLS if any(bar[stall.label] for bar in bars.values())],
+        columns=("stall reason", "warps"),
     )
 
 
@@ -63,7 +64,7 @@ def verdicts(parent: Parent, evidence: Evidence) -> None:
 
 
 def roofline(parent: Parent, evidence: Evidence) -> None:
-    """Kernels under the roofs of memory, L2 and units."""
+    """Kernels in the roofline model, with ceilings of DRAM, L2 and compute."""
     dots: dict[str, list[tuple[float, float]]] = {}
     roofs: dict[str, list[tuple[float, float]]] = {}
     for kernel in _longest(evidence)[:_MOST_BARS]:
@@ -72,7 +73,9 @@ def roofline(parent: Parent, evidence: Evidence) -> None:
         if not isinstance(line, dict) or not isinstance(peaks, dict) or not line.get("flops"):
             continue
         rate = _number(line.get("flops_per_second"))
-        intensity = _number(line.get("intensity_dram")) or _number(line.get("intensity_l2"))
+        intensity = _number(line.get("arithmetic_intensity_dram")) or _number(
+            line.get("arithmetic_intensity_l2")
+        )
         if rate and intensity:
             dots[evidence.titles[kernel]] = [(intensity, rate / 1e9)]
         for name, bytes_per_second in (("DRAM", peaks.get("dram_bytes")), ("L2", peaks.get("l2_bytes"))):
@@ -88,15 +91,15 @@ def roofline(parent: Parent, evidence: Evidence) -> None:
     section.chart(
         Lines(
             "Roofline",
-            "flop for each byte to DRAM",
+            "arithmetic intensity, flop/B of DRAM",
             "Gflop/s",
             dots=dots,
             roofs=roofs,
             log_x=True,
             log_y=True,
         ),
-        "A kernel below the sloping part of its roof is limited by bytes, below the flat part by units. The flat part "
-        "is the peak for the mix of precisions of the last kernel drawn.",
+        "Below the sloping part of the roofline a kernel is memory-bound, below the flat part compute-bound. The flat "
+        "part is the peak for the mix of precisions of the last kernel drawn.",
     )
 
 
