@@ -240,7 +240,7 @@ def test_hot_lines_name_the_source_where_there_is_one():
     )
     hot = launched(Bound("", text)).profile.hot_lines(3)
     assert hot["place"][0] == "wait.cu:7"
-    assert hot["reason"][0] == "global memory"
+    assert hot["reason"][0] == "Long Scoreboard, LG Throttle"
     assert hot["text"][0] == "mul.lo.u32"
     assert hot["percent"][0] > 40
 
