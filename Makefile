@@ -8,7 +8,7 @@ BUILD := build/editable
 JOBS := $(shell nproc)
 NATIVE := $(shell find core bindings cudart guard machines runtime -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp bench test-asan test-tsan test-cudart \
+.PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp lint-text bench test-asan test-tsan test-cudart \
   coverage mutation fuzz format clean FORCE
 
 install: $(VENV)/.installed
@@ -116,7 +116,7 @@ mutation: $(VENV)/.dependencies
 	$(BIN)/python tools/mutation.py $(FILES) --tests $(TESTS) --count $(or $(COUNT),20)
 
 lint: install
-	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp lint-text
 
 lint-types:
 	$(BIN)/mypy
@@ -130,6 +130,11 @@ lint-cpp:
 	$(BIN)/python tools/check_includes.py
 	find core bindings cudart guard tests -name '*.[ch]pp' | \
 	  xargs --max-procs $(JOBS) --max-args 32 $(BIN)/clang-format --dry-run --Werror
+
+# Words and sizes: what is left is in tools/banned_words_left.toml and tools/size_exceptions.toml.
+lint-text:
+	$(BIN)/python tools/check_words.py
+	$(BIN)/python tools/check_sizes.py
 
 format: install
 	$(BIN)/ruff check --fix .
