@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The jobs that other network simulators were measured with, in their parameters, and what they said.
 
-The figures are those of our notes on other simulators: simulated time, CPU time and memory of SST (merlin, firefly,
-ember), SimGrid (SMPI) and LogGOPSim on a machine of the kind this project is built on.
+The figures are simulated time, CPU time and memory of SST of mid 2026 (merlin, firefly, ember), SimGrid 3.32 (SMPI) and
+LogGOPSim on two cores of an AMD EPYC; docs/comparison.md states their configurations.
 """
 
 from __future__ import annotations
