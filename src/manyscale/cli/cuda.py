@@ -103,11 +103,9 @@ def cuda(
     The exit code is 124 if --limit was reached.
     """
     from manyscale.cli.cuda_report import print_report, report_data
-    from manyscale.cli.cuda_run_directory import CudaJournal, write_run
     from manyscale.cuda import HostOptions, NodeOptions, Program
-    from manyscale.machine import load_machine, to_toml
-    from manyscale.machine.loading import KERNELS
-    from manyscale.results import RunWriter
+    from manyscale.cuda.run_directory import run_recorded
+    from manyscale.machine import load_machine
 
     resolved = load_machine(machine, changes or [])
     node = NodeOptions(
@@ -125,26 +123,17 @@ def cuda(
         host = replace(host, call_time=_number("--call-time", call_time, "TIME"))
     if pageable is not None:
         host = replace(host, pageable_bandwidth=_number("--pageable-bandwidth", pageable, "BANDWIDTH"))
-    program = Program(command, resolved.machine, node, host, lambda text: say(f"manyscale: {text}"))
-    resolved.check_read(KERNELS)
-    workload = program.workload(host)
+    program = Program(command, resolved, node, host, lambda text: say(f"manyscale: {text}"))
     with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:
-        with RunWriter(
-            directory, command=["manyscale", *sys.argv[1:]], workload=workload, seed=seed or 0
-        ) as writer:
-            writer.write_machine(to_toml(resolved.machine, resolved.sources))
-            journal = CudaJournal(writer.directory, program.node)
-            program.keep = journal.keep
-            try:
-                with _progress(program, quiet):
-                    run = program.run(stdout=_STDERR if json else None)
-            except BaseException:
-                with contextlib.suppress(Exception):  # the first error is the one to report
-                    write_run(writer, program.result(), journal, partial=True)
-                raise
-            write_run(writer, run, journal, partial=run.limit_reached)
-            if run.limit_reached:
-                raise LimitError(f"the program was ended at the limit of {limit} simulated time")
+        with _progress(program, quiet):
+            run = run_recorded(
+                program,
+                directory,
+                stdout=_STDERR if json else None,
+                command=["manyscale", *sys.argv[1:]],
+            )
+        if run.limit_reached:
+            raise LimitError(str(run.failure))
         sys.stdout.flush()
         if json:
             typer.echo(json_text.dumps(report_data(run) | {"directory": str(directory)}))

@@ -181,27 +181,20 @@ def kernel_on_v100(directory: Path, quiet: bool) -> Outcome:
     import numpy as np
 
     from manyscale import gpu
-    from manyscale.cli.gpu_run_directory import recorded
-    from manyscale.machine import load_machine, to_toml
 
     count = 1 << 18
-    resolved = load_machine("v100")
-    device = gpu.TimedDevice(resolved.machine)
+    device = gpu.TimedDevice("v100")
     module = device.load(_KERNELS)
     x, y, total = device.array(np.ones(count, np.float32)), device.zeros(count), device.zeros(1)
     facts: Facts = {}
-    with recorded(
+    with device.record(
         directory / "v100",
-        device,
-        machine=to_toml(resolved.machine, resolved.sources),
         workload={"kind": "gpu-kernel", "name": "saxpy and sum", "elements": count},
-        seed=0,
         timeline=True,
-        quiet=quiet,
-    ) as launches:
+        command=_COMMAND,
+    ):
         for name, arguments in (("saxpy", (2.5, x, y, count)), ("sum", (y, total, count))):
             launch: Any = module[name][count // 256, 256](*arguments)
-            launches.append(launch)
             facts[f"{name} of {count:,} elements"] = (
                 f"{launch.cycles:,} cycles, occupancy {launch.occupancy:.0%}; limited by {launch.profile.limit}"
             )
@@ -211,29 +204,22 @@ def kernel_on_v100(directory: Path, quiet: bool) -> Outcome:
 
 def unified_memory(directory: Path, quiet: bool) -> Outcome:
     """A GPU program with unified memory: pages that come one by one, and with their neighbours"""
-    from manyscale.cli.gpu_run_directory import recorded
-    from manyscale.gpu import TimedDevice, TimedLaunch
+    from manyscale.gpu import TimedDevice
     from manyscale.gpu.uvm_pictures import save_pictures
-    from manyscale.machine import load_machine, to_toml
     from manyscale.report.charts import Stacks
     from manyscale.validation import managed_programs
 
     facts: Facts = {}
     times: dict[str, dict[str, float]] = {}
     for prefetcher in ("none", "tree"):
-        resolved = load_machine("gtx1080ti", [f"gpu.uvm.prefetcher={prefetcher}"])
-        device = TimedDevice(resolved.machine, page_log=100_000)
-        with recorded(
+        device = TimedDevice("gtx1080ti", changes=[f"gpu.uvm.prefetcher={prefetcher}"], page_log=100_000)
+        with device.record(
             directory / prefetcher,
-            device,
-            machine=to_toml(resolved.machine, resolved.sources),
             workload={"kind": "gpu-program", "name": "backprop", "managed": True},
-            seed=0,
             timeline=True,
-            quiet=quiet,
+            command=_COMMAND,
         ) as launches:
-            session = managed_programs.run("backprop", device)
-            launches += [launch for launch in session.launches if isinstance(launch, TimedLaunch)]
+            managed_programs.run("backprop", device)
             save_pictures(device, directory / prefetcher, f"Training step, prefetcher {prefetcher}")
         seconds = sum(launch.seconds for launch in launches)
         counts = device.uvm.statistics()

@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,12 +19,13 @@ from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import AllowNewer, Changes, CodeChoice, Force, Json, Quiet, Seed, Threads
+from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice, TimedLaunch
+    from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice
     from manyscale.gpu.kernel_arguments import KernelArgument
     from manyscale.machine import ResolvedMachine
     from manyscale.results.files import Kind
@@ -128,10 +129,8 @@ def run(
     """
     import numpy as np
 
-    from manyscale.cli.gpu_run_directory import recorded
-    from manyscale.gpu import DeviceArray, TimedDevice
+    from manyscale.gpu import Device, DeviceArray, TimedDevice
     from manyscale.gpu.kernel_arguments import parse_arguments
-    from manyscale.machine import to_toml
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)
@@ -139,16 +138,15 @@ def run(
     shape = _extents("--grid", grid), _extents("--block", block)
     resolved = _machine(machine, changes, out, timeline)
     _forecast(shape, resolved is not None)
-    device = _device(
-        resolved,
-        seed or 0,
-        threads=threads,
-        check=check,
-        maximum_instructions=limit,
-        echo=not json,
-        isa=isa,
-        allow_newer=allow_newer,
-    )
+    options: dict[str, Any] = {
+        "threads": threads,
+        "check": check,
+        "maximum_instructions": limit,
+        "echo": not json,
+        "isa": isa,
+        "allow_newer": allow_newer,
+    }
+    device = Device(**options) if resolved is None else TimedDevice(resolved, seed=seed or 0, **options)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         module = device.load(file, target=target)
@@ -159,19 +157,9 @@ def run(
     values = [make(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))
     if isinstance(device, TimedDevice):
-        record: AbstractContextManager[list[TimedLaunch]] = contextlib.nullcontext([])
-        if out is not None and resolved is not None:
-            record = recorded(
-                out,
-                device,
-                machine=to_toml(resolved.machine, resolved.sources),
-                workload=_workload(file, chosen.name, configuration, given)
-                | ({"managed": True} if managed else {}),
-                seed=seed or 0,
-                timeline=timeline,
-                quiet=quiet,
-            )
-        launch: Launch = _timed_launch(device, chosen, configuration, values, record, quiet)
+        workload = _workload(file, chosen.name, configuration, given) | ({"managed": True} if managed else {})
+        with _recorded(device, out, workload, timeline, quiet), _progress(device, chosen, quiet):
+            launch: Launch = chosen[configuration](*values)
     else:
         launch = chosen[configuration](*values)
     moved = device.uvm.statistics() if managed and isinstance(device, TimedDevice) else None
@@ -221,17 +209,6 @@ def _machine(
     return None
 
 
-def _device(resolved: ResolvedMachine | None, seed: int, **options: Any) -> Device:
-    from manyscale.gpu import Device, TimedDevice
-    from manyscale.machine.loading import KERNELS
-
-    if resolved is None:
-        return Device(**options)
-    device = TimedDevice(resolved.machine, seed=seed, **options)
-    resolved.check_read(KERNELS)
-    return device
-
-
 def _managed_array(device: Device, values: npt.ArrayLike) -> ManagedArray:
     """Values in managed memory, on the host."""
     import numpy as np
@@ -267,25 +244,29 @@ def _workload(
     }
 
 
-def _timed_launch(
-    device: TimedDevice,
-    kernel: Kernel,
-    configuration: tuple[list[int], list[int], int],
-    values: Sequence[Any],
-    record: AbstractContextManager[list[TimedLaunch]],
-    quiet: bool,
-) -> TimedLaunch:
-    """Runs a kernel with progress, and records it."""
-    from manyscale.cli.progress import SimulationProgress
-    from manyscale.gpu import TimedLaunch
+@contextlib.contextmanager
+def _recorded(
+    device: TimedDevice, out: Path | None, workload: dict[str, Any], timeline: bool, quiet: bool
+) -> Iterator[None]:
+    """Leaves a run directory, if there is to be one."""
+    if out is None:
+        yield
+        return
+    command = ["manyscale", *sys.argv[1:]]
+    with (
+        output_directory(out, "gpu", quiet),
+        device.record(out, workload=workload, timeline=timeline, command=command),
+    ):
+        yield
 
-    title = f"{kernel.name} on {device.machine.name}"
-    with record as launches, SimulationProgress(title, None, quiet) as progress:
+
+@contextlib.contextmanager
+def _progress(device: TimedDevice, kernel: Kernel, quiet: bool) -> Iterator[None]:
+    from manyscale.cli.progress import SimulationProgress
+
+    with SimulationProgress(f"{kernel.name} on {device.machine.name}", None, quiet) as progress:
         device.progress = progress.update
-        launch = kernel[configuration](*values)
-        assert isinstance(launch, TimedLaunch)
-        launches.append(launch)
-    return launch
+        yield
 
 
 def _timing(launch: Launch) -> dict[str, Any]:

@@ -17,10 +17,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from manyscale import units
 from manyscale.errors import InputError
 from manyscale.guard import ProcessTree
 from manyscale.interrupts import STOP_SIGNALS
-from manyscale.machine import Machine, load_machine
+from manyscale.machine import Machine, ResolvedMachine, resolve_machine
+from manyscale.machine.loading import KERNELS
 
 from .clock import MICROSECOND
 from .executable import Executable
@@ -60,7 +62,7 @@ class CudaRun:
     simulated: int  # femtoseconds of the host's clock
     node: Node
     records: Records
-    limit_reached: bool = False
+    limit_reached: bool = False  # of simulated time
     killed_by: str | None = None  # the signal that ended the program, such as SIGSEGV
     kernels: list[LaunchRecord] = field(default_factory=list)
     copies: list[CopyRecord] = field(default_factory=list)
@@ -68,6 +70,9 @@ class CudaRun:
     @property
     def failure(self) -> str | None:
         """What is wrong with how the program ended; None if its exit code is 0."""
+        if self.limit_reached:
+            limit = units.format(self.node.options.until or 0, units.TIME)
+            return f"the program was ended at the limit of {limit} simulated time"
         if self.killed_by is not None:
             return f"the program was ended by {self.killed_by}"
         return f"the program ended with exit code {self.exit_code}" if self.exit_code else None
@@ -103,7 +108,7 @@ class Program:
     def __init__(
         self,
         command: Sequence[str],
-        machine: Machine,
+        machine: str | os.PathLike[str] | Machine | ResolvedMachine,
         node_options: NodeOptions,
         host: HostOptions,
         say: Callable[[str], None],
@@ -111,8 +116,10 @@ class Program:
         self.path = resolve(command)
         self._command = [str(self.path), *command[1:]]
         self._folder = library_folder()
-        self.node = Node(machine, node_options)
+        self.machine = resolve_machine(machine)
+        self.node = Node(self.machine.machine, node_options)
         Executable.read(self.path).check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
+        self.machine.check_read(KERNELS)
         self.records = Records()
         self._host = host
         self._say = say
@@ -163,9 +170,9 @@ class Program:
             copies_of(self.node),
         )
 
-    def workload(self, host: HostOptions) -> dict[str, Any]:
+    def workload(self) -> dict[str, Any]:
         """What the run directory keeps of the program."""
-        options = self.node.options
+        options, host = self.node.options, self._host
         return {
             "kind": "cuda",
             "program": self.path.name,
@@ -208,16 +215,28 @@ class Program:
 
 
 def run(
-    command: Sequence[str],
-    machine: str | Machine = "v100",
+    program: Sequence[str],
+    machine: str | os.PathLike[str] | Machine | ResolvedMachine = "v100",
     *,
+    changes: Sequence[str] = (),
     node: NodeOptions | None = None,
     host: HostOptions | None = None,
+    out: str | os.PathLike[str] | None = None,
+    stdout: int | None = None,
+    command: Sequence[str] = (),
 ) -> CudaRun:
-    """Runs a CUDA program to its end; what there is to say goes to standard error."""
-    described = machine if isinstance(machine, Machine) else load_machine(machine).machine
-    program = Program(command, described, node or NodeOptions(), host or HostOptions(), _to_standard_error)
-    return program.run()
+    """Runs a CUDA program (its file and its arguments) to its end; messages go to standard error.
+
+    `changes` are changes of the machine's parameters, such as "gpu.clock=1GHz". `stdout`: a file descriptor in the
+    place of the program's standard output. With `out`, leaves a run directory.
+    """
+    from .run_directory import run_recorded
+
+    resolved = resolve_machine(machine, changes)
+    started = Program(program, resolved, node or NodeOptions(), host or HostOptions(), _to_standard_error)
+    if out is None:
+        return started.run(stdout=stdout)
+    return run_recorded(started, out, stdout=stdout, command=command)
 
 
 def _to_standard_error(text: str) -> None:

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import numbers
+import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,9 +21,10 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.errors import DeadlockError, InputError, KernelError
 from manyscale.host_memory import MemoryWatch
-from manyscale.machine import Machine, load_machine
+from manyscale.machine import Machine, ResolvedMachine, resolve_machine
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.machine.link import add_host_side
+from manyscale.machine.loading import KERNELS
 from manyscale.machine.uvm import add_unified_memory
 from manyscale.system.running import Result, core_errors, explain_deadlock, statistics_columns
 
@@ -32,6 +35,7 @@ from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
 from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
+from .run_directory import record
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 from .targets import capability_of
 
@@ -58,7 +62,8 @@ class TimedLaunch(Launch):
 class TimedDevice(Device):
     """A GPU that executes kernels exactly and says how long they take.
 
-    `machine` is a name or file of a machine with a GPU, such as "v100". `threads`: host threads that the simulation
+    `machine` is a machine with a GPU, or the name or file of one, such as "v100"; `changes` are changes of its
+    parameters, such as "gpu.clock=1GHz". `threads`: host threads that the simulation
     runs on; the results do not depend on it. Launches and copies without a stream wait for all that is queued and run
     to their end. `page_log`: rows to keep of what happens to pages of managed memory, see `uvm.log()`.
     """
@@ -67,8 +72,9 @@ class TimedDevice(Device):
 
     def __init__(
         self,
-        machine: str | Machine = "v100",
+        machine: str | os.PathLike[str] | Machine | ResolvedMachine = "v100",
         *,
+        changes: Sequence[str] = (),
         threads: int = 1,
         seed: int = 0,
         echo: bool = True,
@@ -76,10 +82,13 @@ class TimedDevice(Device):
         **options: Any,
     ) -> None:
         super().__init__(threads=threads, echo=echo, **options)
-        self.machine: Machine = machine if isinstance(machine, Machine) else load_machine(machine).machine
+        self.resolved = resolve_machine(machine, changes)
+        self.machine: Machine = self.resolved.machine
+        self.seed = seed
         self.parts = build_gpu(self.machine, seed=seed)
         self.host_side = add_host_side(self.parts, self.machine.link)
         unified = add_unified_memory(self.parts, self.machine, log_rows=page_log)
+        self.resolved.check_read(KERNELS)
         self.uvm = UnifiedMemory(self.parts, unified, self.native)
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
         scheduler = self.parts.scheduler.native
@@ -103,8 +112,35 @@ class TimedDevice(Device):
         self._fault: str | None = None
         self._report: dict[str, Any] | None = None
         self._result: Result | None = None
+        self._recorded: list[TimedLaunch] | None = None  # launches that have ended while a run is recorded
+        self.has_used_managed = False  # memory
 
     # --- What people call ---
+
+    @contextlib.contextmanager
+    def record(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        workload: Mapping[str, Any] | None = None,
+        timeline: bool = False,
+        command: Sequence[str] = (),
+    ) -> Iterator[list[TimedLaunch]]:
+        """Leaves a run directory of the launches that end within the `with` block, which are in the list it gives.
+
+        At its end, all that was queued has ended; after Ctrl-C, the directory has what there is. `workload` says what
+        runs, with values that JSON has; the name of the program if it is not given. `timeline`: which CTAs ran when is
+        written, too. Statistics are those of the device since it was made.
+        """
+        if self._recorded is not None:
+            raise InputError("the device is recorded already; end that record first")
+        launches: list[TimedLaunch] = []
+        self._recorded = launches
+        try:
+            with record(self, launches, out, workload=workload, timeline=timeline, command=command):
+                yield launches
+        finally:
+            self._recorded = None
 
     @property
     def result(self) -> Result | None:
@@ -231,6 +267,7 @@ class TimedDevice(Device):
 
     def _place_managed(self, size: int, label: str) -> int:
         self._free_released()
+        self.has_used_managed = True
         return self.uvm.allocate(size, label)
 
     def _free_managed(self, address: int) -> None:
@@ -410,6 +447,8 @@ class TimedDevice(Device):
             profile=profile,
         )
         self._launches.release(queued.launch)
+        if self._recorded is not None:
+            self._recorded.append(queued.outcome)
         queued.arguments = ()
         queued.printed = queued.outcome.printed
         if queued.stream != 0 and queued.printed and self.echo:

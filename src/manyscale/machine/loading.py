@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,17 @@ class ResolvedMachine:
         ]
         if refused:
             raise refusal(refused)
+
+
+def resolve_machine(
+    machine: str | os.PathLike[str] | Machine | ResolvedMachine, changes: Sequence[str] = ()
+) -> ResolvedMachine:
+    """A machine with its sources: the one given, or that of a preset's name or a file, with changes."""
+    if not isinstance(machine, Machine | ResolvedMachine):
+        return load_machine(os.fspath(machine), changes)
+    if changes:
+        raise InputError("changes are made when a machine is loaded: give its name or file, not the machine")
+    return machine if isinstance(machine, ResolvedMachine) else ResolvedMachine(machine, {})
 
 
 def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> ResolvedMachine:

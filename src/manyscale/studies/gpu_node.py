@@ -17,8 +17,6 @@ from typing import Any, Literal
 
 from manyscale.errors import InputError, nearest
 from manyscale.gpu.timing import TimedDevice
-from manyscale.machine import load_machine
-from manyscale.machine.loading import KERNELS
 from manyscale.network.motifs.motif import AnyMotif, Timings
 from manyscale.studies.projection.timings import PhaseTiming, TimingProfile, Variant
 
@@ -140,9 +138,7 @@ def measure(
     profiles: dict[int, TimingProfile] = {}
     for wanted in sm_counts or (None,):
         own = [*changes, *([] if wanted is None else [f"gpu.sm_count={wanted}"])]
-        resolved = load_machine(machine, own)
-        device = TimedDevice(resolved.machine, echo=False, **options)
-        resolved.check_read(KERNELS)
+        device = TimedDevice(machine, changes=own, echo=False, **options)
         step = program(device)
         clock = PhaseClock(device)
         for number in range(warm_up + steps):
@@ -152,7 +148,7 @@ def measure(
         count = len(device.parts.sms)
         if not clock.seconds:
             raise InputError("the program of kernels has no phases; give it some with clock.phase(name)")
-        facts = {"machine": resolved.machine.name, "sm_count": count, "steps": steps}
+        facts = {"machine": device.machine.name, "sm_count": count, "steps": steps}
         phases = [PhaseTiming.of(name, [times]) for name, times in clock.seconds.items()]
         profiles[count] = TimingProfile(phases, facts)
     return GpuTimings(profiles)

@@ -100,21 +100,18 @@ def _gpu(given: Given) -> Outcome:
     from manyscale.gpu import TimedDevice, TimedLaunch
     from manyscale.gpu.headline import headline
     from manyscale.gpu.kernel_arguments import parse_arguments
-    from manyscale.machine import load_machine
-    from manyscale.machine.loading import KERNELS
     from manyscale.system.running import statistics_columns
     from manyscale.units import BYTES, parse
 
     told = given.workload
-    machine = load_machine(given.machine or "v100", given.changes)
     device = TimedDevice(
-        machine.machine,
+        given.machine or "v100",
+        changes=given.changes,
         seed=given.seed,
         threads=given.threads,
         echo=False,
         allow_newer=told.get("allow_newer", False),
     )
-    machine.check_read(KERNELS)
     module = device.load(told["file"], target=told.get("target"))
     name = told.get("kernel") or (module.kernels[0] if len(module.kernels) == 1 else None)
     if name is None:
@@ -153,7 +150,6 @@ def _cuda(given: Given) -> Outcome:
     from manyscale.cuda import HostOptions, NodeOptions, Program
     from manyscale.cuda.headline import headline
     from manyscale.machine import load_machine
-    from manyscale.machine.loading import KERNELS
 
     told = given.workload
     machine = load_machine(given.machine or "v100", given.changes)
@@ -167,8 +163,7 @@ def _cuda(given: Given) -> Outcome:
     command = [told["program"], *(str(argument) for argument in told.get("arguments", []))]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        program = Program(command, machine.machine, node, HostOptions(), lambda text: None)
-        machine.check_read(KERNELS)
+        program = Program(command, machine, node, HostOptions(), lambda text: None)
         run = program.run(stdout=nowhere)
     finally:
         os.close(nowhere)

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `manyscale cuda` keeps of a program in the run directory."""
+"""The run directory of a CUDA program: its kernels, copies and calls, statistics of the GPUs, profiles of kernels."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale.cli.gpu_run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
-from manyscale.results import definitions
+from manyscale.gpu.run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
+from manyscale.machine import to_toml
+from manyscale.results import RunWriter, definitions
 from manyscale.results.journal import Journal
 from manyscale.results.names import readable
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from manyscale.cuda import CopyRecord, CudaRun, LaunchRecord, Node
-    from manyscale.cuda.node import Gpu
-    from manyscale.results import RunWriter
+    from .node import Gpu, Node
+    from .program import CudaRun, Program
+    from .work import CopyRecord, LaunchRecord
 
 KERNELS_FILE = "kernels.parquet"
 COPIES_FILE = "copies.parquet"
@@ -28,6 +32,29 @@ PTX_FOLDER = "ptx"
 
 _SECOND = 10**15
 _NANOSECOND = 10**6
+
+
+def run_recorded(
+    program: Program, out: str | os.PathLike[str], *, stdout: int | None, command: Sequence[str]
+) -> CudaRun:
+    """Runs a program and leaves a run directory; one that is killed has what had ended, see `Journal`."""
+    with RunWriter(
+        out,
+        command=list(command) or sys.argv,
+        workload=program.workload(),
+        seed=program.node.options.seed,
+    ) as writer:
+        writer.write_machine(to_toml(program.machine.machine, program.machine.sources))
+        journal = CudaJournal(writer.directory, program.node)
+        program.keep = journal.keep
+        try:
+            run = program.run(stdout=stdout)
+        except BaseException:
+            with contextlib.suppress(Exception):  # the first error is the one to report
+                write_run(writer, program.result(), journal, partial=True)
+            raise
+        write_run(writer, run, journal, partial=False)
+    return run
 
 
 class CudaJournal:
@@ -78,7 +105,7 @@ class CudaJournal:
 
 def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial: bool) -> None:
     """Keeps a run: the tables of kernels, copies and calls, the statistics, and the profile of each kernel."""
-    from manyscale.cuda.headline import headline
+    from .headline import headline
 
     writer.write_table(KERNELS_FILE, _kernel_frame(run.kernels))
     writer.write_table(COPIES_FILE, _copy_frame(run.copies))
@@ -95,7 +122,7 @@ def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial:
         return
     writer.write_stats(columns)
     journal.remove()
-    writer.finish(headline(run), error=run.failure, partial=run.killed_by is not None)
+    writer.finish(headline(run), error=run.failure, partial=run.limit_reached or run.killed_by is not None)
 
 
 _KERNEL_NUMBERS = (

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale.cli.run import output_directory
 from manyscale.errors import KEPT_AFTER
+from manyscale.machine import to_toml
+from manyscale.results import RunWriter
+from manyscale.system import running
 
 if TYPE_CHECKING:
-    from manyscale.gpu import KernelProfile, TimedDevice, TimedLaunch
-    from manyscale.results import RunWriter
+    from .profile import KernelProfile
+    from .timing import TimedDevice, TimedLaunch
 
 OPERATIONS_FILE = "operations.parquet"
 PROFILES_FILE = "profiles.json"
@@ -25,38 +28,31 @@ COMPONENT = "gpu"
 
 
 @contextlib.contextmanager
-def recorded(
-    out: Path,
+def record(
     device: TimedDevice,
+    launches: list[TimedLaunch],
+    out: str | os.PathLike[str],
     *,
-    machine: str,
-    workload: Mapping[str, Any],
-    seed: int,
+    workload: Mapping[str, Any] | None,
     timeline: bool,
-    quiet: bool,
-) -> Iterator[list[TimedLaunch]]:
-    """Leaves a run directory of the launches that are appended to the list; after Ctrl-C, of what there is."""
-    from manyscale.results import RunWriter
-    from manyscale.system import running
-
-    command = ["manyscale", *sys.argv[1:]]
-    launches: list[TimedLaunch] = []
+    command: Sequence[str],
+) -> Iterator[None]:
+    """See `TimedDevice.record`; the device appends the launches that end to the list."""
+    facts = {"kind": "gpu-program", "name": Path(sys.argv[0]).name} if workload is None else workload
     system = device.parts.system
-    with (
-        output_directory(out, "gpu", quiet),
-        RunWriter(out, command=command, workload=workload, seed=seed) as writer,
-    ):
-        writer.write_machine(machine)
+    with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=device.seed) as writer:
+        writer.write_machine(to_toml(device.resolved.machine, device.resolved.sources))
         if timeline:
             system.simulation.enable_timeline()
         try:
-            yield launches
+            yield
+            device.synchronize()
         except KEPT_AFTER:
             now = {"simulated_seconds": {"value": system.simulation.now / 10**15, "unit": "s"}}
             running.keep_partial(
                 writer,
                 lambda: _statistics(device, launches),
-                lambda: _headline(device, launches, workload) | now,
+                lambda: _headline(device, launches) | now,
             )
             raise
         else:
@@ -65,17 +61,13 @@ def recorded(
             _write_operations(writer, launches)
             if timeline:
                 running.write_timeline(system, writer)
-        writer.finish(
-            (device.result.headline if device.result else {}) | _headline(device, launches, workload)
-        )
+        writer.finish((device.result.headline if device.result else {}) | _headline(device, launches))
 
 
-def _headline(
-    device: TimedDevice, launches: Sequence[TimedLaunch], workload: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    from manyscale.gpu.headline import headline
+def _headline(device: TimedDevice, launches: Sequence[TimedLaunch]) -> dict[str, dict[str, Any]]:
+    from .headline import headline
 
-    return headline(launches, device.uvm.statistics() if workload.get("managed") else None)
+    return headline(launches, device.uvm.statistics() if device.has_used_managed else None)
 
 
 def scopes(launches: Sequence[TimedLaunch]) -> list[str]:
@@ -91,9 +83,7 @@ def scopes(launches: Sequence[TimedLaunch]) -> list[str]:
 
 def _statistics(device: TimedDevice, launches: Sequence[TimedLaunch]) -> dict[str, list[Any]]:
     """Those of the components, then the metrics of each kernel."""
-    from manyscale.system.running import statistics_columns
-
-    columns = statistics_columns(device.parts.system)
+    columns = running.statistics_columns(device.parts.system)
     for scope, launch in zip(scopes(launches), launches, strict=True):
         for metric in launch.profile.metrics.values():
             if metric.value is None:
