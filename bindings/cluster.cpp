@@ -13,8 +13,8 @@ using namespace manyscale;
 
 namespace {
 
-cpu::ProgramFeed& program_of(Component& component) {
-  auto* program = dynamic_cast<cpu::ProgramFeed*>(&component);
+cpu::LiveSource& program_of(Component& component) {
+  auto* program = dynamic_cast<cpu::LiveSource*>(&component);
   if (program == nullptr) throw std::invalid_argument(component.name() + " is not a running program");
   return *program;
 }
@@ -34,13 +34,13 @@ void bind_cluster(nb::module_& module) {
           [](cluster::NodeNetwork* self, Simulation& simulation, const nb::dict& description,
              const nb::dict& gateway, const std::vector<Component*>& programs,
              const std::vector<Component*>& engines) {
-            std::vector<cpu::ProgramFeed*> feeds;
-            for (Component* component : programs) feeds.push_back(&program_of(*component));
+            std::vector<cpu::LiveSource*> sources;
+            for (Component* component : programs) sources.push_back(&program_of(*component));
             std::vector<memory::Dma*> dmas;
             for (Component* component : engines) dmas.push_back(&engine_of(*component));
             new (self)
                 cluster::NodeNetwork(simulation, read_network(description),
-                                     from_values<cluster::GatewaySpec>(named_values(gateway)), feeds, dmas);
+                                     from_values<cluster::GatewaySpec>(named_values(gateway)), sources, dmas);
           },
           nb::keep_alive<1, 2>(), nb::arg("simulation"), nb::arg("network"), nb::arg("gateway"),
           nb::arg("programs"), nb::arg("engines") = std::vector<Component*>{})

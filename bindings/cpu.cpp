@@ -10,10 +10,10 @@
 #include <tuple>
 
 #include "cpu/core/core.hpp"
-#include "cpu/feed/mpi_calls.hpp"
-#include "cpu/feed/program_feed.hpp"
 #include "cpu/linux/elf_image.hpp"
 #include "cpu/linux/load_program.hpp"
+#include "cpu/live/live_source.hpp"
+#include "cpu/mpi/mpi_calls.hpp"
 #include "cpu/riscv/instruction.hpp"
 #include "cpu/riscv/interpreter.hpp"
 #include "cpu_program.hpp"
@@ -52,11 +52,16 @@ LaunchSpec launch_spec(const nb::dict& given) {
   }
   spec.memory_limit = nb::cast<std::uint64_t>(given["memory_limit"]);
   spec.output_limit = nb::cast<std::uint64_t>(given["output_limit"]);
+  return spec;
+}
+
+std::vector<WatchPoint> watch_points(const nb::dict& given) {
+  std::vector<WatchPoint> points;
   for (const auto& [address, name] :
        nb::cast<std::vector<std::pair<std::uint64_t, std::string>>>(given["watch"])) {
-    spec.watch.push_back({address, construct_named(name)});
+    points.push_back({address, construct_named(name)});
   }
-  return spec;
+  return points;
 }
 
 nb::bytes bytes_of(const std::string& text) {
@@ -213,10 +218,10 @@ nb::dict core_details(const std::vector<Component*>& cores) {
 
 // The same, with what the program told of its regions and tasks.
 nb::dict details(Component& program, const std::vector<Component*>& cores) {
-  const auto& feed = model<ProgramFeed>(program, "cpu.program");
+  const auto& source = model<LiveSource>(program, "cpu.program");
   nb::dict out = core_details(cores);
-  out["regions"] = region_list(feed.regions());
-  out["tasks"] = task_list(feed.tasks());
+  out["regions"] = region_list(source.regions());
+  out["tasks"] = task_list(source.tasks());
   return out;
 }
 
@@ -279,7 +284,7 @@ nb::list task_list(const TaskTable& tasks) {
 }
 
 FunctionalProgram::FunctionalProgram(const nb::dict& launch, std::uint32_t cores, std::uint64_t seed)
-    : run_(launch_spec(launch), cores, seed) {}
+    : run_(launch_spec(launch), cores, seed, watch_points(launch)) {}
 
 const char* FunctionalProgram::run(std::uint64_t limit, const nb::object& progress) {
   std::exception_ptr raised;
@@ -352,19 +357,19 @@ void bind_cpu(nb::module_& module) {
   module.def("riscv_unsupported", &unsupported, nb::arg("code"), nb::arg("address"));
 
   module.def("cpu_launch", [](Component& program, const nb::dict& launch) {
-    model<ProgramFeed>(program, "cpu.program").launch(launch_spec(launch));
+    model<LiveSource>(program, "cpu.program").launch(launch_spec(launch), watch_points(launch));
   });
   module.def("cpu_processes", [](Component& program) {
-    return process_list(model<ProgramFeed>(program, "cpu.program").kernel());
+    return process_list(model<LiveSource>(program, "cpu.program").kernel());
   });
   module.def("cpu_failure", [](Component& program) {
-    const auto& feed = model<ProgramFeed>(program, "cpu.program");
-    return failure_dict(feed.failure(), feed.kernel());
+    const auto& source = model<LiveSource>(program, "cpu.program");
+    return failure_dict(source.failure(), source.kernel());
   });
   module.def(
       "cpu_pause_at",
       [](Component& program, std::string region, std::uint64_t function) {
-        model<ProgramFeed>(program, "cpu.program").pause_at(std::move(region), function);
+        model<LiveSource>(program, "cpu.program").pause_at(std::move(region), function);
       },
       nb::arg("program"), nb::arg("region"), nb::arg("function"));
   module.def(

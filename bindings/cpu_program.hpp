@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cpu/feed/functional_run.hpp"
-#include "cpu/feed/work_counts.hpp"
+#include "cpu/live/functional_run.hpp"
+#include "cpu/mpi/work_counts.hpp"
 #include "module.hpp"
 
 // A component of the core as what it is; `name` is that of its model.

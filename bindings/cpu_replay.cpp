@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "column_bytes.hpp"
-#include "cpu/feed/trace_feed.hpp"
+#include "cpu/replay/replay_source.hpp"
 #include "cpu_program.hpp"
 
 using namespace manyscale;
@@ -88,10 +88,10 @@ void play(Component& component, const nb::dict& columns, const std::vector<std::
   trace.block = [shared_source](std::uint32_t stream, std::uint32_t block) {
     return (*shared_source)(stream, block);
   };
-  std::vector<TaskPlace> places;
+  std::vector<TaskAssignment> places;
   places.reserve(task_places.size());
   for (const auto& [task, core] : task_places) places.push_back({task, core});
-  model<TraceFeed>(component, "cpu.trace").play(std::move(trace), std::move(places));
+  model<ReplaySource>(component, "cpu.trace").play(std::move(trace), std::move(places));
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ void bind_cpu_replay(nb::module_& module) {
              nb::arg("source"), nb::arg("task_places"), nb::arg("slower_hits") = 0);
   module.def("cpu_task_runs", [](Component& component) {
     nb::list out;
-    for (const auto& run : model<TraceFeed>(component, "cpu.trace").task_runs()) {
+    for (const auto& run : model<ReplaySource>(component, "cpu.trace").task_runs()) {
       out.append(nb::make_tuple(run.task, run.copy, run.core, run.begin, run.end));
     }
     return out;

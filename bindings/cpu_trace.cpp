@@ -13,8 +13,8 @@
 
 #include "column_bytes.hpp"
 #include "cpu/core/core.hpp"
-#include "cpu/feed/construct_times.hpp"
-#include "cpu/feed/program_feed.hpp"
+#include "cpu/live/live_source.hpp"
+#include "cpu/openmp/construct_times.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/recorder.hpp"
 #include "cpu_program.hpp"
@@ -28,7 +28,7 @@ namespace {
 class TraceRecorder {
  public:
   TraceRecorder(Component& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
-    begin(model<ProgramFeed>(program, "cpu.program"), core);
+    begin(model<LiveSource>(program, "cpu.program"), core);
     recorder_->keep_forks(true);
   }
   TraceRecorder(FunctionalProgram& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
@@ -222,7 +222,7 @@ std::vector<std::pair<std::string, Time>> construct_time_list(Component& program
                                                               const std::vector<Component*>& cores) {
   std::vector<const std::vector<RegionAccount::LogEntry>*> logs;
   for (Component* core : cores) logs.push_back(&model<Core>(*core, "cpu.core").regions().log());
-  return construct_times(logs, model<ProgramFeed>(program, "cpu.program").regions());
+  return construct_times(logs, model<LiveSource>(program, "cpu.program").regions());
 }
 
 }  // namespace

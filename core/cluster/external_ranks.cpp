@@ -23,7 +23,7 @@ using cpu::RingPiece;
 
 namespace {
 
-cpu::RankRings& rings_of(cpu::ProgramFeed& program) {
+cpu::RankRings& rings_of(cpu::LiveSource& program) {
   if (program.rings() == nullptr)
     throw std::invalid_argument("the program was not launched as a part of a larger job");
   return *program.rings();
@@ -35,7 +35,7 @@ std::uint32_t load(const std::uint32_t& word) {
 
 }  // namespace
 
-ExternalRanks::ExternalRanks(cpu::ProgramFeed& program, const std::string& path, memory::Dma* engine)
+ExternalRanks::ExternalRanks(cpu::LiveSource& program, const std::string& path, memory::Dma* engine)
     : program_(program), rings_(rings_of(program)), engine_(engine), size_(rings_.layout().total()) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   const bool made = file >= 0 && ftruncate(file, static_cast<off_t>(size_)) == 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/feed/program_feed.hpp"
+#include "cpu/live/live_source.hpp"
 #include "memory/dma/dma.hpp"
 
 namespace manyscale::cluster {
@@ -18,7 +18,7 @@ class ExternalRanks {
   // Of the job that the program is a part of: all ranks that the program does not have. `path` is the file
   // that they share (MANYSCALE_MPI_SEGMENT); it is made here. With an `engine`, what is carried is read from
   // and written to the simulated memory, too, as by the node's network interface.
-  ExternalRanks(cpu::ProgramFeed& program, const std::string& path, memory::Dma* engine = nullptr);
+  ExternalRanks(cpu::LiveSource& program, const std::string& path, memory::Dma* engine = nullptr);
   ~ExternalRanks();
   ExternalRanks(const ExternalRanks&) = delete;
   ExternalRanks& operator=(const ExternalRanks&) = delete;
@@ -41,7 +41,7 @@ class ExternalRanks {
   void wake(std::uint32_t rank);
   void touch_memory(const cpu::RingPiece& piece, bool writes);
 
-  cpu::ProgramFeed& program_;
+  cpu::LiveSource& program_;
   cpu::RankRings& rings_;
   memory::Dma* const engine_;
   std::uint8_t* memory_ = nullptr;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster/ring_pieces.hpp"
-#include "cpu/feed/program_feed.hpp"
+#include "cpu/live/live_source.hpp"
 #include "memory/dma/dma_protocol.hpp"
 #include "network/nic.hpp"
 

@@ -8,7 +8,7 @@
 namespace manyscale::cluster {
 
 NodeNetwork::NodeNetwork(Simulation& simulation, const network::NetworkDescription& description,
-                         const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs,
+                         const GatewaySpec& gateway, const std::vector<cpu::LiveSource*>& programs,
                          const std::vector<memory::Dma*>& engines)
     : network_(simulation, description) {
   if (!engines.empty() && engines.size() != programs.size())

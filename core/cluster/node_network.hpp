@@ -17,7 +17,7 @@ class NodeNetwork {
   // Joins programs that were launched as parts of one job, node by node, in the order of their ranks.
   // `engines` is empty, or has what reads and writes each node's memory for its gateway.
   NodeNetwork(Simulation& simulation, const network::NetworkDescription& description,
-              const GatewaySpec& gateway, const std::vector<cpu::ProgramFeed*>& programs,
+              const GatewaySpec& gateway, const std::vector<cpu::LiveSource*>& programs,
               const std::vector<memory::Dma*>& engines);
 
   const network::Network& network() const { return network_; }

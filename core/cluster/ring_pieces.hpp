@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cpu/feed/rank_rings.hpp"
+#include "cpu/mpi/rank_rings.hpp"
 #include "memory/dma/dma_protocol.hpp"
 
 namespace manyscale::cluster {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of MPI's calls, which marker instructions tell the simulator; the same list as in its core
- * (core/cpu/feed/mpi_calls.hpp). */
+ * (core/cpu/mpi/mpi_calls.hpp). */
 #ifndef MANYSCALE_MPI_CALLS_H
 #define MANYSCALE_MPI_CALLS_H
 

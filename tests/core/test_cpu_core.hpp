@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of cores share: a feed that plays written records, machines to run them on, and short words
-// for records.
+// What the tests of cores share: a stream source that plays written records, machines to run them on, and
+// short words for records.
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cpu/core/core.hpp"
-#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/stream/stream_protocol.hpp"
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
 #include "test_checks.hpp"
@@ -20,15 +20,15 @@ using manyscale::test::check_equal;
 using manyscale::test::finish;
 
 // Plays one list of records to each core and halts where they say so.
-class ScriptFeed final : public Component {
+class ScriptedSource final : public Component {
  public:
-  explicit ScriptFeed(std::vector<std::vector<Record>> scripts, std::size_t ahead = 256) {
+  explicit ScriptedSource(std::vector<std::vector<Record>> scripts, std::size_t ahead = 256) {
     for (auto& script : scripts) streams_.emplace_back(std::move(script), ahead);
-    cores_.on_receive<&ScriptFeed::take>();
+    cores_.on_receive<&ScriptedSource::take>();
   }
   void start() override {
     for (std::uint32_t lane = 0; lane < streams_.size(); ++lane) {
-      cores_.send({0, &streams_[lane].ring, FeedAnswer::Kind::attach}, 0, lane);
+      cores_.send({0, &streams_[lane].ring, StreamReply::Kind::attach}, 0, lane);
       give(lane);
     }
   }
@@ -44,9 +44,9 @@ class ScriptFeed final : public Component {
     std::vector<Time> reached;
   };
 
-  void take(const FeedRequest& request, std::uint32_t lane) {
+  void take(const StreamRequest& request, std::uint32_t lane) {
     Stream& stream = streams_[lane];
-    if (request.kind == FeedRequest::Kind::reached) {
+    if (request.kind == StreamRequest::Kind::reached) {
       if (!stream.halted || request.number + 1 != stream.given)
         throw SimulationError("reached a wrong record");
       stream.halted = false;
@@ -62,16 +62,16 @@ class ScriptFeed final : public Component {
     while (!stream.halted && stream.given < stream.script.size() &&
            stream.given - stream.freed < stream.ring.capacity()) {
       stream.ring[stream.given] = stream.script[stream.given];
-      stream.halted = stream.ring[stream.given].has(Trait::halts_feed);
+      stream.halted = stream.ring[stream.given].has(Trait::halts_stream);
       ++stream.given;
     }
     if (stream.given == before) return;
-    cores_.send({stream.given, nullptr, FeedAnswer::Kind::available}, 0, lane);
-    if (stream.given == stream.script.size()) cores_.send({0, nullptr, FeedAnswer::Kind::ends}, 0, lane);
+    cores_.send({stream.given, nullptr, StreamReply::Kind::available}, 0, lane);
+    if (stream.given == stream.script.size()) cores_.send({0, nullptr, StreamReply::Kind::ends}, 0, lane);
   }
 
   std::vector<Stream> streams_;
-  FeedPort cores_{*this, "cores", "the cores it feeds", Links::many};
+  SourcePort cores_{*this, "cores", "the cores that execute the scripts", Links::many};
 };
 
 // A record of a straight line of instructions; the caller sets the rest.
@@ -177,12 +177,13 @@ inline std::int64_t working(const CpiStack& stack) {
 // Runs records on one core in front of a memory that answers after a fixed time.
 inline Ran run(const CoreSpec& spec, std::vector<Record> records, std::size_t ahead = 256) {
   Simulation simulation(1);
-  auto& feed = static_cast<ScriptFeed&>(simulation.add(
-      "feed", std::make_unique<ScriptFeed>(std::vector<std::vector<Record>>{std::move(records)}, ahead)));
+  auto& source = static_cast<ScriptedSource&>(simulation.add(
+      "source",
+      std::make_unique<ScriptedSource>(std::vector<std::vector<Record>>{std::move(records)}, ahead)));
   auto& core = static_cast<Core&>(simulation.add("core", std::make_unique<Core>(spec)));
   auto& channel = add_model(simulation, "channel", "memory.dram",
                             {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
-  simulation.connect(*core.ports()[0], *feed.ports()[0], nanosecond);
+  simulation.connect(*core.ports()[0], *source.ports()[0], nanosecond);
   simulation.connect(*core.ports()[1], *channel.ports()[0], 0);
   Ran ran;
   ran.report = simulation.run({});
@@ -190,7 +191,7 @@ inline Ran run(const CoreSpec& spec, std::vector<Record> records, std::size_t ah
   ran.stack = core.stack();
   ran.cycles = working(core.stack());
   ran.instructions = core.instructions();
-  ran.reached = feed.reached(0);
+  ran.reached = source.reached(0);
   ran.hot_lines = core.hot_lines();
   ran.konata = core.konata().text();
   check(ran.report.outcome == Outcome::finished, "the run ends");
@@ -204,8 +205,8 @@ inline std::int64_t steady(const CoreSpec& spec, const std::vector<Record>& part
          run(spec, at_addresses(repeat(part, times / 2))).cycles;
 }
 
-// Some cores with coherent caches, one home and a memory, joined to the feed.
-inline std::vector<Core*> add_coherent_cores(Simulation& simulation, Component& feed, CoreSpec spec,
+// Some cores with coherent caches, one home and a memory, joined to the source.
+inline std::vector<Core*> add_coherent_cores(Simulation& simulation, Component& source, CoreSpec spec,
                                              std::size_t count) {
   const std::int64_t gigahertz = 1'000'000'000;
   auto& between = add_model(simulation, "interconnect", "memory.crossbar", {{"clock", gigahertz}});
@@ -223,7 +224,7 @@ inline std::vector<Core*> add_coherent_cores(Simulation& simulation, Component& 
   for (std::size_t i = 0; i < count; ++i) {
     auto& core =
         static_cast<Core&>(simulation.add("core[" + std::to_string(i) + "]", std::make_unique<Core>(spec)));
-    simulation.connect(port(core, "work"), port(feed, "cores"), nanosecond);
+    simulation.connect(port(core, "work"), port(source, "cores"), nanosecond);
     simulation.connect(port(core, "memory"), port(between, "requesters"), nanosecond);
     cores.push_back(&core);
   }
@@ -237,9 +238,9 @@ inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vect
                                      std::uint32_t threads = 1) {
   Simulation simulation(1);
   const std::size_t count = scripts.size();
-  auto& feed =
-      static_cast<ScriptFeed&>(simulation.add("feed", std::make_unique<ScriptFeed>(std::move(scripts))));
-  const std::vector<Core*> cores = add_coherent_cores(simulation, feed, spec, count);
+  auto& source = static_cast<ScriptedSource&>(
+      simulation.add("source", std::make_unique<ScriptedSource>(std::move(scripts))));
+  const std::vector<Core*> cores = add_coherent_cores(simulation, source, spec, count);
   RunOptions options;
   options.threads = threads;
   const RunReport report = simulation.run(options);
@@ -252,7 +253,7 @@ inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vect
     ran.stack = cores[i]->stack();
     ran.cycles = working(ran.stack);
     ran.instructions = cores[i]->instructions();
-    ran.reached = feed.reached(static_cast<std::uint32_t>(i));
+    ran.reached = source.reached(static_cast<std::uint32_t>(i));
     all.push_back(std::move(ran));
     check_equal(all[i].stack.sum(), all[i].value("core[" + std::to_string(i) + "]", "cycles"),
                 "the causes add up to the cycles");

@@ -119,12 +119,12 @@ Record halting(Kind kind, std::uint64_t address = 0) {
   Record made = record(kind);
   made.address = address;
   made.size = address == 0 ? 0 : 8;
-  made.flags = Trait::halts_feed;
+  made.flags = Trait::halts_stream;
   return made;
 }
 
-// A fence waits until it is the oldest and older stores are written; the feed hears of it then and not
-// before.
+// A fence waits until it is the oldest and older stores are written; it is announced to the source then and
+// not before.
 void fences() {
   const CoreSpec spec = plain_core();
   const Ran ran = run(spec, at_addresses({store(data), halting(Kind::fence), record(Kind::integer)}));
@@ -132,9 +132,9 @@ void fences() {
   // Attached after 1 ns: front end, issue, address, commit; a cycle later the store is written.
   const std::int64_t committed = 1 + spec.front_end_depth + 1 + spec.timing.store.latency;
   check_equal(ran.reached[0], (committed + 1 + miss_latency + 1) * nanosecond,
-              "when the feed hears of the fence");
+              "when the fence reaches the source");
   check_between(ran.stack[Cause::synchronisation], miss_latency - 2, miss_latency + 4, "cycles at the fence");
-  // Without stores each takes the way to the feed and back.
+  // Without stores each takes the way to the source and back.
   check_equal(steady(spec, {halting(Kind::fence)}, 200), 100 * 2, "fences behind each other");
 }
 

@@ -4,7 +4,6 @@
 #include <random>
 #include <sstream>
 
-#include "cpu/feed/region_table.hpp"
 #include "test_cpu_core.hpp"
 
 using namespace manyscale;
@@ -37,7 +36,7 @@ std::vector<Record> random_stream(std::uint32_t seed, std::size_t n, std::uint64
       made.size = static_cast<std::uint8_t>(1u << below(4));
     }
     if (made.kind == Kind::atomic || made.kind == Kind::fence || made.kind == Kind::system)
-      made.flags |= Trait::halts_feed;
+      made.flags |= Trait::halts_stream;
     if (below(2) == 0) made.flags |= Trait::compressed;
     if (below(3) == 0) made.flags |= below(2) == 0 ? Trait::writes_integer : Trait::writes_float;
     made.pc = pc;
@@ -129,7 +128,7 @@ void quantum_does_not_change_synchronisation() {
   Record atomic = record(Kind::atomic);
   atomic.address = 0x1000000;
   atomic.size = 8;
-  atomic.flags = Trait::halts_feed;
+  atomic.flags = Trait::halts_stream;
   const std::vector<Record> script = at_addresses(repeat({atomic, record(Kind::integer)}, 200));
   CoreSpec spec = plain_core();
   spec.quantum = 1;

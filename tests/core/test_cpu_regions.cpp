@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "cpu/core/region_account.hpp"
+#include "cpu/stream/region_table.hpp"
+#include "cpu/stream/task_table.hpp"
 #include "engine/random.hpp"
 #include "test_checks.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/feed/marker_watch.hpp"
+#include "cpu/openmp/marker_watch.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale::cpu;

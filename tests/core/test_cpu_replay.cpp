@@ -25,9 +25,9 @@ WrittenTrace team_with_barrier(const std::vector<std::size_t>& cycles, std::size
 
 // What 250 ns more of a latency add to a replay. A core takes some cycles itself to come to rest and go on,
 // which are hidden behind the first part of a latency.
-std::int64_t cost_of(const WrittenTrace& trace, std::int64_t cores, Time TraceFeedSpec::* latency) {
+std::int64_t cost_of(const WrittenTrace& trace, std::int64_t cores, Time ReplaySourceSpec::* latency) {
   const auto time = [&](Time nanoseconds) {
-    return replay(trace, cores, [&](TraceFeedSpec& spec) { spec.*latency = nanoseconds * nanosecond; })
+    return replay(trace, cores, [&](ReplaySourceSpec& spec) { spec.*latency = nanoseconds * nanosecond; })
         .time();
   };
   return time(350) - time(100);
@@ -60,18 +60,18 @@ void barriers() {
   const auto cost = [](auto member) {
     return cost_of(team_with_barrier({1000, 3000, 2000, 500}), 4, member);
   };
-  check_equal(cost(&TraceFeedSpec::barrier_latency), 250, "slowest + overhead");
-  check_equal(cost(&TraceFeedSpec::barrier_thread_latency), 4 * 250, "… of four threads");
-  check_equal(cost(&TraceFeedSpec::fork_latency), 250, "fork");
-  check_equal(cost(&TraceFeedSpec::fork_thread_latency), 3 * 250, "fork of three others");
-  check_equal(cost(&TraceFeedSpec::begin_latency), 250, "begin");
-  check_equal(cost(&TraceFeedSpec::join_latency), 250, "join");
+  check_equal(cost(&ReplaySourceSpec::barrier_latency), 250, "slowest + overhead");
+  check_equal(cost(&ReplaySourceSpec::barrier_thread_latency), 4 * 250, "… of four threads");
+  check_equal(cost(&ReplaySourceSpec::fork_latency), 250, "fork");
+  check_equal(cost(&ReplaySourceSpec::fork_thread_latency), 3 * 250, "fork of three others");
+  check_equal(cost(&ReplaySourceSpec::begin_latency), 250, "begin");
+  check_equal(cost(&ReplaySourceSpec::join_latency), 250, "join");
 }
 
 // Each core is in one state at each time.
 void states() {
   const Replayed replayed =
-      replay(team_with_barrier({1000, 3000}), 4, [](TraceFeedSpec& spec) { spec.fork_latency = 90000; });
+      replay(team_with_barrier({1000, 3000}), 4, [](ReplaySourceSpec& spec) { spec.fork_latency = 90000; });
   for (std::size_t core = 0; core < 4; ++core) {
     std::int64_t sum = 0;
     for (const char* state : {"init", "processing", "stall", "end", "idle"})
@@ -93,13 +93,14 @@ void threads_share_cores() {
     std::vector<std::size_t> longer = cycles;
     for (std::size_t& each : longer) each += more;
     const Replayed replayed =
-        replay(team_with_barrier(longer), 1, [](TraceFeedSpec& spec) { spec.switch_latency = 0; });
+        replay(team_with_barrier(longer), 1, [](ReplaySourceSpec& spec) { spec.switch_latency = 0; });
     check_finished(replayed, "four threads on one core");
     return replayed.time();
   };
   check_equal(time(400) - time(0), 1600, "the work of four threads on one core");
   const auto switching = [&](Time latency) {
-    return replay(team_with_barrier(cycles), 2, [&](TraceFeedSpec& spec) { spec.switch_latency = latency; });
+    return replay(team_with_barrier(cycles), 2,
+                  [&](ReplaySourceSpec& spec) { spec.switch_latency = latency; });
   };
   const Replayed quick = switching(0), slow = switching(5 * microsecond);
   check(quick.value("trace", "switches") >= 4, "threads change");
@@ -127,15 +128,15 @@ void locks() {
   check_equal(base.time() - three, three - two, "each further thread adds the same");
   check_between(three - two, 1000, 1030, "… its time in the section and the way of the news");
   const auto handed_over = [](Time latency, Time least) {
-    return replay(convoy(4, 1000), 4, [&](TraceFeedSpec& spec) {
+    return replay(convoy(4, 1000), 4, [&](ReplaySourceSpec& spec) {
       spec.handover_latency = latency * nanosecond;
       spec.handover_least_latency = least * nanosecond;
     });
   };
   check_equal(handed_over(250, 250).time() - base.time(), 3 * 250, "three handovers");
   check_between(handed_over(250, 150).time() - base.time(), 3 * 150, 3 * 350, "… that differ");
-  check_equal(cost_of(convoy(4, 1000), 4, &TraceFeedSpec::lock_latency), 250, "the first takes it");
-  check_equal(cost_of(convoy(4, 1000), 4, &TraceFeedSpec::unlock_latency), 250, "the last gives it");
+  check_equal(cost_of(convoy(4, 1000), 4, &ReplaySourceSpec::lock_latency), 250, "the first takes it");
+  check_equal(cost_of(convoy(4, 1000), 4, &ReplaySourceSpec::unlock_latency), 250, "the last gives it");
   check_equal(base.value("trace", "lock_waits"), 3, "three wait");
 
   // Who comes first gets it, whatever the recording did: the last thread comes first here.
@@ -164,7 +165,7 @@ WrittenTrace barging(bool sleeps) {
 // Who has released a lock takes it again if it comes before those who waited have noticed.
 void released_locks_go_to_who_comes_first() {
   const auto stall = [](bool sleeps, Time latency) {
-    const Replayed replayed = replay(barging(sleeps), 2, [&](TraceFeedSpec& spec) {
+    const Replayed replayed = replay(barging(sleeps), 2, [&](ReplaySourceSpec& spec) {
       (sleeps ? spec.wake_latency : spec.handover_latency) = latency * nanosecond;
       spec.handover_least_latency = spec.handover_latency;
     });
@@ -190,13 +191,13 @@ void regions() {
   worker.sync(SyncKind::begin, 2).work(300).sync(SyncKind::join, 2);
   trace.add_thread(master.sync(SyncKind::thread_end));
   trace.add_thread(worker.sync(SyncKind::thread_end));
-  const Replayed replayed = replay(trace, 2, [](TraceFeedSpec& spec) { spec.system_call_latency = 0; });
+  const Replayed replayed = replay(trace, 2, [](ReplaySourceSpec& spec) { spec.system_call_latency = 0; });
   check_finished(replayed, "regions");
   check_equal(replayed.value("trace", "forks"), 3, "three regions");
   check_equal(replayed.value("trace", "system_calls"), 1, "a system call");
   const std::int64_t path = 10 + 900 + 500 + 300;
   check_between(replayed.time(), path, path + 8 * 45, "critical path of the regions, and eight nodes on it");
-  check_equal(cost_of(trace, 2, &TraceFeedSpec::system_call_latency), 250, "a system call takes its time");
+  check_equal(cost_of(trace, 2, &ReplaySourceSpec::system_call_latency), 250, "a system call takes its time");
 }
 
 // Mispredicted branches are those that the trace says.
@@ -218,11 +219,11 @@ void own_threads() {
   check_equal(replay(made(1300, 200, 3000), 2).time() - base.time(), 300, "and when it was made");
   check_equal(replay(made(1000, 900, 3000), 2).time(), base.time(), "what is done meanwhile does not");
   check_equal(base.value("trace", "awaits"), 1, "one wait");
-  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::thread_latency), 250, "to begin");
-  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::wake_latency), 250, "to be woken");
-  check_equal(cost_of(made(1000, 200, 3000), 2, &TraceFeedSpec::await_latency), 0, "it had to wait");
-  check_equal(cost_of(made(1000, 9000, 3000), 2, &TraceFeedSpec::await_latency), 250, "it had not");
-  const Replayed two = replay(made(1000, 200, 3000), 4, [](TraceFeedSpec& spec) { spec.copies = 2; });
+  check_equal(cost_of(made(1000, 200, 3000), 2, &ReplaySourceSpec::thread_latency), 250, "to begin");
+  check_equal(cost_of(made(1000, 200, 3000), 2, &ReplaySourceSpec::wake_latency), 250, "to be woken");
+  check_equal(cost_of(made(1000, 200, 3000), 2, &ReplaySourceSpec::await_latency), 0, "it had to wait");
+  check_equal(cost_of(made(1000, 9000, 3000), 2, &ReplaySourceSpec::await_latency), 250, "it had not");
+  const Replayed two = replay(made(1000, 200, 3000), 4, [](ReplaySourceSpec& spec) { spec.copies = 2; });
   check_finished(two, "copies have events of their own");
   check_between(two.time() - base.time(), 0, 50, "and do not wait for each other");
 }
@@ -281,7 +282,7 @@ void copies() {
   const auto time = [&](std::int64_t copies, bool offset, bool shared) {
     WrittenTrace sharing = trace;
     if (shared) sharing.trace.shared = {{1ull << 40 | 0x5000, 1ull << 40 | 0x6000}};
-    const Replayed replayed = replay(sharing, copies, [&](TraceFeedSpec& spec) {
+    const Replayed replayed = replay(sharing, copies, [&](ReplaySourceSpec& spec) {
       spec.copies = copies;
       spec.offset = offset;
     });
@@ -353,11 +354,12 @@ void refused() {
   RecordedTrace bytes = damaged.finished();
   bytes.block = [](std::uint32_t, std::uint32_t) { return std::vector<std::uint8_t>{1, 2, 3}; };
   Simulation simulation(1);
-  auto& feed = static_cast<TraceFeed&>(simulation.add("trace", std::make_unique<TraceFeed>(TraceFeedSpec{})));
-  feed.play(std::move(bytes));
+  auto& source =
+      static_cast<ReplaySource&>(simulation.add("trace", std::make_unique<ReplaySource>(ReplaySourceSpec{})));
+  source.play(std::move(bytes));
   auto& core = simulation.add("core", std::make_unique<Core>(plain_core()));
   auto& channel = add_model(simulation, "channel", "memory.dram", {{"backend", "simple"}});
-  simulation.connect(*core.ports()[0], *feed.ports()[0], nanosecond);
+  simulation.connect(*core.ports()[0], *source.ports()[0], nanosecond);
   simulation.connect(*core.ports()[1], *channel.ports()[0], 0);
   try {
     simulation.run({});
@@ -390,8 +392,8 @@ void senseless_traces() {
     const std::int64_t copies = 1 + static_cast<std::int64_t>(random.below(2));
     const char* const schedulers[] = {"fifo", "work_stealing", "locality", "critical_path", "recorded"};
     try {
-      const Replayed replayed =
-          replay(trace, copies * (1 + static_cast<std::int64_t>(random.below(3))), [&](TraceFeedSpec& spec) {
+      const Replayed replayed = replay(
+          trace, copies * (1 + static_cast<std::int64_t>(random.below(3))), [&](ReplaySourceSpec& spec) {
             spec.copies = copies;
             spec.scheduler = schedulers[random.below(5)];
             spec.create_latency = static_cast<Time>(random.below(2)) * 10 * nanosecond;

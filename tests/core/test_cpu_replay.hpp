@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/feed/trace_feed.hpp"
+#include "cpu/replay/replay_source.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/sync_node.hpp"
 #include "test_cpu_core.hpp"
@@ -92,7 +92,7 @@ class WrittenTrace {
 struct Replayed {
   RunReport report;
   StatisticRows rows;
-  std::vector<TraceFeed::TaskRun> tasks;
+  std::vector<ReplaySource::TaskRun> tasks;
 
   // Nanoseconds, which are cycles here, until all cores were done.
   std::int64_t time() const { return report.now / nanosecond; }
@@ -107,23 +107,23 @@ struct Replayed {
 
 // Plays a trace on coherent cores; what is to be different is told by `change`.
 inline Replayed replay(const WrittenTrace& trace, std::int64_t cores,
-                       const std::function<void(TraceFeedSpec&)>& change = {}, std::uint32_t threads = 1,
-                       const std::vector<TaskPlace>& places = {}) {
+                       const std::function<void(ReplaySourceSpec&)>& change = {}, std::uint32_t threads = 1,
+                       const std::vector<TaskAssignment>& places = {}) {
   Simulation simulation(1);
-  TraceFeedSpec spec;
+  ReplaySourceSpec spec;
   spec.cores = cores;
   if (change) change(spec);
-  auto& feed = static_cast<TraceFeed&>(simulation.add("trace", std::make_unique<TraceFeed>(spec)));
-  feed.play(trace.finished(), places);
+  auto& source = static_cast<ReplaySource&>(simulation.add("trace", std::make_unique<ReplaySource>(spec)));
+  source.play(trace.finished(), places);
   CoreSpec core_spec = plain_core();
   core_spec.branch.kind = "recorded";
-  add_coherent_cores(simulation, feed, core_spec, static_cast<std::size_t>(cores));
+  add_coherent_cores(simulation, source, core_spec, static_cast<std::size_t>(cores));
   RunOptions options;
   options.threads = threads;
   Replayed replayed;
   replayed.report = simulation.run(options);
   replayed.rows = simulation.statistics();
-  replayed.tasks = feed.task_runs();
+  replayed.tasks = source.task_runs();
   return replayed;
 }
 

@@ -36,8 +36,8 @@ WrittenTrace with_tasks(const std::vector<WrittenTask>& tasks, SyncKind wait = S
   return trace;
 }
 
-std::function<void(TraceFeedSpec&)> scheduled_by(const std::string& scheduler) {
-  return [=](TraceFeedSpec& spec) { spec.scheduler = scheduler; };
+std::function<void(ReplaySourceSpec&)> scheduled_by(const std::string& scheduler) {
+  return [=](ReplaySourceSpec& spec) { spec.scheduler = scheduler; };
 }
 
 Replayed play(const WrittenTrace& trace, std::int64_t cores, const std::string& scheduler) {
@@ -147,8 +147,8 @@ void random_graphs() {
         const std::int64_t least = std::max((work + cores - 1) / cores, path);
         const std::int64_t most = alone / cores + path + static_cast<std::int64_t>(deepest) * 60 + 40 * 60;
         check_between(replayed.time(), least, most, scheduler + ": max(T1/p, Tinf) <= T <= T1/p + Tinf");
-        std::map<std::uint64_t, TraceFeed::TaskRun> runs;
-        for (const TraceFeed::TaskRun& run : replayed.tasks) runs[run.task] = run;
+        std::map<std::uint64_t, ReplaySource::TaskRun> runs;
+        for (const ReplaySource::TaskRun& run : replayed.tasks) runs[run.task] = run;
         check_equal(static_cast<std::int64_t>(runs.size()), 40, "each task is executed once");
         for (std::size_t b = 0; b < tasks.size(); ++b) {
           for (std::size_t a = 0; a < b; ++a) {
@@ -177,7 +177,7 @@ void locality() {
   const Replayed replayed = play(with_tasks(tasks), 3, "locality");
   std::map<std::uint64_t, std::uint32_t> core;
   std::size_t moved = 0;
-  for (const TraceFeed::TaskRun& run : replayed.tasks) core[run.task] = run.core;
+  for (const ReplaySource::TaskRun& run : replayed.tasks) core[run.task] = run.core;
   for (std::uint64_t i = 3; i < 12; ++i) moved += core[i] != core[i - 3];
   check_equal(static_cast<std::int64_t>(moved), 0, "each chain stays on its core");
 }
@@ -185,20 +185,20 @@ void locality() {
 // A list says where tasks run and which of those that may run goes first.
 void places() {
   const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(4, {2000}));
-  const auto with = [&](const std::vector<TaskPlace>& list) {
+  const auto with = [&](const std::vector<TaskAssignment>& list) {
     const Replayed replayed = replay(trace, 3, scheduled_by("task2core"), 1, list);
     check_finished(replayed, "task2core");
     return replayed;
   };
   const Replayed replayed = with({{3, 1}, {2, 1}, {0, 2}, {1, 1}});
   std::vector<std::uint64_t> order;
-  for (const TraceFeed::TaskRun& run : replayed.tasks) {
+  for (const ReplaySource::TaskRun& run : replayed.tasks) {
     check_equal(run.core, run.task == 0 ? 2 : 1, "the core of task " + std::to_string(run.task));
     if (run.core == 1) order.push_back(run.task);
   }
   // Task 1 was there first and began; then those that the list names first.
   check(order == std::vector<std::uint64_t>{1, 3, 2}, "in the order of the list");
-  const auto refusal = [&](const std::vector<TaskPlace>& list) {
+  const auto refusal = [&](const std::vector<TaskAssignment>& list) {
     try {
       with(list);
     } catch (const SimulationError& error) {
@@ -247,7 +247,7 @@ void nested_tasks() {
     check_equal(time(1500, 8) - time(1000, 8), 5 * 500, scheduler + ": the depth of the tree on eight");
   }
   const auto stealing = [](Time latency) {
-    return replay(nested(1000), 4, [=](TraceFeedSpec& spec) {
+    return replay(nested(1000), 4, [=](ReplaySourceSpec& spec) {
       spec.scheduler = "work_stealing";
       spec.steal_latency = latency;
     });
@@ -260,37 +260,39 @@ void nested_tasks() {
 // What making and beginning a task costs is on the way of each.
 void task_latencies() {
   const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(6, {1000}));
-  const auto time = [&](Time TraceFeedSpec::* latency, Time value) {
-    return replay(trace, 1, [&](TraceFeedSpec& spec) { spec.*latency = value * nanosecond; }).time();
+  const auto time = [&](Time ReplaySourceSpec::* latency, Time value) {
+    return replay(trace, 1, [&](ReplaySourceSpec& spec) { spec.*latency = value * nanosecond; }).time();
   };
-  const auto cost = [&](Time TraceFeedSpec::* latency) { return time(latency, 356) - time(latency, 100); };
-  check_equal(cost(&TraceFeedSpec::create_latency), 6 * 256, "six tasks are made");
-  check_equal(cost(&TraceFeedSpec::schedule_latency), 6 * 256, "six tasks are begun");
-  check_equal(cost(&TraceFeedSpec::taskwait_latency), 256, "one wait ends");
-  check_equal(cost(&TraceFeedSpec::queue_latency), 0, "a core is in nobody's way alone");
-  check_equal(cost(&TraceFeedSpec::vain_latency), 0, "there is no core without work");
-  check_equal(cost(&TraceFeedSpec::worker_latency), 0, "and needs no other thread");
+  const auto cost = [&](Time ReplaySourceSpec::* latency) { return time(latency, 356) - time(latency, 100); };
+  check_equal(cost(&ReplaySourceSpec::create_latency), 6 * 256, "six tasks are made");
+  check_equal(cost(&ReplaySourceSpec::schedule_latency), 6 * 256, "six tasks are begun");
+  check_equal(cost(&ReplaySourceSpec::taskwait_latency), 256, "one wait ends");
+  check_equal(cost(&ReplaySourceSpec::queue_latency), 0, "a core is in nobody's way alone");
+  check_equal(cost(&ReplaySourceSpec::failed_dequeue_latency), 0, "there is no core without work");
+  check_equal(cost(&ReplaySourceSpec::worker_latency), 0, "and needs no other thread");
 }
 
 // What it takes to have tasks executed on more cores than the recording had threads.
 void more_cores_than_threads() {
-  const auto cost = [](std::size_t tasks, std::int64_t cores, Time TraceFeedSpec::* latency) {
+  const auto cost = [](std::size_t tasks, std::int64_t cores, Time ReplaySourceSpec::* latency) {
     const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(tasks, {1000}), SyncKind::join);
     const auto time = [&](Time value) {
-      return replay(trace, cores, [&](TraceFeedSpec& spec) { spec.*latency = value * nanosecond; }).time();
+      return replay(trace, cores, [&](ReplaySourceSpec& spec) { spec.*latency = value * nanosecond; }).time();
     };
     return time(356) - time(100);
   };
-  check_equal(cost(4, 4, &TraceFeedSpec::worker_latency), 3 * 256, "three more threads are made");
-  check_equal(cost(1, 2, &TraceFeedSpec::queue_latency), 256, "another core takes the task");
-  check_equal(cost(4, 4, &TraceFeedSpec::pool_latency), 256, "there are some for the first time");
+  check_equal(cost(4, 4, &ReplaySourceSpec::worker_latency), 3 * 256, "three more threads are made");
+  check_equal(cost(1, 2, &ReplaySourceSpec::queue_latency), 256, "another core takes the task");
+  check_equal(cost(4, 4, &ReplaySourceSpec::pool_latency), 256, "there are some for the first time");
   // The second task is made when those have asked who found the first one taken.
-  check_equal(cost(2, 2, &TraceFeedSpec::vain_latency), 0, "nobody asks in vain");
-  check_equal(cost(2, 4, &TraceFeedSpec::vain_latency), 2 * 256, "two cores ask in vain");
-  check_equal(cost(2, 4, &TraceFeedSpec::vain_core_latency), 2 * 256, "in each other's way");
+  check_equal(cost(2, 2, &ReplaySourceSpec::failed_dequeue_latency), 0, "nobody asks in vain");
+  check_equal(cost(2, 4, &ReplaySourceSpec::failed_dequeue_latency), 2 * 256, "two cores ask in vain");
+  check_equal(cost(2, 4, &ReplaySourceSpec::failed_dequeue_contention_latency), 2 * 256,
+              "in each other's way");
   // Four cores take one each, one after the other; making them is held up, too, since others took some, and
   // so are their ends.
-  check_between(cost(4, 4, &TraceFeedSpec::queue_latency), 4 * 256, 12 * 256, "they are in each other's way");
+  check_between(cost(4, 4, &ReplaySourceSpec::queue_latency), 4 * 256, 12 * 256,
+                "they are in each other's way");
 }
 
 // Outside of parallel regions a task is executed by its creator at once.
@@ -302,7 +304,7 @@ void undeferred_tasks() {
   for (std::uint64_t i = 0; i < 2; ++i) trace.add_task(i, Script().work(1000), {{0x100, Dependence::out}});
   const Replayed replayed = play(trace, 4, "fifo");
   check_between(replayed.time(), 2200, 2500, "one after the other");
-  for (const TraceFeed::TaskRun& run : replayed.tasks) check_equal(run.core, 0, "on the creator's core");
+  for (const ReplaySource::TaskRun& run : replayed.tasks) check_equal(run.core, 0, "on the creator's core");
 }
 
 // Two copies of a program with tasks: twice the tasks, side by side.
@@ -310,7 +312,7 @@ void copies_of_tasks() {
   const std::vector<WrittenTask> tasks(6, {1000, {{0x100, Dependence::out}}});
   for (const char* scheduler : {"fifo", "recorded", "locality"}) {
     const auto time = [&](std::int64_t copies) {
-      const Replayed replayed = replay(with_tasks(tasks), copies, [&](TraceFeedSpec& spec) {
+      const Replayed replayed = replay(with_tasks(tasks), copies, [&](ReplaySourceSpec& spec) {
         spec.copies = copies;
         spec.scheduler = scheduler;
       });
@@ -373,7 +375,7 @@ void determinism() {
     const auto run = [&](std::uint32_t threads) {
       return replay(
           trace, 8,
-          [&](TraceFeedSpec& spec) {
+          [&](ReplaySourceSpec& spec) {
             spec.copies = 2;
             spec.scheduler = scheduler;
             spec.steal_latency = 20 * nanosecond;

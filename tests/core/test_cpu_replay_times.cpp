@@ -2,7 +2,7 @@
 // Times of constructs, measured from logs that are written by hand.
 #include <map>
 
-#include "cpu/feed/construct_times.hpp"
+#include "cpu/openmp/construct_times.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale;

@@ -63,7 +63,7 @@ struct Recording {
     Record record;
     record.kind = Kind::system;
     record.pc = process | 0x100;
-    record.flags = Trait::halts_feed;
+    record.flags = Trait::halts_stream;
     record.thread = thread;
     give(record);
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/linux/address_space.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale::cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of executed instructions: producers, addresses as the caches see them, control flow, and where the
-// feed halts.
+// stream halts.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -66,7 +66,7 @@ void producers_and_addresses() {
   check_producers(ring[5], {5, 5, 0}, "mul");
   check_equal(ring[6].flags, 0, "a load to x0 takes no register");
   check_producers(ring[7], {0, 2, 0}, "add of x0");
-  check(ring[8].kind == Kind::system && ring[8].has(Trait::halts_feed), "the system call halts");
+  check(ring[8].kind == Kind::system && ring[8].has(Trait::halts_stream), "the system call halts");
 }
 
 // A loop of two turns around a call; distances go over the ends of blocks.
@@ -96,7 +96,7 @@ void control_flow() {
       {0x0c, 0, Kind::integer, Trait::writes_integer, {4, 0, 0}},
       {0x10, 0x04, Kind::indirect, Trait::taken | Trait::returns, {2, 0, 0}},
       {0x04, 0x08, Kind::branch, 0, {2, 0, 0}},
-      {0x08, 0, Kind::system, Trait::halts_feed, {0, 0, 0}},
+      {0x08, 0, Kind::system, Trait::halts_stream, {0, 0, 0}},
   };
   check_equal(recorder.end, static_cast<std::int64_t>(expected.size()), "records");
   for (u64 i = 0; i < std::min<u64>(recorder.end, expected.size()); ++i) {
@@ -121,7 +121,7 @@ void halts_at_what_is_ordered() {
   check_bits(process.hart.pc, code, "which is not executed");
   check_equal(process.hart.retired, 0, "nor counted");
   const Record& atomic = recorder.ring[0];
-  check(atomic.kind == Kind::atomic && atomic.size == 4 && atomic.has(Trait::halts_feed) &&
+  check(atomic.kind == Kind::atomic && atomic.size == 4 && atomic.has(Trait::halts_stream) &&
             atomic.has(Trait::writes_integer),
         "its record");
   check_bits(atomic.address, base | (data + 4), "its address");

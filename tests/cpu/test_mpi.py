@@ -63,7 +63,7 @@ def test_mistake_is_named():
 
 def test_calls_have_the_same_numbers_in_library_and_core():
     """The library tells numbers of calls, of which the core knows the names."""
-    core = (ROOT / "core/cpu/feed/mpi_calls.hpp").read_text(encoding="utf-8")
+    core = (ROOT / "core/cpu/mpi/mpi_calls.hpp").read_text(encoding="utf-8")
     library = (ROOT / "runtime/mpi/calls.h").read_text(encoding="utf-8")
     names = re.findall(r'"MPI_(\w+)"', core)
     numbers = {name: int(number) for name, number in re.findall(r"CALL_(\w+) = (\d+)", library)}

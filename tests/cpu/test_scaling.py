@@ -87,7 +87,7 @@ def test_what_one_thread_cannot_show(tasks: Path) -> None:
     nothing = {"pool_latency": 0, "worker_latency": 0}
     all_of_it, quick_threads, quick_queue = (
         scaling.strong(tasks, [4], overheads=overheads).points[0].seconds
-        for overheads in ({}, nothing, {"queue_latency": 0, "vain_latency": 0})
+        for overheads in ({}, nothing, {"queue_latency": 0, "failed_dequeue_latency": 0})
     )
     assert all_of_it - quick_threads == pytest.approx(made, rel=0.1)
     assert all_of_it > quick_queue

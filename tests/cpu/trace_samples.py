@@ -9,7 +9,7 @@ from manyscale.cpu.trace_file import COLUMN_TYPES, TraceWriter
 
 THREAD_END = _core.cpu_sync_kinds().index("thread_end")
 DATA, CODE = (1 << 40) + 0x2000_0000, (1 << 40) + 0x10_000
-HALTS_FEED = 8
+HALTS_STREAM = 8
 
 
 def header(cores=1, **changes):
@@ -64,7 +64,7 @@ def thread_end(thread=0):
     return {
         "kind": "system",
         "size": THREAD_END,
-        "flags": HALTS_FEED,
+        "flags": HALTS_STREAM,
         "address": thread,
         "thread": thread,
     }

@@ -59,7 +59,7 @@ def test_one_node_is_refused():
 def test_the_layout_is_that_of_the_library():
     """What the core believes of the MPI library's shared memory, against the library's own sources."""
     library = (ROOT / "runtime/mpi/internal.h").read_text() + (ROOT / "runtime/mpi/segment.c").read_text()
-    core = (ROOT / "core/cpu/feed/rank_rings.hpp").read_text()
+    core = (ROOT / "core/cpu/mpi/rank_rings.hpp").read_text()
     ring_bits = re.search(r"RING_BYTES = 1 << (\d+), LINE_BYTES = (\d+)", library)
     assert ring_bits is not None
     assert f"ring_bytes = 1 << {ring_bits[1]}" in core

@@ -11,7 +11,7 @@
 #include "cpu/core/branch_spec.hpp"
 #include "cpu/core/branch_tage.hpp"
 #include "cpu/core/branch_target.hpp"
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 

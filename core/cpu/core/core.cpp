@@ -12,7 +12,8 @@ namespace manyscale::cpu {
 namespace {
 
 const Registered<Core> registered{
-    "cpu.core", "An out-of-order or in-order core with its own caches that executes the records of a feed."};
+    "cpu.core",
+    "An out-of-order or in-order core with its own caches that executes the records of a stream source."};
 
 memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   memory::PrivateCachesSpec caches;
@@ -124,22 +125,22 @@ Cycle Core::cycle_of(Time time) const {
   return cycle;
 }
 
-void Core::take_answer(const FeedAnswer& answer, std::uint32_t) {
+void Core::take_answer(const StreamReply& answer, std::uint32_t) {
   begin_event();
   switch (answer.kind) {
-    case FeedAnswer::Kind::attach:
+    case StreamReply::Kind::attach:
       ring_ = answer.ring;
       return;
-    case FeedAnswer::Kind::available:
+    case StreamReply::Kind::available:
       if (answer.number > available_) {
         available_ = answer.number;
         if (starved_) records_arrived();
       }
       break;
-    case FeedAnswer::Kind::sleeps:
+    case StreamReply::Kind::sleeps:
       asleep_ = true;
       break;
-    case FeedAnswer::Kind::ends:
+    case StreamReply::Kind::ends:
       ended_ = true;
       break;
   }
@@ -258,7 +259,8 @@ void Core::retry_blocked() {
   }
 }
 
-// Brings the statistics up to the present: what is under way has no cause yet, but waiting for the feed has.
+// Brings the statistics up to the present: what is under way has no cause yet, but waiting for the source
+// has.
 void Core::settle() {
   const Cycle present = now() / period_;
   if (committed_ == next_ && taken_ == available_) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core: fetches, dispatches, issues, executes and commits the records of a feed, out of order or in order,
-// with its own caches, TLBs and branch predictor. It takes each record once, in program order, and computes
-// the cycles at which things happen to it from those of the records before: widths and places are rings of
-// cycles, and nothing steps through cycles. Only what depends on the memory beyond its own caches, or lies
-// further ahead than the quantum, is put off; those who wait for it are in lists.
+// A core: fetches, dispatches, issues, executes and commits the records of a stream source, out of order or
+// in order, with its own caches, TLBs and branch predictor. It takes each record once, in program order, and
+// computes the cycles at which things happen to it from those of the records before: widths and places are
+// rings of cycles, and nothing steps through cycles. Only what depends on the memory beyond its own caches,
+// or lies further ahead than the quantum, is put off; those who wait for it are in lists.
 //
 // Leaves out: instructions on the wrong path (they take no place and touch no cache), the replay of loads
 // whose line was lost before they committed, and the bandwidth of result buses.
@@ -25,7 +25,7 @@
 #include "cpu/core/store_queue.hpp"
 #include "cpu/core/translation_unit.hpp"
 #include "cpu/core/window.hpp"
-#include "cpu/feed/feed_protocol.hpp"
+#include "cpu/stream/stream_protocol.hpp"
 #include "engine/timer.hpp"
 #include "memory/cache/private_caches.hpp"
 
@@ -91,7 +91,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   static constexpr std::uint32_t walk_token = 3u << 28;
 
   // Between events (core.cpp).
-  void take_answer(const FeedAnswer& answer, std::uint32_t lane);
+  void take_answer(const StreamReply& answer, std::uint32_t lane);
   void take_message(const memory::Message& message, std::uint32_t lane);
   void wake(const Wake&);
   void send_to_memory(const memory::Message& message, Time when) override;
@@ -174,7 +174,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::unique_ptr<memory::PrivateCaches> caches_;
   TranslationUnit translation_;
   BranchPredictor predictor_;
-  CorePort work_{*this, "work", "the feed that gives this core its records"};
+  CorePort work_{*this, "work", "the source of this core's instruction stream"};
   memory::RequesterPort memory_{*this, "memory",
                                 "what serves the misses: a cache slice, memory, or an interconnect"};
   Timer<Wake> timer_{*this};
@@ -186,10 +186,10 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   Cycle earliest_ = 0;
   Cycle horizon_ = 0;
 
-  // The feed. Records are numbered with markers, operations without.
+  // The instruction stream. Records are numbered with markers, operations without.
   RecordRing* ring_ = nullptr;
   std::uint64_t available_ = 0, taken_ = 0, told_ = 0;
-  std::uint64_t halted_ = 0;  // number of the record that halts the feed
+  std::uint64_t halted_ = 0;  // number of the record that halts the stream
   bool starved_ = true, asleep_ = false, ended_ = false, begun_ = false;
 
   // Front end.

@@ -199,8 +199,8 @@ void Core::begin_oldest(Operation& operation) {
   }
   operation.issued = ports_.take(record, cycle, earliest_);
   queues_[queue_of(record.kind)].leave(operation.issued);
-  if (record.has(Trait::halts_feed)) {
-    work_.send({halted_, FeedRequest::Kind::reached}, std::max<Time>(0, time_of(cycle) - now()));
+  if (record.has(Trait::halts_stream)) {
+    work_.send({halted_, StreamRequest::Kind::reached}, std::max<Time>(0, time_of(cycle) - now()));
   }
   if (record.kind != Kind::atomic) {
     operation.stage = Stage::done;

@@ -7,7 +7,7 @@
 namespace manyscale::cpu {
 
 // The core had nothing left to do, and now has. What follows an atomic operation or a fence was fetched
-// behind it; only the feed did not say it yet. What follows a system call or a sleep is fetched now.
+// behind it; only its records are not announced yet. What follows a system call or a sleep is fetched now.
 void Core::records_arrived() {
   starved_ = false;
   const bool system = next_ > 0 && window_[next_ - 1].record.kind == Kind::system;
@@ -42,9 +42,10 @@ void Core::take_records() {
     ++taken_;
     if (taken_ - told_ >= ring_->capacity() / 4) {
       told_ = taken_;
-      // So that it arrives when the next quantum begins and the cores work: the feed then works beside them.
+      // So that it arrives when the next quantum begins and the cores work: the source then works beside
+      // them.
       const Time way = work_.lanes()[0].latency;
-      work_.send({told_, FeedRequest::Kind::wants_more}, std::max<Time>(0, quantum_end_ - now() - way));
+      work_.send({told_, StreamRequest::Kind::wants_more}, std::max<Time>(0, quantum_end_ - now() - way));
     }
   }
   if (taken_ == available_) starved_ = true;
@@ -313,7 +314,7 @@ bool Core::dispatch(const Record& record) {
       redirecting_ = true;
       redirect_ = next_;
     }
-    if (record.has(Trait::halts_feed)) halted_ = taken_;
+    if (record.has(Trait::halts_stream)) halted_ = taken_;
   } else if (record.is_control()) {
     follow_branch(record);
   }

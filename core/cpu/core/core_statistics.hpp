@@ -52,7 +52,7 @@ struct describe<cpu::CoreStatistics> {
       C{"stall_registers", &S::stall_registers, "cycle", "dispatch waited for a physical register"},
       C{"instruction_lines", &S::instruction_lines, "access", "lines fetched from the instruction cache"},
       C{"feed_waits", &S::feed_waits, "wait",
-        "times the core had taken all records and none of them had halted the feed"},
+        "times the core had taken all records and none of them had halted the stream"},
       C{"deferred", &S::deferred, "instruction",
         "instructions whose issue was further ahead than the quantum"}};
 };

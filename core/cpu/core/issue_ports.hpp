@@ -9,7 +9,7 @@
 
 #include "cpu/core/core_spec.hpp"
 #include "cpu/core/cycle_map.hpp"
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 #include "memory/interconnect/timetable.hpp"
 
 namespace manyscale::cpu {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cpu/stream/region_table.hpp"
+
 namespace manyscale::cpu {
 
 namespace {

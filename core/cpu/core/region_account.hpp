@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/core/cpi_stack.hpp"
-#include "cpu/feed/region_table.hpp"
+#include "cpu/stream/marker.hpp"
 #include "engine/time.hpp"
 
 namespace manyscale::cpu {

@@ -9,7 +9,7 @@
 
 #include "cpu/core/cpi_stack.hpp"
 #include "cpu/core/cycle_map.hpp"
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/linux/address_space.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu {
 

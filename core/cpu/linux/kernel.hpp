@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated Linux: processes, threads, futexes, signals and clocks of one
-// run. It knows no cores' timing: whoever runs the threads (a feed with
+// run. It knows no cores' timing: whoever runs the threads (a stream source with
 // simulated time, or a functional run) sets the time, executes instructions,
 // and calls it for system calls and faults.
 #pragma once

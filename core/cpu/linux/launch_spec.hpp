@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says about a program to be run: the file, its arguments, and what
-// it may reach.
+// Launch spec: a program to execute, its arguments and environment, and the files and memory it may use.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "cpu/feed/marker_watch.hpp"
 
 namespace manyscale::cpu {
 
@@ -23,7 +20,6 @@ struct LaunchSpec {
   std::uint32_t first_rank = 0;          // the rank of the first of them in the whole job
   std::uint32_t job_ranks = 0;           // of the whole job, which has other nodes too; 0: these are all
   std::uint64_t memory_limit = std::uint64_t{4} << 30;   // bytes of memory that each process may touch
-  std::vector<WatchPoint> watch;                         // where its regions are entered
   std::uint64_t output_limit = std::uint64_t{64} << 20;  // bytes that each process may write to its outputs
 };
 

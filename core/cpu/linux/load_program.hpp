@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cpu/linux/address_space.hpp"
 #include "cpu/linux/elf_image.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu {
 

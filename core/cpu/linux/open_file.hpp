@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/linux/address_space.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu {
 

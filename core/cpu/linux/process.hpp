@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "cpu/linux/address_space.hpp"
 #include "cpu/linux/open_file.hpp"
 #include "cpu/riscv/hart.hpp"
 #include "cpu/riscv/interpreter.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 #include "engine/time.hpp"
 
 namespace manyscale::cpu {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cpu/stream/hexadecimal.hpp"
 #include "engine/component.hpp"
 
 namespace manyscale::cpu {
@@ -32,8 +33,5 @@ class ProgramError : public SimulationError {
 
   Failure failure_;
 };
-
-// A number as addresses are written: 0x and hexadecimal digits.
-std::string hexadecimal(std::uint64_t number);
 
 }  // namespace manyscale::cpu

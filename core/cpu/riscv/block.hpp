@@ -9,8 +9,8 @@
 #include <memory_resource>
 #include <unordered_map>
 
-#include "cpu/record.hpp"
 #include "cpu/riscv/hart.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu::riscv {
 

@@ -66,7 +66,7 @@ Note note_of(const Instruction& instruction) {
     note.flags |= Trait::returns;
   }
   if (row.kind == Kind::system || row.kind == Kind::atomic || row.kind == Kind::fence) {
-    note.flags |= Trait::halts_feed;
+    note.flags |= Trait::halts_stream;
   }
   return note;
 }

@@ -6,9 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cpu/linux/address_space.hpp"
 #include "cpu/riscv/block.hpp"
 #include "cpu/riscv/instruction.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu::riscv {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu::riscv {
 

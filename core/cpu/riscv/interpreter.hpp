@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cpu/feed/record_ring.hpp"
-#include "cpu/linux/address_space.hpp"
 #include "cpu/riscv/hart.hpp"
+#include "cpu/stream/record_ring.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu::riscv {
 
@@ -61,7 +61,7 @@ class Interpreter {
 
   // The same with a record of each instruction, written to ring[end], ring[end + 1], …; `end` is advanced and
   // is never taken beyond `limit`. Halts (Stop::ordered) at atomics and fences, with their record written and
-  // marked Trait::halts_feed.
+  // marked Trait::halts_stream.
   Stop record(Hart& hart, std::uint64_t budget, RecordRing& ring, std::uint64_t& end, std::uint64_t limit,
               Producers& producers, std::uint16_t thread, bool past_marker = false);
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <tuple>
 
-#include "cpu/feed/record_ring.hpp"
-#include "cpu/linux/address_space.hpp"
 #include "cpu/riscv/block.hpp"
 #include "cpu/riscv/interpreter.hpp"
+#include "cpu/stream/record_ring.hpp"
+#include "cpu/virtual_memory/address_space.hpp"
 
 namespace manyscale::cpu::riscv {
 

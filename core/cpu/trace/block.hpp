@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 

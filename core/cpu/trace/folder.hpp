@@ -25,7 +25,7 @@
 #include <span>
 #include <vector>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/latencies.hpp"
 #include "cpu/trace/near_lines.hpp"

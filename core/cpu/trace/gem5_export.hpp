@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 #include "cpu/trace/gem5_messages.hpp"
 
 namespace manyscale::cpu::gem5 {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 #include "cpu/trace/gem5_messages.hpp"
 
 namespace manyscale::cpu::gem5 {

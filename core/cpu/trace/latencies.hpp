@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpu/core/core_spec.hpp"
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 

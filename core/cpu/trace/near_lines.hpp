@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 

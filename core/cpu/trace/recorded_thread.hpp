@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cpu/core/branch_predictor.hpp"
-#include "cpu/feed/region_table.hpp"
+#include "cpu/stream/region_table.hpp"
 #include "cpu/trace/sync_node.hpp"
 
 namespace manyscale::cpu::recording {

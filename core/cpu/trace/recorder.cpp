@@ -173,7 +173,7 @@ struct Recorder::Implementation {
       add_sync(thread, stream, SyncKind::system_call, 0, node.pc);
       return;
     }
-    node.flags &= static_cast<std::uint8_t>(~Trait::halts_feed);
+    node.flags &= static_cast<std::uint8_t>(~Trait::halts_stream);
     NearAccess near;
     if (node.touches_memory()) {
       const bool others = pages.touch(thread.number, node.address);

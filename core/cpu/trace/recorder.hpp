@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "cpu/core/core_spec.hpp"
-#include "cpu/feed/region_table.hpp"
-#include "cpu/trace/record_sink.hpp"
+#include "cpu/stream/marker.hpp"
+#include "cpu/stream/record_sink.hpp"
+#include "cpu/stream/region_table.hpp"
+#include "cpu/stream/task_table.hpp"
 #include "cpu/trace/shared_pages.hpp"
 #include "cpu/trace/sync_node.hpp"
 

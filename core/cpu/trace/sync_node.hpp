@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of a recorded trace at which threads meet: they stand for what the program's runtime did there, which
-// is not recorded. A node is a Record of kind `system` that halts the feed; its size is the SyncKind, its
+// is not recorded. A node is a Record of kind `system` that halts the stream; its size is the SyncKind, its
 // address the object that it is about, its pc where the program was. Its weight counts as that of others.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
-#include "cpu/record.hpp"
+#include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
 
@@ -35,7 +35,7 @@ constexpr Record sync_node(SyncKind kind, std::uint64_t object, std::uint16_t th
   record.pc = pc;
   record.address = object;
   record.kind = Kind::system;
-  record.flags = Trait::halts_feed;
+  record.flags = Trait::halts_stream;
   record.size = static_cast<std::uint8_t>(kind);
   record.thread = thread;
   return record;

@@ -5,7 +5,7 @@ The former are the entry points of libgomp, GCC's OpenMP library, the latter tho
 
 A program needs not be compiled anew: a statically linked one has libgomp's functions in its table of symbols, and
 the core watches their addresses. What each construct's functions take and give is known to the core
-(`core/cpu/feed/marker_watch.hpp`).
+(`core/cpu/openmp/marker_watch.hpp`).
 """
 
 from __future__ import annotations

@@ -127,8 +127,8 @@ def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, in
     own = _OWN_CYCLES * cycle
     return {
         "queue_latency": own + _QUEUE_TRANSFERS * transfer,
-        "vain_latency": own,
-        "vain_core_latency": _LOOK_CYCLES * cycle + round(_LOOK_TRANSFERS * transfer),
+        "failed_dequeue_latency": own,
+        "failed_dequeue_contention_latency": _LOOK_CYCLES * cycle + round(_LOOK_TRANSFERS * transfer),
     }
 
 

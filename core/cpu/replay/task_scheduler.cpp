@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/replay/task_scheduler.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+namespace manyscale::cpu {
+
+TaskScheduler::Kind TaskScheduler::kind_of(const std::string& name) {
+  static constexpr std::pair<std::string_view, Kind> known[] = {
+      {"fifo", Kind::fifo},         {"work_stealing", Kind::work_stealing},
+      {"locality", Kind::locality}, {"critical_path", Kind::critical_path},
+      {"task2core", Kind::pinned},  {"recorded", Kind::pinned}};
+  for (const auto& [each, kind] : known) {
+    if (each == name) return kind;
+  }
+  throw std::invalid_argument("scheduler: there is no task scheduler '" + name +
+                              "'; known: fifo, work_stealing, locality, critical_path, task2core, recorded");
+}
+
+TaskScheduler::TaskScheduler(const std::string& kind, std::uint32_t cores, std::uint32_t copies,
+                             std::vector<TaskFacts> facts)
+    : kind_(kind_of(kind)),
+      cores_(cores),
+      copies_(copies),
+      facts_(std::move(facts)),
+      pools_(kind_ == Kind::fifo || kind_ == Kind::critical_path ? 1 : cores) {}
+
+std::uint32_t TaskScheduler::add(Task task, std::uint32_t creator, std::uint32_t group, std::uint32_t core) {
+  const std::uint32_t home = home_of(task, core);
+  const Ready ready{key_of(task), pools_.size() == 1 ? 0 : home, creator, group};
+  const std::pair entry{ready.key, task};
+  pools_[ready.home].insert(entry);
+  families_[creator].insert(entry);
+  groups_[group].insert(entry);
+  ready_.emplace(task, ready);
+  return home;
+}
+
+std::optional<TaskScheduler::Choice> TaskScheduler::take(std::uint32_t core, Scope scope,
+                                                         std::uint32_t subject) {
+  std::optional<Task> task;
+  // Who is told its tasks takes no others; waiting for some of them, it does whatever is next.
+  if (scope != Scope::any && kind_ != Kind::pinned) {
+    auto& pools = scope == Scope::children ? families_ : groups_;
+    if (const auto pool = pools.find(subject); pool != pools.end()) task = first_of(pool->second, true);
+  } else if (pools_.size() == 1) {
+    task = first_of(pools_[0], true);
+  } else {
+    task = first_of(pools_[core], true);
+    for (std::uint32_t i = 1; i < cores_ && !task && kind_ != Kind::pinned; ++i)
+      task = first_of(pools_[(core + i) % cores_], false);
+  }
+  if (!task) return std::nullopt;
+  const bool stolen = pools_.size() > 1 && ready_.at(*task).home != core;
+  remove(*task);
+  touch(*task, core);
+  return Choice{*task, stolen};
+}
+
+// The task to take from a pool, one's own or another's: thieves take what has waited longest, and their
+// victim goes on with what it made last.
+std::optional<TaskScheduler::Task> TaskScheduler::first_of(const Pool& pool, bool own) const {
+  if (pool.empty()) return std::nullopt;
+  return own && kind_ == Kind::work_stealing ? pool.rbegin()->second : pool.begin()->second;
+}
+
+void TaskScheduler::remove(Task task) {
+  const auto found = ready_.find(task);
+  const Ready& ready = found->second;
+  const std::pair entry{ready.key, task};
+  pools_[ready.home].erase(entry);
+  const auto erase_from = [&](auto& pools, std::uint32_t subject) {
+    const auto pool = pools.find(subject);
+    pool->second.erase(entry);
+    if (pool->second.empty()) pools.erase(pool);
+  };
+  erase_from(families_, ready.creator);
+  erase_from(groups_, ready.group);
+  ready_.erase(found);
+}
+
+std::uint64_t TaskScheduler::key_of(Task task) {
+  if (kind_ == Kind::critical_path) return ~facts(task).remaining_path;
+  if (kind_ == Kind::pinned) return facts(task).position;
+  return sequence_++;
+}
+
+std::uint32_t TaskScheduler::home_of(Task task, std::uint32_t core) const {
+  if (kind_ == Kind::locality) return nearest(task, core);
+  if (kind_ != Kind::pinned) return core;
+  const std::uint32_t cores_of_copy = cores_ / copies_;
+  return copy_of(task) * cores_of_copy + facts(task).core % cores_of_copy;
+}
+
+// The core that touched most of the places that the task depends on last; this one if none did.
+std::uint32_t TaskScheduler::nearest(Task task, std::uint32_t core) const {
+  std::map<std::uint32_t, std::size_t> touched;
+  for (const TaskDependence& dependence : facts(task).dependences) {
+    const auto last = last_touched_.find(place_of(dependence, task));
+    if (last != last_touched_.end()) ++touched[last->second];
+  }
+  const auto most = std::max_element(touched.begin(), touched.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == touched.end() ? core : most->first;
+}
+
+void TaskScheduler::touch(Task task, std::uint32_t core) {
+  if (kind_ != Kind::locality) return;
+  for (const TaskDependence& dependence : facts(task).dependences)
+    last_touched_[place_of(dependence, task)] = core;
+}
+
+// Copies depend on places of their own.
+std::uint64_t TaskScheduler::place_of(const TaskDependence& dependence, Task task) const {
+  return dependence.address + (static_cast<std::uint64_t>(copy_of(task)) << 48);
+}
+
+}  // namespace manyscale::cpu
