@@ -35,7 +35,7 @@ struct Filled {
     machine.run();
   }
   std::vector<Moved> written_back() const { return machine.moved(PageEvent::Kind::to_host); }
-  const UnifiedMemoryStatistics& counted() const { return machine.uvm->counted(); }
+  const UvmDriverStatistics& counted() const { return machine.uvm->driver_statistics(); }
 
   Machine machine;
   StandInSm& sm;
@@ -63,12 +63,13 @@ void frames_can_be_whole_blocks() {
   machine.add_sm({reads({0, 2048, 4096, 4100, 2052})});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}}, "the first page leaves for the third");
-  check_equal(machine.uvm->counted().pages_faulted_in.value(), 5, "others of blocks that are there fit");
+  check_equal(machine.uvm->driver_statistics().pages_faulted_in.value(), 5,
+              "others of blocks that are there fit");
   spec.frames = "page";
   Machine by_page(spec, {8 * kMib});
   by_page.add_sm({reads({0, 2048, 4096, 4100, 2052})});
   by_page.run();
-  check_equal(by_page.uvm->counted().pages_evicted.value(), 0, "five pages fit");
+  check_equal(by_page.uvm->driver_statistics().pages_evicted.value(), 0, "five pages fit");
 }
 
 UnifiedMemorySpec with_roots(std::uint64_t capacity) {
@@ -97,7 +98,7 @@ void what_came_in_a_group_can_leave_in_it() {
   Machine machine(with_roots(2 * kMib), {4 * kMib});
   const StandInSm& sm = machine.add_sm({reads({0}), reads({2048})});
   machine.run();
-  const UnifiedMemoryStatistics& counted = machine.uvm->counted();
+  const UvmDriverStatistics& counted = machine.uvm->driver_statistics();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}},
               "the first comes twice");
   check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
@@ -118,7 +119,8 @@ void small_allocations_that_do_not_fit_are_served_in_turn() {
   const StandInSm& sm = machine.add_sm(sequences);
   machine.run();
   for (const auto& outcomes : sm.outcomes) check(outcomes.back().done > 0, "each sequence ends");
-  check(machine.uvm->counted().fault_groups.value() <= 24 * 6, "a group serves one access at least");
+  check(machine.uvm->driver_statistics().fault_groups.value() <= 24 * 6,
+        "a group serves one access at least");
 }
 
 void lru_page_evicts_a_page() {
@@ -208,7 +210,7 @@ void a_fault_waits_for_the_frame() {
     const Filled run(spec, filled, {at(4096, 1)});
     return run.sm.outcomes[0][0].done - run.sm.outcomes[0][0].asked;
   };
-  const Time write_back = TransferTime(UnifiedMemorySpec{})(2 * kMib, true);
+  const Time write_back = TransferTime(UvmDriverSpec{})(2 * kMib, true);
   check_equal(fault_time(2 * kMib) - fault_time(kMib), write_back + 2 * kLinkLatency,
               "more, with a full memory");
 }
@@ -272,7 +274,8 @@ void a_batch_may_be_larger_than_memory() {
     const StandInSm& sm = machine.add_sm(sequences);
     machine.run();
     for (const auto& outcomes : sm.outcomes) check(outcomes[0].done > 0, "each access is served");
-    check_equal(machine.uvm->counted().pages_faulted_in.value(), 2048, replay + ": each page comes once");
+    check_equal(machine.uvm->driver_statistics().pages_faulted_in.value(), 2048,
+                replay + ": each page comes once");
   }
 }
 

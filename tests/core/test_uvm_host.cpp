@@ -31,8 +31,8 @@ void a_host_access_brings_pages_back() {
   const Time expected = 10 * microsecond + 2 * kLinkLatency + TransferTime(spec)(64 * kKib, true);
   check_equal(host.done[0] - kMillisecond, expected, "a fault, a shootdown, a transfer");
   check(sm.outcomes[0][1].faulted, "the device faults again");
-  check_equal(machine.uvm->counted().host_faults.value(), 1, "faults of the host");
-  check_equal(machine.uvm->counted().thrashed_pages.value(), 0, "not evicted for room");
+  check_equal(machine.uvm->driver_statistics().host_faults.value(), 1, "faults of the host");
+  check_equal(machine.uvm->driver_statistics().thrashed_pages.value(), 0, "not evicted for room");
 }
 
 void host_faults_can_be_small() {
@@ -59,9 +59,9 @@ void a_prefetch_removes_faults() {
   StandInHost& host = machine.add_host({step(Step::prefetch_to_device, 0, 4096, 0)});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 2048}, {2048, 2048}}, "two transfers");
-  check_equal(host.done[0], 2 * TransferTime(UnifiedMemorySpec{})(2 * kMib, false), "the time of both");
+  check_equal(host.done[0], 2 * TransferTime(UvmDriverSpec{})(2 * kMib, false), "the time of both");
   check(!sm.outcomes[0][0].faulted && !sm.outcomes[0][1].faulted, "no fault");
-  check_equal(machine.uvm->counted().pages_commanded_in.value(), 1024, "pages");
+  check_equal(machine.uvm->driver_statistics().pages_commanded_in.value(), 1024, "pages");
 }
 
 void a_prefetch_to_the_host_takes_its_range_only() {
@@ -69,7 +69,7 @@ void a_prefetch_to_the_host_takes_its_range_only() {
   machine.add_host({step(Step::prefetch_to_device, 0, 2048, 0), step(Step::prefetch_to_host, 100, 200, 0)});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_host), {{100, 200}}, "the range");
-  check_equal(machine.uvm->counted().host_faults.value(), 0, "no fault of the host");
+  check_equal(machine.uvm->driver_statistics().host_faults.value(), 0, "no fault of the host");
 }
 
 // Faults overtake a prefetch between its transfers.
@@ -103,13 +103,13 @@ void read_mostly_pages_are_duplicated() {
   machine.run();
   check(sm.outcomes[0][0].kind == Answer::mapped_read_only, "a copy for reading");
   check(sm.outcomes[0][1].kind == Answer::mapped && sm.outcomes[0][1].faulted, "the write faults");
-  check_equal(machine.uvm->counted().permission_faults.value(), 1, "a fault of permission");
-  check_equal(machine.uvm->counted().host_faults.value(), 1,
+  check_equal(machine.uvm->gmmu_statistics().permission_faults.value(), 1, "a fault of permission");
+  check_equal(machine.uvm->driver_statistics().host_faults.value(), 1,
               "the host's read finds its copy, the write does not");
   check_equal(machine.pages_at(Place::device, kBase, 4 * kKib), 1, "the page that was written");
   check_equal(machine.pages_at(Place::both, kBase + 4 * kKib, 60 * kKib), 15, "the others have two copies");
   check(sm.outcomes[0][3].faulted, "the host's write took the device's copy");
-  check_equal(machine.uvm->counted().bytes_to_host.value(), 0, "nothing had to be written back");
+  check_equal(machine.uvm->driver_statistics().bytes_to_host.value(), 0, "nothing had to be written back");
 }
 
 // A page that the device wrote is copied for a read of the host, and stays for reading.
@@ -132,9 +132,9 @@ void pages_that_prefer_the_host_stay_there() {
   check(sm.outcomes[0][0].kind == Answer::remote && !sm.outcomes[0][0].faulted, "a remote read");
   check(sm.outcomes[0][1].kind == Answer::remote, "a remote write");
   check(sm.outcomes[0][2].faulted, "others fault");
-  check_equal(machine.uvm->counted().remote_reads.value(), 1, "reads");
-  check_equal(machine.uvm->counted().remote_writes.value(), 1, "writes");
-  check_equal(machine.uvm->counted().remote_bytes.value(), 256, "bytes");
+  check_equal(machine.uvm->gmmu_statistics().remote_reads.value(), 1, "reads");
+  check_equal(machine.uvm->gmmu_statistics().remote_writes.value(), 1, "writes");
+  check_equal(machine.uvm->gmmu_statistics().remote_bytes.value(), 256, "bytes");
   check_equal(machine.pages_at(Place::host, kBase, 64 * kKib), 16, "all are still on the host");
 }
 
@@ -267,7 +267,7 @@ void freed_memory_leaves_nothing() {
   machine.uvm->allocate(kBase, 2 * kMib, "again");
   machine.run();
   check(sm.outcomes[1][0].faulted, "the old translation is forgotten");
-  check_equal(machine.uvm->counted().pages_evicted.value(), 0, "there was room");
+  check_equal(machine.uvm->driver_statistics().pages_evicted.value(), 0, "there was room");
   check_equal(machine.uvm->allocations()[0].statistics.faults, 1, "faults of the new allocation");
 }
 
@@ -292,7 +292,7 @@ void the_log_is_bounded() {
   machine.add_sm({reads({0, 64, 128})});
   machine.run();
   check_equal(static_cast<std::int64_t>(machine.uvm->log().size()), 3, "rows");
-  check_equal(machine.uvm->counted().log_lost.value(), 9, "rows that found no room");
+  check_equal(machine.uvm->lost_log_rows(), 9, "rows that found no room");
 }
 
 }  // namespace

@@ -105,8 +105,8 @@ void faults_of_a_batch_are_served_together() {
   machine.add_sm({reads({0}), reads({4}), reads({8}), reads({64})});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 12}, {64, 4}, {12, 52}, {68, 60}}, "one batch");
-  check_equal(machine.uvm->counted().fault_groups.value(), 1, "groups");
-  check_equal(machine.uvm->counted().faults.value(), 4, "faults");
+  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 1, "groups");
+  check_equal(machine.uvm->gmmu_statistics().faults.value(), 4, "faults");
 }
 
 // Faults of the same page by several SMs are one fault.
@@ -114,10 +114,10 @@ void faults_of_a_page_merge() {
   Machine machine(with_prefetcher("none"), {2 * kMib});
   for (int i = 0; i < 3; ++i) machine.add_sm({reads({0})});
   machine.run();
-  const UnifiedMemoryStatistics& counted = machine.uvm->counted();
+  const GmmuStatistics& counted = machine.uvm->gmmu_statistics();
   check_equal(counted.faults.value(), 1, "faults");
   check_equal(counted.merged_faults.value(), 2, "merged");
-  check_equal(counted.pages_faulted_in.value(), 1, "pages");
+  check_equal(machine.uvm->driver_statistics().pages_faulted_in.value(), 1, "pages");
   check_equal(counted.fault_time.count(), 3, "waits");
 }
 
@@ -140,8 +140,8 @@ void batches_are_bounded() {
   for (int i = 0; i < 2; ++i) machine.add_sm({reads({0}), reads({400}), reads({800})});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {400, 4}, {800, 4}}, "three pages");
-  check_equal(machine.uvm->counted().fault_groups.value(), 2, "groups of pages that two SMs want");
-  check_equal(machine.uvm->counted().faults.value(), 3, "faults, not counted anew");
+  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 2, "groups of pages that two SMs want");
+  check_equal(machine.uvm->gmmu_statistics().faults.value(), 3, "faults, not counted anew");
 }
 
 // The driver takes what is there when it looks, and the others later.
@@ -197,9 +197,10 @@ void walks_take_their_time() {
   check_equal(a.outcomes[1][0].done - a.outcomes[1][0].asked, alone, "a walk");
   check_equal(b.outcomes[0][0].done - b.outcomes[0][0].asked, alone, "a walk that is shared");
   check_equal(a.outcomes[2][0].done - a.outcomes[2][0].asked, alone + 100 * nanosecond, "a walk that waits");
-  check_equal(machine.uvm->counted().merged_walks.value(), 1, "shared walks");
+  check_equal(machine.uvm->gmmu_statistics().merged_walks.value(), 1, "shared walks");
   check(!a.outcomes[1][0].faulted, "what came along does not fault");
-  check_equal(machine.uvm->counted().prefetched_used.value(), 2, "pages that came along and were used");
+  check_equal(machine.uvm->driver_statistics().prefetched_used.value(), 2,
+              "pages that came along and were used");
 }
 
 // A shared TLB answers in its own latency what it has.
@@ -223,7 +224,7 @@ void far_faults_wait_for_an_mshr() {
   Machine machine(spec, {2 * kMib});
   StandInSm& sm = machine.add_sm({reads({0}), reads({400})});
   machine.run();
-  check_equal(machine.uvm->counted().fault_groups.value(), 2, "one after the other");
+  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 2, "one after the other");
   check(sm.outcomes[0][0].done > 0 && sm.outcomes[1][0].done > 0, "both are served");
 }
 
@@ -234,8 +235,8 @@ void untouched_pages_need_no_transfer() {
   Machine machine(spec, {2 * kMib});
   machine.add_sm({reads({0})});
   machine.run();
-  check_equal(machine.uvm->counted().bytes_to_device.value(), 0, "bytes");
-  check_equal(machine.uvm->counted().pages_populated.value(), 16, "pages");
+  check_equal(machine.uvm->driver_statistics().bytes_to_device.value(), 0, "bytes");
+  check_equal(machine.uvm->driver_statistics().pages_populated.value(), 16, "pages");
   check_equal(machine.pages_at(Place::device, kBase, 64 * kKib), 16, "on the device");
   check_equal(machine.pages_at(Place::nowhere, kBase + 64 * kKib, 64 * kKib), 16, "still nowhere");
 }
@@ -253,7 +254,7 @@ void shared_memory_moves_nothing() {
     check(!outcome.faulted, "no fault");
   }
   check_equal(host.done[0], 0, "the host finds its pages");
-  check_equal(machine.uvm->counted().bytes_to_device.value(), 0, "bytes");
+  check_equal(machine.uvm->driver_statistics().bytes_to_device.value(), 0, "bytes");
 }
 
 void transfers_follow_their_curves() {

@@ -132,7 +132,8 @@ UnifiedMemorySpec random_spec(Random& random) {
 void random_program(std::uint64_t seed) {
   Random random(seed, 17);
   const std::vector<std::uint64_t> sizes{1 + random.below(5 * kMib), 1 + random.below(5 * kMib), 64 * kKib};
-  Machine machine(random_spec(random), sizes);
+  const UnifiedMemorySpec spec = random_spec(random);
+  Machine machine(spec, sizes);
   std::vector<std::uint64_t> pages;  // addresses that the program uses: some hot, some anywhere
   const std::uint64_t spread = 1 + random.below(200);
   for (std::uint64_t i = 0; i < spread; ++i) {
@@ -172,10 +173,10 @@ void random_program(std::uint64_t seed) {
   check_equal(contents.wrong(), 0, program + ", old or lost contents");
   check_equal(contents.lost(), 0, program + ", pages that are not where they should be");
   check(report.now < 10 * second, program + " ends in bounded time");
-  check(machine.uvm->counted().log_lost.value() == 0, program + ", all was logged");
+  check(machine.uvm->lost_log_rows() == 0, program + ", all was logged");
   for (const Time done : host.done) check(done >= 0, program + ", the host's commands end");
-  const UnifiedMemoryStatistics& counted = machine.uvm->counted();
-  check(counted.resident_pages.highest() <= static_cast<double>(machine.uvm->spec().capacity / 4096),
+  const UvmDriverStatistics& counted = machine.uvm->driver_statistics();
+  check(counted.resident_pages.highest() <= static_cast<double>(spec.capacity / 4096),
         program + " never takes more frames than there are");
   // Nothing is counted twice: pages that came are there or have left.
   const std::int64_t came = counted.pages_faulted_in.value() + counted.pages_prefetched.value() +

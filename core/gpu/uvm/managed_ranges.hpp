@@ -21,6 +21,7 @@ using PageIndex = std::uint32_t;
 using ChunkIndex = std::uint32_t;
 using BlockIndex = std::uint32_t;
 inline constexpr PageIndex kNoPage = ~PageIndex{0};
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 // Bytes that an allocation takes: whole blocks, and a rest of 64 KiB x 2^i.
 std::uint64_t managed_bytes(std::uint64_t bytes);

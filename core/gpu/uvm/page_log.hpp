@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to pages when, for pictures: a bounded number of rows.
+// The page log: migrations, faults and accesses of the host with their times, for plots. Bounded; rows beyond
+// the bound are counted and lost.
 #pragma once
 #include <cstdint>
 #include <vector>
 
+#include "engine/statistics.hpp"
 #include "engine/time.hpp"
 
 namespace manyscale::gpu {
@@ -11,19 +13,19 @@ namespace manyscale::gpu {
 struct PageEvent {
   enum class Kind : std::uint8_t {
     fault,
-    batch,       // a group of faults that the driver served
+    batch,       // a fault batch of the driver
     to_device,   // a transfer
-    populate,    // pages that were nowhere come to be on the device
+    populate,    // pages without data are created on the device
     to_host,     // a transfer
-    drop,        // a page leaves the device without one
-    host_fault,  // the host lacks a page
-    host_read,   // the host has read pages, in the order of its program
+    drop,        // a page is evicted without a transfer
+    host_fault,  // a page fault of the host
+    host_read,   // accesses of the host, in program order
     host_write,
-    remote_read,   // the device accesses the host's memory where it is; cause host, or fault if the page had
-    remote_write,  // come meanwhile
+    remote_read,  // remote accesses of the device; cause host, or fault if the page migrated meanwhile
+    remote_write,
   };
-  // Why pages moved: since they faulted, came along with others, the host told so, made room, or the host
-  // accessed them.
+  // Why pages migrated: a page fault, a prefetcher, a prefetch command of the host, an eviction, or an access
+  // of the host.
   enum class Cause : std::uint8_t { fault, prefetch, command, eviction, host };
 
   Time begin = 0;
@@ -39,16 +41,19 @@ class PageLog {
   explicit PageLog(std::int64_t rows) : most_(static_cast<std::size_t>(rows)) {}
 
   bool wanted() const { return most_ != 0; }
-  // False if there was no room for it.
-  bool add(const PageEvent& event) {
-    if (events_.size() == most_) return false;
-    events_.push_back(event);
-    return true;
+  void add(const PageEvent& event) {
+    if (events_.size() == most_)
+      ++lost_;
+    else
+      events_.push_back(event);
   }
+  // Rows beyond the bound.
+  const Counter& lost() const { return lost_; }
   const std::vector<PageEvent>& events() const { return events_; }
 
  private:
   std::size_t most_;
+  Counter lost_;
   std::vector<PageEvent> events_;
 };
 

@@ -5,39 +5,36 @@
 #include <memory>
 #include <vector>
 
-#include "engine/time.hpp"
-#include "gpu/uvm/advice.hpp"
 #include "gpu/uvm/managed_ranges.hpp"
 
 namespace manyscale::gpu {
 
-inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
-// A page of 4 KiB. It has a frame of the device's memory while it is on the device, arriving or leaving.
+// The page-table entry of a page of 4 KiB, with the driver's state of the page. The page has a frame of the
+// device's memory while it is on the device, arriving or leaving. The GMMU writes `dirty`, `queued`,
+// `awaited`, `write_awaited` and `pins`; all else is written by the driver.
 struct Page {
   enum Flag : std::uint16_t {
     on_device = 1 << 0,
-    on_host = 1 << 1,   // with on_device: a copy on either side, for reading
-    arriving = 1 << 2,  // on its way to the device, or chosen to come
-    leaving = 1 << 3,   // taken from the device's page table, not yet gone
-    dirty = 1 << 4,     // the device wrote it since it came
-    backed = 1 << 5,    // the host still has what it was when it came
-    queued = 1 << 6,    // its fault waits for the driver
+    on_host = 1 << 1,   // with on_device: read duplication, a read-only copy on either side
+    arriving = 1 << 2,  // migrating to the device, or chosen to
+    leaving = 1 << 3,   // unmapped from the device, still migrating to the host
+    dirty = 1 << 4,     // the device wrote it since it migrated
+    backed = 1 << 5,    // the host still has a copy from before the migration
+    queued = 1 << 6,    // its fault is in the fault buffer
     unused_prefetch = 1 << 7,
-    left_before = 1 << 8,  // was evicted earlier: coming again is thrashing
-    keeps_copy = 1 << 9,   // while leaving: the device keeps a copy for reading
+    evicted_before = 1 << 8,  // migrating to the device again is thrashing
+    keeps_copy = 1 << 9,      // while leaving: the device keeps a read-only copy
     read_mostly = 1 << 10,
     prefer_device = 1 << 11,
     prefer_host = 1 << 12,
     accessed_by_device = 1 << 13,
+    awaited = 1 << 14,        // translations wait for it
+    write_awaited = 1 << 15,  // of these, one for a write
   };
   static constexpr std::uint16_t advice = read_mostly | prefer_device | prefer_host | accessed_by_device;
 
   std::uint16_t flags = 0;
-  std::uint16_t pins = 0;              // SMs that are about to get its translation: it must not leave
-  std::uint32_t first_waiter = kNone;  // among the far faults
-  Time walk_until = 0;                 // a walk for it ends then
-  std::uint64_t holders = 0;           // SMs whose TLBs may have it, a bit for each number modulo 64
+  std::uint16_t pins = 0;  // replayed translations under way: it must not be evicted
 
   bool is(std::uint16_t flag) const { return (flags & flag) != 0; }
   void set(std::uint16_t flag) { flags = static_cast<std::uint16_t>(flags | flag); }
@@ -70,7 +67,7 @@ class Residency {
   // what is a copy for reading. Those that prefer to be there only if they are not spared.
   bool can_leave(PageIndex page, bool spare_preferred) const {
     const Page& at = pages_[page];
-    return at.is(Page::on_device) && at.pins == 0 && (at.first_waiter == kNone || at.is(Page::queued)) &&
+    return at.is(Page::on_device) && at.pins == 0 && (!at.is(Page::awaited) || at.is(Page::queued)) &&
            !(spare_preferred && at.is(Page::prefer_device));
   }
   // Pages of a chunk that are on the device or on their way there.

@@ -40,7 +40,7 @@ Time through(const std::array<Point, count>& points, std::int64_t bytes) {
 
 }  // namespace
 
-TransferTime::TransferTime(const UnifiedMemorySpec& spec) : spec_(spec) {
+TransferTime::TransferTime(const UvmDriverSpec& spec) : spec_(spec) {
   if (spec.curve == "measured")
     curve_ = Curve::measured;
   else if (spec.curve == "arctangent")

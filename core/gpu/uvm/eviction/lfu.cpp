@@ -52,7 +52,8 @@ class LfuBlock final : public EvictionPolicy {
   std::vector<BlockIndex> resident_;
 };
 
-const RegisteredEviction<LfuBlock> registered{"lfu"};
+const Registered<LfuBlock> registered{"lfu",
+                                      "Evicts all pages of the least frequently accessed block of 2 MiB."};
 
 }  // namespace
 

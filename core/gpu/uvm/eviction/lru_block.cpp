@@ -35,7 +35,8 @@ class LruBlock final : public EvictionPolicy {
   std::vector<std::uint32_t> resident_;  // pages, by block
 };
 
-const RegisteredEviction<LruBlock> registered{"lru_block"};
+const Registered<LruBlock> registered{"lru_block",
+                                      "Evicts all pages of the least recently used block of 2 MiB."};
 
 }  // namespace
 

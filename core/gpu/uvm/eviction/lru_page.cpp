@@ -16,7 +16,7 @@ class LruPage final : public PageOrder {
   }
 };
 
-const RegisteredEviction<LruPage> registered{"lru_page"};
+const Registered<LruPage> registered{"lru_page", "Evicts the least recently used page of 4 KiB."};
 
 }  // namespace
 

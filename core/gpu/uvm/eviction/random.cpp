@@ -48,7 +48,7 @@ class RandomPage final : public PageOrder {
   std::vector<std::uint32_t> position_;  // among them, by page
 };
 
-const RegisteredEviction<RandomPage> registered{"random"};
+const Registered<RandomPage> registered{"random", "Evicts a random page of 4 KiB."};
 
 }  // namespace
 

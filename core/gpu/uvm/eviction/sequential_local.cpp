@@ -17,7 +17,8 @@ class SequentialLocal final : public ChunkOrder {
   }
 };
 
-const RegisteredEviction<SequentialLocal> registered{"sequential_local"};
+const Registered<SequentialLocal> registered{"sequential_local",
+                                             "Evicts the least recently used chunk of 64 KiB."};
 
 }  // namespace
 

@@ -41,7 +41,8 @@ class Tree final : public ChunkOrder {
   }
 };
 
-const RegisteredEviction<Tree> registered{"tree"};
+const Registered<Tree> registered{
+    "tree", "Evicts a chunk of 64 KiB and every subtree of its block that it leaves less than half full."};
 
 }  // namespace
 

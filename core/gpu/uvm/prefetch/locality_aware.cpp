@@ -26,7 +26,8 @@ class LocalityAwarePrefetcher final : public Prefetcher {
   static constexpr int kPages = 128;
 };
 
-const RegisteredPrefetcher<LocalityAwarePrefetcher> registered{"locality_aware"};
+const Registered<LocalityAwarePrefetcher> registered{"locality_aware",
+                                                     "Prefetches the 512 KiB from each fault on."};
 
 }  // namespace
 

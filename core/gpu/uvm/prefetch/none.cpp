@@ -11,7 +11,7 @@ class NoPrefetcher final : public Prefetcher {
   void choose(const Residency&, std::span<const PageIndex>, Random&, std::vector<PageIndex>&) override {}
 };
 
-const RegisteredPrefetcher<NoPrefetcher> registered{"none"};
+const Registered<NoPrefetcher> registered{"none", "Prefetches nothing: pages migrate on demand."};
 
 }  // namespace
 

@@ -18,7 +18,8 @@ class RandomPrefetcher final : public Prefetcher {
   }
 };
 
-const RegisteredPrefetcher<RandomPrefetcher> registered{"random"};
+const Registered<RandomPrefetcher> registered{
+    "random", "Prefetches a random page of the same block of 2 MiB for each fault."};
 
 }  // namespace
 

@@ -19,7 +19,8 @@ class SequentialLocalPrefetcher final : public Prefetcher {
   }
 };
 
-const RegisteredPrefetcher<SequentialLocalPrefetcher> registered{"sequential_local"};
+const Registered<SequentialLocalPrefetcher> registered{"sequential_local",
+                                                       "Prefetches the chunk of 64 KiB around each fault."};
 
 }  // namespace
 

@@ -50,7 +50,9 @@ class TreePrefetcher final : public Prefetcher {
   static constexpr std::uint32_t kThreshold = 51;  // percent; NVIDIA, uvm_perf_prefetch.c
 };
 
-const RegisteredPrefetcher<TreePrefetcher> registered{"tree"};
+const Registered<TreePrefetcher> registered{
+    "tree",
+    "Prefetches the largest subtree of the block of 2 MiB that is more than half full: NVIDIA's driver."};
 
 }  // namespace
 

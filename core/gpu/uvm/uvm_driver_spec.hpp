@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of the UVM driver. Times of the driver and of transfers are those of a GeForce GTX 1080 Ti on
+// PCIe 3.0 x16; what they were fitted to is in the documentation of unified memory.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "engine/spec.hpp"
+#include "engine/time.hpp"
+
+namespace manyscale::gpu {
+
+struct UvmDriverSpec {
+  std::int64_t capacity = std::int64_t{16} << 30;
+  bool first_touch = true;
+
+  // --- Fault batches ---
+  std::string handling = "measured";
+  Time fault_latency = 45 * microsecond;
+  std::int64_t batch_size = 256;
+  Time batch_latency = 12'200 * nanosecond;
+  Time fetch_latency = 4 * microsecond;
+  Time kilobyte_latency = 58'500 * picosecond;
+  Time fault_cost = 0;
+  Time run_cost = 0;
+  Time block_latency = 32 * microsecond;
+  Time partial_block_latency = 67 * microsecond;
+  Time scattered_latency = 10'800 * nanosecond;
+  Time cold_latency = 126 * microsecond;
+  std::string replay = "batch";
+
+  // --- Transfers ---
+  std::string curve = "measured";
+  std::int64_t peak_bandwidth = 12'884'901'888;  // of the arctangent: 12 GiB/s
+  double steepness = 0.07292;                    // of the arctangent, per KiB
+  Time transfer_latency = 1'350 * nanosecond;    // of the line
+  std::int64_t bandwidth = 12'205'000'000;       // of the line
+
+  // --- Policies ---
+  std::string prefetcher = "tree";
+  std::string oversubscribed_prefetcher = "same";
+  std::string eviction = "lru_block";
+  std::string recency = "migration";
+  std::string frames = "page";
+  double free_share = 0;
+  double reserved_share = 0;
+  bool drop_clean = false;
+
+  // --- Remote accesses ---
+  std::string remote = "off";
+  std::int64_t remote_threshold = 8;
+  std::int64_t remote_penalty = 2;
+
+  // --- The host ---
+  Time host_fault_latency = 0;
+  std::int64_t host_granularity = 2 << 20;
+};
+
+}  // namespace manyscale::gpu
+
+namespace manyscale {
+
+template <>
+struct describe<gpu::UvmDriverSpec> {
+  using S = gpu::UvmDriverSpec;
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"capacity", &S::capacity, Unit::bytes,
+                             "memory of the device; what other allocations take of it is not for pages",
+                             2 << 20, 1e14},
+      Field<S, bool>{"first_touch", &S::first_touch, Unit::none,
+                     "whether pages come to be where they are first touched; else they begin on the host"},
+      Field<S, std::string>{"handling", &S::handling, Unit::none,
+                            "how long the driver takes: fixed, for each group of faults; or measured"},
+      Field<S, Time>{"fault_latency", &S::fault_latency, Unit::time,
+                     "fixed handling: of a group of faults, before its transfers", 0, 1e15},
+      Field<S, std::int64_t>{
+          "batch_size", &S::batch_size, Unit::count,
+          "measured handling: faults that the driver takes together; a page counts for each SM that "
+          "waits for it",
+          1, 1e6},
+      Field<S, Time>{"batch_latency", &S::batch_latency, Unit::time,
+                     "measured handling: of a batch, besides what is in it", 0, 1e15},
+      Field<S, Time>{
+          "fetch_latency", &S::fetch_latency, Unit::time,
+          "measured handling: of batch_latency, what passes before the driver reads the faults that "
+          "are there",
+          0, 1e15},
+      Field<S, Time>{"kilobyte_latency", &S::kilobyte_latency, Unit::time,
+                     "measured handling: more for each KiB that is to move", 0, 1e15},
+      Field<S, Time>{"fault_cost", &S::fault_cost, Unit::time,
+                     "measured handling: more for each fault of a batch but the first, counted as in "
+                     "batch_size",
+                     0, 1e15},
+      Field<S, Time>{"run_cost", &S::run_cost, Unit::time,
+                     "measured handling: more for each run of pages of a block that faulted but the first", 0,
+                     1e15},
+      Field<S, Time>{"block_latency", &S::block_latency, Unit::time,
+                     "measured handling: more for the first pages in a block of 2 MiB", 0, 1e15},
+      Field<S, Time>{"partial_block_latency", &S::partial_block_latency, Unit::time,
+                     "measured handling: the same for the smaller block at an allocation's end", 0, 1e15},
+      Field<S, Time>{"scattered_latency", &S::scattered_latency, Unit::time,
+                     "measured handling: more for a block whose pages to move are not one run", 0, 1e15},
+      Field<S, Time>{"cold_latency", &S::cold_latency, Unit::time,
+                     "measured handling: more for the first batch of all", 0, 1e15},
+      Field<S, std::string>{"replay", &S::replay, Unit::none,
+                            "when SMs hear of pages that came: arrival, or batch (all of it has come)"},
+      Field<S, std::string>{"curve", &S::curve, Unit::none,
+                            "how long transfers take: measured, arctangent or line"},
+      Field<S, std::int64_t>{"peak_bandwidth", &S::peak_bandwidth, Unit::bandwidth,
+                             "arctangent: of large transfers", 1, 2e12},
+      Field<S, double>{"steepness", &S::steepness, Unit::none,
+                       "arctangent: of bandwidth = peak * 2/pi * atan(steepness * KiB)", 1e-6, 1e3},
+      Field<S, Time>{"transfer_latency", &S::transfer_latency, Unit::time, "line: of any transfer", 0, 1e15},
+      Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth, "line: more for each byte", 1,
+                             2e12},
+      Field<S, std::string>{"prefetcher", &S::prefetcher, Unit::none,
+                            "what comes with a page that faulted: none, random, sequential_local, "
+                            "locality_aware or tree"},
+      Field<S, std::string>{"oversubscribed_prefetcher", &S::oversubscribed_prefetcher, Unit::none,
+                            "the prefetcher from when the device's memory was first full; same: as before"},
+      Field<S, std::string>{"eviction", &S::eviction, Unit::none,
+                            "what leaves a full memory: lru_page, lru_block, random, sequential_local, tree "
+                            "or lfu"},
+      Field<S, std::string>{"recency", &S::recency, Unit::none,
+                            "what counts as use of pages when others leave: migration (they came to the "
+                            "device), or access too (lfu counts nothing else)"},
+      Field<S, std::string>{
+          "frames", &S::frames, Unit::none,
+          "what pages take of the device's memory: page; block, all of 2 MiB from the first "
+          "page on; or root: the same, but blocks smaller than 2 MiB share root chunks of "
+          "that size, 64 KiB at a time, and the root chunk to which pages came longest ago "
+          "leaves as a whole, whatever eviction says"},
+      Field<S, double>{"free_share", &S::free_share, Unit::ratio,
+                       "of the memory that pages are evicted ahead to keep free", 0, 0.9},
+      Field<S, double>{"reserved_share", &S::reserved_share, Unit::ratio,
+                       "of the pages, from the least recently used on, that are not evicted", 0, 0.9},
+      Field<S, bool>{"drop_clean", &S::drop_clean, Unit::none,
+                     "whether pages that the device did not write leave without a transfer"},
+      Field<S, std::string>{"remote", &S::remote, Unit::none,
+                            "when the device reads pages where they are until it has done so often: off, "
+                            "always, oversubscribed (only since memory was full) or adaptive"},
+      Field<S, std::int64_t>{"remote_threshold", &S::remote_threshold, Unit::count,
+                             "accesses to 64 KiB after which they move to the device", 1, 1e8},
+      Field<S, std::int64_t>{"remote_penalty", &S::remote_penalty, Unit::count,
+                             "adaptive: factor of the threshold since memory was full, for each round trip",
+                             1, 1e8},
+      Field<S, Time>{"host_fault_latency", &S::host_fault_latency, Unit::time,
+                     "of a fault of the host on pages that the device has, before their transfer", 0, 1e15},
+      Field<S, std::int64_t>{"host_granularity", &S::host_granularity, Unit::bytes,
+                             "that a fault of the host brings back, aligned to its size", 4096, 2 << 20}};
+};
+
+}  // namespace manyscale
