@@ -92,7 +92,7 @@ fuzz: .venv-asan/.installed
 	touch $@
 FORCE:
 
-# Which lines the tests run, of C++ (gcov) and of Python: tables in build/coverage, and totals in docs/contributing.md.
+# Which lines the tests run, of C++ (gcov) and of Python: tables in build/coverage, and totals in CONTRIBUTING.md.
 # With TESTS=tests/engine, say, only those tests, and no totals. Instrumented, a test may miss its bound of time: the
 # lines count all the same.
 coverage: COVERAGE_BIN = .venv-coverage/bin
@@ -109,7 +109,7 @@ coverage: $(VENV)/.dependencies
 	test -n "$(TESTS)" || $(BIN)/ctest --test-dir build/coverage/build --output-on-failure --parallel $(JOBS)
 	-$(COVERAGE_BIN)/python -m coverage run -m pytest --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal \
 	  -p no:cacheprovider $(TESTS)
-	$(COVERAGE_BIN)/python tools/coverage_report.py build/coverage $(if $(TESTS),,docs/contributing.md)
+	$(COVERAGE_BIN)/python tools/coverage_report.py build/coverage $(if $(TESTS),,CONTRIBUTING.md)
 
 # Small faults are put into the core, one at a time: which of them do these tests not notice? The tree stays as it is.
 mutation: $(VENV)/.dependencies

@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<skip><!-- not run -->\n+ *)?```(?P<language>\w+)\n(?P<text>.*?)^ *```$", re.M | re.S

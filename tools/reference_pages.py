@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -125,7 +127,19 @@ def _usage(parameter: Any) -> str:
     return f"{', '.join(parameter.opts)} {metavar}".strip()
 
 
+def top_level(name: str) -> Callable[[], str]:
+    """A page at the top of the repository, with its links as they are seen from `docs/`."""
+
+    def page() -> str:
+        text = (Path(__file__).resolve().parents[1] / name).read_text(encoding="utf-8")
+        return re.sub(r"\]\((?!https?:|#)(docs/)?", lambda link: "](" if link[1] else "](../", text)
+
+    return page
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "contributing.md": top_level("CONTRIBUTING.md"),
+    "changelog.md": top_level("CHANGELOG.md"),
     "reference/machine.md": machine,
     "reference/presets.md": presets,
     "reference/models.md": models,
