@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What far faults cost the host: nothing while everybody waits for pages.
+"""What page faults cost the host: nothing while everybody waits for pages.
 
 A vector is scaled with unified memory and no prefetching, a driver that takes 45 us for each page, and one that takes
 450 us: ten times the simulated time, and the same work for the host. The cost of a fault is an upper bound: all of the
@@ -38,7 +38,7 @@ PTX = """
 
 
 def launch(count: int, *settings: str, managed: bool = True) -> tuple[float, float, int]:
-    """Seconds of the processor, simulated seconds and far faults of one launch."""
+    """Seconds of the processor, simulated seconds and page faults of one launch."""
     machine = load_machine(
         "gtx1080ti", ["gpu.uvm.prefetcher=none", "gpu.uvm.handling=fixed", *settings]
     ).machine
@@ -64,7 +64,7 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     ordinary = min(launch(count, managed=False)[0] for _ in range(rounds))
     _, simulated, faults = quick[0]
     return {
-        "far_faults": float(faults),
+        "page_faults": float(faults),
         "simulated_milliseconds_at_45_us": 1e3 * simulated,
         "simulated_milliseconds_at_450_us": 1e3 * slow[0][1],
         "processor_seconds_at_45_us": best,

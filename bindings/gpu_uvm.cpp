@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory of a simulated GPU: what its unified memory and SMs share with the functional device.
+// Managed memory of a simulated GPU: allocations that its unified memory, its SMs and the functional device
+// share.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -39,7 +40,7 @@ class GpuManaged {
     return address;
   }
 
-  // Memory that is there already becomes managed, such as that of a variable.
+  // Existing memory becomes managed, such as that of a variable.
   void adopt(std::uint64_t address, std::uint64_t bytes, const std::string& label) {
     attach();
     unified_->allocate(address, bytes, label);
@@ -50,7 +51,7 @@ class GpuManaged {
     device.memory.free(address);
   }
 
-  // Kernels find memory beyond the link from an address on, or no longer.
+  // Adds or removes a range of remote memory.
   void add_remote(std::uint64_t address, std::uint64_t bytes) {
     if (unified_->is_shared()) return;  // host and device have the same memory
     if (remote_->empty())
@@ -69,7 +70,7 @@ class GpuManaged {
     return around != nullptr && bytes <= around->bytes && address - around->address <= around->bytes - bytes;
   }
 
-  // What the SMs have counted of managed memory, by name.
+  // Statistics of the SMs on managed memory, by name.
   nb::dict sm_counts() const {
     SmStatistics sums;
     for (Sm* sm : sms_) {
@@ -87,7 +88,7 @@ class GpuManaged {
     return counts;
   }
 
-  // A row for each allocation: where it is, its bytes and what happened to its pages.
+  // A row for each allocation: its address, bytes, label and statistics.
   nb::list allocations() const {
     nb::list rows;
     for (const UnifiedMemory::AllocationReport& report : unified_->allocations()) {
@@ -105,13 +106,13 @@ class GpuManaged {
     return rows;
   }
 
-  // Where each page of a range is, a byte for each: the number of its word.
-  nb::bytes places(std::uint64_t address, std::uint64_t bytes) const {
-    return column_bytes(unified_->places(address, bytes),
-                        [](Place place) { return static_cast<std::uint8_t>(place); });
+  // The location of each page of a range, a byte each: an index into gpu_page_locations.
+  nb::bytes locations(std::uint64_t address, std::uint64_t bytes) const {
+    return column_bytes(unified_->locations(address, bytes),
+                        [](PageLocation location) { return static_cast<std::uint8_t>(location); });
   }
 
-  // What happened to pages, as columns of numbers; kinds and causes are the numbers of their words.
+  // The page log as columns of numbers; kinds and causes are indices of their words.
   nb::dict log() const {
     const std::vector<PageEvent>& events = unified_->log();
     using Row = const PageEvent&;
@@ -131,7 +132,7 @@ class GpuManaged {
   }
 
  private:
-  // SMs look addresses up only once there is something to find.
+  // SMs look addresses up only once there is managed memory.
   void attach() {
     if (!attached_)
       for (Sm* sm : sms_) sm->attach(unified_->ranges());
@@ -141,16 +142,16 @@ class GpuManaged {
   UnifiedMemory* unified_;
   std::vector<Sm*> sms_;
   std::shared_ptr<RemoteRanges> remote_ = std::make_shared<RemoteRanges>();
-  bool attached_ = false;  // the SMs know of managed memory
+  bool attached_ = false;  // the SMs have the managed ranges
 };
 
-constexpr std::array kPlaces{"nowhere", "host", "device", "both", "moving"};
+constexpr std::array kLocations{"nowhere", "host", "device", "both", "moving"};
 constexpr std::array kKinds{"fault",      "batch",     "to_device",  "populate",    "to_host",     "drop",
                             "host_fault", "host_read", "host_write", "remote_read", "remote_write"};
 constexpr std::array kCauses{"fault", "prefetch", "command", "eviction", "host"};
 
-// Each word stands at the place of its value.
-static_assert(kPlaces.size() == static_cast<std::size_t>(Place::moving) + 1);
+// Each word stands at the index of its value.
+static_assert(kLocations.size() == static_cast<std::size_t>(PageLocation::moving) + 1);
 static_assert(kKinds.size() == static_cast<std::size_t>(PageEvent::Kind::remote_write) + 1);
 static_assert(kCauses.size() == static_cast<std::size_t>(PageEvent::Cause::host) + 1);
 
@@ -191,11 +192,11 @@ void bind_gpu_uvm(nb::module_& module) {
       .def("contains", &GpuManaged::contains, nb::arg("address"), nb::arg("bytes"))
       .def("sm_counts", &GpuManaged::sm_counts)
       .def("allocations", &GpuManaged::allocations)
-      .def("places", &GpuManaged::places, nb::arg("address"), nb::arg("bytes"))
+      .def("locations", &GpuManaged::locations, nb::arg("address"), nb::arg("bytes"))
       .def("log", &GpuManaged::log)
       .def("reserve", &GpuManaged::reserve, nb::arg("bytes"))
       .def("advise", &GpuManaged::advise, nb::arg("address"), nb::arg("bytes"), nb::arg("advice"));
-  module.attr("gpu_page_places") = words(kPlaces);
+  module.attr("gpu_page_locations") = words(kLocations);
   module.attr("gpu_page_events") = words(kKinds);
   module.attr("gpu_page_causes") = words(kCauses);
 }

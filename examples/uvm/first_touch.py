@@ -42,8 +42,8 @@ for how in ("ordinary memory", "sent ahead", "on demand"):
     assert np.array_equal(z.numpy(), 4 * values)
     counts = device.uvm.statistics()
     print(
-        f"{how:16}{launch.seconds * 1e6:8.1f} us, {counts['faults']:3} far faults in {counts['fault_groups']} groups, "
-        f"{counts['transfers_to_device']:2} transfers to the device"
+        f"{how:16}{launch.seconds * 1e6:8.1f} us, {counts['faults']:3} page faults "
+        f"in {counts['fault_batches']} batches, {counts['transfers_to_device']:2} transfers to the device"
     )
 print(f"on demand takes {times['on demand'] / times['ordinary memory']:.0f} times as long as ordinary memory")
 near = times["sent ahead"] < 1.5 * times["ordinary memory"]

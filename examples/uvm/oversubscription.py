@@ -42,7 +42,7 @@ def slowdowns(
             times[percent] = outcome.kernels_us
             line += f"{outcome.kernels_us:>10,.0f} us"
             counts.append(
-                f"{name} at {percent}%: {outcome.groups:,} groups of faults, {outcome.to_device_mib:,.1f} MiB came"
+                f"{name} at {percent}%: {outcome.batches:,} fault batches, {outcome.to_device_mib:,.1f} MiB migrated"
             )
         lines[name] = [(percent, time / times[100]) for percent, time in times.items()]
         for percent in percents[1:]:

@@ -28,7 +28,7 @@ FEW = {"backprop": 2048, "needleman_wunsch": 128, "stream_triad": 1 << 17}
 
 def prefetchers(sizes: dict[str, int], full: bool) -> dict[str, dict[str, Outcome]]:
     """Each program with each prefetcher."""
-    print("microseconds of kernels (far faults)" + (", and measured" if full else ""))
+    print("microseconds of kernels (page faults)" + (", and measured" if full else ""))
     print(f"{'':18}" + "".join(f"{prefetcher:>22}" for prefetcher in PREFETCHERS))
     outcomes: dict[str, dict[str, Outcome]] = {}
     for name, size in sizes.items():

@@ -51,8 +51,8 @@ RUNS = {
 }
 # Words of outputs that are numbers of a run, and their names. Those of tables of parts (kernels, caches) are not.
 PHRASES = {
-    "far faults": "far_faults",
-    "fault groups": "fault_groups",
+    "page faults": "page_faults",
+    "fault batches": "fault_batches",
     "pages prefetched": "pages_prefetched",
     "messages": "messages",
     "packets": "packets",
@@ -68,7 +68,7 @@ LABELS = {
     "instructions": "instructions",
     "ranks": "ranks",
     "messages": "messages",
-    "far faults": "far_faults",
+    "page faults": "page_faults",
     "pages prefetched": "pages_prefetched",
     "bytes to device": "bytes_to_device",
     "warp instructions": "warp_instructions",
@@ -238,7 +238,7 @@ def test_the_report_shows_the_headline(found: Outputs) -> None:
 
 
 def test_words_beside_numbers_mean_one_number(found: Outputs) -> None:
-    """Wherever "387 far faults" or the like stands, it is the number of that name."""
+    """Wherever "387 page faults" or the like stands, it is the number of that name."""
     for where, text in (("terminal", found.terminal), ("report", plain_text(found.report))):
         # In the terminal sentences go on in the next line; in a page lines are parts of it.
         one_line = " ".join(text.split()) if where == "terminal" else text
@@ -254,7 +254,7 @@ def test_words_beside_numbers_mean_one_number(found: Outputs) -> None:
 
 
 def test_lines_of_the_terminal_say_the_headline(found: Outputs) -> None:
-    """Lines such as "far faults  119 in 12 groups"."""
+    """Lines such as "page faults  119 in 12 batches"."""
     for line in found.terminal.splitlines():
         matched = re.match(r"^([a-z][a-z ]*?)\s{2,}([\d.,]+)\s?([a-zA-Z]*)", line)
         if matched is None or matched[1] not in LABELS or LABELS[matched[1]] not in found.headline:

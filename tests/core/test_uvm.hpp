@@ -20,7 +20,7 @@ namespace manyscale::gpu::test {
 using manyscale::test::check;
 using manyscale::test::check_between;
 using manyscale::test::check_equal;
-using Answer = TranslationAnswer::Kind;
+using Answer = TranslationResponse::Kind;
 using Request = TranslationRequest::Kind;
 
 inline constexpr std::uint64_t kBase = std::uint64_t{1} << 45;
@@ -92,7 +92,7 @@ class StandInSm final : public Component {
     gmmu.send(
         {.address = access.address, .tag = sequence, .kind = Request::translate, .write = access.write});
   }
-  void receive(const TranslationAnswer& answer, std::uint32_t) {
+  void receive(const TranslationResponse& answer, std::uint32_t) {
     switch (answer.kind) {
       case Answer::faulted:
         outcomes[answer.tag][next_[answer.tag]].faulted = true;
@@ -256,8 +256,8 @@ struct Machine {
     }
     return found;
   }
-  std::int64_t pages_at(Place place, std::uint64_t address, std::uint64_t bytes) const {
-    return std::ranges::count(uvm->places(address, bytes), place);
+  std::int64_t pages_at(PageLocation location, std::uint64_t address, std::uint64_t bytes) const {
+    return std::ranges::count(uvm->locations(address, bytes), location);
   }
   static PortBase& port(Component& component, const std::string& name) {
     for (PortBase* port : component.ports())

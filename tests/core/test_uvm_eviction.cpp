@@ -92,7 +92,7 @@ void small_allocations_leave_with_the_root_chunk_they_share() {
   check_moves(renewed.moved(PageEvent::Kind::to_host), {{0, 4}}, "the block at 0 leaves");
 }
 
-// Room for one root chunk, and two blocks in one group of faults: the first has to leave for the second
+// Room for one root chunk, and two blocks in one fault batch: the first has to leave for the second
 // before its SM was told, and comes again in a group of its own.
 void what_came_in_a_group_can_leave_in_it() {
   Machine machine(with_roots(2 * kMib), {4 * kMib});
@@ -102,12 +102,12 @@ void what_came_in_a_group_can_leave_in_it() {
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}},
               "the first comes twice");
   check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
-  check_equal(counted.fault_groups.value(), 2, "groups");
+  check_equal(counted.fault_batches.value(), 2, "fault batches");
   check(sm.outcomes[1][0].done < sm.outcomes[0][0].done, "the second is served first");
 }
 
 // Three allocations of 1 MiB, of which two fit: SMs that go round all of them are served in the end, since
-// what comes along with a page does not drive that page out before its SM is told.
+// prefetched pages do not evict the page that faulted before its translations are replayed.
 void small_allocations_that_do_not_fit_are_served_in_turn() {
   UnifiedMemorySpec spec = with_roots(2 * kMib);
   spec.prefetcher = "tree";
@@ -119,8 +119,8 @@ void small_allocations_that_do_not_fit_are_served_in_turn() {
   const StandInSm& sm = machine.add_sm(sequences);
   machine.run();
   for (const auto& outcomes : sm.outcomes) check(outcomes.back().done > 0, "each sequence ends");
-  check(machine.uvm->driver_statistics().fault_groups.value() <= 24 * 6,
-        "a group serves one access at least");
+  check(machine.uvm->driver_statistics().fault_batches.value() <= 24 * 6,
+        "a batch serves one access at least");
 }
 
 void lru_page_evicts_a_page() {
@@ -193,7 +193,7 @@ void clean_pages_can_be_dropped() {
   const Filled run(spec, 2 * kMib, {at(20, 1, true), at(40, 2), at(40, 3, true), at(4096, 4)});
   check_moves(run.written_back(), {{20, 4}, {40, 4}}, "pages that were written, one through the TLB");
   check_equal(run.counted().pages_dropped.value(), 510, "dropped");
-  check_equal(run.machine.pages_at(Place::host, kBase, 2 * kMib), 512, "all are on the host");
+  check_equal(run.machine.pages_at(PageLocation::host, kBase, 2 * kMib), 512, "all are on the host");
 }
 
 void clean_pages_are_written_back_otherwise() {

@@ -89,8 +89,8 @@ void a_prefetch_may_be_larger_than_memory() {
   StandInHost& host = machine.add_host({step(Step::prefetch_to_device, 0, 16 * 1024, 0)});
   machine.run();
   check(host.done[0] > 0, "it ends");
-  check_equal(machine.pages_at(Place::device, kBase + 12 * kMib, 4 * kMib), 1024, "the last 4 MiB");
-  check_equal(machine.pages_at(Place::host, kBase, 12 * kMib), 3072, "the rest is on the host");
+  check_equal(machine.pages_at(PageLocation::device, kBase + 12 * kMib, 4 * kMib), 1024, "the last 4 MiB");
+  check_equal(machine.pages_at(PageLocation::host, kBase, 12 * kMib), 3072, "the rest is on the host");
 }
 
 // Pages that are read mostly have a copy on either side; a write of the device ends the host's, one of the
@@ -106,8 +106,9 @@ void read_mostly_pages_are_duplicated() {
   check_equal(machine.uvm->gmmu_statistics().permission_faults.value(), 1, "a fault of permission");
   check_equal(machine.uvm->driver_statistics().host_faults.value(), 1,
               "the host's read finds its copy, the write does not");
-  check_equal(machine.pages_at(Place::device, kBase, 4 * kKib), 1, "the page that was written");
-  check_equal(machine.pages_at(Place::both, kBase + 4 * kKib, 60 * kKib), 15, "the others have two copies");
+  check_equal(machine.pages_at(PageLocation::device, kBase, 4 * kKib), 1, "the page that was written");
+  check_equal(machine.pages_at(PageLocation::both, kBase + 4 * kKib, 60 * kKib), 15,
+              "the others have two copies");
   check(sm.outcomes[0][3].faulted, "the host's write took the device's copy");
   check_equal(machine.uvm->driver_statistics().bytes_to_host.value(), 0, "nothing had to be written back");
 }
@@ -135,7 +136,7 @@ void pages_that_prefer_the_host_stay_there() {
   check_equal(machine.uvm->gmmu_statistics().remote_reads.value(), 1, "reads");
   check_equal(machine.uvm->gmmu_statistics().remote_writes.value(), 1, "writes");
   check_equal(machine.uvm->gmmu_statistics().remote_bytes.value(), 256, "bytes");
-  check_equal(machine.pages_at(Place::host, kBase, 64 * kKib), 16, "all are still on the host");
+  check_equal(machine.pages_at(PageLocation::host, kBase, 64 * kKib), 16, "all are still on the host");
 }
 
 void pages_accessed_by_the_device_do_not_fault() {

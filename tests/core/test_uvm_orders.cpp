@@ -155,9 +155,9 @@ void root_chunks_are_shared_by_small_blocks() {
   check_equal(static_cast<std::int64_t>(found.size()), 21, "4 + 16 + 1 chunks leave together");
   check(found.front() == 2 && found[4] == 3 && found.back() == 4, "of all three blocks, in order");
 
-  // Its free places are not given out while it leaves.
+  // Its free slots are not used while it is evicted.
   roots.begin_eviction(shared);
-  check_equal(roots.wanted(first(4) + 16, 1), 1U, "a chunk finds no place in what leaves");
+  check_equal(roots.wanted(first(4) + 16, 1), 1U, "an evicted root chunk has no free slot");
   for (const auto& [block, pages] : {std::pair{2U, 64U}, {3U, 256U}, {4U, 1U}})
     for (PageIndex page = first(block); page < first(block) + pages; ++page) roots.will_leave(page);
   check_equal(roots.leaving(), 1U, "one will be free");

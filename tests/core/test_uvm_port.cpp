@@ -280,7 +280,7 @@ void a_fault_becomes_a_batch() {
   check(machine.alone->shared.residency.at(5).is(Page::on_device), "the page is on the device");
   check(machine.alone->gmmu.replayed == std::vector<PageIndex>{5}, "its translations are replayed");
   check(machine.alone->gmmu.changes == 1, "the GMMU is told of the mapping");
-  check_equal(machine.alone->driver.statistics().fault_groups.value(), 1, "batches");
+  check_equal(machine.alone->driver.statistics().fault_batches.value(), 1, "batches");
 }
 
 // Pages of a full memory are invalidated in the TLBs first and leave when that has ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes along with a page that faulted, prefetcher by prefetcher; both worked examples of Figure 2 of
+// The pages that each prefetcher chooses for a page fault; both worked examples of Figure 2 of
 // the report on UVM Smart in GPGPU-Sim 4.0, step by step.
 #include <set>
 
@@ -105,7 +105,7 @@ void faults_of_a_batch_are_served_together() {
   machine.add_sm({reads({0}), reads({4}), reads({8}), reads({64})});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 12}, {64, 4}, {12, 52}, {68, 60}}, "one batch");
-  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 1, "groups");
+  check_equal(machine.uvm->driver_statistics().fault_batches.value(), 1, "fault batches");
   check_equal(machine.uvm->gmmu_statistics().faults.value(), 4, "faults");
 }
 
@@ -122,7 +122,7 @@ void faults_of_a_page_merge() {
 }
 
 // Of a half of the tree three quarters have faulted and come with the last, which would make five eighths of
-// all. But what only comes along does not count.
+// all. But prefetched pages do not count.
 void a_tree_counts_what_is_there_or_faulted() {
   Machine machine(with_prefetcher("tree"), {512 * kKib});
   machine.add_sm({reads({0}), reads({64}), reads({128}), reads({256})});
@@ -140,7 +140,8 @@ void batches_are_bounded() {
   for (int i = 0; i < 2; ++i) machine.add_sm({reads({0}), reads({400}), reads({800})});
   machine.run();
   check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {400, 4}, {800, 4}}, "three pages");
-  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 2, "groups of pages that two SMs want");
+  check_equal(machine.uvm->driver_statistics().fault_batches.value(), 2,
+              "batches of pages that two SMs want");
   check_equal(machine.uvm->gmmu_statistics().faults.value(), 3, "faults, not counted anew");
 }
 
@@ -198,9 +199,8 @@ void walks_take_their_time() {
   check_equal(b.outcomes[0][0].done - b.outcomes[0][0].asked, alone, "a walk that is shared");
   check_equal(a.outcomes[2][0].done - a.outcomes[2][0].asked, alone + 100 * nanosecond, "a walk that waits");
   check_equal(machine.uvm->gmmu_statistics().merged_walks.value(), 1, "shared walks");
-  check(!a.outcomes[1][0].faulted, "what came along does not fault");
-  check_equal(machine.uvm->driver_statistics().prefetched_used.value(), 2,
-              "pages that came along and were used");
+  check(!a.outcomes[1][0].faulted, "a prefetched page does not fault");
+  check_equal(machine.uvm->driver_statistics().prefetched_used.value(), 2, "prefetched pages that were used");
 }
 
 // A shared TLB answers in its own latency what it has.
@@ -218,13 +218,13 @@ void a_shared_tlb_saves_walks() {
 }
 
 // With one MSHR the second page's fault is heard only when the first has been served.
-void far_faults_wait_for_an_mshr() {
+void page_faults_wait_for_an_mshr() {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.outstanding_faults = 1;
   Machine machine(spec, {2 * kMib});
   StandInSm& sm = machine.add_sm({reads({0}), reads({400})});
   machine.run();
-  check_equal(machine.uvm->driver_statistics().fault_groups.value(), 2, "one after the other");
+  check_equal(machine.uvm->driver_statistics().fault_batches.value(), 2, "one after the other");
   check(sm.outcomes[0][0].done > 0 && sm.outcomes[1][0].done > 0, "both are served");
 }
 
@@ -237,8 +237,8 @@ void untouched_pages_need_no_transfer() {
   machine.run();
   check_equal(machine.uvm->driver_statistics().bytes_to_device.value(), 0, "bytes");
   check_equal(machine.uvm->driver_statistics().pages_populated.value(), 16, "pages");
-  check_equal(machine.pages_at(Place::device, kBase, 64 * kKib), 16, "on the device");
-  check_equal(machine.pages_at(Place::nowhere, kBase + 64 * kKib, 64 * kKib), 16, "still nowhere");
+  check_equal(machine.pages_at(PageLocation::device, kBase, 64 * kKib), 16, "on the device");
+  check_equal(machine.pages_at(PageLocation::nowhere, kBase + 64 * kKib, 64 * kKib), 16, "still nowhere");
 }
 
 // In one shared memory nothing faults and nothing moves.
@@ -321,7 +321,7 @@ int main() {
   fixed_handling_takes_its_time();
   walks_take_their_time();
   a_shared_tlb_saves_walks();
-  far_faults_wait_for_an_mshr();
+  page_faults_wait_for_an_mshr();
   untouched_pages_need_no_transfer();
   shared_memory_moves_nothing();
   transfers_follow_their_curves();

@@ -41,14 +41,16 @@ class Contents {
     catch_up();
     int lost = 0;
     for (const auto& [address, allocation] : memory_.ranges()->allocations()) {
-      const std::vector<Place> places = memory_.places(address, allocation.rounded);
-      for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::vector<PageLocation> locations = memory_.locations(address, allocation.rounded);
+      for (std::size_t i = 0; i < locations.size(); ++i) {
         const Versions& page = at(address + i * kPageBytes);
         const bool device = page.device == page.newest;
         const bool host = page.host == page.newest;
-        lost += places[i] == Place::moving || (places[i] == Place::nowhere && page.newest != 0) ||
-                (places[i] == Place::device && !device) || (places[i] == Place::host && !host) ||
-                (places[i] == Place::both && !(device && host));
+        lost += locations[i] == PageLocation::moving ||
+                (locations[i] == PageLocation::nowhere && page.newest != 0) ||
+                (locations[i] == PageLocation::device && !device) ||
+                (locations[i] == PageLocation::host && !host) ||
+                (locations[i] == PageLocation::both && !(device && host));
       }
     }
     return lost;
@@ -189,8 +191,8 @@ void random_program(std::uint64_t seed) {
   check_equal(to_device, came, program + ", pages that came, by allocation");
   std::int64_t there = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    for (const Place place : {Place::device, Place::both})
-      there += machine.pages_at(place, machine.allocations[i], managed_bytes(sizes[i]));
+    for (const PageLocation location : {PageLocation::device, PageLocation::both})
+      there += machine.pages_at(location, machine.allocations[i], managed_bytes(sizes[i]));
   check_equal(resident, there, program + ", pages that are there");
   check(
       counted.prefetched_used.value() + counted.prefetched_unused.value() <= counted.pages_prefetched.value(),

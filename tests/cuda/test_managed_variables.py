@@ -65,14 +65,14 @@ def test_a_managed_variable_moves_to_the_device_and_back(server: ServerThread, p
     program.heap_view(counter, 4)[:] = struct.pack("<I", 10)
     assert program.launch(1, 1, 1, b"") == 0
     program.good(Call.DEVICE_SYNCHRONIZE)
-    assert list(gpu.page_places(counter, 4)) == ["device"]
+    assert list(gpu.page_locations(counter, 4)) == ["device"]
     faults = gpu.uvm.statistics()["faults"]
     assert faults >= 2  # one page of each variable
     begin, size, waited = touch(program, counter)
     assert (begin, size) == (counter, PAGE)  # all of the variable, in whole pages
     assert waited > 1000  # the page comes back over the link
     assert bytes(program.heap_view(counter, 4)) == struct.pack("<I", 13)
-    assert list(gpu.page_places(counter, 4)) == ["host"]
+    assert list(gpu.page_locations(counter, 4)) == ["host"]
     begin, size, waited = touch(program, table + 8192)
     assert begin <= table + 8192 < begin + size <= begin + 65536
     assert bytes(program.heap_view(table + 8192, 4)) == struct.pack("<I", 13)
@@ -86,8 +86,8 @@ def test_managed_variables_can_be_prefetched_and_advised(server: ServerThread, p
     touch(program, table, write=True)
     program.good(Call.PREFETCH, 0, 0, table, 200_000)
     program.good(Call.DEVICE_SYNCHRONIZE)
-    assert set(gpu.page_places(table, 200_000)) == {"device"}
+    assert set(gpu.page_locations(table, 200_000)) == {"device"}
     program.good(Call.ADVISE, 1, 0, table, 200_000)  # it is mostly read
     program.good(Call.PREFETCH, 0, -1, table, 200_000)
     program.good(Call.DEVICE_SYNCHRONIZE)
-    assert set(gpu.page_places(table, 200_000)) == {"both"}
+    assert set(gpu.page_locations(table, 200_000)) == {"both"}

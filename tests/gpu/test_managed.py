@@ -51,7 +51,7 @@ def test_the_functional_device_has_managed_memory_without_time():
     a.advise("read_mostly")
     add(on, a, a, total)
     assert (total[10:12] == [20, 22]).all()
-    assert set(a.places()) == {"both"}
+    assert set(a.locations()) == {"both"}
     assert on.managed_ranges() == [(a.address, 4000), (total.address, 4000)]
     with pytest.raises(InputError, match="has no time, and so no streams"):
         a.prefetch(stream=object())
@@ -61,14 +61,14 @@ def test_pages_go_where_they_are_used():
     """First touched by nobody, then by the host, the device, and the host again."""
     on = device(*PLAIN, "gpu.uvm.first_touch=true")
     array = on.managed((PAGES, PAGE), np.uint8)
-    assert set(array.places()) == {"nowhere"}
+    assert set(array.locations()) == {"nowhere"}
     array[2:4] = 7
-    assert list(array.places()) == ["nowhere"] * 2 + ["host"] * 2 + ["nowhere"] * 4
+    assert list(array.locations()) == ["nowhere"] * 2 + ["host"] * 2 + ["nowhere"] * 4
     put(on, array)
-    assert set(array.places()) == {"device"}
+    assert set(array.locations()) == {"device"}
     assert counted(on, "bytes_to_device") == 2 * PAGE  # pages that were nowhere need no transfer
     assert (array[5] == 5).sum() == 4 * 32
-    assert array.places()[5] == "host"
+    assert array.locations()[5] == "host"
 
 
 @pytest.mark.parametrize("pages", [1, 5, 16])
@@ -77,10 +77,10 @@ def test_pages_come_back_when_the_host_reads_them(pages):
     on = device(*PLAIN)
     array = pages_of(on, pages)
     put(on, array)
-    assert set(array.places()) == {"device"}
+    assert set(array.locations()) == {"device"}
     first = on.host_access(array.address, array.nbytes)
     assert first.seconds == pytest.approx(SHOOTDOWN + 590.4e-9 + array.nbytes / 10e9, rel=1e-3)
-    assert set(array.places()) == {"host"}
+    assert set(array.locations()) == {"host"}
     assert counted(on, "bytes_to_host") == array.nbytes
     assert on.host_access(array.address, array.nbytes).seconds == 0
     values = array.numpy()
@@ -92,10 +92,10 @@ def test_a_part_that_the_host_reads_comes_alone():
     array = pages_of(on)
     put(on, array)
     assert array[3][0] == 5
-    assert list(array.places()).count("host") == 1
-    assert array.places()[3] == "host"
+    assert list(array.locations()).count("host") == 1
+    assert array.locations()[3] == "host"
     array[6:8] = 9
-    assert list(array.places()).count("host") == 3
+    assert list(array.locations()).count("host") == 3
     put(on, array, 0)
     assert array[6][0] == 0
     assert array[6][1000] == 9
@@ -115,7 +115,7 @@ def test_a_prefetch_leaves_no_faults():
     assert counted(on, "faults") == 0
     assert counted(on, "pages_commanded_in") == 16
     back = array.prefetch("host")
-    assert set(array.places()) == {"host"}
+    assert set(array.locations()) == {"host"}
     assert back.seconds == pytest.approx(moved.seconds + SHOOTDOWN, rel=1e-2)
     assert [activity.what for activity in on.timeline()][-1] == f"prefetch to host {array.nbytes} B"
 
@@ -134,7 +134,7 @@ def test_a_host_access_does_not_wait_for_kernels():
 
 
 def test_fault_latency_costs_simulated_time_and_no_work():
-    """45 us or 450 us for each group of faults: ten times the time, the same events."""
+    """45 us or 450 us for each fault batch: ten times the time, the same events."""
     events, seconds = [], []
     for latency in (45, 450):
         on = device(*PLAIN, f"gpu.uvm.fault_latency={latency}us")
@@ -203,7 +203,10 @@ def test_too_little_memory_thrashes_and_loses_nothing():
     assert rows["thrashed_pages"].sum() == counts["thrashed_pages"] > 0
     assert rows["faults"].sum() == counts["faults"]
     assert rows["resident_pages"].sum() <= 4 * MIB // PAGE
-    assert rows["resident_pages"].sum() == (a.places() == "device").sum() + (total.places() == "device").sum()
+    assert (
+        rows["resident_pages"].sum()
+        == (a.locations() == "device").sum() + (total.locations() == "device").sum()
+    )
     assert (total.numpy() == 2 * np.arange(n, dtype=np.float32)).all()
 
 
@@ -229,10 +232,10 @@ def test_memory_that_others_take_drives_pages_out():
     on = device("gpu.memory.capacity=8MiB", *PLAIN, "gpu.uvm.eviction=lru_page")
     array = pages_of(on, 512)
     array.prefetch()
-    assert set(array.places()) == {"device"}
+    assert set(array.locations()) == {"device"}
     taken = on.empty(7 * MIB, np.uint8)
     put(on, array)
-    assert (array.places() == "device").sum() <= MIB // PAGE
+    assert (array.locations() == "device").sum() <= MIB // PAGE
     assert taken.nbytes == 7 * MIB
 
 
@@ -260,16 +263,16 @@ def test_copies_for_reading_are_on_both_sides_until_someone_writes():
     array.advise("read_mostly")
     module = on.load(TOUCH)
     module["touch"][PAGES, 32](array, out, PAGE // 32)
-    assert set(array.places()) == {"both"}
+    assert set(array.locations()) == {"both"}
     assert array[3][0] == 1
     assert counted(on, "host_faults") == 0
     assert (out.numpy() == 0x01010101).all()
     put(on, array)
-    assert set(array.places()) == {"device"}
+    assert set(array.locations()) == {"device"}
     assert counted(on, "permission_faults") == PAGES
     array.advise("read_mostly", on=False)
     assert array[0][0] == 5
-    assert array.places()[0] == "host"
+    assert array.locations()[0] == "host"
 
 
 def test_a_write_after_a_read_of_a_copy_asks_again():
@@ -299,7 +302,7 @@ def test_pages_that_stay_on_the_host_are_accessed_there(how):
     put(on, array)
     module["increase"][PAGES, 32](array, PAGE // 32)
     assert array.numpy().reshape(-1).view(np.uint32)[0] == 0x05050507
-    assert set(array.places()) == {"host"}
+    assert set(array.locations()) == {"host"}
 
 
 def test_pages_that_are_accessed_often_move_at_last():
@@ -311,7 +314,7 @@ def test_pages_that_are_accessed_often_move_at_last():
         module["touch"][16, 32](array, out, PAGE // 32)
     counts = on.uvm.statistics()
     assert 0 < counts["remote_reads"] < 3 * 16 * 32
-    assert "device" in set(array.places())
+    assert "device" in set(array.locations())
     assert (out.numpy() == 0x01010101).all()
 
 
@@ -321,13 +324,13 @@ def test_copies_of_managed_arrays_are_made_by_the_device():
     other.copy_from(array)
     other.copy_to(host)
     assert (host == 1).all()
-    assert set(other.places()) == {"device"}
+    assert set(other.locations()) == {"device"}
     other.fill(3)
     array.copy_from(other)
     assert (array.numpy() == 3).all()
     plain = on.empty((PAGES, PAGE), np.uint8)
     plain.copy_from(array)
-    assert set(array.places()) == {"device"}
+    assert set(array.locations()) == {"device"}
     assert (plain.numpy() == 3).all()
 
 
@@ -344,7 +347,7 @@ def test_memory_can_be_given_back():
         on.managed_free(address)
     again = on.managed((PAGES, PAGE), np.uint8)
     assert again.address == address
-    assert set(again.places()) <= {"nowhere", "host"}
+    assert set(again.locations()) <= {"nowhere", "host"}
     assert (again.numpy() == 0).all()
     put(on, again)
     assert again[0][0] == 5
@@ -385,7 +388,7 @@ def test_plain_functions_on_addresses():
     moved = on.prefetch_range(address, PAGE, "device", stream)
     assert not moved.done
     stream.synchronize()
-    assert on.page_places(address, 3 * PAGE)[0] == "device"
+    assert on.page_locations(address, 3 * PAGE)[0] == "device"
     later = on.host_access(address, 100, wait=False)
     assert not later.done
     on.synchronize()
@@ -457,7 +460,7 @@ def test_the_log_says_what_was_counted():
     assert pages["to_device"] * PAGE == counts["bytes_to_device"]
     assert pages["to_host"] * PAGE == counts["bytes_to_host"]
     assert pages["fault"] == counts["faults"]
-    assert (log["kind"] == "batch").sum() == counts["fault_groups"]
+    assert (log["kind"] == "batch").sum() == counts["fault_batches"]
     assert counts["log_lost"] == 0
     evicted = log.filter(log["cause"] == "eviction")["pages"].sum()
     assert evicted == counts["pages_evicted"] > 0

@@ -66,7 +66,7 @@ def test_moves_of_managed_memory_are_in_the_headline(tmp_path: Path):
         x.set(np.ones(COUNT, np.float32))
         y.set(np.ones(COUNT, np.float32))
         device.load(KERNELS)["saxpy"][COUNT // 128, 128](2.5, x, y, COUNT)
-    assert results.load(tmp_path / "run").headline["far_faults"]["value"] > 0
+    assert results.load(tmp_path / "run").headline["page_faults"]["value"] > 0
 
 
 def test_an_interrupted_run_keeps_the_launches_that_have_ended(tmp_path: Path):

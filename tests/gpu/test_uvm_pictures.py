@@ -33,7 +33,7 @@ def texts(picture: str) -> list[str | None]:
 def test_pages_are_dark_where_they_are_on_the_device(device: gpu.TimedDevice) -> None:
     picture = page_map(device, "random accesses")
     shown = texts(picture)
-    assert {"random accesses", "far fault", "eviction", "on the device", "managed memory in MiB"} <= set(
+    assert {"random accesses", "page fault", "eviction", "on the device", "managed memory in MiB"} <= set(
         shown
     )
     assert "3" in shown  # three arrays of 1 MiB

@@ -68,7 +68,7 @@ def test_the_least_recently_used_page_leaves_the_tlb():
 
 
 @pytest.mark.parametrize("fault_us", [20, 45])
-def test_a_far_fault_takes_handling_transfer_and_translation(fault_us):
+def test_a_page_fault_takes_handling_transfer_and_translation(fault_us):
     """One load of a page on the host: handling + transfer + two ways to the walker and two walks, to 0.1 us."""
 
     def run(*changes):
@@ -90,7 +90,7 @@ def test_a_far_fault_takes_handling_transfer_and_translation(fault_us):
     assert counted(on, "faults") == counted(on, "faulted_translations") == 1
 
 
-def test_faults_of_one_page_are_one_far_fault():
+def test_faults_of_one_page_are_one_page_fault():
     """All warps of four SMs touch one page: the driver hears of it once, each SM asks once, one page moves."""
     on = device(*PLAIN)
     page, out = on.managed(PAGE, np.uint8), on.zeros(4 * 1024, np.uint32)
@@ -145,14 +145,14 @@ def test_while_a_page_comes_other_warps_go_on_or_wait(faults):
 
 @pytest.mark.parametrize("outstanding", [1, 5, 8, 32, 0])
 def test_lines_beyond_the_outstanding_ones_fault_later(outstanding):
-    """A warp that reads 32 pages: as many groups of faults as it takes for so many at a time."""
+    """A warp that reads 32 pages: as many fault batches as it takes for so many at a time."""
     on = device(
         "gpu.uvm.prefetcher=none", f"gpu.sm.tlb.outstanding={outstanding}", "gpu.uvm.first_touch=false"
     )
     array, out = on.managed(32 * PAGE, np.uint8), on.zeros(32, np.uint32)
     array.set(np.full(32 * PAGE, 7))
     on.load(TOUCH)["touch"][1, 32](array, out, PAGE)
-    assert counted(on, "fault_groups") == -(-32 // (outstanding or 32))
+    assert counted(on, "fault_batches") == -(-32 // (outstanding or 32))
     assert counted(on, "pages_faulted_in") == 32
     assert counted(on, "tlb_misses") == 32
     assert (out.numpy() == 0x07070707).all()
@@ -194,7 +194,7 @@ def test_a_translation_can_hold_for_64_kib(mapping, misses):
 
 
 def test_blocking_faults_come_one_after_the_other():
-    """Sixteen warps of an SM with a page each: together they are one group of faults, blocked they are several."""
+    """Sixteen warps of an SM with a page each: together they are one fault batch, blocked they are several."""
     groups = {}
     for faults in ("replayable", "blocking"):
         on = device(*PLAIN, f"gpu.sm.tlb.faults={faults}", "gpu.sm_count=1", "gpu.uvm.handling=measured")
@@ -202,7 +202,7 @@ def test_blocking_faults_come_one_after_the_other():
         pages.set(np.repeat(np.arange(16, dtype=np.uint8), PAGE).reshape(16, PAGE))
         on.load(TOUCH)["touch"][1, 512](pages, out, PAGE // 32)
         assert (out.numpy() // 0x01010101 == np.arange(16).repeat(32)).all()
-        groups[faults] = counted(on, "fault_groups")
+        groups[faults] = counted(on, "fault_batches")
         assert counted(on, "faults") == 16
     assert groups["replayable"] < groups["blocking"]
 
@@ -262,7 +262,7 @@ def test_tlbs_forget_one_page_or_all_of_them():
 
 
 def test_wrong_descriptions_are_explained():
-    with pytest.raises(ManyscaleError, match=r"faults are replayable or blocking, not 'retry'"):
+    with pytest.raises(ManyscaleError, match=r"'replayable' or 'blocking', not 'retry'"):
         device("gpu.sm.tlb.faults=retry")
     with pytest.raises(ManyscaleError, match=r"6 entries has no sets of 4"):
         device("gpu.sm.tlb.entries=6", "gpu.sm.tlb.ways=4").managed(1)

@@ -29,13 +29,13 @@ def test_a_kernel_is_limited_as_its_profile_says(tmp_path):
 
 def test_page_faults_outweigh_what_kernels_do(tmp_path):
     rows = [
-        ("uvm", "faults", "run", 50), ("uvm", "fault_groups", "run", 5), ("uvm", "stalled", "run", 9e11),
+        ("uvm", "faults", "run", 50), ("uvm", "fault_batches", "run", 5), ("uvm", "stalled", "run", 9e11),
         ("uvm", "pages_faulted_in", "run", 50), ("uvm", "pages_prefetched", "run", 100),
         ("uvm", "prefetched_used", "run", 25), ("gpu", "duration", "k", 1e-3), ("gpu", "stall_fault", "k", 90.0),
     ]  # fmt: skip
     first, *_ = sentences(make_run(tmp_path / "run", rows))
     assert first.startswith("Page faults: for 900us (90% of the simulated time)")
-    assert "50 far faults were served in 5 groups" in first
+    assert "50 page faults were served in 5 batches" in first
     assert "100 were prefetched with them (25% of them used)" in first
 
 

@@ -18,7 +18,7 @@
 #include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/l1_cache.hpp"
 #include "gpu/sm/launch_record.hpp"
-#include "gpu/sm/parked_lines.hpp"
+#include "gpu/sm/pending_translations.hpp"
 #include "gpu/sm/timed_launch.hpp"
 #include "gpu/uvm/translation.hpp"
 #include "memory/address_hash.hpp"
@@ -286,20 +286,20 @@ class Sm final : public Component {
   // --- Managed memory (sm_translation.cpp) ---
   static bool faults_block(const SmTlbSpec& spec);
   bool find_translation(std::uint64_t line, bool writes, Cycle now);
-  bool translations_blocked() const;
-  bool translations_full() const;
-  void wait_for_translation(const ParkedLine& parked, Cycle when);
+  bool tlb_stalled() const;
+  bool tlb_full() const;
+  void request_translation(const PendingAccess& pending, Cycle when);
   void fill_chunk(std::uint64_t address, Cycle cycle);
-  void park(const ParkedLine& parked, Cycle when);
-  void translated(const TranslationAnswer& answer, std::uint32_t lane);
-  void page_answered(const TranslationAnswer& answer, Cycle cycle);
-  void release_held();
-  void go_on(const ParkedLine& parked, Cycle when);
-  void access_remote(const ParkedLine& parked, Cycle when);
-  void remote_done(std::uint32_t place, Cycle cycle);
-  void mark_faulted(const ParkedLine& parked);
-  LaunchRecord& record_of(const ParkedLine& parked);
-  SmStatistics& statistics_of(const ParkedLine& parked) { return record_of(parked).statistics; }
+  void queue_for_translation(const PendingAccess& pending, Cycle when);
+  void translated(const TranslationResponse& answer, std::uint32_t lane);
+  void page_translated(const TranslationResponse& answer, Cycle cycle);
+  void release_stalled();
+  void resume_access(const PendingAccess& pending, Cycle when);
+  void access_remote(const PendingAccess& pending, Cycle when);
+  void remote_done(std::uint32_t entry, Cycle cycle);
+  void mark_faulted(const PendingAccess& pending);
+  LaunchRecord& record_of(const PendingAccess& pending);
+  SmStatistics& statistics_of(const PendingAccess& pending) { return record_of(pending).statistics; }
 
   const Spec spec_;
   std::array<InstructionTiming, static_cast<std::size_t>(Kind::count)> timing_{};
@@ -353,14 +353,14 @@ class Sm final : public Component {
   std::shared_ptr<const ManagedRanges> managed_;       // null: nothing is
   std::optional<memory::Tlb> tlb_;
   bool blocking_faults_ = false;
-  ParkedLines parked_;
-  std::deque<ParkedLine> held_;     // that the TLB did not take in, oldest first
-  std::vector<ParkedLine> remote_;  // in the host's memory, by the tag of the request
+  PendingTranslations translations_pending_;
+  std::deque<PendingAccess> stalled_accesses_;  // in front of the TLB, oldest first
+  std::vector<PendingAccess> remote_;           // remote accesses, by the tag of the request
   std::vector<std::uint32_t> free_remote_;
-  std::int64_t parked_loads_ = 0;   // lines of loads that wait for pages or for the host's memory
-  std::int64_t open_faults_ = 0;    // pages on their way to this SM
-  std::int64_t waiting_lines_ = 0;  // for translations
-  std::int64_t taken_in_ = 0;       // lines since the first of these, those too that did not have to wait
+  std::int64_t untranslated_loads_ = 0;  // lines of loads that wait for translations or remote accesses
+  std::int64_t outstanding_faults_ = 0;  // pages that this SM faulted on
+  std::int64_t untranslated_lines_ = 0;  // that wait for translations
+  std::int64_t accepted_ = 0;            // accesses that the TLB accepted since the first of these
 
   std::vector<Said> said_;
 };

@@ -130,7 +130,7 @@ bool Sm::can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) c
   }
   when = Clock::asleep;  // until a line arrives, or a store is complete
   if (room == Room::line)
-    return static_cast<std::int64_t>(pending_.lines()) + parked_loads_ < spec_.l1.outstanding_lines;
+    return static_cast<std::int64_t>(pending_.lines()) + untranslated_loads_ < spec_.l1.outstanding_lines;
   return room != Room::store || writes_under_way_ < spec_.l1.outstanding_writes;
 }
 

@@ -31,8 +31,8 @@ bool is_store(Kind kind) {
   return kind == Kind::store_global || kind == Kind::store_local;
 }
 
-ParkedLine::Operation operation_of(Kind kind) {
-  using Operation = ParkedLine::Operation;
+PendingAccess::Operation operation_of(Kind kind) {
+  using Operation = PendingAccess::Operation;
   if (kind == Kind::atomic_global) return Operation::atomic;
   if (kind == Kind::reduce_global) return Operation::reduction;
   return is_store(kind) ? Operation::write : Operation::read;
@@ -189,16 +189,16 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     slot.store_conflict = static_cast<std::uint32_t>(conflict_);
   }
   const auto rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0);
-  const ParkedLine::Operation operation = operation_of(instruction.kind);
+  const PendingAccess::Operation operation = operation_of(instruction.kind);
   Cycle translation = 0;
   std::uint32_t load = PendingLines::kEnd;
   std::uint32_t missing_lines = 0;
   // Makes the load, or of others the warp, wait for a line that does not go to the L1 now.
-  const auto let_wait = [&](ParkedLine& parked) {
-    if (parked.has_result()) {
+  const auto let_wait = [&](PendingAccess& pending) {
+    if (pending.has_result()) {
       if (load == PendingLines::kEnd) load = new_load(index, instruction);
       ++missing_lines;
-      parked.owner = load;
+      pending.owner = load;
     } else {
       ++slot.writes;
       ++writes_under_way_;
@@ -208,21 +208,21 @@ void Sm::access_global(std::uint32_t index, const MachineInstruction& instructio
     const LineAccess& touched = lines_.at[i];
     Cycle when = begin + i;
     if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
-      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
-      let_wait(parked);
-      access_remote(parked, when);
+      PendingAccess pending{touched.line, index, touched.sectors, rounds, operation};
+      let_wait(pending);
+      access_remote(pending, when);
       continue;
     }
     if (managed_ != nullptr && managed_->contains(touched.line)) [[unlikely]] {
       translation = spec_.tlb.latency;
       when += translation;
-      ParkedLine parked{touched.line, index, touched.sectors, rounds, operation};
-      if (translations_blocked() || !find_translation(touched.line, parked.writes(), when)) {
-        let_wait(parked);
-        park(parked, when);
+      PendingAccess pending{touched.line, index, touched.sectors, rounds, operation};
+      if (tlb_stalled() || !find_translation(touched.line, pending.writes(), when)) {
+        let_wait(pending);
+        queue_for_translation(pending, when);
         continue;
       }
-      taken_in_ += waiting_lines_ != 0;
+      accepted_ += untranslated_lines_ != 0;
       ++statistics.tlb_hits;
     }
     if (is_store(instruction.kind)) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an SM does with managed memory: its TLB, the lines that wait for pages, and accesses of the host's
-// memory.
+// An SM's managed memory: its TLB, pending-translation queue and remote accesses of the host's memory.
 #include <algorithm>
 #include <bit>
 
@@ -9,12 +8,12 @@
 namespace manyscale::gpu {
 
 using Request = TranslationRequest;
-using Answer = TranslationAnswer;
+using Answer = TranslationResponse;
 
 namespace {
 
-// What an entry of the TLB says of its page, in the bits of a frame number: whether writes have to ask first,
-// whether a write was reported, the accesses since the last report, and the cycle of it.
+// A TLB entry in the bits of a frame number: whether the page is read-only, whether a write was notified, the
+// accesses since the last notification, and its cycle.
 struct Entry {
   bool read_only = false;
   bool written = false;
@@ -35,10 +34,10 @@ struct Entry {
 
 }  // namespace
 
-// Checks what the SM was told of its TLB; whether that takes nobody in while a page is on its way.
+// Checks the parameters of the TLB; returns whether it blocks during a page fault.
 bool Sm::faults_block(const SmTlbSpec& spec) {
   if (spec.faults != "replayable" && spec.faults != "blocking")
-    throw SimulationError("an SM's faults are replayable or blocking, not '" + spec.faults + "'");
+    throw SimulationError("page faults of an SM are 'replayable' or 'blocking', not '" + spec.faults + "'");
   if (spec.ways != 0 && spec.entries % spec.ways != 0)
     throw SimulationError("a TLB of " + std::to_string(spec.entries) + " entries has no sets of " +
                           std::to_string(spec.ways) + " ways");
@@ -59,7 +58,7 @@ void Sm::attach(std::shared_ptr<const RemoteRanges> remote) {
   remote_ranges_ = std::move(remote);
 }
 
-// Whether the TLB knows the page of a line that is looked up at a cycle; says at times that the page is used.
+// Whether a look-up at a cycle hits in the TLB; notifies the GMMU of accesses from time to time.
 bool Sm::find_translation(std::uint64_t line, bool writes, Cycle now) {
   const std::uint64_t* frame = tlb_->find(line, 0);
   if (frame == nullptr) return false;
@@ -79,51 +78,52 @@ bool Sm::find_translation(std::uint64_t line, bool writes, Cycle now) {
   return true;
 }
 
-LaunchRecord& Sm::record_of(const ParkedLine& parked) {
-  return *warps_[parked.has_result() ? loads_[parked.owner].warp : parked.owner]->record;
+LaunchRecord& Sm::record_of(const PendingAccess& pending) {
+  return *warps_[pending.has_result() ? loads_[pending.owner].warp : pending.owner]->record;
 }
 
-// Says of what waits for a line that it waits for a page to come.
-void Sm::mark_faulted(const ParkedLine& parked) {
-  if (parked.has_result())
-    loads_[parked.owner].faulted = true;
+// Attributes the wait of a load or warp to a page fault.
+void Sm::mark_faulted(const PendingAccess& pending) {
+  if (pending.has_result())
+    loads_[pending.owner].faulted = true;
   else
-    warps_[parked.owner]->faulted_at_end = true;
+    warps_[pending.owner]->faulted_at_end = true;
 }
 
-// Whether the TLB takes nobody in, because a page of this SM is on its way or too many lines wait.
-bool Sm::translations_full() const {
-  return (open_faults_ != 0 && blocking_faults_) ||
-         (spec_.tlb.outstanding != 0 && taken_in_ >= spec_.tlb.outstanding);
+// Whether the TLB accepts no access, because of a blocking fault or too many pending translations.
+bool Sm::tlb_full() const {
+  return (outstanding_faults_ != 0 && blocking_faults_) ||
+         (spec_.tlb.outstanding != 0 && accepted_ >= spec_.tlb.outstanding);
 }
 
-// Whether a further line has to wait outside of the TLB: nobody overtakes.
-bool Sm::translations_blocked() const {
-  return !held_.empty() || translations_full();
+// Whether a further access stalls in front of the TLB; accesses do not overtake each other.
+bool Sm::tlb_stalled() const {
+  return !stalled_accesses_.empty() || tlb_full();
 }
 
-// Lets a line wait for its page from a cycle on, when the TLB has been looked up.
-void Sm::park(const ParkedLine& parked, Cycle when) {
-  if (parked.has_result()) ++parked_loads_;
-  if (translations_blocked()) {
-    mark_faulted(parked);
-    held_.push_back(parked);
+// Queues an access that missed the TLB at a cycle.
+void Sm::queue_for_translation(const PendingAccess& pending, Cycle when) {
+  if (pending.has_result()) ++untranslated_loads_;
+  if (tlb_stalled()) {
+    mark_faulted(pending);
+    stalled_accesses_.push_back(pending);
     return;
   }
-  wait_for_translation(parked, when);
+  request_translation(pending, when);
 }
 
-// Lets a line wait for the answer to the question where its page is, which is asked if no other line did.
-void Sm::wait_for_translation(const ParkedLine& parked, Cycle when) {
-  ++waiting_lines_;
-  ++taken_in_;
-  ++statistics_of(parked).tlb_misses;
-  const auto [place, is_new] = parked_.place_of(parked.line);
-  ParkedLines::Page& page = parked_.at(place);
-  page.lines.push_back(parked);
-  if (page.faulted) mark_faulted(parked);
+// Adds an access to the pending-translation queue, and requests the translation if it is the first of its
+// page.
+void Sm::request_translation(const PendingAccess& pending, Cycle when) {
+  ++untranslated_lines_;
+  ++accepted_;
+  ++statistics_of(pending).tlb_misses;
+  const auto [entry, is_new] = translations_pending_.entry_of(pending.line);
+  PendingTranslations::Page& page = translations_pending_.at(entry);
+  page.accesses.push_back(pending);
+  if (page.faulted) mark_faulted(pending);
   if (is_new)
-    translation_.send({parked.line, place, 1, Request::Kind::translate, parked.writes(), 0},
+    translation_.send({pending.line, entry, 1, Request::Kind::translate, pending.writes(), 0},
                       std::max<Time>(0, clock_.edge(when) - now()));
 }
 
@@ -131,11 +131,11 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
   const Cycle cycle = clock_.cycle_at(now());
   switch (answer.kind) {
     case Answer::Kind::faulted: {
-      ParkedLines::Page& page = parked_.at(answer.tag);
+      PendingTranslations::Page& page = translations_pending_.at(answer.tag);
       page.faulted = true;
-      ++open_faults_;
-      ++statistics_of(page.lines.front()).faulted_translations;
-      for (const ParkedLine& parked : page.lines) mark_faulted(parked);
+      ++outstanding_faults_;
+      ++statistics_of(page.accesses.front()).faulted_translations;
+      for (const PendingAccess& pending : page.accesses) mark_faulted(pending);
       return;
     }
     case Answer::Kind::shootdown:
@@ -150,44 +150,44 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
     case Answer::Kind::mapped:
     case Answer::Kind::mapped_read_only:
     case Answer::Kind::remote:
-      page_answered(answer, cycle);
+      page_translated(answer, cycle);
       break;
   }
   make_room(cycle);
 }
 
-// Lets the lines that waited for a page go on, one each cycle, through the stage that they left.
-void Sm::page_answered(const Answer& answer, Cycle cycle) {
-  if (parked_.at(answer.tag).faulted) --open_faults_;
-  const std::vector<ParkedLine> lines = parked_.take(answer.tag);
-  waiting_lines_ -= static_cast<std::int64_t>(lines.size());
-  if (waiting_lines_ == 0) taken_in_ = 0;
+// Resumes the accesses of a translated page, one each cycle.
+void Sm::page_translated(const Answer& answer, Cycle cycle) {
+  if (translations_pending_.at(answer.tag).faulted) --outstanding_faults_;
+  const std::vector<PendingAccess> accesses = translations_pending_.take(answer.tag);
+  untranslated_lines_ -= static_cast<std::int64_t>(accesses.size());
+  if (untranslated_lines_ == 0) accepted_ = 0;
   const bool read_only = answer.kind == Answer::Kind::mapped_read_only;
   if (answer.kind != Answer::Kind::remote) {
-    // The request of the first told whether it writes.
-    const bool written = lines.front().writes();
+    // The request was the first access's.
+    const bool written = accesses.front().writes();
     if (answer.chunk) fill_chunk(answer.address, cycle);
     tlb_->fill(answer.address, 0, Entry{read_only, written, 0, cycle}.frame());
   }
   Cycle at = std::max(cycle, data_free_);
-  for (const ParkedLine& parked : lines) {
-    if (parked.has_result()) --parked_loads_;
-    if (read_only && parked.writes() && !lines.front().writes()) {
-      tlb_->invalidate(parked.line);
-      park(parked, at);  // a copy of the page can be read, but a write needs the page itself
+  for (const PendingAccess& pending : accesses) {
+    if (pending.has_result()) --untranslated_loads_;
+    if (read_only && pending.writes() && !accesses.front().writes()) {
+      tlb_->invalidate(pending.line);
+      queue_for_translation(pending, at);  // a write needs a writable translation
     } else if (answer.kind == Answer::Kind::remote) {
-      access_remote(parked, at);
+      access_remote(pending, at);
     } else {
-      if (parked.writes()) find_translation(parked.line, true, at);  // reports the first write
-      go_on(parked, at);
+      if (pending.writes()) find_translation(pending.line, true, at);  // notifies of the first write
+      resume_access(pending, at);
     }
     ++at;
   }
   data_free_ = data_free_without_ = at;
-  release_held();
+  release_stalled();
 }
 
-// Takes the translations of the other pages of a chunk in; what is known of them already stays.
+// Fills the entries of the other pages of a chunk; existing entries stay.
 void Sm::fill_chunk(std::uint64_t address, Cycle cycle) {
   const std::uint64_t first = address / kChunkBytes * kChunkBytes;
   for (std::uint64_t page = first; page < first + kChunkBytes; page += kPageBytes)
@@ -195,76 +195,76 @@ void Sm::fill_chunk(std::uint64_t address, Cycle cycle) {
       tlb_->fill(page, 0, Entry{false, false, 0, cycle}.frame());
 }
 
-// Looks up what had to wait outside of the TLB, as far as there is room.
-void Sm::release_held() {
-  while (!held_.empty() && !translations_full()) {
-    const ParkedLine parked = held_.front();
-    held_.pop_front();
+// Looks up stalled accesses while the TLB accepts them.
+void Sm::release_stalled() {
+  while (!stalled_accesses_.empty() && !tlb_full()) {
+    const PendingAccess pending = stalled_accesses_.front();
+    stalled_accesses_.pop_front();
     const Cycle when = data_free_++ + spec_.tlb.latency;
     data_free_without_ = data_free_;
-    if (find_translation(parked.line, parked.writes(), when)) {
-      taken_in_ += waiting_lines_ != 0;
-      if (parked.has_result()) --parked_loads_;
-      ++statistics_of(parked).tlb_hits;
-      go_on(parked, when);
+    if (find_translation(pending.line, pending.writes(), when)) {
+      accepted_ += untranslated_lines_ != 0;
+      if (pending.has_result()) --untranslated_loads_;
+      ++statistics_of(pending).tlb_hits;
+      resume_access(pending, when);
     } else {
-      wait_for_translation(parked, when);
+      request_translation(pending, when);
     }
   }
 }
 
-// Takes a line whose page is there to the L1 and on to the L2.
-void Sm::go_on(const ParkedLine& parked, Cycle when) {
-  switch (parked.operation) {
-    case ParkedLine::Operation::write:
-      request(record_of(parked), parked.line, parked.sectors, memory::Op::write, parked.owner, when);
+// Resumes a translated access at the L1.
+void Sm::resume_access(const PendingAccess& pending, Cycle when) {
+  switch (pending.operation) {
+    case PendingAccess::Operation::write:
+      request(record_of(pending), pending.line, pending.sectors, memory::Op::write, pending.owner, when);
       return;
-    case ParkedLine::Operation::reduction:
-    case ParkedLine::Operation::atomic:
-      l1_.drop(parked.line, parked.sectors);
-      request(record_of(parked), parked.line, parked.sectors, memory::Op::atomic,
-              parked.owner | (parked.has_result() ? 0 : kReduction), when, parked.rounds);
+    case PendingAccess::Operation::reduction:
+    case PendingAccess::Operation::atomic:
+      l1_.drop(pending.line, pending.sectors);
+      request(record_of(pending), pending.line, pending.sectors, memory::Op::atomic,
+              pending.owner | (pending.has_result() ? 0 : kReduction), when, pending.rounds);
       return;
-    case ParkedLine::Operation::read: {
-      const MissingSectors missing = look_up({parked.line, parked.sectors}, statistics_of(parked));
+    case PendingAccess::Operation::read: {
+      const MissingSectors missing = look_up({pending.line, pending.sectors}, statistics_of(pending));
       if (missing.wanted == 0)
-        load_arrived(parked.owner, when + spec_.l1.hit_latency);
+        load_arrived(pending.owner, when + spec_.l1.hit_latency);
       else
-        wait_for(record_of(parked), parked.line, missing, parked.owner, when);
+        wait_for(record_of(pending), pending.line, missing, pending.owner, when);
       return;
     }
   }
 }
 
-// Takes an access to the host's memory; nothing of it is kept here.
-void Sm::access_remote(const ParkedLine& parked, Cycle when) {
-  statistics_of(parked).remote_sectors += std::popcount(parked.sectors);
-  std::uint32_t place = 0;
+// Sends an access to the host's memory; it is not cached.
+void Sm::access_remote(const PendingAccess& pending, Cycle when) {
+  statistics_of(pending).remote_sectors += std::popcount(pending.sectors);
+  std::uint32_t entry = 0;
   if (free_remote_.empty()) {
-    place = static_cast<std::uint32_t>(remote_.size());
+    entry = static_cast<std::uint32_t>(remote_.size());
     remote_.emplace_back();
   } else {
-    place = free_remote_.back();
+    entry = free_remote_.back();
     free_remote_.pop_back();
   }
-  remote_[place] = parked;
+  remote_[entry] = pending;
   Request::Kind kind = Request::Kind::remote_atomic;
-  if (parked.operation == ParkedLine::Operation::read) kind = Request::Kind::remote_read;
-  if (parked.operation == ParkedLine::Operation::write) kind = Request::Kind::remote_write;
-  if (parked.has_result()) ++parked_loads_;
+  if (pending.operation == PendingAccess::Operation::read) kind = Request::Kind::remote_read;
+  if (pending.operation == PendingAccess::Operation::write) kind = Request::Kind::remote_write;
+  if (pending.has_result()) ++untranslated_loads_;
   const Cycle leaves = when + spec_.l1.miss_latency;
-  translation_.send({parked.line, place, 1, kind, parked.writes(), parked.sectors},
+  translation_.send({pending.line, entry, 1, kind, pending.writes(), pending.sectors},
                     std::max<Time>(0, clock_.edge(leaves) - now()));
 }
 
-void Sm::remote_done(std::uint32_t place, Cycle cycle) {
-  const ParkedLine parked = remote_[place];
-  free_remote_.push_back(place);
-  if (parked.has_result()) {
-    --parked_loads_;
-    load_arrived(parked.owner, cycle + spec_.l1.return_latency);
+void Sm::remote_done(std::uint32_t entry, Cycle cycle) {
+  const PendingAccess pending = remote_[entry];
+  free_remote_.push_back(entry);
+  if (pending.has_result()) {
+    --untranslated_loads_;
+    load_arrived(pending.owner, cycle + spec_.l1.return_latency);
   } else {
-    write_done(parked.owner, cycle);
+    write_done(pending.owner, cycle);
   }
 }
 

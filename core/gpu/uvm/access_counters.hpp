@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the device accessed each chunk of 64 KiB, and how often the chunk came and went: what decides
-// whether it stays on the host.
+// Access counters: accesses of the device to each chunk of 64 KiB and its round trips between host and
+// device, for the decision on remote accesses (Ganguly et al., IPDPS 2020).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace manyscale::gpu {
 
-// Registers of 32 bits: 27 of them count accesses, 5 count round trips. When one of the two is full, all
-// registers halve theirs, so that proportions stay.
+// Registers of 32 bits: 27 count accesses, 5 count round trips. When a counter is full, all counters of its
+// kind are halved.
 class AccessCounters {
  public:
   void grow(ChunkIndex chunks) { chunks_.resize(chunks); }

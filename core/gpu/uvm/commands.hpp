@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host does with managed memory in the order of streams, and what the scheduler and unified memory
-// say to each other about it.
+// Host commands on ranges of managed memory in stream order, and the protocol between scheduler and UVM
+// driver for them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace manyscale::gpu {
 
-// A run of pages that something is done with.
+// A command on consecutive pages.
 struct RangeStart {
   enum class Kind : std::uint8_t {
     prefetch_to_device,
     prefetch_to_host,
-    host_read,   // the host reads all of the pages: those it lacks come back
-    host_write,  // the same, and the device's copies are no longer valid
+    host_read,   // the host reads the pages: those on the device migrate back
+    host_write,  // the same, and copies on the device are invalidated
   };
 
-  std::uint64_t command = 0;     // given back at the end
+  std::uint64_t command = 0;     // returned with RangeEnd
   std::uint64_t first_page = 0;  // address / 4096
   std::uint32_t pages = 0;
   Kind kind = Kind::prefetch_to_device;

@@ -10,7 +10,7 @@
 
 namespace manyscale::gpu {
 
-// A translation on its way through the GMMU.
+// An outstanding translation of the GMMU.
 struct Lookup {
   PageIndex page = 0;
   std::uint32_t tag = 0;

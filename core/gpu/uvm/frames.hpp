@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the device's memory pages take, in frames of 4 KiB.
+// Frames of the device's memory: how much of it managed pages take, in units of 4 KiB.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace manyscale::gpu {
 
-// Counts frames by page; by block: then the first page of a block takes all of it, and the last gives all of
-// it back; or by root chunk, which small blocks share.
+// Counts frames by page; by block, whose first page takes all frames and whose last page frees them; or by
+// root chunk, which small blocks share.
 class Frames {
  public:
   enum class Unit : std::uint8_t { page, block, root };
@@ -21,7 +21,7 @@ class Frames {
     blocks_.resize(blocks);
     roots_.grow(blocks);
   }
-  // A block has so many pages.
+  // Sets the number of pages of a block.
   void set_size(BlockIndex block, std::uint32_t pages) {
     blocks_[block].size = pages;
     roots_.set_size(block, pages);
@@ -35,25 +35,25 @@ class Frames {
   }
   std::int64_t used() const { return by_root() ? frames_in(roots_.used()) : used_; }
   std::int64_t free() const { return usable() - used(); }
-  // Of the used, those that will be free when all pages that are leaving have left.
+  // Used frames that will be free when all leaving pages have left.
   std::int64_t leaving() const { return by_root() ? frames_in(roots_.leaving()) : leaving_; }
 
-  // Frames that pages of one block take if they come.
+  // Further frames that pages of one block need.
   std::int64_t wanted(PageIndex first, std::uint32_t count) const {
     if (by_root()) return frames_in(roots_.wanted(first, count));
     if (unit_ == Unit::page) return count;
     const Block& block = blocks_[first / kPagesPerBlock];
     return block.pages == 0 ? block.size : 0;
   }
-  // How many of these pages, from the first on, find frames.
+  // How many of these pages, from the first on, fit into free frames.
   std::uint32_t fitting(PageIndex first, std::uint32_t count) const {
     const std::int64_t left = std::max<std::int64_t>(0, free());
     if (unit_ != Unit::page) return wanted(first, count) <= left ? count : 0;
     return static_cast<std::uint32_t>(std::min<std::int64_t>(count, left));
   }
 
-  // Pages of a block get frames; they have come; one is going to leave; one that was has left; one is gone at
-  // once.
+  // Pages of a block take frames; they have migrated; a page begins to leave; a leaving page has left; a page
+  // is freed at once.
   void take(PageIndex first, std::uint32_t count) {
     if (by_root()) return roots_.take(first, count);
     change(first, count, 0);

@@ -9,7 +9,7 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationAnswer::Kind;
+using Answer = TranslationResponse::Kind;
 
 Gmmu::Gmmu(const Spec& spec, Component& owner, UvmSharedState& shared, Link& link)
     : spec_(spec),

@@ -5,9 +5,9 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationAnswer::Kind;
+using Answer = TranslationResponse::Kind;
 
-// A translation waits until its page has migrated; `is_fault`: no migration is under way yet.
+// A translation waits until its page has migrated; `is_fault`: the page is not migrating yet.
 void Gmmu::wait_for_page(const Lookup& lookup, bool is_fault) {
   Page& page = entry(lookup.page);
   FaultMshrs& mshrs = state_.mshrs;

@@ -56,7 +56,7 @@ class GmmuPort {
   virtual void mappings_added() = 0;
   // The page table has so many entries from now on.
   virtual void grow(PageIndex pages) = 0;
-  // Whether translations of a range of addresses wait or are under way.
+  // Whether translations of a range of addresses wait or are outstanding.
   virtual bool uses(std::uint64_t address, std::uint64_t bytes) const = 0;
   // The entry of a page is removed, between runs; `mapped`: TLBs may have it.
   virtual void forget(PageIndex page, bool mapped) = 0;

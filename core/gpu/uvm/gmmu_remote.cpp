@@ -7,7 +7,7 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationAnswer::Kind;
+using Answer = TranslationResponse::Kind;
 
 namespace {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses are managed memory. Changed between runs only, so that all SMs may read it at any time.
+// Managed ranges: which addresses are managed memory. Changed between runs only, so that SMs can read it at
+// any time.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,7 +10,7 @@
 namespace manyscale::gpu {
 
 inline constexpr std::uint64_t kPageBytes = 4096;
-inline constexpr std::uint64_t kChunkBytes = 64 * 1024;        // a basic block: what is prefetched at least
+inline constexpr std::uint64_t kChunkBytes = 64 * 1024;  // a basic block: the granularity of prefetching
 inline constexpr std::uint64_t kBlockBytes = 2 * 1024 * 1024;  // a large page: one tree
 inline constexpr std::uint32_t kPagesPerChunk = kChunkBytes / kPageBytes;
 inline constexpr std::uint32_t kPagesPerBlock = kBlockBytes / kPageBytes;
@@ -23,7 +24,7 @@ using BlockIndex = std::uint32_t;
 inline constexpr PageIndex kNoPage = ~PageIndex{0};
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Bytes that an allocation takes: whole blocks, and a rest of 64 KiB x 2^i.
+// Bytes that an allocation takes: whole blocks, and a last one of 64 KiB x 2^i.
 std::uint64_t managed_bytes(std::uint64_t bytes);
 
 class ManagedRanges {
@@ -52,12 +53,12 @@ class ManagedRanges {
   }
   // Managed pages of a block: 512, fewer in the last of an allocation, 0 in one that was freed.
   std::uint32_t pages_of(BlockIndex block) const { return block_pages_[block]; }
-  // Numbers of blocks that were ever given out; those of freed ones are used again.
+  // Blocks that were ever allocated; the numbers of freed ones are reused.
   BlockIndex blocks() const { return static_cast<BlockIndex>(block_addresses_.size()); }
 
-  // Takes an allocation in; its address must be a multiple of 2 MiB. Throws std::invalid_argument.
+  // Adds an allocation; its address must be a multiple of 2 MiB. Throws std::invalid_argument.
   void add(std::uint64_t address, std::uint64_t bytes, std::string label);
-  // Forgets the allocation that begins there; false if none does.
+  // Removes the allocation that begins there; false if none does.
   bool remove(std::uint64_t address);
   // The allocation around an address; null if there is none.
   const Allocation* find(std::uint64_t address) const;

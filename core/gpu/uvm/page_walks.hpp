@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page walks of a memory management unit, and the TLB that all SMs share.
+// Page walkers and L2 TLB of a GMMU.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace manyscale::gpu {
 
-// Several walkers that all take the same time for a walk: the one that is free first takes the next.
+// Walkers of equal latency; the one that is free first takes the next walk.
 class PageWalkers {
  public:
   PageWalkers(std::int64_t walkers, Time latency)
       : free_(static_cast<std::size_t>(walkers)), latency_(latency) {}
 
-  // When a walk that is asked for now ends.
+  // When a walk that is requested now ends.
   Time walk(Time now) {
     Time& free = free_[next_];
     next_ = next_ + 1 == free_.size() ? 0 : next_ + 1;
@@ -24,12 +24,12 @@ class PageWalkers {
   }
 
  private:
-  std::vector<Time> free_;  // by walker: from when on; in the order of walks they only grow
+  std::vector<Time> free_;  // by walker: from when on; ascending in the order of walks
   std::size_t next_ = 0;
   Time latency_;
 };
 
-// Fully associative; the least recently used page makes room.
+// L2 TLB that the SMs share. Fully associative, with LRU replacement.
 class SharedTlb {
  public:
   explicit SharedTlb(std::int64_t entries) : entries_(static_cast<std::uint32_t>(entries)) {}

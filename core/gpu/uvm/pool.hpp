@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Things under way, by numbers that are used again.
+// Outstanding items by number; numbers are reused.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -26,7 +26,7 @@ class Pool {
   }
   T& operator[](std::uint32_t number) { return things_[number]; }
   const T& operator[](std::uint32_t number) const { return things_[number]; }
-  // How many are under way.
+  // Outstanding items.
   std::size_t size() const { return things_.size() - free_.size(); }
 
  private:

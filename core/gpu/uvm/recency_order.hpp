@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Things in the order of their last use, in constant time for each use.
+// LRU order of items, with updates in constant time.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace manyscale::gpu {
 
-// A linked list through arrays that are indexed by the thing's number. A share of it, from the least recently
-// used on, can be reserved: it is skipped by those who look for the oldest.
+// A linked list in an array that is indexed by item. A share of it, from the least recently used on, can be
+// reserved from eviction.
 class RecencyOrder {
  public:
   explicit RecencyOrder(double reserved_share = 0) : reserved_share_(reserved_share) {}
@@ -23,7 +23,7 @@ class RecencyOrder {
   std::uint32_t oldest_unreserved() const { return first_unreserved_; }
   std::uint32_t newer(std::uint32_t item) const { return links_[item].newer; }
 
-  // It is the most recently used from now on.
+  // Makes an item the most recently used.
   void use(std::uint32_t item) {
     if (item == last_) return;
     if (contains(item)) unlink(item);
@@ -56,7 +56,7 @@ class RecencyOrder {
     if (link.reserved) --reserved_;
     --size_;
   }
-  // Size changes by one at most, so this moves the border by a step or two.
+  // The size changes by one at most, so this takes a step or two.
   void balance() {
     const auto wanted = static_cast<std::uint32_t>(static_cast<double>(size_) * reserved_share_);
     while (reserved_ < wanted) {

@@ -8,11 +8,11 @@ void Residency::grow() {
   valid_.resize(pages_.size() / kPagesPerChunk);
 }
 
-Place Residency::place(PageIndex page) const {
+PageLocation Residency::location(PageIndex page) const {
   const Page& at = pages_[page];
-  if (at.is(Page::leaving) || (at.is(Page::arriving) && !at.is(Page::on_host))) return Place::moving;
-  if (at.is(Page::on_device)) return at.is(Page::on_host) ? Place::both : Place::device;
-  return at.is(Page::on_host) ? Place::host : Place::nowhere;
+  if (at.is(Page::leaving) || (at.is(Page::arriving) && !at.is(Page::on_host))) return PageLocation::moving;
+  if (at.is(Page::on_device)) return at.is(Page::on_host) ? PageLocation::both : PageLocation::device;
+  return at.is(Page::on_host) ? PageLocation::host : PageLocation::nowhere;
 }
 
 PageIndex Residency::following(PageIndex page) const {

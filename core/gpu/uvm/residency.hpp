@@ -34,49 +34,49 @@ struct Page {
   static constexpr std::uint16_t advice = read_mostly | prefer_device | prefer_host | accessed_by_device;
 
   std::uint16_t flags = 0;
-  std::uint16_t pins = 0;  // replayed translations under way: it must not be evicted
+  std::uint16_t pins = 0;  // outstanding replays: it must not be evicted
 
   bool is(std::uint16_t flag) const { return (flags & flag) != 0; }
   void set(std::uint16_t flag) { flags = static_cast<std::uint16_t>(flags | flag); }
   void clear(std::uint16_t flag) { flags = static_cast<std::uint16_t>(flags & ~flag); }
 };
 
-// Where a page is, in a word.
-enum class Place : std::uint8_t { nowhere, host, device, both, moving };
+// Where a page is.
+enum class PageLocation : std::uint8_t { nowhere, host, device, both, moving };
 
 class Residency {
  public:
   explicit Residency(std::shared_ptr<ManagedRanges> ranges) : ranges_(std::move(ranges)) {}
 
-  // Makes room for the pages of all allocations.
+  // Grows to the pages of all allocations.
   void grow();
   const ManagedRanges& ranges() const { return *ranges_; }
   PageIndex size() const { return static_cast<PageIndex>(pages_.size()); }
   Page& at(PageIndex page) { return pages_[page]; }
   const Page& at(PageIndex page) const { return pages_[page]; }
-  Place place(PageIndex page) const;
+  PageLocation location(PageIndex page) const;
 
   bool managed(PageIndex page) const {
     return page % kPagesPerBlock < ranges_->pages_of(page / kPagesPerBlock);
   }
-  // Whether it is neither on the device nor on its way there or from there.
+  // Whether it is neither on the device nor migrating.
   bool can_come(PageIndex page) const {
     return managed(page) && !pages_[page].is(Page::on_device | Page::arriving | Page::leaving);
   }
-  // Whether it can be taken from the device: nobody is about to use it, though somebody may wait to write
-  // what is a copy for reading. Those that prefer to be there only if they are not spared.
+  // Whether it can be evicted: it is not pinned, and no translation waits for it, except for a write to a
+  // read-only copy. Pages with the advice to stay on the device only if they are not spared.
   bool can_leave(PageIndex page, bool spare_preferred) const {
     const Page& at = pages_[page];
     return at.is(Page::on_device) && at.pins == 0 && (!at.is(Page::awaited) || at.is(Page::queued)) &&
            !(spare_preferred && at.is(Page::prefer_device));
   }
-  // Pages of a chunk that are on the device or on their way there.
+  // Pages of a chunk that are on the device or arriving.
   std::uint32_t valid_in(ChunkIndex chunk) const { return valid_[chunk]; }
   std::uint32_t chunks_of(BlockIndex block) const { return ranges_->pages_of(block) / kPagesPerChunk; }
   // The page at the next address; kNoPage at the end of an allocation.
   PageIndex following(PageIndex page) const;
 
-  // --- Changes of where a page is; the caller sees to frames ---
+  // --- Transitions of a page; the caller accounts for frames ---
   void begin_arriving(PageIndex page);
   void give_up_arriving(PageIndex page);
   void arrive(PageIndex page, bool keep_host_copy);

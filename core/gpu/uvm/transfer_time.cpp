@@ -26,8 +26,7 @@ constexpr std::array kToDevice{
 // us for 221 KiB to 78.4 us for 1000 KiB; none is further from it than 2%).
 constexpr std::array kToHost{Point{221 << 10, 17'917 * nanosecond}, Point{1000 << 10, 78'408 * nanosecond}};
 
-// Between two points, and beyond the last, the line through them; below the first the time of the bytes that
-// are missing is subtracted, too.
+// Piecewise linear through the points, extrapolated below the first and beyond the last.
 template <std::size_t count>
 Time through(const std::array<Point, count>& points, std::int64_t bytes) {
   std::size_t i = 1;

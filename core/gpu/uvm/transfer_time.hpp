@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a transfer between host and device takes, by its size.
+// Duration of a transfer between host and device, by its size.
 #pragma once
 #include <cstdint>
 

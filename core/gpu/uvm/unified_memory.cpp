@@ -56,13 +56,13 @@ void UnifiedMemory::crossed_link(const PageMoved& moved, std::uint32_t) {
     driver_.transfer_moved(moved.page);
 }
 
-std::vector<Place> UnifiedMemory::places(std::uint64_t address, std::uint64_t bytes) const {
-  std::vector<Place> found;
+std::vector<PageLocation> UnifiedMemory::locations(std::uint64_t address, std::uint64_t bytes) const {
+  std::vector<PageLocation> found;
   for (std::uint64_t at = address / kPageBytes * kPageBytes; at < address + bytes; at += kPageBytes) {
     const PageIndex page = shared_.ranges->page_of(at);
     if (page == kNoPage)
       throw std::invalid_argument(bytes_at(address, bytes) + " are not all managed memory");
-    found.push_back(shared_.one_memory ? Place::both : shared_.residency.place(page));
+    found.push_back(shared_.one_memory ? PageLocation::both : shared_.residency.location(page));
   }
   return found;
 }

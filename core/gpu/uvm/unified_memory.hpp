@@ -40,7 +40,7 @@ class UnifiedMemory final : public Component {
     driver_.advise(address, bytes, advice);
   }
   // Where the pages of a managed range are.
-  std::vector<Place> places(std::uint64_t address, std::uint64_t bytes) const;
+  std::vector<PageLocation> locations(std::uint64_t address, std::uint64_t bytes) const;
   struct AllocationReport {
     ManagedRanges::Allocation allocation;
     AllocationStatistics statistics;

@@ -212,7 +212,7 @@ bool UvmDriver::wait_for_frames(PageRun& run) {
   if (enough) return true;
   if (fit != 0) return false;
   if (run.cause == Cause::prefetch) {
-    statistics_.prefetches_given_up += run.count;
+    statistics_.prefetches_dropped += run.count;
     for (PageIndex page = run.first; page < run.first + run.count; ++page) {
       residency_.give_up_arriving(page);
       if (entry(page).is(Page::awaited)) gmmu_->refault(page);
@@ -239,7 +239,7 @@ bool UvmDriver::wait_for_frames(PageRun& run) {
 void UvmDriver::end_batch() {
   FaultBatch& batch = state_.batch;
   FaultBuffer& buffer = shared_.fault_buffer;
-  statistics_.fault_groups += batch.entries != 0;
+  statistics_.fault_batches += batch.entries != 0;
   if (!batch.faults.empty() || !batch.served.empty()) {
     const PageIndex first = batch.faults.empty() ? batch.served.front() : batch.faults.front();
     shared_.add_to_log(PageEvent::Kind::batch, Cause::fault, first,

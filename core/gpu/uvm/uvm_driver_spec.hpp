@@ -65,47 +65,46 @@ struct describe<gpu::UvmDriverSpec> {
   using S = gpu::UvmDriverSpec;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"capacity", &S::capacity, Unit::bytes,
-                             "memory of the device; what other allocations take of it is not for pages",
+                             "memory of the device; other allocations reduce what is left for managed pages",
                              2 << 20, 1e14},
       Field<S, bool>{"first_touch", &S::first_touch, Unit::none,
-                     "whether pages come to be where they are first touched; else they begin on the host"},
-      Field<S, std::string>{"handling", &S::handling, Unit::none,
-                            "how long the driver takes: fixed, for each group of faults; or measured"},
+                     "whether a page is created where it is first accessed; else pages begin on the host"},
+      Field<S, std::string>{
+          "handling", &S::handling, Unit::none,
+          "model of the driver's time: fixed, a constant for each fault batch of one page; or measured"},
       Field<S, Time>{"fault_latency", &S::fault_latency, Unit::time,
-                     "fixed handling: of a group of faults, before its transfers", 0, 1e15},
-      Field<S, std::int64_t>{
-          "batch_size", &S::batch_size, Unit::count,
-          "measured handling: faults that the driver takes together; a page counts for each SM that "
-          "waits for it",
-          1, 1e6},
+                     "fixed handling: of a fault batch, before its transfers", 0, 1e15},
+      Field<S, std::int64_t>{"batch_size", &S::batch_size, Unit::count,
+                             "measured handling: entries of the fault buffer in a batch; a page has one for "
+                             "each SM that faulted on it",
+                             1, 1e6},
       Field<S, Time>{"batch_latency", &S::batch_latency, Unit::time,
-                     "measured handling: of a batch, besides what is in it", 0, 1e15},
-      Field<S, Time>{
-          "fetch_latency", &S::fetch_latency, Unit::time,
-          "measured handling: of batch_latency, what passes before the driver reads the faults that "
-          "are there",
-          0, 1e15},
-      Field<S, Time>{"kilobyte_latency", &S::kilobyte_latency, Unit::time,
-                     "measured handling: more for each KiB that is to move", 0, 1e15},
-      Field<S, Time>{"fault_cost", &S::fault_cost, Unit::time,
-                     "measured handling: more for each fault of a batch but the first, counted as in "
-                     "batch_size",
+                     "measured handling: of a batch, besides its contents", 0, 1e15},
+      Field<S, Time>{"fetch_latency", &S::fetch_latency, Unit::time,
+                     "measured handling: of batch_latency, the time before the driver reads the fault buffer",
                      0, 1e15},
+      Field<S, Time>{"kilobyte_latency", &S::kilobyte_latency, Unit::time,
+                     "measured handling: more for each KiB to migrate", 0, 1e15},
+      Field<S, Time>{
+          "fault_cost", &S::fault_cost, Unit::time,
+          "measured handling: more for each fault of a batch but the first, counted as in batch_size", 0,
+          1e15},
       Field<S, Time>{"run_cost", &S::run_cost, Unit::time,
-                     "measured handling: more for each run of pages of a block that faulted but the first", 0,
+                     "measured handling: more for each run of faulted pages of a block but the first", 0,
                      1e15},
       Field<S, Time>{"block_latency", &S::block_latency, Unit::time,
                      "measured handling: more for the first pages in a block of 2 MiB", 0, 1e15},
       Field<S, Time>{"partial_block_latency", &S::partial_block_latency, Unit::time,
                      "measured handling: the same for the smaller block at an allocation's end", 0, 1e15},
       Field<S, Time>{"scattered_latency", &S::scattered_latency, Unit::time,
-                     "measured handling: more for a block whose pages to move are not one run", 0, 1e15},
+                     "measured handling: more for a block whose pages to migrate are not one run", 0, 1e15},
       Field<S, Time>{"cold_latency", &S::cold_latency, Unit::time,
                      "measured handling: more for the first batch of all", 0, 1e15},
       Field<S, std::string>{"replay", &S::replay, Unit::none,
-                            "when SMs hear of pages that came: arrival, or batch (all of it has come)"},
+                            "when translations of migrated pages are replayed: arrival, or batch (at the end "
+                            "of the fault batch)"},
       Field<S, std::string>{"curve", &S::curve, Unit::none,
-                            "how long transfers take: measured, arctangent or line"},
+                            "model of the duration of transfers: measured, arctangent or line"},
       Field<S, std::int64_t>{"peak_bandwidth", &S::peak_bandwidth, Unit::bandwidth,
                              "arctangent: of large transfers", 1, 2e12},
       Field<S, double>{"steepness", &S::steepness, Unit::none,
@@ -114,40 +113,39 @@ struct describe<gpu::UvmDriverSpec> {
       Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth, "line: more for each byte", 1,
                              2e12},
       Field<S, std::string>{"prefetcher", &S::prefetcher, Unit::none,
-                            "what comes with a page that faulted: none, random, sequential_local, "
-                            "locality_aware or tree"},
-      Field<S, std::string>{"oversubscribed_prefetcher", &S::oversubscribed_prefetcher, Unit::none,
-                            "the prefetcher from when the device's memory was first full; same: as before"},
+                            "the pages that are prefetched with a page fault: a UVM prefetcher by name"},
+      Field<S, std::string>{
+          "oversubscribed_prefetcher", &S::oversubscribed_prefetcher, Unit::none,
+          "the UVM prefetcher from when the device's memory was first full; same: no change"},
       Field<S, std::string>{"eviction", &S::eviction, Unit::none,
-                            "what leaves a full memory: lru_page, lru_block, random, sequential_local, tree "
-                            "or lfu"},
-      Field<S, std::string>{"recency", &S::recency, Unit::none,
-                            "what counts as use of pages when others leave: migration (they came to the "
-                            "device), or access too (lfu counts nothing else)"},
+                            "the pages that are evicted from a full memory: an eviction policy by name"},
+      Field<S, std::string>{
+          "recency", &S::recency, Unit::none,
+          "what the eviction policy observes: migration, or access too (lfu counts accesses only)"},
       Field<S, std::string>{
           "frames", &S::frames, Unit::none,
-          "what pages take of the device's memory: page; block, all of 2 MiB from the first "
-          "page on; or root: the same, but blocks smaller than 2 MiB share root chunks of "
-          "that size, 64 KiB at a time, and the root chunk to which pages came longest ago "
-          "leaves as a whole, whatever eviction says"},
+          "allocation of the device's memory: page; block, 2 MiB from the first page on; or root: the same, "
+          "but blocks smaller than 2 MiB share root chunks of that size, 64 KiB at a time, and the root "
+          "chunk of the oldest migration is evicted as a whole, without the eviction policy"},
       Field<S, double>{"free_share", &S::free_share, Unit::ratio,
-                       "of the memory that pages are evicted ahead to keep free", 0, 0.9},
+                       "of the memory, the share that pages are evicted ahead to keep free", 0, 0.9},
       Field<S, double>{"reserved_share", &S::reserved_share, Unit::ratio,
-                       "of the pages, from the least recently used on, that are not evicted", 0, 0.9},
+                       "of the pages, the share from the least recently used on that is not evicted", 0, 0.9},
       Field<S, bool>{"drop_clean", &S::drop_clean, Unit::none,
-                     "whether pages that the device did not write leave without a transfer"},
+                     "whether pages that the device did not write are evicted without a transfer"},
       Field<S, std::string>{"remote", &S::remote, Unit::none,
-                            "when the device reads pages where they are until it has done so often: off, "
-                            "always, oversubscribed (only since memory was full) or adaptive"},
+                            "remote accesses of the device before a page migrates: off, always, "
+                            "oversubscribed (only since memory was full) or adaptive"},
       Field<S, std::int64_t>{"remote_threshold", &S::remote_threshold, Unit::count,
-                             "accesses to 64 KiB after which they move to the device", 1, 1e8},
+                             "accesses to 64 KiB after which they migrate to the device", 1, 1e8},
       Field<S, std::int64_t>{"remote_penalty", &S::remote_penalty, Unit::count,
                              "adaptive: factor of the threshold since memory was full, for each round trip",
                              1, 1e8},
       Field<S, Time>{"host_fault_latency", &S::host_fault_latency, Unit::time,
-                     "of a fault of the host on pages that the device has, before their transfer", 0, 1e15},
+                     "of a page fault of the host on pages of the device, before their transfer", 0, 1e15},
       Field<S, std::int64_t>{"host_granularity", &S::host_granularity, Unit::bytes,
-                             "that a fault of the host brings back, aligned to its size", 4096, 2 << 20}};
+                             "bytes that migrate with a page fault of the host, aligned to their size", 4096,
+                             2 << 20}};
 };
 
 }  // namespace manyscale

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the UVM driver: the fault batch it serves, the frames of the device's memory, migrations under way
-// and commands of the host.
+// State of the UVM driver: the fault batch it serves, the frames of the device's memory, outstanding
+// migrations and commands of the host.
 #pragma once
 #include <cstdint>
 #include <deque>

@@ -8,9 +8,9 @@
 namespace manyscale::gpu {
 
 struct UvmDriverStatistics {
-  Counter fault_groups, driver_busy;
+  Counter fault_batches, driver_busy;
   Counter pages_faulted_in, pages_prefetched, pages_commanded_in, pages_populated;
-  Counter prefetched_used, prefetched_unused, prefetches_given_up;
+  Counter prefetched_used, prefetched_unused, prefetches_dropped;
   Counter pages_evicted, pages_dropped, pages_commanded_out, pages_to_host, host_faults, thrashed_pages;
   Counter bytes_to_device, bytes_to_host, transfers_to_device, transfers_to_host;
   Gauge resident_pages;
@@ -35,7 +35,7 @@ struct describe<gpu::UvmDriverStatistics> {
   using S = gpu::UvmDriverStatistics;
   using C = Statistic<S, Counter>;
   static constexpr auto fields = std::tuple{
-      C{"fault_groups", &S::fault_groups, "1", "fault batches that the driver served"},
+      C{"fault_batches", &S::fault_batches, "1", "fault batches that the driver served"},
       C{"driver_busy", &S::driver_busy, "fs", "time in which the driver served faults"},
       C{"pages_faulted_in", &S::pages_faulted_in, "1", "pages migrated to the device by page faults"},
       C{"pages_prefetched", &S::pages_prefetched, "1", "pages migrated to the device by the prefetcher"},
@@ -46,7 +46,7 @@ struct describe<gpu::UvmDriverStatistics> {
       C{"prefetched_used", &S::prefetched_used, "1", "prefetched pages that were accessed on the device"},
       C{"prefetched_unused", &S::prefetched_unused, "1",
         "prefetched pages that left the device without an access"},
-      C{"prefetches_given_up", &S::prefetches_given_up, "1",
+      C{"prefetches_dropped", &S::prefetches_dropped, "1",
         "pages that were not prefetched because no memory could be freed"},
       C{"pages_evicted", &S::pages_evicted, "1", "pages evicted from the device's memory"},
       C{"pages_dropped", &S::pages_dropped, "1", "pages that left the device without a transfer"},

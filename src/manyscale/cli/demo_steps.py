@@ -225,7 +225,7 @@ def unified_memory(directory: Path, quiet: bool) -> Outcome:
         counts = device.uvm.statistics()
         times[f"prefetcher {prefetcher}"] = {"kernels": seconds * 1e6}
         facts[f"prefetcher {prefetcher}"] = (
-            f"{seconds * 1e6:,.0f} us, {counts['faults']} far faults in {counts['fault_groups']} groups, "
+            f"{seconds * 1e6:,.0f} us, {counts['faults']} page faults in {counts['fault_batches']} batches, "
             f"{counts['transfers_to_device']} transfers to the device"
         )
     facts["pages over time"] = str(directory / "tree" / "pages.svg")

@@ -82,7 +82,7 @@ def run(
         bool,
         typer.Option(
             "--managed",
-            help="Arrays are managed memory that the host has written: their pages come when the kernel uses them.",
+            help="Arrays are managed memory that the host has written: the kernel migrates their pages.",
         ),
     ] = False,
     changes: Changes = None,
@@ -419,7 +419,7 @@ def _print(
         "run as": code,
     }
     if moved is not None:
-        facts["far faults"] = f"{moved['faults']:,} in {moved['fault_groups']:,} groups"
+        facts["page faults"] = f"{moved['faults']:,} in {moved['fault_batches']:,} batches"
         facts["pages prefetched"] = f"{moved['pages_prefetched']:,}"
         facts["bytes to device"] = f"{moved['bytes_to_device']:,} B"
     if out is not None:

@@ -212,7 +212,7 @@ class Device:
         self._check_managed(address, bytes)
         return self._access_range("host_write" if write else "host_read", address, bytes, wait)
 
-    def page_places(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
+    def page_locations(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
         """Where each page of managed memory is, in a word; without time they are all with both."""
         self._check_managed(address, bytes)
         first = address // PAGE

@@ -30,8 +30,8 @@ def headline(launches: Sequence[TimedLaunch], moved: Mapping[str, int] | None = 
     )
     if moved is not None:
         numbers |= definitions.headline(
-            far_faults=moved["faults"],
-            fault_groups=moved["fault_groups"],
+            page_faults=moved["faults"],
+            fault_batches=moved["fault_batches"],
             pages_prefetched=moved["pages_prefetched"],
             bytes_to_device=moved["bytes_to_device"],
         )

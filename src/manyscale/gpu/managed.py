@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Managed memory: arrays that host and device share, whose pages move to whoever uses them."""
+"""Managed memory: arrays that host and device share, whose pages migrate to the side that accesses them."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def advice_of(advice: Any, on: bool, at: Any) -> _core.GpuAdvice:
 
 
 class ManagedArray(DeviceArray):
-    """An array in managed memory: kernels and Python use it alike, and its pages move to whoever does.
+    """An array in managed memory: kernels and Python use it alike, and its pages migrate to the side that does.
 
     Made by `device.managed(shape, dtype)`. Reading it by `numpy()` or `array[…]` and writing it by `set()` or
-    `array[…] = …` are accesses of the host: on a device with time they wait for all that was queued, and pages that
-    the device has come back first.
+    `array[…] = …` are accesses of the host: on a device with time they wait for all queued work, and pages on the
+    device migrate back first.
     """
 
     device: Device
@@ -93,7 +93,7 @@ class ManagedArray(DeviceArray):
         self.write(host)
 
     def __getitem__(self, index: int | slice) -> Any:
-        """What is at an index or a range of the first axis: the host reads only that."""
+        """An index or a range of the first axis: the host reads only that."""
         first, count, scalar = self._part(index)
         self._synchronize()
         self._access(first * self._row, count * self._row, write=False)
@@ -125,24 +125,24 @@ class ManagedArray(DeviceArray):
         return self.numpy().astype(self.dtype if dtype is None else dtype, copy=False)
 
     def prefetch(self, to: Side = "device", *, stream: Stream | None = None) -> QueuedRange | None:
-        """Moves all of its pages to the device or to the host; with a stream of the device that is queued there."""
+        """Migrates all of its pages to the device or to the host, as `cudaMemPrefetchAsync`, in stream order."""
         queued: QueuedRange | None = self.device.prefetch_range(self.address, self.nbytes, to, stream)
         return queued
 
     def advise(self, advice: AdviceName, *, on: bool = True, at: Side = "device") -> None:
-        """Says how it will be used, as `cudaMemAdvise` does; `on=False` takes that back.
+        """Advises the driver, as `cudaMemAdvise` does; `on=False` withdraws the advice.
 
-        `read_mostly`: reading makes copies, and a write leaves one of them. `preferred_location`: pages stay on the
-        side `at`. `accessed_by`: the side `at` reaches the pages without a fault, wherever they are.
+        `read_mostly`: reads duplicate pages, and a write leaves one copy. `preferred_location`: pages stay on the
+        side `at`. `accessed_by`: the side `at` accesses the pages without a fault, wherever they are.
         """
         self.device.advise_range(self.address, self.nbytes, advice, on, at)
 
-    def places(self) -> npt.NDArray[np.str_]:
-        """Where each of its pages is: `device`, `host`, `both`, `nowhere` (nobody has touched it) or `moving`."""
-        return self.device.page_places(self.address, self.nbytes)
+    def locations(self) -> npt.NDArray[np.str_]:
+        """Where each of its pages is: `device`, `host`, `both`, `nowhere` (not yet accessed) or `moving`."""
+        return self.device.page_locations(self.address, self.nbytes)
 
     def free(self) -> None:
-        """Gives the memory back, when all that was queued has ended."""
+        """Frees the memory, when all queued work has ended."""
         if self._owns:
             self._owns = False
             self.device.managed_free(self.address)
@@ -186,7 +186,7 @@ class ManagedArray(DeviceArray):
 
 
 class UnifiedMemory:
-    """The unified memory of a device with time: what it counted, where pages are, and how much of them fits."""
+    """The unified memory of a device with time: its statistics, the location of pages, and its capacity."""
 
     def __init__(self, parts: GpuSystem, component: NativeComponent, device: _core.GpuDevice) -> None:
         self.component = component
@@ -197,11 +197,11 @@ class UnifiedMemory:
         self.explicit_bytes: int | None = None
         """Bytes of the device's memory that other allocations take; None: all that is allocated and not managed."""
 
-    # --- What people look at ---
+    # --- For users ---
 
     @property
     def capacity(self) -> int:
-        """Bytes of the device's memory that managed pages may use; set it to see what too little of it does."""
+        """Bytes of the device's memory that managed pages may use; set it to study oversubscription."""
         left = max(self._whole - self._explicit(), 0)
         return left if self._capacity is None else min(left, self._capacity)
 
@@ -212,24 +212,24 @@ class UnifiedMemory:
         self._capacity = size if size is None else int(size)
 
     def statistics(self) -> dict[str, int]:
-        """What was counted so far by name, of the SMs' TLBs too."""
+        """Statistics so far by name, including those of the SMs' TLBs."""
         return _core.counter_totals([self.component.native]) | self._native.sm_counts()
 
     @property
     def tlb_hit_rate(self) -> float | None:
-        """Of the lines of managed memory that SMs accessed, those whose page their TLB knew."""
+        """Hit rate of the SMs' TLBs for lines of managed memory."""
         counts = self.statistics()
         return _ratio(counts["tlb_hits"], counts["tlb_hits"] + counts["tlb_misses"])
 
     @property
     def prefetch_accuracy(self) -> float | None:
-        """Of the pages that came along with others, those that were used; None if none came."""
+        """Of the prefetched pages, those that were accessed; None if none was prefetched."""
         counts = self.statistics()
         return _ratio(counts["prefetched_used"], counts["pages_prefetched"])
 
     @property
     def prefetch_coverage(self) -> float | None:
-        """Of the pages that were used, those that had come along with others, and so did not fault."""
+        """Of the accessed pages, those that had been prefetched, and so did not fault."""
         counts = self.statistics()
         return _ratio(counts["prefetched_used"], counts["prefetched_used"] + counts["pages_faulted_in"])
 
@@ -243,7 +243,7 @@ class UnifiedMemory:
         return pl.DataFrame(rows, schema=schema | {"label": pl.String}, orient="row")
 
     def log(self) -> pl.DataFrame:
-        """What happened to pages, in the order of its ends; empty unless the device was made with `page_log=`.
+        """The page log, in the order of its ends; empty unless the device was made with `page_log=`.
 
         `begin` and `end` in seconds, `address` of the first page, `pages`, `kind` and `cause` as words.
         """
@@ -268,43 +268,43 @@ class UnifiedMemory:
     def __repr__(self) -> str:
         counts = self.statistics()
         return (
-            f"<UnifiedMemory: {counts['faults']} far faults in {counts['fault_groups']} groups, "
+            f"<UnifiedMemory: {counts['faults']} page faults in {counts['fault_batches']} batches, "
             f"{counts['bytes_to_device']} B to the device, {counts['bytes_to_host']} B to the host>"
         )
 
-    # --- What the device calls ---
+    # --- For the device ---
 
     def allocate(self, size: int, label: str) -> int:
-        """Makes memory that is managed."""
+        """Allocates managed memory."""
         return int(self._native.allocate(self._device, size, label))
 
     def adopt(self, address: int, size: int, label: str) -> None:
-        """Memory that is there already becomes managed; its address is a multiple of 2 MiB."""
+        """Makes existing memory managed; its address is a multiple of 2 MiB."""
         self._native.adopt(address, size, label)
 
     def free(self, address: int) -> None:
-        """Gives managed memory back."""
+        """Frees managed memory."""
         self._native.free(self._device, address)
 
     def add_remote(self, address: int, size: int) -> None:
-        """From an address on, kernels find memory beyond the link: the host's pinned memory, or another device's."""
+        """Adds a range of remote memory: the host's pinned memory, or another device's."""
         self._native.add_remote(address, size)
 
     def remove_remote(self, address: int) -> None:
-        """Such memory is given back."""
+        """Removes a range of remote memory."""
         self._native.remove_remote(address)
 
     def advise(self, address: int, size: int, advice: _core.GpuAdvice) -> None:
-        """Notes how a range will be used."""
+        """Advises the driver on a range."""
         self._native.advise(address, size, advice)
 
-    def places(self, address: int, size: int) -> npt.NDArray[np.str_]:
+    def locations(self, address: int, size: int) -> npt.NDArray[np.str_]:
         """Where each page of a range is."""
-        codes = np.frombuffer(self._native.places(address, size), np.uint8)
-        return np.array(_core.gpu_page_places)[codes]
+        codes = np.frombuffer(self._native.locations(address, size), np.uint8)
+        return np.array(_core.gpu_page_locations)[codes]
 
     def before_run(self) -> None:
-        """Tells the model how much room there is for pages now."""
+        """Reserves the memory that managed pages may not use now."""
         self._native.reserve(self._whole - self.capacity)
 
     def _explicit(self) -> int:

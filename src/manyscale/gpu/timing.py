@@ -260,10 +260,10 @@ class TimedDevice(Device):
 
     # --- Managed memory ---
 
-    def page_places(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
+    def page_locations(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
         """Where each page of managed memory is: `device`, `host`, `both`, `nowhere` or `moving`."""
         self._check_managed(address, bytes)
-        return self.uvm.places(address, bytes)
+        return self.uvm.locations(address, bytes)
 
     def _place_managed(self, size: int, label: str) -> int:
         self._free_released()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of unified memory: where pages were over time, and what was busy moving them."""
+"""Plots of unified memory: the location of pages over time, and the activity of driver and link."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LONG = 10e-3  # seconds from which on milliseconds are easier to read
 _ROWS, _COLUMNS = 128, 200  # of the heat map
 _MIB = 1 << 20
 _PART = 64 << 10
-_COMING = ("to_device", "populate")
-_LEAVING = ("to_host", "drop")
+_ARRIVALS = ("to_device", "populate")
+_DEPARTURES = ("to_host", "drop")
 
 
 def save_pictures(device: TimedDevice, directory: str | Path, title: str = "Unified memory") -> list[Path]:
@@ -50,44 +50,44 @@ def save_pictures(device: TimedDevice, directory: str | Path, title: str = "Unif
 def page_map(device: TimedDevice, title: str) -> str:
     """Pages over time as SVG: dark where they are on the device, with faults and evictions as points."""
     log = _logged(device)
-    places = _Places(log)
+    index = _PageIndex(log)
     begin, end = float(log["begin"].min() or 0), float(log["end"].max() or 0)  # type: ignore[arg-type]
     length = (end - begin) or 1e-9
     unit, factor = _unit(length)
-    rows = min(_ROWS, places.pages)
+    rows = min(_ROWS, index.pages)
     pages_on_device = np.zeros((rows, _COLUMNS + 1))
-    for kinds, sign in ((_COMING, 1), (_LEAVING, -1)):
+    for kinds, sign in ((_ARRIVALS, 1), (_DEPARTURES, -1)):
         for moment, address, count in _moves(log, kinds):
             column = min(_COLUMNS, int((moment - begin) / length * _COLUMNS))
-            first = places.of(address)
-            bins = (np.arange(first, first + count) * rows) // places.pages
+            first = index.of(address)
+            bins = (np.arange(first, first + count) * rows) // index.pages
             np.add.at(pages_on_device[:, column], bins, sign)
-    capacity = np.bincount((np.arange(places.pages) * rows) // places.pages, minlength=rows)
+    capacity = np.bincount((np.arange(index.pages) * rows) // index.pages, minlength=rows)
     share = np.cumsum(pages_on_device, axis=1)[:, :_COLUMNS] / capacity[:, None]
 
     def points(kind: str, cause: str | None = None) -> list[tuple[float, float]]:
         chosen = log.filter(kind=kind) if cause is None else log.filter(kind=kind, cause=cause)
         return [
-            ((moment - begin) * factor, (places.of(address) + count / 2) * PAGE / _MIB)
+            ((moment - begin) * factor, (index.of(address) + count / 2) * PAGE / _MIB)
             for moment, address, count in chosen.select("begin", "address", "pages").iter_rows()
         ]
 
     return heat_map(
         title,
         Extent(f"time in {unit}", 0, length * factor),
-        Extent("managed memory in MiB", 0, places.pages * PAGE / _MIB),
+        Extent("managed memory in MiB", 0, index.pages * PAGE / _MIB),
         np.clip(share, 0, 1).tolist(),
         scale="on the device",
         highest=1,
         marks={
-            "far fault": points("fault"),
+            "page fault": points("fault"),
             "eviction": points("to_host", "eviction") + points("drop", "eviction"),
         },
     )
 
 
 def transfer_lanes(device: TimedDevice, title: str) -> str:
-    """What was busy over time as SVG: kernels, the driver, and the link in both directions."""
+    """Activity over time as SVG: kernels, the driver, and the link in both directions."""
     log = _logged(device)
     first, last = float(log["begin"].min() or 0), float(log["end"].max() or 0)  # type: ignore[arg-type]
     unit, factor = _unit(last - first)
@@ -110,8 +110,8 @@ def transfer_lanes(device: TimedDevice, title: str) -> str:
     return lane_chart(title, f"time in {unit}", {name: bars for name, bars in lanes.items() if bars})
 
 
-class _Places:
-    """Pages numbered without gaps: only the parts of 64 KiB that something happened to."""
+class _PageIndex:
+    """Pages numbered without gaps: only those of 64 KiB chunks in the log."""
 
     def __init__(self, log: pl.DataFrame) -> None:
         rows = log.filter(log["kind"] != "batch")
@@ -142,6 +142,6 @@ def _logged(device: TimedDevice) -> pl.DataFrame:
 
 
 def _moves(log: pl.DataFrame, kinds: tuple[str, ...]) -> list[tuple[float, int, int]]:
-    """When pages had come or gone: time, address and number."""
+    """Ends of migrations: time, address and number of pages."""
     chosen = log.filter(log["kind"].is_in(list(kinds))).select("end", "address", "pages")
     return list(chosen.iter_rows())

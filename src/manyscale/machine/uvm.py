@@ -32,7 +32,7 @@ class UnifiedMemory(_Model):
     page_size: Bytes | None = parameter(None, doc="bytes of one page; only 4 KiB is simulated", minimum="1B")
     page_fault_handling_latency: Time | None = parameter(
         None,
-        doc="time to handle a group of far faults, without moving pages: fault_latency with fixed handling",
+        doc="time to handle a fault batch, without transfers: fault_latency with fixed handling",
         minimum="0fs",
     )
     page_walk_latency: Cycles | None = parameter(

@@ -102,7 +102,7 @@ def _stall_words(stall: str) -> str:
 
 def _page_faults(evidence: Evidence) -> Iterator[Finding]:
     for uvm in evidence.group("uvm"):
-        faults, groups = evidence.value(uvm, "faults"), evidence.value(uvm, "fault_groups")
+        faults, groups = evidence.value(uvm, "faults"), evidence.value(uvm, "fault_batches")
         if not faults:
             continue
         stalled = evidence.value(uvm, "stalled") / 10**15
@@ -111,8 +111,8 @@ def _page_faults(evidence: Evidence) -> Iterator[Finding]:
         along = f"{share(evidence.value(uvm, 'prefetched_used'), came):.0%} of them used" if came else "none"
         yield Finding(
             f"Page faults: for {shown(stalled, 's')} ({part:.0%} of the simulated time) at least one access waited "
-            f"for a page. {shown(faults)} far faults were served in {shown(groups)} groups; "
-            f"{shown(evidence.value(uvm, 'pages_faulted_in'))} pages came because they faulted, {shown(came)} were "
+            f"for a page. {shown(faults)} page faults were served in {shown(groups)} batches; "
+            f"{shown(evidence.value(uvm, 'pages_faulted_in'))} pages migrated by faults, {shown(came)} were "
             f"prefetched with them ({along}); {shown(evidence.value(uvm, 'pages_evicted'))} were evicted to make room.",
             3 + part if part >= _LARGE else part,
             "warn" if part >= _LARGE else "",

@@ -134,11 +134,9 @@ _ALL = (
         _sum("sm[", "issued_instructions"),
     ),
     # Unified memory
+    Definition("page_faults", "1", "page faults of the device on managed memory", _sum("uvm", "faults")),
     Definition(
-        "far_faults", "1", "pages of managed memory that the driver was told of", _sum("uvm", "faults")
-    ),
-    Definition(
-        "fault_groups", "1", "groups in which the driver served far faults", _sum("uvm", "fault_groups")
+        "fault_batches", "1", "fault batches that the UVM driver served", _sum("uvm", "fault_batches")
     ),
     Definition(
         "pages_prefetched",

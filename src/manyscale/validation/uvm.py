@@ -76,7 +76,7 @@ def fault_microseconds(sequence: FaultSequence) -> list[float]:
     batches = device.uvm.log().filter(kind="batch")
     if len(batches) != len(sequence.offsets_kib):
         raise ManyscaleError(
-            f"faults {sequence.name}: {len(batches)} groups for {len(sequence.offsets_kib)} places"
+            f"faults {sequence.name}: {len(batches)} batches for {len(sequence.offsets_kib)} faults"
         )
     return [float(time) * 1e6 for time in batches["end"] - batches["begin"]]
 
@@ -103,7 +103,7 @@ def program_rows() -> list[Row]:
         title = f"{name} {size}, {percent}% of memory"
         pairs = [
             ("kernels", outcome.kernels_us, measured.kernels_us, "us"),
-            ("groups of faults", outcome.groups, measured.groups, "1"),
+            ("fault batches", outcome.batches, measured.batches, "1"),
             ("to the device", outcome.to_device_mib, measured.to_device_mib, "MiB"),
         ]
         found += [
@@ -120,6 +120,6 @@ def simulator_rows() -> list[Row]:
     for prefetcher, reference in SIMULATED_FAULTS[_COUNTED].items():
         settings = [*_AS_UVMSMART, f"gpu.uvm.prefetcher={prefetcher}"]
         outcome = measure(_COUNTED, PROGRAMS[_COUNTED].full, settings=settings)
-        name = f"{_COUNTED}, prefetcher {prefetcher}: far faults"
+        name = f"{_COUNTED}, prefetcher {prefetcher}: page faults"
         found.append(Row(name, outcome.faults, reference, "1", SIMULATOR_SOURCE))
     return found

@@ -23,7 +23,7 @@ class Measured:
     """
 
     kernels_us: float
-    groups: int | None = None  # of GPU faults
+    batches: int | None = None  # of GPU page faults
     to_device_mib: float | None = None
     to_host_mib: float | None = None
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What policies that evict chunks of 64 KiB have in common.
+// The base of policies that evict chunks of 64 KiB.
 #pragma once
 #include "gpu/uvm/eviction.hpp"
 #include "gpu/uvm/recency_order.hpp"
 
 namespace manyscale::gpu {
 
-// Looks in the block of 2 MiB that was used least recently for the chunk that was used least recently.
+// Chooses the least recently used chunk of the least recently used block of 2 MiB.
 class ChunkOrder : public EvictionPolicy {
  public:
   explicit ChunkOrder(double reserved_share) : reserved_share_(reserved_share) {}
@@ -19,17 +19,16 @@ class ChunkOrder : public EvictionPolicy {
   void arrived(PageIndex page) override {
     ++resident_[page / kPagesPerBlock];
     ++all_resident_;
-    note(page);
+    update(page);
   }
-  void used(PageIndex page, std::uint32_t) override { note(page); }
+  void used(PageIndex page, std::uint32_t) override { update(page); }
   void left(PageIndex page) override {
     --all_resident_;
     if (--resident_[page / kPagesPerBlock] == 0) order_.remove(page / kPagesPerBlock);
   }
 
  protected:
-  // The chunk whose pages leave next; kNone if there is none. Reserved pages leave only if there are no
-  // others.
+  // The chunk to evict next; kNone if there is none. Reserved pages are evicted only if there are no others.
   ChunkIndex oldest(const Residency& residency, bool spare_preferred) const {
     auto reserved = static_cast<std::uint64_t>(static_cast<double>(all_resident_) * reserved_share_);
     for (const bool skip : {true, false}) {
@@ -48,7 +47,7 @@ class ChunkOrder : public EvictionPolicy {
   }
 
  private:
-  void note(PageIndex page) {
+  void update(PageIndex page) {
     last_use_[page / kPagesPerChunk] = ++clock_;
     order_.use(page / kPagesPerBlock);
   }

@@ -8,8 +8,8 @@ namespace manyscale::gpu {
 
 namespace {
 
-// All pages of the block of 2 MiB with the fewest accesses leave; of equals the one that came first. Accesses
-// are counted from a block's allocation on, also across evictions.
+// Evicts all pages of the block of 2 MiB with the fewest accesses; of equals the one that migrated first.
+// Accesses are counted from a block's allocation on, also across evictions.
 class LfuBlock final : public EvictionPolicy {
  public:
   explicit LfuBlock(double reserved_share) : reserved_share_(reserved_share) {}
@@ -18,7 +18,7 @@ class LfuBlock final : public EvictionPolicy {
   void arrived(PageIndex page) override {
     Block& block = blocks_[page / kPagesPerBlock];
     if (block.pages++ != 0) return;
-    block.came = ++clock_;
+    block.migrated = ++clock_;
     resident_.push_back(page / kPagesPerBlock);
   }
   void used(PageIndex page, std::uint32_t accesses) override {
@@ -30,7 +30,7 @@ class LfuBlock final : public EvictionPolicy {
   void choose(const Residency& residency, bool spare_preferred, Random&,
               std::vector<PageIndex>& victims) override {
     std::ranges::sort(resident_, {}, [&](BlockIndex block) {
-      return std::tuple{blocks_[block].accesses, blocks_[block].came};
+      return std::tuple{blocks_[block].accesses, blocks_[block].migrated};
     });
     const auto reserved = static_cast<std::size_t>(static_cast<double>(resident_.size()) * reserved_share_);
     for (std::size_t i = 0; i < resident_.size(); ++i) {
@@ -42,7 +42,7 @@ class LfuBlock final : public EvictionPolicy {
  private:
   struct Block {
     std::uint64_t accesses = 0;
-    std::uint64_t came = 0;
+    std::uint64_t migrated = 0;
     std::uint32_t pages = 0;  // on the device
   };
 

@@ -6,7 +6,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// All pages of the block of 2 MiB that was used least recently leave.
+// Evicts all pages of the least recently used block of 2 MiB.
 class LruBlock final : public EvictionPolicy {
  public:
   explicit LruBlock(double reserved_share) : order_(reserved_share) {}

@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// The page of 4 KiB that was used least recently leaves.
+// Evicts the least recently used page of 4 KiB.
 class LruPage final : public PageOrder {
  public:
   using PageOrder::PageOrder;

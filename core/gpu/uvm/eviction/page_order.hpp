@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What policies that evict single pages have in common.
+// The base of policies that evict single pages.
 #pragma once
 #include "gpu/uvm/eviction.hpp"
 #include "gpu/uvm/recency_order.hpp"
@@ -16,7 +16,7 @@ class PageOrder : public EvictionPolicy {
   void left(PageIndex page) override { order_.remove(page); }
 
  protected:
-  // The least recently used page that can leave, reserved ones only if there is no other.
+  // The least recently used page that can be evicted, reserved ones only if there is no other.
   PageIndex oldest(const Residency& residency, bool spare_preferred) const {
     const auto from = [&](PageIndex first) {
       for (PageIndex page = first; page != kNone; page = order_.newer(page))

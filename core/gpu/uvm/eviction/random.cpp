@@ -5,8 +5,8 @@ namespace manyscale::gpu {
 
 namespace {
 
-// Any page of 4 KiB leaves. Drawn pages that cannot leave are drawn again; after many of them the least
-// recently used one leaves.
+// Evicts a random page of 4 KiB. After many draws of pages that cannot be evicted, the least recently used
+// one is evicted.
 class RandomPage final : public PageOrder {
  public:
   using PageOrder::PageOrder;

@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// A chunk of 64 KiB leaves.
+// Evicts a chunk of 64 KiB.
 class SequentialLocal final : public ChunkOrder {
  public:
   using ChunkOrder::ChunkOrder;

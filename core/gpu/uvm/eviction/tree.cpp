@@ -7,8 +7,8 @@ namespace manyscale::gpu {
 
 namespace {
 
-// A chunk of 64 KiB leaves; then, from the leaves of its block's tree up, wherever less than half of a
-// subtree remains, the rest of it too: the mirror image of the tree prefetcher.
+// Evicts a chunk of 64 KiB; then, from the leaves of its block's tree up, the rest of each subtree of which
+// less than half remains: the inverse of the tree prefetcher.
 class Tree final : public ChunkOrder {
  public:
   using ChunkOrder::ChunkOrder;

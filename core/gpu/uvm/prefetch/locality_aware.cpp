@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// The 512 KiB from each page on come, as far as the allocation goes.
+// Prefetches the 512 KiB from each fault on, up to the end of the allocation.
 class LocalityAwarePrefetcher final : public Prefetcher {
  public:
   void choose(const Residency& residency, std::span<const PageIndex> faults, Random&,

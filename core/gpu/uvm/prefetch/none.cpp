@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// Pages come on demand only.
+// Pages migrate on demand only.
 class NoPrefetcher final : public Prefetcher {
  public:
   void choose(const Residency&, std::span<const PageIndex>, Random&, std::vector<PageIndex>&) override {}

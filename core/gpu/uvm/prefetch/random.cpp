@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// With each page comes one drawn from the same block of 2 MiB; if that one is there already, none comes.
+// Prefetches for each fault a random page of the same block of 2 MiB; none if that page is resident.
 class RandomPrefetcher final : public Prefetcher {
  public:
   void choose(const Residency& residency, std::span<const PageIndex> faults, Random& random,

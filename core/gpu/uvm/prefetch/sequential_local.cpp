@@ -5,7 +5,7 @@ namespace manyscale::gpu {
 
 namespace {
 
-// The whole chunk of 64 KiB around each page comes.
+// Prefetches the whole chunk of 64 KiB around each fault.
 class SequentialLocalPrefetcher final : public Prefetcher {
  public:
   void choose(const Residency&, std::span<const PageIndex> faults, Random&,

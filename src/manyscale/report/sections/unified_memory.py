@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unified memory: what was counted, where pages were over time, and what moved them."""
+"""Unified memory: page faults, migrations, and the location of pages over time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from manyscale.report.sections.general import Parent
 
 _MOST_ROWS = 20_000
 _FIRST = {
-    "faults": ("far faults", "1"),
-    "fault_groups": ("fault groups", "1"),
-    "pages_faulted_in": ("pages that faulted in", "1"),
-    "pages_prefetched": ("pages prefetched", "1"),
-    "prefetched_used": ("of these used", "1"),
+    "faults": ("page faults", "1"),
+    "fault_batches": ("fault batches", "1"),
+    "pages_faulted_in": ("pages migrated by faults", "1"),
+    "pages_prefetched": ("prefetched pages", "1"),
+    "prefetched_used": ("prefetched pages used", "1"),
     "pages_evicted": ("pages evicted", "1"),
-    "thrashed_pages": ("pages that came again", "1"),
+    "thrashed_pages": ("thrashed pages", "1"),
     "bytes_to_device": ("bytes to device", "B"),
     "bytes_to_host": ("bytes to host", "B"),
-    "stalled": ("time some access waited", "fs"),
-    "driver_busy": ("time the driver was busy", "fs"),
+    "stalled": ("time stalled on pages", "fs"),
+    "driver_busy": ("time the UVM driver was busy", "fs"),
 }
 
 
@@ -37,11 +37,11 @@ def unified_memory(parent: Parent, evidence: Evidence) -> None:
                 "pages.svg",
                 "Pages over time: dark where they are on the device; dots are faults and evictions.",
             ),
-            ("transfers.svg", "What was busy: kernels, the driver, and the link in both directions."),
+            ("transfers.svg", "Activity of kernels, the UVM driver, and the link in both directions."),
         ):
             picture = evidence.text(name, 8 << 20)
             if picture is not None:
                 section.picture(picture, words)
         log = evidence.table("pages")
         if log is not None:
-            section.table(log.head(_MOST_ROWS), "What happened to pages; times in seconds.")
+            section.table(log.head(_MOST_ROWS), "The page log; times in seconds.")

@@ -30,13 +30,13 @@ class Outcome:
     prefetch_accuracy: float | None
 
     @property
-    def groups(self) -> int:
-        """Groups in which the driver served far faults."""
-        return self.counts["fault_groups"]
+    def batches(self) -> int:
+        """Fault batches that the driver served."""
+        return self.counts["fault_batches"]
 
     @property
     def faults(self) -> int:
-        """Pages that came since they faulted; others that faulted came along before it was their turn."""
+        """Pages migrated by faults; other faulted pages were prefetched before their fault was served."""
         return self.counts["pages_faulted_in"]
 
     @property

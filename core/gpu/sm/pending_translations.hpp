@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of lines that wait for the translation of their page.
+// Pending-translation queue of an SM: accesses of lines that wait for the translation of their page.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace manyscale::gpu {
 
-// An access of one line, with all that is needed to go on with it later.
-struct ParkedLine {
+// An access of one line, with all that is needed to resume it.
+struct PendingAccess {
   enum class Operation : std::uint8_t { read, write, atomic, reduction };
 
   std::uint64_t line = 0;   // address
@@ -25,37 +25,37 @@ struct ParkedLine {
   bool has_result() const { return operation == Operation::read || operation == Operation::atomic; }
 };
 
-// The lines that wait, by page: of each page one translation is under way.
-class ParkedLines {
+// The pending accesses by page; each page has one outstanding translation request.
+class PendingTranslations {
  public:
   struct Page {
-    std::vector<ParkedLine> lines;  // in the order they came
+    std::vector<PendingAccess> accesses;  // in the order of their arrival
     std::uint64_t number = 0;
-    bool faulted = false;  // the page has to come from the host
+    bool faulted = false;  // the page has to migrate from the host
   };
 
-  // The page's place among those that wait, and whether it is new there.
-  std::pair<std::uint32_t, bool> place_of(std::uint64_t address) {
+  // The entry of the page around an address, and whether it is new.
+  std::pair<std::uint32_t, bool> entry_of(std::uint64_t address) {
     const std::uint64_t number = address / kPageBytes;
     if (const std::uint32_t* found = by_page_.find(number)) return {*found, false};
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(pages_.size()));
       pages_.emplace_back();
     }
-    const std::uint32_t place = free_.back();
+    const std::uint32_t entry = free_.back();
     free_.pop_back();
-    pages_[place].number = number;
-    by_page_.insert_new(number, place);
-    return {place, true};
+    pages_[entry].number = number;
+    by_page_.insert_new(number, entry);
+    return {entry, true};
   }
-  Page& at(std::uint32_t place) { return pages_[place]; }
-  // Takes the lines that waited for a page; it waits no longer.
-  std::vector<ParkedLine> take(std::uint32_t place) {
-    Page& page = pages_[place];
+  Page& at(std::uint32_t entry) { return pages_[entry]; }
+  // Frees an entry and returns its accesses.
+  std::vector<PendingAccess> take(std::uint32_t entry) {
+    Page& page = pages_[entry];
     by_page_.erase(page.number);
-    free_.push_back(place);
+    free_.push_back(entry);
     page.faulted = false;
-    return std::exchange(page.lines, {});
+    return std::exchange(page.accesses, {});
   }
   std::size_t pages() const { return by_page_.size(); }
 
