@@ -49,7 +49,7 @@ test test-core: CORE_TESTS = --config-settings=cmake.define.MANYSCALE_CORE_TESTS
 # All CUDA programs of the tests in four forms (PTX and machine code, with time and without), where nvcc is installed;
 # `make test` takes a few of them.
 test-cuda: install
-	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py
+	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py tests/test_fixtures.py
 
 # The CUDA runtime library and its test programs with sanitizers.
 test-cudart: install
