@@ -38,7 +38,7 @@ class TraceRecorder {
   TraceRecorder& operator=(const TraceRecorder&) = delete;
   ~TraceRecorder() { detach_(); }
 
-  void fold_hits_of(std::uint64_t bytes) { recorder_->fold_hits_of(bytes); }
+  void set_l1_filter(std::uint64_t bytes) { recorder_->set_l1_filter(bytes); }
 
   // The program has ended. Raises what the Python function raised, if it did.
   void finish() {
@@ -94,7 +94,7 @@ class TraceRecorder {
     out["outside_instructions"] = counted.outside_instructions;
     out["unknown_threads"] = counted.unknown_threads;
     out["mispredicted"] = counted.mispredicted;
-    out["near_bytes"] = counted.near_bytes;
+    out["filter_bytes"] = counted.filter_bytes;
     out["hit_cycles"] = counted.hit_cycles;
     return out;
   }
@@ -239,7 +239,7 @@ void bind_cpu_trace(nb::module_& module) {
     return names;
   });
   module.def(
-      "cpu_first_level",
+      "cpu_l1_size_and_latency",
       [](Component& core) {
         const memory::CacheSpec& cache = model<Core>(core, "cpu.core").spec().l1;
         return std::pair(cache.size, cache.tag_latency + cache.data_latency);
@@ -253,7 +253,7 @@ void bind_cpu_trace(nb::module_& module) {
            nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def(nb::init<FunctionalProgram&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
            nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("fold_hits_of", &TraceRecorder::fold_hits_of, nb::arg("bytes"))
+      .def("set_l1_filter", &TraceRecorder::set_l1_filter, nb::arg("bytes"))
       .def("finish", &TraceRecorder::finish)
       .def("rethrow", &TraceRecorder::rethrow)
       .def("columns", &TraceRecorder::columns)

@@ -38,7 +38,7 @@ Record indirect(std::uint64_t pc, std::uint64_t target, std::uint8_t flags = 0) 
 }
 
 bool wrong(BranchPredictor& predictor, const Record& record) {
-  return predictor.predict(record) == Prediction::wrong;
+  return predictor.predict(record) == Prediction::mispredict;
 }
 
 BranchSpec of_kind(const std::string& kind) {
@@ -212,14 +212,14 @@ void the_target_buffer_holds_what_fits() {
   check_equal(misses(17, 8), 17, "LRU over one more than fits");
 }
 
-void a_right_direction_without_a_target_is_late() {
+void a_correct_direction_without_a_target_is_a_misfetch() {
   BranchPredictor predictor(of_kind("bimodal"));
-  check(predictor.predict(branch(0x10, true)) == Prediction::wrong, "counters begin at not taken");
-  check(predictor.predict(branch(0x10, true)) == Prediction::right, "and its target is known by now");
-  check(predictor.predict(jump(0x40, 0x80)) == Prediction::late, "a jump seen for the first time");
-  check(predictor.predict(jump(0x40, 0x80)) == Prediction::right, "and for the second");
-  check(predictor.predict(branch(0x14, false)) == Prediction::right, "not taken needs no target");
-  check_equal(predictor.statistics().late.value(), 1, "late");
+  check(predictor.predict(branch(0x10, true)) == Prediction::mispredict, "counters begin at not taken");
+  check(predictor.predict(branch(0x10, true)) == Prediction::correct, "and its target is known by now");
+  check(predictor.predict(jump(0x40, 0x80)) == Prediction::misfetch, "a jump seen for the first time");
+  check(predictor.predict(jump(0x40, 0x80)) == Prediction::correct, "and for the second");
+  check(predictor.predict(branch(0x14, false)) == Prediction::correct, "not taken needs no target");
+  check_equal(predictor.statistics().misfetches.value(), 1, "misfetches");
   check_equal(predictor.statistics().btb_misses.value(), 2, "targets not known");
 }
 
@@ -262,8 +262,8 @@ void perfect_and_always_wrong_do_as_they_say() {
                               indirect(random.below(1000) * 2, random.below(1000) * 2),
                               indirect(random.below(1000) * 2, random.below(1000) * 2, Trait::returns)};
     for (const Record& record : records) {
-      check(perfect.predict(record) == Prediction::right, "perfect");
-      check(awful.predict(record) == Prediction::wrong, "always wrong");
+      check(perfect.predict(record) == Prediction::correct, "perfect");
+      check(awful.predict(record) == Prediction::mispredict, "always wrong");
     }
   }
   const BranchStatistics& counted = awful.statistics();
@@ -277,11 +277,11 @@ void perfect_and_always_wrong_do_as_they_say() {
 void recorded_predictions_are_believed() {
   BranchPredictor predictor(of_kind("recorded"));
   Record seen = branch(0x10, true);
-  check(predictor.predict(seen) == Prediction::right, "nothing is said against it");
-  seen.set_late();
-  check(predictor.predict(seen) == Prediction::late, "late when it was recorded");
+  check(predictor.predict(seen) == Prediction::correct, "nothing is said against it");
+  seen.set_misfetch();
+  check(predictor.predict(seen) == Prediction::misfetch, "a misfetch when it was recorded");
   seen.flags |= Trait::mispredicted;
-  check(predictor.predict(seen) == Prediction::wrong, "wrong when it was recorded");
+  check(predictor.predict(seen) == Prediction::mispredict, "wrong when it was recorded");
   check_equal(predictor.statistics().conditional.value(), 3, "branches");
   check_equal(predictor.statistics().conditional_wrong.value(), 1, "of them wrong");
 }
@@ -313,7 +313,7 @@ int main() {
   calls_deeper_than_the_return_stack_lose_the_outermost();
   compressed_calls_return_two_bytes_on();
   the_target_buffer_holds_what_fits();
-  a_right_direction_without_a_target_is_late();
+  a_correct_direction_without_a_target_is_a_misfetch();
   indirect_jumps_follow_the_path();
   perfect_and_always_wrong_do_as_they_say();
   recorded_predictions_are_believed();

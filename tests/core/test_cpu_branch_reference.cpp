@@ -140,7 +140,7 @@ void compare(std::uint64_t seed) {
                        : which < 8 ? (recent >> which & 1) != (recent & 1)
                                    : random.below(3) == 0;
     record.flags = taken && record.kind == Kind::branch ? Trait::taken : 0;
-    const bool is_wrong = predictor.predict(record) == Prediction::wrong;
+    const bool is_wrong = predictor.predict(record) == Prediction::mispredict;
     if (record.kind == Kind::branch) {
       different += is_wrong != (plain.predict_and_train(record.pc, taken) != taken);
     }

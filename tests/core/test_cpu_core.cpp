@@ -48,7 +48,7 @@ void chains() {
   narrow.reorder_buffer = 10;
   // Ten at a time, each of which takes a cycle to issue, its delay and its latency.
   check_equal(steady(narrow, {from_dispatch}, 2000), 100 * (1 + 100 + 1), "a delay from dispatch");
-  // Loads that hit the first level: each address comes from the load before.
+  // Loads that hit the L1 cache: each address comes from the load before.
   check_equal(steady(spec, {load(64, 1)}, 2000), 1000 * (spec.l1.tag_latency + spec.l1.data_latency),
               "a chain of loads that hit");
 }
@@ -168,7 +168,7 @@ void places() {
   std::vector<Record> folded{record(Kind::divide, 2), record(Kind::integer)};
   folded[1].weight = 4;
   check_equal(steady(queue, folded, 200), 100 * queue.timing.divide.latency, "nobody in the queue");
-  folded[0].set_folded_waiters(4);
+  folded[0].set_compacted_waiters(4);
   check_equal(steady(queue, folded, 200), 100 * (queue.timing.divide.latency + 1),
               "a queue full of folded ones");
 }

@@ -11,7 +11,7 @@ using namespace manyscale::cpu::test;
 
 namespace {
 
-// From a miss of the first level to the data: its tags, and the memory.
+// From an L1 miss to the data: its tags, and the memory.
 constexpr std::int64_t miss_latency = 1 + 100;
 constexpr std::uint64_t data = 0x1000000;
 using Scripts = std::vector<std::vector<Record>>;  // one for each core
@@ -240,7 +240,7 @@ void pages() {
   check_between(ran.stack[Cause::tlb], 1280 * 29, 1280 * 30, "cycles of page walks");
   const auto few = [](std::size_t i) { return load(data + i % 16 * (4096 + 64), 1); };
   check_equal(second_half(spec, 1280, few), 640 * 4, "pages that the TLB knows");
-  // Walks that read their entries: each entry is in the first-level cache after the first time.
+  // Walks that read their entries: each entry is in the L1 cache after the first time.
   spec.translation.walk_penalty = 0;
   spec.translation.walk_cache.entries = 0;
   check_equal(second_half(spec, 1280, turn), 640 * (4 + 4 * spec.translation.levels),

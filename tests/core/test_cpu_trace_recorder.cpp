@@ -31,7 +31,7 @@ struct Recording {
                     }};
 
   // Every access stays a node, so that what stands between two others can be counted.
-  Recording() { recorder.fold_hits_of(0); }
+  Recording() { recorder.set_l1_filter(0); }
 
   void give(Record record) { recorder.take({&record, 1}); }
   void mark(std::uint16_t thread, std::uint64_t subject, MarkerAction action) {

@@ -27,7 +27,7 @@ TranslationUnitSpec enabled() {
   return spec;
 }
 
-// Misses of the first level in the second of two passes over so many pages.
+// Misses of the L1 TLB in the second of two passes over so many pages.
 std::int64_t misses_over(TranslationUnit& unit, Side side, std::uint64_t pages,
                          std::uint64_t page_size = page) {
   const auto& counted = unit.statistics();
@@ -40,7 +40,7 @@ std::int64_t misses_over(TranslationUnit& unit, Side side, std::uint64_t pages,
   return misses.value() - before;
 }
 
-void first_levels_reach_as_far_as_they_have_entries() {
+void l1_tlbs_reach_as_far_as_they_have_entries() {
   TranslationUnitSpec spec = enabled();
   spec.instruction = {.entries = 32, .ways = 0, .latency = 0};
   spec.data = {.entries = 16, .ways = 0, .latency = 0};
@@ -65,17 +65,17 @@ void levels_add_their_latencies() {
   spec.second = {.entries = 4, .ways = 0, .latency = 7};
   TranslationUnit unit(spec);
   check_equal(unit.lookup(process, Side::data).cycles, 2 + 7 + 30, "nobody knows the page");
-  check_equal(unit.lookup(process + 8, Side::data).cycles, 2, "the first level knows it");
-  check_equal(unit.lookup(process, Side::instruction).cycles, 7, "the second level is for both sides");
+  check_equal(unit.lookup(process + 8, Side::data).cycles, 2, "the L1 TLB knows it");
+  check_equal(unit.lookup(process, Side::instruction).cycles, 7, "the L2 TLB is for both sides");
   check_equal(unit.lookup(process, Side::instruction).cycles, 0, "the instruction's own level has it now");
   check_equal(unit.lookup(process + page, Side::data).cycles, 39, "another page");
-  check_equal(unit.lookup(process, Side::data).cycles, 9, "pushed out of the first level, not of the second");
+  check_equal(unit.lookup(process, Side::data).cycles, 9, "pushed out of the L1 TLB, not of the L2 TLB");
   check_equal(unit.lookup(2 * process, Side::data).cycles, 39, "the same page of another process is another");
   check_equal(unit.statistics().walks.value(), 3, "walks");
-  check_equal(unit.statistics().second_hits.value(), 2, "hits of the second level");
+  check_equal(unit.statistics().second_hits.value(), 2, "hits of the L2 TLB");
   spec.second.entries = 0;
   TranslationUnit alone(spec);
-  check_equal(alone.lookup(process, Side::data).cycles, 2 + 30, "without a second level");
+  check_equal(alone.lookup(process, Side::data).cycles, 2 + 30, "without an L2 TLB");
   TranslationUnitSpec none;
   TranslationUnit disabled(none);
   check_equal(disabled.lookup(process, Side::data).cycles, 0, "translation can cost nothing");
@@ -249,7 +249,7 @@ void wrong_parameters_are_refused() {
 }  // namespace
 
 int main() {
-  first_levels_reach_as_far_as_they_have_entries();
+  l1_tlbs_reach_as_far_as_they_have_entries();
   levels_add_their_latencies();
   walks_read_their_entries_one_after_the_other();
   walkers_work_side_by_side();

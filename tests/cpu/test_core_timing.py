@@ -107,7 +107,7 @@ def test_a_quantum_is_no_longer_than_the_cycles_that_ports_know() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_chain_of_loads_takes_the_first_levels_latency(machine: str, tmp_path: Path) -> None:
+def test_a_chain_of_loads_takes_the_l1_latency(machine: str, tmp_path: Path) -> None:
     """A pointer to itself: cycles = repeats x (latency before the access + tags + data)"""
     spec = core_spec(machine)
     before = [e.store("sd", 8, 8, 0), e.immediate("addi", 6, 8, 0), *[e.immediate("addi", 0, 0, 0)] * 300]

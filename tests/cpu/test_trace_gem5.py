@@ -267,7 +267,7 @@ def test_fetches_say_where_instructions_lie(tmp_path):
 
 
 def test_a_chain_takes_its_delays(tmp_path):
-    """2000 calculations, each 7 cycles after the one before: 14,000 cycles, and a few to begin and to end."""
+    """2000 ALU instructions, each 7 cycles after the one before: 14,000 cycles, and a few to begin and to end."""
     chain = [compute(1, 7), *(compute(i, 7, data=[i - 1]) for i in range(2, 2001))]
     _, found = imported(tmp_path, chain)
     result = cpu.replay(found.path, machine="elasticsimmate")

@@ -307,7 +307,7 @@ def test_commands(binaries, tmp_path):
     given = ["cpu", "record", binaries["c"], "-m", MACHINE, "-o", trace, "--json", "--", "triad", "500", "2"]
     recorded = json.loads(invoke(*given))
     given.insert(2, "--force")
-    every = json.loads(invoke(*given[:2], "--near", "0", *given[2:]))
+    every = json.loads(invoke(*given[:2], "--filter-l1", "0", *given[2:]))
     assert every["instructions"] == recorded["instructions"]
     assert every["nodes"] > recorded["nodes"]
     recorded = json.loads(invoke(*given))
@@ -329,10 +329,10 @@ def test_commands(binaries, tmp_path):
     assert refused.exit_code != 0
 
 
-def test_accesses_that_hit_any_first_level_are_folded(tmp_path):
+def test_accesses_that_hit_any_l1_cache_are_compacted(tmp_path):
     program = cpu.Program(cpu.sample("elastic"), ["matrix", "1", "16"])
     every, folded = tmp_path / "every.trace", tmp_path / "folded.trace"
-    all_kept = cpu.record(program, every, machine=MACHINE, cores=1, near=0)
+    all_kept = cpu.record(program, every, machine=MACHINE, cores=1, filter_l1=0)
     few_kept = cpu.record(program, folded, machine=MACHINE, cores=1)
     assert few_kept.instructions == all_kept.instructions
     assert few_kept.nodes < 0.8 * all_kept.nodes
@@ -342,8 +342,8 @@ def test_accesses_that_hit_any_first_level_are_folded(tmp_path):
     slower = [cpu.replay(trace, changes=["memory.l1.data_latency=8"]).cycles for trace in (every, folded)]
     assert slower[0] > 1.02 * times[0]
     assert slower[1] / times[1] == pytest.approx(slower[0] / times[0], rel=0.1)
-    with pytest.raises(InputError, match="record it with near=4096"):
+    with pytest.raises(InputError, match="record it with filter_l1=4096"):
         cpu.replay(folded, changes=["memory.l1.size=4KiB"])
     for wrong in (-1, "2GiB", "4"):
-        with pytest.raises(InputError, match="near"):
-            cpu.record(program, tmp_path / "wrong.trace", machine=MACHINE, cores=1, near=wrong)
+        with pytest.raises(InputError, match="filter_l1"):
+            cpu.record(program, tmp_path / "wrong.trace", machine=MACHINE, cores=1, filter_l1=wrong)

@@ -10,7 +10,7 @@ namespace manyscale::cpu {
 
 // What the latest branches did, a small number for each. Any number of the latest can be had as one hash: the
 // numbers are the digits of a sum of powers, of which all prefixes are kept, so that a new branch costs the
-// same however many tables look at the history. (Hardware folds the history once for each table instead.)
+// same however many tables look at the history. (Hardware folds the history for each table instead.)
 class BranchHistory {
  public:
   static constexpr std::uint32_t longest = 2047;
@@ -51,7 +51,7 @@ class HistoryTables {
     for (std::size_t i = 0; i < count_; ++i) looks_[i] = {lengths[i], BranchHistory::power_of(lengths[i])};
   }
 
-  // Finds the place of a branch in all tables; says in which its tag is there, a bit each.
+  // Finds the entry of a branch in all tables; says in which its tag is there, a bit each.
   std::uint32_t look_up(std::uint64_t pc, const BranchHistory& history) {
     const std::uint64_t address = (pc >> 1) * 0xd6e8feb86659fd93u;
     std::uint32_t matches = 0;
@@ -60,12 +60,12 @@ class HistoryTables {
       const std::uint64_t hash =
           (address ^ history.latest(looks_[i].length, looks_[i].power)) * 0x9e3779b97f4a7c15u;
       hashes_[i] = hash;
-      matches |= std::uint32_t{table[place_of(hash)].tag == tag_of(hash)} << i;
+      matches |= std::uint32_t{table[index_of(hash)].tag == tag_of(hash)} << i;
     }
     return matches;
   }
-  // Of the branch looked up last: its place in a table, and the tag it has there.
-  Entry& entry(std::size_t table) { return entries_[table * size_ + place_of(hashes_[table])]; }
+  // Of the branch looked up last: its entry in a table, and the tag it has there.
+  Entry& entry(std::size_t table) { return entries_[table * size_ + index_of(hashes_[table])]; }
   std::uint16_t tag(std::size_t table) const { return tag_of(hashes_[table]); }
 
   std::size_t count() const { return count_; }
@@ -77,7 +77,7 @@ class HistoryTables {
     std::uint64_t power = 0;
   };
 
-  std::size_t place_of(std::uint64_t hash) const { return hash >> 44 & (size_ - 1); }
+  std::size_t index_of(std::uint64_t hash) const { return hash >> 44 & (size_ - 1); }
   std::uint16_t tag_of(std::uint64_t hash) const {
     return static_cast<std::uint16_t>(hash >> 24 & tag_mask_);
   }

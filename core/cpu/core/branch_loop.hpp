@@ -13,13 +13,14 @@ class LoopPredictor {
 
   // The direction, where the loop had the same number of rounds often enough.
   std::optional<bool> predict(std::uint64_t pc) const {
-    const Loop& loop = loops_[place(pc)];
+    const Loop& loop = loops_[index(pc)];
     if (loop.pc != pc || loop.confidence < sure) return std::nullopt;
     return loop.round + 1 == loop.rounds ? !loop.body : loop.body;
   }
-  // Learns where the branch went; one that was predicted `wrong` takes a place if none that is sure has it.
+  // Learns where the branch went; one that was predicted `wrong` takes an entry unless a confident one has
+  // it.
   void train(std::uint64_t pc, bool taken, bool wrong) {
-    Loop& loop = loops_[place(pc)];
+    Loop& loop = loops_[index(pc)];
     if (loop.pc != pc) {
       if (!wrong) return;
       if (loop.confidence > 0) {
@@ -57,7 +58,7 @@ class LoopPredictor {
     bool body = true;  // the direction of all rounds but the last
   };
 
-  std::size_t place(std::uint64_t pc) const { return (pc >> 1 ^ pc >> 9) & (loops_.size() - 1); }
+  std::size_t index(std::uint64_t pc) const { return (pc >> 1 ^ pc >> 9) & (loops_.size() - 1); }
 
   std::vector<Loop> loops_;
 };

@@ -59,13 +59,13 @@ Prediction BranchPredictor::predict(const Record& record) {
                   : is_return                 ? statistics_.returns
                                               : statistics_.indirect;
   ++seen;
-  if (direction_ == Direction::perfect) return Prediction::right;
+  if (direction_ == Direction::perfect) return Prediction::correct;
   if (direction_ == Direction::always_wrong || direction_ == Direction::recorded) {
     if (direction_ == Direction::recorded && !record.has(Trait::mispredicted))
-      return record.is_late() ? late() : Prediction::right;
+      return record.is_misfetch() ? misfetch() : Prediction::correct;
     if (is_branch) ++statistics_.conditional_wrong;
     if (record.kind == Kind::indirect) ++(is_return ? statistics_.return_wrong : statistics_.indirect_wrong);
-    return Prediction::wrong;
+    return Prediction::mispredict;
   }
   const Prediction prediction = is_branch                   ? predict_branch(record)
                                 : record.kind == Kind::jump ? predict_jump(record)
@@ -81,17 +81,17 @@ Prediction BranchPredictor::predict_branch(const Record& record) {
   if (taken && !targets_.find(record.pc)) {
     ++statistics_.btb_misses;
     targets_.learn(record.pc, record.address);
-    if (right) return late();
+    if (right) return misfetch();
   }
-  return right ? Prediction::right : Prediction::wrong;
+  return right ? Prediction::correct : Prediction::mispredict;
 }
 
 Prediction BranchPredictor::predict_jump(const Record& record) {
   if (record.has(Trait::call)) returns_.push(record.next_pc());
-  if (targets_.find(record.pc)) return Prediction::right;
+  if (targets_.find(record.pc)) return Prediction::correct;
   ++statistics_.btb_misses;
   targets_.learn(record.pc, record.address);
-  return late();
+  return misfetch();
 }
 
 Prediction BranchPredictor::predict_indirect(const Record& record) {
@@ -108,14 +108,14 @@ Prediction BranchPredictor::predict_indirect(const Record& record) {
   if (last != record.address) targets_.learn(record.pc, record.address);
   if (predicted != record.address) {
     ++(is_return ? statistics_.return_wrong : statistics_.indirect_wrong);
-    return Prediction::wrong;
+    return Prediction::mispredict;
   }
-  return last ? Prediction::right : late();
+  return last ? Prediction::correct : misfetch();
 }
 
-Prediction BranchPredictor::late() {
-  ++statistics_.late;
-  return Prediction::late;
+Prediction BranchPredictor::misfetch() {
+  ++statistics_.misfetches;
+  return Prediction::misfetch;
 }
 
 bool BranchPredictor::predict_direction(std::uint64_t pc, bool taken) {

@@ -15,11 +15,11 @@
 
 namespace manyscale::cpu {
 
-// What a prediction was worth.
+// The outcome of a prediction.
 enum class Prediction : std::uint8_t {
-  right,
-  late,   // right, but fetch went astray until the branch was decoded: its target was not in the buffer
-  wrong,  // fetch went astray until the branch was executed
+  correct,
+  misfetch,  // correct, but the target was not in the buffer: fetch is re-steered when the branch is decoded
+  mispredict,  // fetch is redirected when the branch is executed
 };
 
 class BranchPredictor {
@@ -39,7 +39,7 @@ class BranchPredictor {
   Prediction predict_branch(const Record& record);
   Prediction predict_jump(const Record& record);
   Prediction predict_indirect(const Record& record);
-  Prediction late();
+  Prediction misfetch();
   void remember(const Record& record);
   static Direction direction_of(const std::string& kind);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a branch predictor can be told, and what it reports.
+// The parameters and statistics of a branch predictor.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -31,7 +31,7 @@ struct BranchSpec {
 struct BranchStatistics {
   Counter conditional, jumps, indirect, returns;
   Counter conditional_wrong, indirect_wrong, return_wrong;
-  Counter btb_misses, late;
+  Counter btb_misses, misfetches;
   Counter loop_used;
 };
 
@@ -62,7 +62,7 @@ struct describe<cpu::BranchSpec> {
                              "geometrically",
                              1, 2000},
       Field<S, std::int64_t>{"reset_period", &S::reset_period, Unit::count,
-                             "conditional branches between two agings of what tage takes for useful", 1, 1e9},
+                             "conditional branches between two resets of tage's useful bits", 1, 1e9},
       Field<S, std::int64_t>{"gshare_history", &S::gshare_history, Unit::count,
                              "branches that gshare looks back", 0, 24},
       Field<S, std::int64_t>{"loop_entries", &S::loop_entries, Unit::count,
@@ -101,8 +101,8 @@ struct describe<cpu::BranchStatistics> {
                             "returns whose target was predicted wrong"},
       Statistic<S, Counter>{"btb_misses", &S::btb_misses, "branch",
                             "taken branches that the branch target buffer did not hold"},
-      Statistic<S, Counter>{"late", &S::late, "branch",
-                            "taken branches that were predicted right, but only when decoded"},
+      Statistic<S, Counter>{"misfetches", &S::misfetches, "branch",
+                            "taken branches predicted correctly that re-steered fetch when decoded"},
       Statistic<S, Counter>{"loop_used", &S::loop_used, "branch",
                             "predictions for which the loop predictor was asked and sure"}};
 };

@@ -28,8 +28,8 @@ class BranchTargetBuffer {
   };
 
   Entry* set_of(std::uint64_t pc) {
-    const std::uint64_t place = pc >> 1;
-    return entries_.data() + (mask_ != 0 ? place & mask_ : place % sets_) * ways_;
+    const std::uint64_t index = pc >> 1;
+    return entries_.data() + (mask_ != 0 ? index & mask_ : index % sets_) * ways_;
   }
   Entry* look_up(std::uint64_t pc);
 

@@ -20,8 +20,8 @@ memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   caches.levels.push_back(spec.l1);
   if (spec.l2.size > 0) caches.levels.push_back(spec.l2);
   if (spec.l1i.size > 0) caches.instruction = spec.l1i;
-  // Issue ports and stores_per_cycle say what begins in a cycle, and the first level's places to miss what
-  // the second gets. The caches' own ports are taken in the order of calls, which is not that of time here.
+  // Issue ports and stores_per_cycle say what begins in a cycle, and the L1 cache's MSHRs what
+  // the L2 cache gets. The caches' own ports are taken in the order of calls, which is not that of time here.
   const auto open_ports = [](memory::CacheSpec& level, const std::string& name) {
     if (level.ports != memory::CacheSpec{}.ports) {
       throw std::invalid_argument(name +
@@ -70,14 +70,18 @@ Core::Core(const Spec& spec)
       caches_(std::make_unique<memory::PrivateCaches>(*this, caches_spec(spec), period_, 1)),
       translation_(spec.translation),
       predictor_(spec.branch),
+      fetch_(spec.fetch_width, spec.fetch_bytes),
       fetch_buffer_(fetch_buffer_of(spec)),
+      dispatch_(spec.dispatch_width),
       window_(std::max(spec.reorder_buffer, fetch_buffer_) + 1),
+      reorder_buffer_(spec.reorder_buffer, spec.dispatch_width),
       ports_(spec),
       loads_(spec.load_queue),
       integer_registers_(spec.integer_registers - 32),
       float_registers_(spec.float_registers - 32),
       stores_(spec.store_queue, spec.memory_model == "tso"),
       wheel_(window_.size()),
+      commit_(spec.commit_width),
       regions_(static_cast<std::size_t>(spec.region_log)) {
   if (spec.memory_model != "tso" && spec.memory_model != "relaxed") {
     throw std::invalid_argument("memory_model: expected 'relaxed' or 'tso', not '" + spec.memory_model + "'");
@@ -89,11 +93,11 @@ Core::Core(const Spec& spec)
   }
   if (spec.l1.write != "back") throw std::invalid_argument("l1.write: a core's caches are write-back");
   queues_.emplace_back(spec.issue_queue);
-  const auto add_queue = [&](std::int64_t places, std::initializer_list<Kind> kinds_of_queue) {
-    if (places == 0) return;
+  const auto add_queue = [&](std::int64_t entries, std::initializer_list<Kind> kinds_of_queue) {
+    if (entries == 0) return;
     for (const Kind kind : kinds_of_queue)
       queue_numbers_[static_cast<std::size_t>(kind)] = static_cast<std::uint32_t>(queues_.size());
-    queues_.emplace_back(places);
+    queues_.emplace_back(entries);
   };
   add_queue(spec.float_queue, {Kind::float_add, Kind::float_multiply, Kind::float_fused, Kind::float_divide,
                                Kind::float_root, Kind::float_convert});
@@ -199,7 +203,7 @@ void Core::pump() {
     take_records();
     const bool committed = commit_all();
     const bool wrote = write_stores();
-    // It took all that there was a place for; only these make more places.
+    // It took all that there were entries for; only these free more.
     if (!committed && !wrote) break;
   }
   const Cycle next = std::min({wheel_.next(), front_wake_, store_wake_});

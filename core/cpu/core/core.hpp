@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A core: fetches, dispatches, issues, executes and commits the records of a stream source, out of order or
 // in order, with its own caches, TLBs and branch predictor. It takes each record once, in program order, and
-// computes the cycles at which things happen to it from those of the records before: widths and places are
+// computes the cycles at which things happen to it from those of the records before: widths and buffers are
 // rings of cycles, and nothing steps through cycles. Only what depends on the memory beyond its own caches,
 // or lies further ahead than the quantum, is put off; those who wait for it are in lists.
 //
-// Leaves out: instructions on the wrong path (they take no place and touch no cache), the replay of loads
+// Leaves out: instructions on the wrong path (they take no entry and touch no cache), the replay of loads
 // whose line was lost before they committed, and the bandwidth of result buses.
 #pragma once
 #include <cstdint>
@@ -14,14 +14,18 @@
 #include <vector>
 
 #include "cpu/core/branch_predictor.hpp"
+#include "cpu/core/commit_slots.hpp"
 #include "cpu/core/core_spec.hpp"
 #include "cpu/core/core_statistics.hpp"
 #include "cpu/core/cpi_stack.hpp"
+#include "cpu/core/dispatch_slots.hpp"
+#include "cpu/core/fetch_slots.hpp"
 #include "cpu/core/hot_lines.hpp"
 #include "cpu/core/issue_ports.hpp"
 #include "cpu/core/issue_queue.hpp"
 #include "cpu/core/konata.hpp"
 #include "cpu/core/region_account.hpp"
+#include "cpu/core/reorder_buffer.hpp"
 #include "cpu/core/store_queue.hpp"
 #include "cpu/core/translation_unit.hpp"
 #include "cpu/core/window.hpp"
@@ -107,8 +111,6 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   // Fetch and dispatch (core_front_end.cpp): false when the next record cannot go on now.
   void take_records();
   bool fetch(const Record& record);
-  void fetch_anew(Cycle cycle);
-  void fetch_folded(const Record& record);
   bool wait_for_redirect();
   bool fetch_line(const Record& record);
   bool translate_fetch(std::uint64_t pc);
@@ -153,10 +155,10 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
     return static_cast<Cause>(static_cast<std::size_t>(Cause::l1) + static_cast<std::size_t>(served));
   }
   std::uint32_t queue_of(Kind kind) const { return queue_numbers_[static_cast<std::size_t>(kind)]; }
-  // Instructions folded into later ones that stand in the issue queue until this one is complete. In order,
-  // the first of them keeps all others from issue anyway.
+  // Issue queue entries besides its own that are taken until it is complete. In order, the first instruction
+  // that waits for it keeps all others from issue anyway.
   std::uint32_t waiters_of(const Record& record) const {
-    return spec_.in_order ? 0 : record.folded_waiters();
+    return spec_.in_order ? 0 : record.compacted_waiters();
   }
   bool waits_until_oldest(Kind kind) const {
     return kind == Kind::atomic || kind == Kind::fence || kind == Kind::system;
@@ -193,10 +195,8 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   bool starved_ = true, asleep_ = false, ended_ = false, begun_ = false;
 
   // Front end.
-  bool head_fetched_ = false;    // the next record, at fetch_cycle_
-  bool folded_fetched_ = false;  // and what is folded into it
-  Cycle fetch_cycle_ = 0;
-  std::int64_t fetch_left_ = 0, fetch_bytes_left_ = 0;
+  bool head_fetched_ = false;  // the next record
+  FetchSlots fetch_;
   std::int64_t fetch_buffer_;
   std::uint64_t fetch_line_ = ~std::uint64_t{0};
   bool fetch_waiting_ = false, fetch_arrived_ = false, fetch_walking_ = false;
@@ -204,24 +204,21 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   bool redirecting_ = false;  // until the operation of this number is complete
   std::uint64_t redirect_ = 0;
   Cause front_cause_ = Cause::idle;
-  Cause late_cause_ = Cause::base;
-  Cycle late_cycles_ = 0;
+  Cause stall_cause_ = Cause::base;
+  Cycle stall_cycles_ = 0;
   Cycle front_wake_ = unknown;
   std::array<Cycle, stalls> stalls_{};  // of the next record
-  Cycle dispatch_cycle_ = 0;
-  std::int64_t dispatched_in_cycle_ = 0;
-  std::int64_t dispatch_used_ = 0;  // of the width in the next record's cycle
+  DispatchSlots dispatch_;
+  std::int64_t dispatch_used_ = 0;  // slots of the next record's cycle before it
 
   // Window.
   Window window_;
   std::uint64_t next_ = 0, committed_ = 0;  // numbers of the next operations to dispatch and to commit
-  std::uint64_t places_ = 0;                // of the reorder buffer taken so far
-  std::uint64_t oldest_place_ = 0;          // the operation whose places are needed next
-  Cycle places_free_ = 0;
+  ReorderBuffer reorder_buffer_;
   std::array<std::uint32_t, kinds> queue_numbers_{};
   std::vector<IssueQueue> queues_;
   IssuePorts ports_;
-  CommitPlaces loads_, integer_registers_, float_registers_;
+  FreeList loads_, integer_registers_, float_registers_;
   StoreQueue stores_;
   CycleWheel wheel_;
   std::vector<std::uint32_t> resolved_;        // operations whose waiters are to be told
@@ -235,8 +232,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::uint64_t fence_ = 0;
 
   // Commit.
-  Cycle commit_cycle_ = 0;
-  std::int64_t committed_in_cycle_ = 0;
+  CommitSlots commit_;
   Cycle accounted_ = 0;  // the last cycle that has its cause
   std::int64_t instructions_ = 0;
   std::array<std::int64_t, kinds> by_kind_{};

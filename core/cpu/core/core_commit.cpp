@@ -25,27 +25,18 @@ bool Core::commit_all() {
 
 void Core::commit(Operation& operation) {
   const Record& record = operation.record;
-  // What is folded into the record commits before it, and mostly completes just before it.
-  committed_in_cycle_ += record.weight;
-  for (; committed_in_cycle_ >= spec_.commit_width; committed_in_cycle_ -= spec_.commit_width)
-    ++commit_cycle_;
-  if (operation.complete > commit_cycle_) {
-    commit_cycle_ = operation.complete;
-    committed_in_cycle_ = std::min<std::int64_t>(record.weight, spec_.commit_width - 1);
-  }
-  ++committed_in_cycle_;
-  operation.committed = commit_cycle_;
-  if (record.has(Trait::writes_integer)) integer_registers_.free(commit_cycle_);
-  if (record.has(Trait::writes_float)) float_registers_.free(commit_cycle_);
+  operation.committed = commit_.take(record, operation.complete);
+  if (record.has(Trait::writes_integer)) integer_registers_.free(operation.committed);
+  if (record.has(Trait::writes_float)) float_registers_.free(operation.committed);
   if (record.kind == Kind::load) {
-    loads_.free(commit_cycle_);
+    loads_.free(operation.committed);
   } else if (record.kind == Kind::store) {
-    stores_[operation.store].committed = commit_cycle_;
+    stores_[operation.store].committed = operation.committed;
     ++committed_stores_;
   }
   // The time without anything to do is nobody's, or that of whoever fell asleep.
   if (operation.front_cause == Cause::idle || operation.front_cause == Cause::sleeping) {
-    charge_until(std::min(operation.dispatched + 1 - operation.late_cycles, operation.committed - 1),
+    charge_until(std::min(operation.dispatched + 1 - operation.stall_cycles, operation.committed - 1),
                  operation.front_cause);
   }
   if (record.thread != thread_) {
@@ -53,7 +44,7 @@ void Core::commit(Operation& operation) {
     regions_.run_thread(record.thread, progress());
   }
   ++by_kind_[static_cast<std::size_t>(record.kind)];
-  instructions_ += record.weight + 1;
+  instructions_ += record.instructions();
   account(operation);
   if (committed_ - static_cast<std::uint64_t>(spec_.konata_from) <
       static_cast<std::uint64_t>(spec_.konata_count)) {
@@ -84,8 +75,8 @@ void Core::account(const Operation& operation) {
     charge_until(until, cause);
   };
   const Cycle entered = operation.dispatched + 1;
-  charge(entered - operation.late_cycles, operation.front_cause);
-  charge(entered, operation.late_cause);
+  charge(entered - operation.stall_cycles, operation.front_cause);
+  charge(entered, operation.stall_cause);
   charge(operation.ready, operation.wait_cause);
   charge(operation.issued, Cause::unit);
   charge(operation.translated, operation.cause == Cause::synchronisation ? operation.cause : Cause::tlb);
@@ -119,7 +110,7 @@ void Core::take_markers() {
   }
 }
 
-// Committed stores are written to the first-level cache in program order, some at a time under way.
+// Committed stores are written to the L1 cache in program order, some at a time under way.
 bool Core::write_stores() {
   store_wake_ = unknown;
   const std::uint64_t before = next_store_;

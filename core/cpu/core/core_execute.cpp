@@ -186,7 +186,7 @@ void Core::access_part(Operation& operation, std::uint32_t part, Cycle when) {
 void Core::begin_oldest(Operation& operation) {
   const Record& record = operation.record;
   if (operation.stage != Stage::oldest || operation.unknown_operands > 0) return;
-  Cycle cycle = std::max({operation.ready, commit_cycle_, earliest_});
+  Cycle cycle = std::max({operation.ready, commit_.cycle(), earliest_});
   if (record.kind == Kind::fence || (record.kind == Kind::atomic && total_store_order_)) {
     if (!stores_.written_before(operation.store)) return;
     cycle = std::max(cycle, stores_.latest_written());

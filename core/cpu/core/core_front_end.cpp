@@ -18,14 +18,7 @@ void Core::records_arrived() {
   front_cause_ = !begun_ ? Cause::idle : asleep_ ? Cause::sleeping : Cause::synchronisation;
   begun_ = true;
   asleep_ = false;
-  if (earliest_ >= fetch_cycle_) fetch_anew(earliest_);
-}
-
-// Fetch goes on in this cycle, with its whole width.
-void Core::fetch_anew(Cycle cycle) {
-  fetch_cycle_ = cycle;
-  fetch_left_ = spec_.fetch_width;
-  fetch_bytes_left_ = spec_.fetch_bytes;
+  if (earliest_ >= fetch_.cycle()) fetch_.restart(earliest_);
 }
 
 void Core::take_records() {
@@ -54,49 +47,17 @@ void Core::take_records() {
 // Finds the cycle in which the record is fetched.
 bool Core::fetch(const Record& record) {
   if (redirecting_ && !wait_for_redirect()) return false;
-  const std::int64_t bytes = record.has(Trait::compressed) ? 2 : 4;
   if (next_ >= static_cast<std::uint64_t>(fetch_buffer_)) {
-    const Cycle place = window_[next_ - static_cast<std::uint64_t>(fetch_buffer_)].dispatched;
-    if (place > fetch_cycle_) fetch_anew(place);
+    const Cycle free = window_[next_ - static_cast<std::uint64_t>(fetch_buffer_)].dispatched;
+    if (free > fetch_.cycle()) fetch_.restart(free);
   }
-  if (record.weight > 0 && !folded_fetched_) {
-    fetch_folded(record);
-    folded_fetched_ = true;
-  }
-  if (fetch_left_ <= 0 || fetch_bytes_left_ < bytes) {
-    ++fetch_cycle_;
-    fetch_left_ = std::min<std::int64_t>(fetch_left_, 0) + spec_.fetch_width;
-    fetch_bytes_left_ = spec_.fetch_bytes;
-  }
+  fetch_.find_slot(record);
   if ((record.pc & ~line_mask_) != fetch_line_ && spec_.l1i.size > 0) {
     if (!fetch_line(record)) return false;
   }
-  --fetch_left_;
-  fetch_bytes_left_ -= bytes;
+  fetch_.take(record);
   head_fetched_ = true;
-  folded_fetched_ = false;
   return true;
-}
-
-// What is folded into a record takes the width of fetch before it; a jump among it ends its cycle. Most jumps
-// are those of one loop, so what is between them is taken to be equally long.
-void Core::fetch_folded(const Record& record) {
-  // They are few: counting is faster than dividing.
-  const auto take = [&](std::int64_t instructions) {
-    for (; instructions >= spec_.fetch_width; instructions -= spec_.fetch_width) ++fetch_cycle_;
-    fetch_left_ -= instructions;
-  };
-  const FoldedTurns turns = record.folded_turns();
-  const std::int64_t after = std::min<std::int64_t>(turns.after, record.weight);
-  std::int64_t before = record.weight - after;
-  for (std::int64_t left = turns.count; left > 0; --left) {
-    const std::int64_t part = left == 1 ? before : before / left;
-    before -= part;
-    take(part);
-    if (fetch_left_ < 0) ++fetch_cycle_;
-    fetch_left_ = 0;
-  }
-  take(before + after);
 }
 
 // After a branch that was predicted wrong, or a system call, fetch goes on when that is complete.
@@ -106,7 +67,7 @@ bool Core::wait_for_redirect() {
   redirecting_ = false;
   const bool branch = operation.record.is_control();
   const Cycle from = operation.complete + (branch ? spec_.mispredict_penalty : 0);
-  if (from >= fetch_cycle_) fetch_anew(from);
+  if (from >= fetch_.cycle()) fetch_.restart(from);
   if (branch) front_cause_ = Cause::branch;
   return true;
 }
@@ -119,12 +80,12 @@ bool Core::fetch_line(const Record& record) {
     fetch_line_ = record.pc & ~line_mask_;
     return true;
   }
-  if (fetch_cycle_ > horizon_) {
-    front_wake_ = fetch_cycle_;
+  if (fetch_.cycle() > horizon_) {
+    front_wake_ = fetch_.cycle();
     return false;
   }
   if (!translate_fetch(record.pc)) return false;
-  fetch_begun_ = std::max(fetch_cycle_, earliest_);
+  fetch_begun_ = std::max(fetch_.cycle(), earliest_);
   memory::Access access;
   access.address = record.pc & ~line_mask_;
   access.size = 4;
@@ -146,12 +107,12 @@ bool Core::fetch_line(const Record& record) {
 void Core::line_arrived(Cycle cycle) {
   fetch_waiting_ = false;
   fetch_arrived_ = true;
-  const Cycle late = cycle - fetch_begun_ - instruction_hit_;
-  if (late <= 0) return;
+  const Cycle missed = cycle - fetch_begun_ - instruction_hit_;
+  if (missed <= 0) return;
   // The core may have come to this record only when those before it were dispatched; fetch was here before.
-  fetch_anew(fetch_cycle_ + late);
-  late_cause_ = Cause::fetch;
-  late_cycles_ = late;
+  fetch_.restart(fetch_.cycle() + missed);
+  stall_cause_ = Cause::fetch;
+  stall_cycles_ = missed;
 }
 
 // Whether the address of the next instruction is translated; a walk wakes the front end when it is done.
@@ -160,78 +121,64 @@ bool Core::translate_fetch(std::uint64_t pc) {
   for (;;) {
     const auto found = translation_.lookup(pc, TranslationUnit::Side::instruction);
     if (found.outcome == Outcome::known) {
-      if (found.cycles > 0) fetch_translated(fetch_cycle_ + found.cycles);
+      if (found.cycles > 0) fetch_translated(fetch_.cycle() + found.cycles);
       fetch_walking_ = false;
       return true;
     }
     fetch_walking_ = true;
     if (found.outcome != Outcome::walk) return false;
-    if (!walk(found.walk, std::max(fetch_cycle_, earliest_) + found.cycles)) return false;
+    if (!walk(found.walk, std::max(fetch_.cycle(), earliest_) + found.cycles)) return false;
     // The walk was done at once, but its end may lie ahead.
-    if (fetch_cycle_ > horizon_) {
-      front_wake_ = fetch_cycle_;
+    if (fetch_.cycle() > horizon_) {
+      front_wake_ = fetch_.cycle();
       return false;
     }
   }
 }
 
 void Core::fetch_translated(Cycle cycle) {
-  if (cycle <= fetch_cycle_) return;
-  late_cause_ = Cause::fetch_tlb;
-  late_cycles_ += cycle - fetch_cycle_;
-  fetch_anew(cycle);
+  if (cycle <= fetch_.cycle()) return;
+  stall_cause_ = Cause::fetch_tlb;
+  stall_cycles_ += cycle - fetch_.cycle();
+  fetch_.restart(cycle);
 }
 
 void Core::follow_branch(const Record& record) {
   const Prediction prediction = predictor_.predict(record);
   const bool taken = record.kind != Kind::branch || record.has(Trait::taken);
-  if (taken) fetch_left_ = 0;
-  if (prediction == Prediction::late) {
-    ++statistics_.late_branches;
-    fetch_cycle_ += spec_.late_branch_penalty;
-    fetch_left_ = 0;
+  if (taken) fetch_.end_cycle();
+  if (prediction == Prediction::misfetch) {
+    ++statistics_.misfetches;
+    fetch_.stall(spec_.misfetch_penalty);
+    fetch_.end_cycle();
     front_cause_ = Cause::branch;
-  } else if (prediction == Prediction::wrong) {
+  } else if (prediction == Prediction::mispredict) {
     ++statistics_.mispredicts;
     redirecting_ = true;
     redirect_ = next_;
-    fetch_left_ = 0;
+    fetch_.end_cycle();
   }
 }
 
-// The first cycle at which there is a place for the record everywhere it needs one; unknown if that depends
+// The first cycle at which all buffers have an entry for the record; unknown if that depends
 // on what is under way.
 Cycle Core::dispatch_cycle(const Record& record) {
-  Cycle cycle = std::max(fetch_cycle_ + spec_.front_end_depth, dispatch_cycle_);
+  Cycle cycle = std::max(fetch_.cycle() + spec_.front_end_depth, dispatch_.cycle());
   stalls_ = {};
-  const auto wait_for = [&](Cycle place, Stall stall) {
-    if (place == unknown) return false;
-    if (place > cycle) {
-      stalls_[stall] += place - cycle;
-      cycle = place;
+  const auto wait_for = [&](Cycle free, Stall stall) {
+    if (free == unknown) return false;
+    if (free > cycle) {
+      stalls_[stall] += free - cycle;
+      cycle = free;
     }
     return true;
   };
-  const std::uint64_t end = places_ + record.weight + 1;
-  const auto size = static_cast<std::uint64_t>(spec_.reorder_buffer);
-  while (oldest_place_ < next_ && end - window_[oldest_place_].place > size) {
-    const Operation& oldest = window_[oldest_place_];
-    if (oldest.committed == unknown) return unknown;
-    // What is folded into the record enters as places become free; the rest of it follows at full width.
-    const std::uint64_t behind = end - 1 - oldest.place - size;
-    const Cycle rest = behind == 0 ? 0 : static_cast<Cycle>(behind) / spec_.dispatch_width;
-    places_free_ = std::max(places_free_, oldest.committed + rest);
-    ++oldest_place_;
-  }
-  // It was fetched before the record, too, and takes the width behind the record before.
-  Cycle next = dispatch_cycle_;
-  std::int64_t used = dispatched_in_cycle_ + record.weight;
-  for (; used >= spec_.dispatch_width; used -= spec_.dispatch_width) ++next;
-  if (record.weight > 0) cycle = std::max(cycle, next);
-  if (places_free_ > cycle) wait_for(places_free_, stall_reorder_buffer);
-  cycle = std::max(cycle, next);
-  if (cycle > next) used = 0;
-  const Cycle slot = cycle;
+  const Cycle entries_free = reorder_buffer_.earliest(record, window_, next_);
+  if (entries_free == unknown) return unknown;
+  const DispatchSlots::Slot slot = dispatch_.next(record);
+  cycle = std::max(cycle, slot.compacted);
+  wait_for(entries_free, stall_reorder_buffer);
+  cycle = std::max(cycle, slot.cycle);
   if (!wait_for(queues_[queue_of(record.kind)].earliest(cycle), stall_issue_queue)) return unknown;
   if (record.has(Trait::writes_integer) && !wait_for(integer_registers_.earliest(), stall_registers))
     return unknown;
@@ -242,12 +189,12 @@ Cycle Core::dispatch_cycle(const Record& record) {
     const Cycle before = cycle;
     if (!wait_for(stores_.earliest(), stall_store_queue)) return unknown;
     if (cycle > before) {
-      late_cause_ = Cause::store_buffer;
-      late_cycles_ = cycle - before;
+      stall_cause_ = Cause::store_buffer;
+      stall_cycles_ = cycle - before;
     }
   }
   if (spec_.in_order && next_ > 0 && window_[next_ - 1].issued == unknown) return unknown;
-  dispatch_used_ = cycle == slot ? used : 0;
+  dispatch_used_ = cycle == slot.cycle ? slot.used : 0;
   return cycle;
 }
 
@@ -263,8 +210,7 @@ bool Core::dispatch(const Record& record) {
   statistics_.stall_load_queue += stalls_[stall_load_queue];
   statistics_.stall_store_queue += stalls_[stall_store_queue];
   statistics_.stall_registers += stalls_[stall_registers];
-  dispatched_in_cycle_ = dispatch_used_ + 1;
-  dispatch_cycle_ = cycle;
+  dispatch_.take(cycle, dispatch_used_);
   queues_[queue_of(record.kind)].enter();
   if (const std::uint32_t waiters = waiters_of(record); waiters > 0) queues_[0].enter(waiters);
   if (record.has(Trait::writes_integer)) integer_registers_.take();
@@ -272,7 +218,7 @@ bool Core::dispatch(const Record& record) {
   if (record.kind == Kind::load) loads_.take();
   Operation& operation = window_[next_];
   operation.record = record;
-  operation.fetched = fetch_cycle_;
+  operation.fetched = fetch_.cycle();
   operation.dispatched = cycle;
   operation.ready = cycle + 1;
   operation.issued = unknown;
@@ -280,21 +226,19 @@ bool Core::dispatch(const Record& record) {
   operation.arrived = 0;
   operation.complete = unknown;
   operation.committed = unknown;
-  // What is folded into the record commits before it, on average half of it by then.
-  operation.place = places_ + record.weight / 2;
-  places_ += record.weight + 1u;
+  operation.reorder_entry = reorder_buffer_.take(record);
   operation.waiters = Window::none;
   operation.unknown_operands = 0;
   operation.parts = 0;
   operation.data_unknown = false;
   operation.stage = Stage::operands;
   operation.front_cause = front_cause_;
-  operation.late_cause = late_cause_;
-  operation.late_cycles = static_cast<std::uint16_t>(std::min<Cycle>(late_cycles_, 65535));
+  operation.stall_cause = stall_cause_;
+  operation.stall_cycles = static_cast<std::uint16_t>(std::min<Cycle>(stall_cycles_, 65535));
   operation.wait_cause = Cause::dependency;
   operation.cause = Cause::dependency;
   front_cause_ = Cause::base;
-  late_cycles_ = 0;
+  stall_cycles_ = 0;
   head_fetched_ = false;
   if (record.kind == Kind::store) {
     operation.store =

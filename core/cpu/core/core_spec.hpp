@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a core can be told.
+// The parameters of a core.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -37,7 +37,7 @@ struct CoreSpec {
   std::int64_t fetch_buffer = 0;
   std::int64_t front_end_depth = 8;
   std::int64_t mispredict_penalty = 6;
-  std::int64_t late_branch_penalty = 3;
+  std::int64_t misfetch_penalty = 3;
 
   std::int64_t dispatch_width = 4;
   std::int64_t reorder_buffer = 128;
@@ -139,8 +139,10 @@ struct describe<cpu::CoreSpec> {
         "from fetch to dispatch, including the instruction cache's hit", 1, 100},
       I{"mispredict_penalty", &S::mispredict_penalty, Unit::cycles,
         "from the execution of a mispredicted branch to the fetch of the right instruction", 0, 100},
-      I{"late_branch_penalty", &S::late_branch_penalty, Unit::cycles,
-        "fetch cycles lost where a taken branch is only recognised when decoded", 0, 100},
+      I{"misfetch_penalty", &S::misfetch_penalty, Unit::cycles,
+        "fetch cycles lost to a misfetch: a taken branch that the branch target buffer does not hold "
+        "re-steers fetch when it is decoded",
+        0, 100},
       I{"dispatch_width", &S::dispatch_width, Unit::count,
         "instructions decoded, renamed and dispatched in a cycle", 1, 64},
       I{"reorder_buffer", &S::reorder_buffer, Unit::count, "instructions from dispatch to commit", 2, 4096},
@@ -155,7 +157,7 @@ struct describe<cpu::CoreSpec> {
         "physical floating-point registers, 32 of which hold committed values", 33, 4096},
       I{"load_queue", &S::load_queue, Unit::count, "loads from dispatch to commit", 1, 4096},
       I{"store_queue", &S::store_queue, Unit::count,
-        "stores from dispatch until they are written to the first-level cache", 1, 4096},
+        "stores from dispatch until they are written to the L1 data cache", 1, 4096},
       I{"issue_width", &S::issue_width, Unit::count,
         "instructions issued in a cycle; 0: as many as there are ports", 0, 32},
       Field<S, std::string>{"ports", &S::ports, Unit::none,
@@ -174,7 +176,7 @@ struct describe<cpu::CoreSpec> {
       I{"failed_forward_latency", &S::failed_forward_latency, Unit::cycles,
         "of a load that needs only part of what it loads from an older store", 0, 1000},
       I{"stores_per_cycle", &S::stores_per_cycle, Unit::count,
-        "stores written to the first-level cache in a cycle", 1, 8},
+        "stores written to the L1 data cache in a cycle", 1, 8},
       I{"stores_under_way", &S::stores_under_way, Unit::count,
         "committed stores that may miss the private caches at a time", 1, 256},
       I{"quantum", &S::quantum, Unit::time, "how far the core may compute ahead of the others", 1, 1e12},
@@ -186,10 +188,9 @@ struct describe<cpu::CoreSpec> {
       I{"konata_count", &S::konata_count, Unit::count, "instructions in the pipeline log", 0, 1e7},
       Section<S, memory::CacheSpec>{"l1i", &S::l1i, "instruction cache; none if its size is 0"},
       Section<S, memory::CacheSpec>{
-          "l1", &S::l1, "first level of data; its ports are the issue ports for loads and stores_per_cycle"},
+          "l1", &S::l1, "L1 data cache; its ports are the issue ports for loads and stores_per_cycle"},
       Section<S, memory::CacheSpec>{
-          "l2", &S::l2,
-          "second private level; none if its size is 0; as many ports as the first level misses"},
+          "l2", &S::l2, "private L2 cache; none if its size is 0; as many ports as the L1 cache has MSHRs"},
       Field<S, bool>{"coherent", &S::coherent, Unit::none,
                      "whether its caches speak to homes that keep a directory"},
       I{"homes", &S::homes, Unit::count, "slices that lines are spread over", 1, 4096},
@@ -200,12 +201,11 @@ struct describe<cpu::CoreSpec> {
       Section<S, memory::PrefetcherSpec>{"prefetcher", &S::prefetcher,
                                          "prefetcher of the last private level"},
       Section<S, memory::PrefetcherSpec>{"first_prefetcher", &S::first_prefetcher,
-                                         "prefetcher of the first level of data, where there is a second"},
+                                         "prefetcher of the L1 data cache, where there is an L2 cache"},
       I{"fetch_ahead", &S::fetch_ahead, Unit::count,
         "instruction lines brought in behind one that was missed", 0, 64},
       Field<S, bool>{"misses_apart", &S::misses_apart, Unit::none,
-                     "whether prefetches of the last private level take none of the first level's places to "
-                     "miss in"},
+                     "whether prefetches of the last private level take none of the L1 cache's MSHRs"},
       Section<S, cpu::TranslationUnitSpec>{"translation", &S::translation, "TLBs and page walks"},
       Section<S, cpu::BranchSpec>{"branch", &S::branch, "branch predictor"}};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a core reports.
+// The statistics of a core.
 #pragma once
 #include "engine/spec.hpp"
 #include "engine/statistics.hpp"
@@ -9,7 +9,7 @@ namespace manyscale::cpu {
 struct CoreStatistics {
   Counter cycles, instructions;
   Counter loads, stores, forwarded, failed_forwards, split_accesses;
-  Counter mispredicts, late_branches;
+  Counter mispredicts, misfetches;
   Counter stall_reorder_buffer, stall_issue_queue, stall_load_queue, stall_store_queue, stall_registers;
   Counter instruction_lines, feed_waits, deferred;
 };
@@ -38,13 +38,14 @@ struct describe<cpu::CoreStatistics> {
       C{"cycles", &S::cycles, "cycle", "cycles so far: the sum of all cpi"},
       C{"instructions", &S::instructions, "instruction", "instructions committed"},
       C{"loads", &S::loads, "access", "loads executed"},
-      C{"stores", &S::stores, "access", "stores written to the first-level cache"},
+      C{"stores", &S::stores, "access", "stores written to the L1 data cache"},
       C{"forwarded", &S::forwarded, "access", "loads served by an older store"},
       C{"failed_forwards", &S::failed_forwards, "access",
         "loads that an older store could only serve in part"},
       C{"split_accesses", &S::split_accesses, "access", "loads and stores that crossed a line"},
-      C{"mispredicts", &S::mispredicts, "branch", "branches after which fetch had gone the wrong way"},
-      C{"late_branches", &S::late_branches, "branch", "taken branches recognised only when decoded"},
+      C{"mispredicts", &S::mispredicts, "branch", "branches whose direction or target was mispredicted"},
+      C{"misfetches", &S::misfetches, "branch",
+        "taken branches that re-steered fetch when they were decoded"},
       C{"stall_reorder_buffer", &S::stall_reorder_buffer, "cycle", "dispatch waited for the reorder buffer"},
       C{"stall_issue_queue", &S::stall_issue_queue, "cycle", "dispatch waited for an issue queue"},
       C{"stall_load_queue", &S::stall_load_queue, "cycle", "dispatch waited for the load queue"},
@@ -65,17 +66,17 @@ struct describe<cpu::CpiCounters> {
       C{"base", &S::base, "cycle", "instructions committed, or the widths of the pipeline held them up"},
       C{"dependency", &S::dependency, "cycle", "the oldest instruction waited for a result of a unit"},
       C{"unit", &S::unit, "cycle", "… for a free unit"},
-      C{"branch", &S::branch, "cycle", "… for fetch to come back from the wrong way"},
+      C{"branch", &S::branch, "cycle", "… for fetch to be redirected after a misprediction or misfetch"},
       C{"fetch", &S::fetch, "cycle", "… for the instruction cache"},
       C{"fetch_tlb", &S::fetch_tlb, "cycle", "… for the translation of its own address"},
-      C{"l1", &S::l1, "cycle", "… for data from the first level or an older store"},
-      C{"l2", &S::l2, "cycle", "… for data from the second private level"},
-      C{"l3", &S::l3, "cycle", "… for data from the third private level"},
+      C{"l1", &S::l1, "cycle", "… for data from the L1 cache or an older store"},
+      C{"l2", &S::l2, "cycle", "… for data from a private L2 cache"},
+      C{"l3", &S::l3, "cycle", "… for data from a private L3 cache"},
       C{"shared", &S::shared, "cycle", "… for data from a shared cache"},
       C{"peer", &S::peer, "cycle", "… for data from another core's cache"},
       C{"dram", &S::dram, "cycle", "… for data from memory"},
       C{"tlb", &S::tlb, "cycle", "… for the translation of a data address"},
-      C{"store_buffer", &S::store_buffer, "cycle", "… for a place for a store"},
+      C{"store_buffer", &S::store_buffer, "cycle", "… for a store queue entry"},
       C{"synchronisation", &S::synchronisation, "cycle", "… at an atomic operation, fence or system call"},
       C{"sleeping", &S::sleeping, "cycle", "all threads of this core waited for others"},
       C{"idle", &S::idle, "cycle", "there was no thread"}};

@@ -13,17 +13,17 @@ enum class Cause : std::uint8_t {
   base,             // instructions committed, or the widths of the pipeline held them up
   dependency,       // the result of a unit other than memory was under way
   unit,             // its operands were there, but no unit was free
-  branch,           // the front end had gone the wrong way
+  branch,           // fetch was on the wrong path, or was re-steered
   fetch,            // the instruction cache missed
   fetch_tlb,        // the address of an instruction was not in the TLB
-  l1,               // a load was served by the first level, or by an older store
-  l2,               // … by the second private level
-  l3,               // … by the third private level
+  l1,               // a load was served by the L1 cache, or by an older store
+  l2,               // … by a private L2 cache
+  l3,               // … by a private L3 cache
   shared,           // … by a cache shared with other cores
   peer,             // … by another core's cache
   dram,             // … by memory
   tlb,              // the address of a load or store was not in the TLB
-  store_buffer,     // no place was free for another store
+  store_buffer,     // no entry was free for another store
   synchronisation,  // an atomic operation, a fence, a system call, or what the program waited for there
   sleeping,         // the program's threads on this core all waited for others
   idle,             // there was nothing to do: no thread yet, or none any more

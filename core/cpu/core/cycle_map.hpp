@@ -19,17 +19,17 @@ class CycleMap {
   // Marks may lie less than this many cycles apart.
   static constexpr Cycle range = 1024;
 
-  static std::size_t place(Cycle cycle) { return static_cast<std::size_t>(cycle & (range - 1)); }
+  static std::size_t slot(Cycle cycle) { return static_cast<std::size_t>(cycle & (range - 1)); }
   bool empty() const { return marked_ == 0; }
   bool marked(Cycle cycle) const { return (word(cycle) >> (cycle & 63) & 1) != 0; }
   void mark(Cycle cycle) {
-    std::uint64_t& bits = words_[place(cycle) / 64];
+    std::uint64_t& bits = words_[slot(cycle) / 64];
     const std::uint64_t bit = std::uint64_t{1} << (cycle & 63);
     marked_ += (bits & bit) == 0;
     bits |= bit;
   }
   void clear(Cycle cycle) {
-    words_[place(cycle) / 64] &= ~(std::uint64_t{1} << (cycle & 63));
+    words_[slot(cycle) / 64] &= ~(std::uint64_t{1} << (cycle & 63));
     --marked_;
   }
   // The first marked cycle from `from` on, where all marks lie within `range` of it.
@@ -44,7 +44,7 @@ class CycleMap {
   }
 
  private:
-  std::uint64_t word(Cycle cycle) const { return words_[place(cycle) / 64]; }
+  std::uint64_t word(Cycle cycle) const { return words_[slot(cycle) / 64]; }
 
   std::array<std::uint64_t, range / 64> words_{};
   std::int64_t marked_ = 0;

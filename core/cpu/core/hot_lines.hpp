@@ -15,7 +15,7 @@ class HotLines {
   struct Line {
     std::uint64_t pc = 0;
     std::int64_t instructions = 0;
-    std::int64_t misses = 0;  // loads and atomics that the first level did not serve
+    std::int64_t misses = 0;  // loads and atomics that the L1 cache did not serve
     CpiStack stack{};
   };
 

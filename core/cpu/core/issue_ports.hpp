@@ -67,7 +67,7 @@ class IssuePorts {
   struct Slot {
     std::uint32_t taken = 0;
     std::uint32_t issued : 6 = 0;
-    std::uint32_t round : 26 = 0;  // which of the cycles that share this place
+    std::uint32_t round : 26 = 0;  // which of the cycles that share this slot
   };
   static_assert(sizeof(Slot) == 8);
 
@@ -79,7 +79,7 @@ class IssuePorts {
     return static_cast<std::size_t>(record.kind);
   }
   Slot& slot_at(Cycle cycle) {
-    Slot& slot = slots_[CycleMap::place(cycle)];
+    Slot& slot = slots_[CycleMap::slot(cycle)];
     const auto round =
         static_cast<std::uint32_t>(static_cast<std::uint64_t>(cycle) / CycleMap::range) & ((1u << 26) - 1);
     if (slot.round != round) slot = {0, 0, round};

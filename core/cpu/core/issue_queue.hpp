@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An issue queue as far as dispatch sees it: how many places are taken, and at which cycles some become free.
+// An issue queue as far as dispatch sees it: how many entries are taken, and at which cycles some become
+// free.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,13 +13,13 @@ namespace manyscale::cpu {
 
 class IssueQueue {
  public:
-  explicit IssueQueue(std::int64_t places) : places_(places) {}
+  explicit IssueQueue(std::int64_t entries) : entries_(entries) {}
 
-  // The first cycle from `from` on at which a place is free; unknown if that depends on what is under way.
+  // The first cycle from `from` on at which an entry is free; unknown if that depends on what is under way.
   // It is not asked for an earlier cycle afterwards.
   Cycle earliest(Cycle from) {
     if (from > seen_) look_until(from);
-    while (taken_ >= places_) {
+    while (taken_ >= entries_) {
       const Cycle near = leaving_.next(seen_ + 1);
       const Cycle next = near == unknown && !far_.empty() ? far_.front().cycle : near;
       if (next == unknown) return unknown;
@@ -26,7 +27,7 @@ class IssueQueue {
     }
     return seen_;
   }
-  // So many may be more than there are places for: they entered one after the other, and the next one waits.
+  // So many may be more than there are entries for: they entered one after the other, and the next one waits.
   void enter(std::uint32_t count = 1) { taken_ += count; }
   // Some that entered issue at this cycle.
   void leave(Cycle cycle, std::uint32_t count = 1) {
@@ -36,7 +37,7 @@ class IssueQueue {
     }
     if (cycle - seen_ < CycleMap::range) {
       leaving_.mark(cycle);
-      counts_[CycleMap::place(cycle)] += count;
+      counts_[CycleMap::slot(cycle)] += count;
     } else {
       far_.push_back({cycle, count});
       std::push_heap(far_.begin(), far_.end(), later);
@@ -51,7 +52,7 @@ class IssueQueue {
 
   void look_until(Cycle cycle) {
     for (Cycle next = leaving_.next(seen_ + 1); next <= cycle; next = leaving_.next(next + 1)) {
-      std::uint32_t& count = counts_[CycleMap::place(next)];
+      std::uint32_t& count = counts_[CycleMap::slot(next)];
       taken_ -= count;
       count = 0;
       leaving_.clear(next);
@@ -65,7 +66,7 @@ class IssueQueue {
   }
   static bool later(const Leaving& a, const Leaving& b) { return a.cycle > b.cycle; }
 
-  std::int64_t places_;
+  std::int64_t entries_;
   std::int64_t taken_ = 0;
   Cycle seen_ = 0;
   CycleMap leaving_;

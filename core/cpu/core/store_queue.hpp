@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores from dispatch until they are written to the first-level cache: where loads look for the data of
+// Stores from dispatch until they are written to the L1 cache: where loads look for the data of
 // older stores, and from where committed stores are written.
 #pragma once
 #include <algorithm>
@@ -28,25 +28,25 @@ class StoreQueue {
     std::uint8_t parts = 0;  // accesses under way
   };
 
-  StoreQueue(std::int64_t places, bool in_order)
-      : stores_(std::bit_ceil(static_cast<std::size_t>(places) * 4)),
+  StoreQueue(std::int64_t entries, bool in_order)
+      : stores_(std::bit_ceil(static_cast<std::size_t>(entries) * 4)),
         mask_(stores_.size() - 1),
-        free_(std::bit_ceil(static_cast<std::size_t>(places))),
+        free_(std::bit_ceil(static_cast<std::size_t>(entries))),
         in_order_(in_order) {
-    for (std::int64_t i = 0; i < places; ++i) give_place(0);
+    for (std::int64_t i = 0; i < entries; ++i) free_entry(0);
   }
 
   Store& operator[](std::uint64_t store) { return stores_[store & mask_]; }
   std::uint64_t entered() const { return entered_; }
 
-  // When a place is free; unknown if that depends on what is under way.
+  // When an entry is free; unknown if that depends on what is under way.
   Cycle earliest() const {
-    if (taken_places_ == given_places_ || entered_ - oldest_ == stores_.size()) return unknown;
-    return free_[taken_places_ & (free_.size() - 1)];
+    if (taken_entries_ == freed_entries_ || entered_ - oldest_ == stores_.size()) return unknown;
+    return free_[taken_entries_ & (free_.size() - 1)];
   }
-  // A store enters, which takes the place that was free; gives its number.
+  // A store enters, which takes the entry that was free; gives its number.
   std::uint64_t enter(std::uint64_t address, std::uint8_t size, std::uint64_t number, std::uint32_t id) {
-    ++taken_places_;
+    ++taken_entries_;
     Store& store = stores_[entered_ & mask_];
     store = Store{};
     store.address = address;
@@ -89,11 +89,11 @@ class StoreQueue {
     store.written = when;
     latest_written_ = std::max(latest_written_, when);
     count(store, -1);
-    if (!in_order_) give_place(when);
+    if (!in_order_) free_entry(when);
     while (oldest_ < entered_ && (*this)[oldest_].written != unknown) {
       if (in_order_) {
         latest_free_ = std::max(latest_free_, (*this)[oldest_].written);
-        give_place(latest_free_);
+        free_entry(latest_free_);
       }
       ++oldest_;
     }
@@ -114,7 +114,7 @@ class StoreQueue {
     counts_[first] = static_cast<std::uint16_t>(counts_[first] + change);
     if (last != first) counts_[last] = static_cast<std::uint16_t>(counts_[last] + change);
   }
-  void give_place(Cycle when) { free_[given_places_++ & (free_.size() - 1)] = when; }
+  void free_entry(Cycle when) { free_[freed_entries_++ & (free_.size() - 1)] = when; }
 
   std::vector<Store> stores_;
   std::uint64_t mask_;
@@ -123,8 +123,8 @@ class StoreQueue {
   Cycle latest_address_ = 0;
   Cycle latest_written_ = 0;
   Cycle latest_free_ = 0;
-  std::vector<Cycle> free_;  // when places became free, in the order in which that was known
-  std::uint64_t given_places_ = 0, taken_places_ = 0;
+  std::vector<Cycle> free_;  // when entries became free, in the order in which that was known
+  std::uint64_t freed_entries_ = 0, taken_entries_ = 0;
   std::array<std::uint16_t, count_slots> counts_{};  // of stores per granule of memory, by its address
   bool in_order_;
 };

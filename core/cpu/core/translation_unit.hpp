@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address translation of one core: a TLB for instructions, one for data, a second level for both, and
+// The address translation of one core: a TLB for instructions, one for data, an L2 TLB for both, and
 // page walkers that read page tables through the core's caches. Addresses are those of records, which are
 // unique over all processes, so pages of different processes never meet. The tables of each level lie in a
 // range of addresses of their own, in the order of the pages they translate, so that all cores that walk to a
@@ -60,7 +60,7 @@ class TranslationUnit {
     enum class Status : std::uint8_t {
       done,     // at `ready` the page is in the TLBs and the walker is free
       waiting,  // the owner's access_done will come for the token: then call proceed() again
-      blocked,  // the caches had no place: call proceed() again when they are unblocked
+      blocked,  // the caches had no free MSHR: call proceed() again when they are unblocked
     };
     Status status = Status::done;
     Time ready = 0;
@@ -137,9 +137,9 @@ struct describe<cpu::TranslationUnitSpec> {
   using S = cpu::TranslationUnitSpec;
   static constexpr auto fields = std::tuple{
       Field<S, bool>{"enabled", &S::enabled, Unit::none, "whether translation takes time"},
-      Section<S, cpu::TlbSizeSpec>{"instruction", &S::instruction, "first-level TLB of instructions"},
-      Section<S, cpu::TlbSizeSpec>{"data", &S::data, "first-level TLB of data"},
-      Section<S, cpu::TlbSizeSpec>{"second", &S::second, "second level, for both"},
+      Section<S, cpu::TlbSizeSpec>{"instruction", &S::instruction, "L1 instruction TLB"},
+      Section<S, cpu::TlbSizeSpec>{"data", &S::data, "L1 data TLB"},
+      Section<S, cpu::TlbSizeSpec>{"second", &S::second, "L2 TLB, for both"},
       Section<S, cpu::TlbSizeSpec>{"walk_cache", &S::walk_cache,
                                    "cache of table entries, one for each level but the last"},
       Field<S, std::int64_t>{"page_size", &S::page_size, Unit::bytes, "of all pages, a power of two", 4096,
@@ -164,7 +164,7 @@ struct describe<cpu::TranslationUnitStatistics> {
                             "look-ups that it did not know"},
       Statistic<S, Counter>{"data_hits", &S::data_hits, "lookup", "look-ups that the TLB of data knew"},
       Statistic<S, Counter>{"data_misses", &S::data_misses, "lookup", "look-ups that it did not know"},
-      Statistic<S, Counter>{"second_hits", &S::second_hits, "lookup", "look-ups that the second level knew"},
+      Statistic<S, Counter>{"second_hits", &S::second_hits, "lookup", "look-ups that hit the L2 TLB"},
       Statistic<S, Counter>{"second_misses", &S::second_misses, "lookup", "look-ups that it did not know"},
       Statistic<S, Counter>{"walks", &S::walks, "walk", "page walks"},
       Statistic<S, Counter>{"walk_reads", &S::walk_reads, "read", "reads of table entries"},

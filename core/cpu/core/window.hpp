@@ -27,23 +27,23 @@ struct Operation {
   Record record{};
   Cycle fetched = 0;
   Cycle dispatched = 0;
-  Cycle ready = 0;  // operands and place are there
+  Cycle ready = 0;  // all operands are there
   Cycle issued = unknown;
   Cycle translated = 0;  // when its memory access can begin
   Cycle arrived = 0;     // of a load: its data so far; of a store: the data to be stored
   Cycle complete = unknown;
   Cycle committed = unknown;
-  std::uint64_t place = 0;              // instructions before it and those folded into it
+  std::uint64_t reorder_entry = 0;      // of the reorder buffer; entries are counted from the beginning
   std::uint64_t store = 0;              // of a store: its number; else how many stores are older
   std::array<std::uint32_t, 4> next{};  // in the lists of those who wait, by operand; the last is for fences
   std::uint32_t waiters = ~0u;          // first of those who wait for this one
-  std::uint16_t late_cycles = 0;        // before dispatch, for late_cause
+  std::uint16_t stall_cycles = 0;       // before dispatch, for stall_cause
   std::uint8_t unknown_operands = 0;
   std::uint8_t parts = 0;  // cache accesses under way
   bool data_unknown = false;
   Stage stage = Stage::operands;
   Cause front_cause = Cause::base;
-  Cause late_cause = Cause::base;
+  Cause stall_cause = Cause::base;
   Cause wait_cause = Cause::dependency;
   Cause cause = Cause::dependency;  // between issue and completion
 };
@@ -53,8 +53,8 @@ class Window {
   static constexpr std::uint32_t none = ~0u;
   static constexpr std::uint32_t operands = 4;
 
-  explicit Window(std::int64_t places)
-      : operations_(std::bit_ceil(static_cast<std::size_t>(places))),
+  explicit Window(std::int64_t entries)
+      : operations_(std::bit_ceil(static_cast<std::size_t>(entries))),
         mask_(static_cast<std::uint32_t>(operations_.size() - 1)) {}
 
   std::uint64_t size() const { return operations_.size(); }
@@ -104,24 +104,24 @@ class CycleWheel {
   void add(std::uint32_t operation, Cycle cycle) {
     // What is further away is looked at before its time, and put off again.
     const Cycle at = cycle - base_ < CycleMap::range ? cycle : base_ + CycleMap::range - 1;
-    const std::size_t place = CycleMap::place(at);
+    const std::size_t slot = CycleMap::slot(at);
     next_[operation] = none;
-    if (first_[place] == none) {
-      first_[place] = operation;
+    if (first_[slot] == none) {
+      first_[slot] = operation;
       marks_.mark(at);
     } else {
-      next_[last_[place]] = operation;
+      next_[last_[slot]] = operation;
     }
-    last_[place] = operation;
+    last_[slot] = operation;
   }
   // Takes what is due up to this cycle: due(operation).
   template <class Due>
   void take_until(Cycle cycle, Due&& due) {
     for (Cycle at = marks_.next(base_); at <= cycle; at = marks_.next(base_)) {
       base_ = at;
-      const std::size_t place = CycleMap::place(at);
-      std::uint32_t operation = first_[place];
-      first_[place] = none;
+      const std::size_t slot = CycleMap::slot(at);
+      std::uint32_t operation = first_[slot];
+      first_[slot] = none;
       marks_.clear(at);
       while (operation != none) {
         const std::uint32_t following = next_[operation];
@@ -141,13 +141,13 @@ class CycleWheel {
   std::vector<std::uint32_t> next_;
 };
 
-// Places that are taken in order at dispatch and become free in order at commit: of the load queue, and
+// Entries that are taken in order at dispatch and become free in order at commit: load queue entries and
 // physical registers.
-class CommitPlaces {
+class FreeList {
  public:
-  explicit CommitPlaces(std::int64_t places) : freed_(static_cast<std::size_t>(places), 0) {}
+  explicit FreeList(std::int64_t entries) : freed_(static_cast<std::size_t>(entries), 0) {}
 
-  // When a place is free; unknown if that depends on what is under way.
+  // When an entry is free; unknown if that depends on what is under way.
   Cycle earliest() const { return used_ == freed_.size() ? unknown : freed_[next_]; }
   void take() {
     ++used_;

@@ -28,9 +28,9 @@ bool passes_on(const Record& node) {
 
 // The core reaches it when all before it is done, but goes on fetching: there is no system call.
 void play_as_fence(Record& record) {
-  const FoldedTurns turns = record.folded_turns();
+  const CompactedBranches turns = record.compacted_branches();
   record.kind = Kind::fence;
-  record.set_folded_turns(turns);
+  record.set_compacted_branches(turns);
 }
 
 }  // namespace

@@ -43,23 +43,23 @@ struct Trait {
   static constexpr std::uint8_t compressed = 16;   // the instruction has 2 bytes, not 4
   static constexpr std::uint8_t writes_integer = 32;  // takes a physical integer register
   static constexpr std::uint8_t writes_float = 64;    // takes a physical floating-point register
-  static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace: fetch went astray
-  // Of calculations and memory accesses in a recorded trace: FoldedWaiters, in bits they have no other use
-  // for.
-  static constexpr std::uint8_t folded_waiters = 0x87;
+  static constexpr std::uint8_t mispredicted = 128;   // of control in a recorded trace
+  // Of ALU instructions and memory accesses in a recorded trace: CompactedWaiters, in bits they have no other
+  // use for.
+  static constexpr std::uint8_t compacted_waiters = 0x87;
 };
 
-// How often fetch jumped among the instructions folded into a record, and how many of them come after the
-// last jump.
-struct FoldedTurns {
+// The taken branches among the instructions compacted into a record, and how many instructions come after the
+// last of them.
+struct CompactedBranches {
   static constexpr std::uint8_t most = 15;  // of either
   std::uint8_t count = 0;
   std::uint8_t after = 0;
 };
 
-// How many folded instructions wait for a record's result, each in a place of the issue queue; large numbers
-// are rounded.
-struct FoldedWaiters {
+// How many compacted instructions wait for a record's result, each in an entry of the issue queue; large
+// numbers are rounded.
+struct CompactedWaiters {
   static constexpr std::array<std::uint8_t, 16> counts{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48};
 };
 
@@ -81,39 +81,41 @@ struct Record {
   std::uint8_t size = 0;     // bytes touched in memory; a core splits what crosses a line
   std::uint8_t format = 0;   // of floating point: bytes of the operands (4 or 8), for latencies
   std::uint16_t thread = 0;  // software thread, counted over all processes
-  // Of a recorded trace: further cycles after the operand of each producer is there, or after dispatch where
-  // there is no such producer; and how many instructions were folded into this record; they take places and
-  // widths just before it, but do nothing.
+  // Of a recorded trace: the computational delay, in cycles after the operand of each producer is there, or
+  // after dispatch where there is no such producer; and how many instructions were compacted into this
+  // record: they take entries and widths just before it, but do nothing.
   std::array<std::uint8_t, 3> delays{};
   std::uint8_t weight = 0;
 
   bool has(std::uint8_t trait) const { return (flags & trait) != 0; }
   bool touches_memory() const { return kind == Kind::load || kind == Kind::store || kind == Kind::atomic; }
   bool is_control() const { return kind == Kind::branch || kind == Kind::jump || kind == Kind::indirect; }
+  // That it stands for: itself and those compacted into it.
+  std::uint32_t instructions() const { return weight + 1u; }
   std::uint64_t next_pc() const { return pc + (has(Trait::compressed) ? 2 : 4); }
 
-  // Of control in a recorded trace: it was predicted right, but only recognised when decoded.
-  bool is_late() const { return is_control() && format == 1; }
-  void set_late() { format = 1; }
+  // Of control in a recorded trace: fetch was re-steered when it was decoded.
+  bool is_misfetch() const { return is_control() && format == 1; }
+  void set_misfetch() { format = 1; }
   // Of a recorded trace; kept in a field that is of no other use to the record's kind.
-  FoldedTurns folded_turns() const {
+  CompactedBranches compacted_branches() const {
     const std::uint8_t bits = uses_size() ? format : size;
     return {static_cast<std::uint8_t>(bits & 15), static_cast<std::uint8_t>(bits >> 4)};
   }
-  void set_folded_turns(FoldedTurns turns) {
-    (uses_size() ? format : size) = static_cast<std::uint8_t>(turns.after << 4 | turns.count);
+  void set_compacted_branches(CompactedBranches branches) {
+    (uses_size() ? format : size) = static_cast<std::uint8_t>(branches.after << 4 | branches.count);
   }
 
   // Of a recorded trace.
-  std::uint32_t folded_waiters() const {
-    return kind > Kind::atomic ? 0u : FoldedWaiters::counts[(flags & 7) | (flags >> 7 << 3)];
+  std::uint32_t compacted_waiters() const {
+    return kind > Kind::atomic ? 0u : CompactedWaiters::counts[(flags & 7) | (flags >> 7 << 3)];
   }
-  void set_folded_waiters(std::uint32_t waiters) {
+  void set_compacted_waiters(std::uint32_t waiters) {
     if (kind > Kind::atomic) return;
-    const auto& counts = FoldedWaiters::counts;
+    const auto& counts = CompactedWaiters::counts;
     const auto above = std::upper_bound(counts.begin(), counts.end(), waiters);
     const auto code = static_cast<std::uint8_t>(above - counts.begin() - 1);
-    flags = static_cast<std::uint8_t>((flags & ~Trait::folded_waiters) | (code & 7) | (code >> 3 << 7));
+    flags = static_cast<std::uint8_t>((flags & ~Trait::compacted_waiters) | (code & 7) | (code >> 3 << 7));
   }
 
  private:

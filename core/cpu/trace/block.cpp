@@ -25,7 +25,7 @@ constexpr std::uint8_t new_shape = Template::shapes_kept;
 constexpr std::uint8_t with_hits = 64;  // of a shape's first byte: some of its delays have hits in them
 constexpr std::uint8_t largest_control = new_shape << shape_shift | new_address | new_template;
 
-// Calculations touch no address and go nowhere.
+// ALU instructions touch no address and go nowhere.
 bool has_address(Kind kind) {
   return kind >= Kind::load;
 }
@@ -73,7 +73,7 @@ class Writer {
       if (shape.producers[i] != 0) present |= static_cast<std::uint8_t>(1 << i);
       if (shape.delays[i] != 0) present |= static_cast<std::uint8_t>(8 << i);
     }
-    const bool has_hits = shape.hits != Hits{};
+    const bool has_hits = shape.hits != L1Hits{};
     byte(present | (has_hits ? with_hits : 0));
     byte(shape.weight);
     for (const std::uint16_t producer : shape.producers) {
@@ -102,18 +102,18 @@ Key key_of(const Record& node) {
 
 class Encoder {
  public:
-  std::vector<std::uint8_t> encode(std::span<const Record> nodes, std::span<const Hits> hits) {
+  std::vector<std::uint8_t> encode(std::span<const Record> nodes, std::span<const L1Hits> hits) {
     out_.byte(version);
     out_.number(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) add(nodes[i], hits.empty() ? Hits{} : hits[i]);
+    for (std::size_t i = 0; i < nodes.size(); ++i) add(nodes[i], hits.empty() ? L1Hits{} : hits[i]);
     return std::move(out_.bytes);
   }
 
  private:
-  void add(const Record& node, const Hits& hits) {
-    const auto [place, added] =
+  void add(const Record& node, const L1Hits& hits) {
+    const auto [entry, added] =
         numbers_.try_emplace(key_of(node), static_cast<std::uint32_t>(templates_.size()));
-    const std::uint32_t number = place->second;
+    const std::uint32_t number = entry->second;
     if (added) {
       templates_.emplace_back();
       // New templates begin at the address that the template before them was at.
@@ -164,7 +164,7 @@ class Encoder {
 
 }  // namespace
 
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const Hits> hits) {
+std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const L1Hits> hits) {
   if (nodes.size() > block_nodes) throw std::invalid_argument("a block has at most 16384 nodes");
   return Encoder().encode(nodes, hits);
 }
@@ -276,7 +276,7 @@ Record BlockReader::next() {
   node.delays = used.shapes[0].delays;
   node.weight = used.shapes[0].weight;
   if ((control & new_address) != 0) {
-    if (!has_address(node.kind)) fail("a calculation has an address");
+    if (!has_address(node.kind)) fail("an ALU instruction has an address");
     go_to(used, used.address + from_zigzag(this->number()));
     node.address = used.address;
   } else if (has_address(node.kind)) {

@@ -30,19 +30,19 @@ class BlockError : public std::runtime_error {
 
 inline constexpr std::size_t block_nodes = 16'384;  // most in a block, markers included
 
-// How many hits of the first-level cache are in each delay of a node.
-using Hits = std::array<std::uint8_t, 3>;
+// How many L1 hits are in each delay of a node.
+using L1Hits = std::array<std::uint8_t, 3>;
 
 // `hits` are those of each node; or empty: there are none.
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const Hits> hits = {});
+std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const L1Hits> hits = {});
 
 namespace block {
 
-// Producers, delays and weight. Aligned, so that copies are one move: shapes change places all the time.
+// Producers, delays and weight. Aligned, so that copies are one move: shapes are swapped all the time.
 struct alignas(16) Shape {
   std::array<std::uint16_t, 3> producers{};
   std::array<std::uint8_t, 3> delays{};
-  Hits hits{};
+  L1Hits hits{};
   std::uint8_t weight = 0;
   bool operator==(const Shape&) const = default;
 };

@@ -2,8 +2,8 @@
 // A stream of nodes as gem5's data-dependency trace and fetch trace.
 //
 // gem5 knows one delay of a node, after the last of those it waits for: that is the longest of the node's
-// delays. A calculation takes its latency and is then done; an atomic operation becomes a load. Stores come
-// after the store and the load before them. Synchronisation has no place in such a trace: its nodes only
+// delays. An ALU instruction takes its latency and is then done; an atomic operation becomes a load. Stores
+// come after the store and the load before them. Such a trace cannot hold synchronisation: its nodes only
 // count as instructions. Requests for instructions are those for each new line, at one instruction a cycle.
 #pragma once
 #include <cstdint>

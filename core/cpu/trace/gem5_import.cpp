@@ -19,8 +19,8 @@ constexpr std::uint64_t process_bit = std::uint64_t{1} << 40;
 constexpr std::uint64_t address_mask = process_bit - 1;
 constexpr std::uint64_t most_delay = std::numeric_limits<std::uint8_t>::max();
 constexpr std::uint64_t most_distance = Record::furthest_producer;
-constexpr std::uint32_t most_folded = std::numeric_limits<std::uint8_t>::max();
-constexpr std::uint64_t compute_latency = 1;  // of the kind that stands for all calculations
+constexpr std::uint32_t max_compacted = std::numeric_limits<std::uint8_t>::max();
+constexpr std::uint64_t compute_latency = 1;  // of the kind that stands for all ALU instructions
 constexpr std::uint64_t instruction_bytes = 4;
 
 std::uint64_t address_of(std::uint64_t physical) {
@@ -35,7 +35,7 @@ std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
 
 Importer::Importer(const ImportSpec& spec, Sink sink) : spec_(spec), sink_(std::move(sink)) {
   if (spec.ticks_per_second == 0 || spec.clock == 0) throw std::invalid_argument("a clock must run");
-  places_.reserve(2 * window);
+  index_of_.reserve(2 * window);
 }
 
 std::uint64_t Importer::cycles(std::uint64_t ticks) const {
@@ -45,8 +45,8 @@ std::uint64_t Importer::cycles(std::uint64_t ticks) const {
 }
 
 const Importer::Past* Importer::find(std::uint64_t number) const {
-  const auto found = places_.find(number);
-  return found == places_.end() ? nullptr : &past_[found->second];
+  const auto found = index_of_.find(number);
+  return found == index_of_.end() ? nullptr : &past_[found->second];
 }
 
 // What the node waits for: a producer that is not remembered was done long ago.
@@ -114,7 +114,7 @@ std::uint64_t Importer::packets_until(const Node& node) const {
 }
 
 // Where the next instruction lies.
-std::uint64_t Importer::place() {
+std::uint64_t Importer::next_pc() {
   const std::uint64_t offset = instruction_bytes * within_packet_++;
   return address_of(current_.address + (current_.size == 0 ? 0 : offset % current_.size));
 }
@@ -146,16 +146,16 @@ void Importer::take(const Node& node) {
     }
     // One of the instructions that gem5 left out touches the line.
     --weight;
-    emit({.pc = place()});
+    emit({.pc = next_pc()});
   }
-  for (; weight > most_folded; weight -= most_folded + 1) {
-    emit({.pc = place(), .weight = static_cast<std::uint8_t>(most_folded)});
+  for (; weight > max_compacted; weight -= max_compacted + 1) {
+    emit({.pc = next_pc(), .weight = static_cast<std::uint8_t>(max_compacted)});
   }
 
   const bool played = node.type != NodeType::compute && (node.flags & strictly_ordered) == 0;
   Record record;
   const bool has_pc = (node.present & field_bit(Node::pc_field)) != 0;
-  record.pc = has_pc && spec_.packets == 0 ? address_of(node.pc) : place();
+  record.pc = has_pc && spec_.packets == 0 ? address_of(node.pc) : next_pc();
   record.weight = static_cast<std::uint8_t>(weight);
   std::uint64_t delay = cycles(node.delay);
   if (played) {
@@ -174,12 +174,12 @@ void Importer::take(const Node& node) {
   if (past_.size() < window) {
     past_.emplace_back();
   } else {
-    const auto old = places_.find(past_[next_place_].number);
-    if (old != places_.end() && old->second == next_place_) places_.erase(old);
+    const auto old = index_of_.find(past_[next_past_].number);
+    if (old != index_of_.end() && old->second == next_past_) index_of_.erase(old);
   }
-  past_[next_place_] = {node.number, records_, record.kind == Kind::load, kept};
-  places_[node.number] = next_place_;
-  next_place_ = (next_place_ + 1) % window;
+  past_[next_past_] = {node.number, records_, record.kind == Kind::load, kept};
+  index_of_[node.number] = next_past_;
+  next_past_ = (next_past_ + 1) % window;
   emit(record);
 }
 

@@ -77,14 +77,14 @@ class Importer {
   std::array<Operand, operands> nearest(std::vector<Operand> all);
   void emit(Record record);
   std::uint64_t packets_until(const Node& node) const;
-  std::uint64_t place();
+  std::uint64_t next_pc();
 
   const ImportSpec spec_;
   Sink sink_;
   ImportStatistics statistics_;
   std::vector<Past> past_;
-  std::unordered_map<std::uint64_t, std::size_t> places_;  // in past_, by the number of the node
-  std::size_t next_place_ = 0;
+  std::unordered_map<std::uint64_t, std::size_t> index_of_;  // in past_, by the number of the node
+  std::size_t next_past_ = 0;
   std::uint64_t records_ = 0;
   std::deque<Packet> packets_;  // given and not used up
   std::uint64_t current_packet_ = none;

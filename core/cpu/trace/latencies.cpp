@@ -17,9 +17,9 @@ constexpr double slack = 1.1;
 
 Latencies::Latencies(const CoreSpec& spec)
     : width_(static_cast<std::uint32_t>(spec.dispatch_width)),
-      hit_(static_cast<std::uint32_t>(spec.l1.tag_latency + spec.l1.data_latency)),
-      forward_(static_cast<std::uint32_t>(spec.forward_latency)),
-      astray_(static_cast<std::uint64_t>(spec.front_end_depth + spec.mispredict_penalty)) {
+      l1_hit_(static_cast<std::uint32_t>(spec.l1.tag_latency + spec.l1.data_latency)),
+      store_forward_(static_cast<std::uint32_t>(spec.forward_latency)),
+      misprediction_penalty_(static_cast<std::uint64_t>(spec.front_end_depth + spec.mispredict_penalty)) {
   const IssuePorts issue(spec);
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     for (const std::uint8_t format : {8, 4}) {
@@ -41,26 +41,26 @@ Latencies::Latencies(const CoreSpec& spec)
 }
 
 // Whether so many cycles of work are more than these ports have while the instructions pass.
-bool Latencies::too_much(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
-                         std::uint64_t mispredicted) const {
+bool Latencies::exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
+                        std::uint64_t mispredicted) const {
   std::uint64_t instructions = 0;
   for (const std::uint16_t count : executed) instructions += count;
   // How long they take at least, whatever the ports.
   const double least =
-      static_cast<double>(instructions) / width_ + static_cast<double>(mispredicted * astray_);
+      static_cast<double>(instructions) / width_ + static_cast<double>(mispredicted * misprediction_penalty_);
   return static_cast<double>(cycles) > slack * least * std::popcount(ports);
 }
 
-std::uint64_t Latencies::scarce_groups(const Counts& executed, std::uint64_t mispredicted) const {
-  std::uint64_t scarce = 0;
+std::uint64_t Latencies::limiting_groups(const Counts& executed, std::uint64_t mispredicted) const {
+  std::uint64_t limiting = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::uint64_t issued = 0;
     for (std::uint64_t left = groups_[group].rows; left != 0; left &= left - 1) {
       issued += executed[static_cast<std::size_t>(std::countr_zero(left))];
     }
-    if (too_much(issued, groups_[group].ports, executed, mispredicted)) scarce |= std::uint64_t{1} << group;
+    if (exceeds(issued, groups_[group].ports, executed, mispredicted)) limiting |= std::uint64_t{1} << group;
   }
-  return scarce;
+  return limiting;
 }
 
 }  // namespace manyscale::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What folding needs to know of a core: how long each kind of instruction takes, and which kinds are so many
-// for their ports that the ports, not the width of the core, set the pace.
+// Latencies and issue ports of a core, as trace compaction needs them: the latency of each kind of
+// instruction, and which ports have so much work that they, not the width of the core, limit the rate.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,30 +33,30 @@ class Latencies {
   std::uint32_t latency(const Record& record) const { return latencies_[row(record)]; }
   std::uint32_t ports(const Record& record) const { return ports_[row(record)]; }
   std::uint32_t width() const { return width_; }
-  std::uint64_t astray() const { return astray_; }
+  std::uint64_t misprediction_penalty() const { return misprediction_penalty_; }
 
-  // Cycles of a hit of the first-level cache, and of a load that an older store serves.
-  std::uint32_t hit() const { return hit_; }
-  std::uint32_t forward() const { return forward_; }
+  // Cycles of an L1 hit, and of a load that an older store serves.
+  std::uint32_t l1_hit() const { return l1_hit_; }
+  std::uint32_t store_forward() const { return store_forward_; }
 
   std::span<const PortGroup> groups() const { return groups_; }
-  // The groups, as bits, whose ports set the pace where so many of each row are executed, and so many
-  // branches predicted wrong.
-  std::uint64_t scarce_groups(const Counts& executed, std::uint64_t mispredicted) const;
+  // The groups, as bits, whose ports limit the rate where so many of each row are executed, and so many
+  // branches mispredicted.
+  std::uint64_t limiting_groups(const Counts& executed, std::uint64_t mispredicted) const;
   // The rows, as bits, that keep units busy for longer than their ports.
   std::uint64_t unit_rows() const { return unit_rows_; }
 
  private:
-  bool too_much(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
-                std::uint64_t mispredicted) const;
+  bool exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
+               std::uint64_t mispredicted) const;
 
   std::array<std::uint32_t, rows> latencies_{};
   std::array<std::uint32_t, rows> ports_{};
   std::vector<PortGroup> groups_;
   std::uint64_t unit_rows_ = 0;
   std::uint32_t width_;
-  std::uint32_t hit_, forward_;
-  std::uint64_t astray_;  // cycles without instructions after a mispredicted branch, at least
+  std::uint32_t l1_hit_, store_forward_;
+  std::uint64_t misprediction_penalty_;  // cycles without instructions after a mispredicted branch, at least
 };
 
 }  // namespace manyscale::cpu

@@ -10,11 +10,11 @@ namespace manyscale::cpu {
 
 namespace {
 
-FoldLimits fold_limits(const CoreSpec& core) {
-  // So few are folded together that they are much less than the reorder buffer holds.
+CompactionLimits compaction_limits(const CoreSpec& core) {
+  // So few are compacted into one node that they are much less than the reorder buffer holds.
   return {.width = static_cast<std::uint64_t>(core.dispatch_width),
           .reorder_buffer = static_cast<std::uint64_t>(core.reorder_buffer),
-          .most_folded =
+          .max_compacted =
               static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255))};
 }
 
@@ -22,34 +22,34 @@ FoldLimits fold_limits(const CoreSpec& core) {
 
 RecordedStreams::RecordedStreams(const CoreSpec& core, RecorderStatistics& statistics,
                                  Recorder::BlockSink sink)
-    : limits_(fold_limits(core)), latencies_(core), statistics_(statistics), sink_(std::move(sink)) {}
+    : limits_(compaction_limits(core)), latencies_(core), statistics_(statistics), sink_(std::move(sink)) {}
 
 std::uint32_t RecordedStreams::open(StreamInfo info) {
   const auto number = static_cast<std::uint32_t>(infos_.size());
   infos_.push_back(std::move(info));
-  if (spare_.empty()) spare_.push_back(std::make_unique<Folder>(latencies_, limits_));
-  folders_.push_back(std::move(spare_.back()));
+  if (spare_.empty()) spare_.push_back(std::make_unique<TraceCompactor>(latencies_, limits_));
+  compactors_.push_back(std::move(spare_.back()));
   spare_.pop_back();
   return number;
 }
 
 void RecordedStreams::close(std::uint32_t stream) {
-  Folder& folder = *folders_[stream];
-  folder.flush();
-  while (!folder.nodes().empty()) write_block(stream);
-  folder.reset();
-  spare_.push_back(std::move(folders_[stream]));
+  TraceCompactor& compactor = *compactors_[stream];
+  compactor.flush();
+  while (!compactor.nodes().empty()) write_block(stream);
+  compactor.reset();
+  spare_.push_back(std::move(compactors_[stream]));
 }
 
-void RecordedStreams::add(std::uint32_t stream, const Record& record, const NearAccess& near) {
-  Folder& folder = *folders_[stream];
-  folder.take(record, near);
-  if (folder.nodes().size() >= block_nodes) write_block(stream);
+void RecordedStreams::add(std::uint32_t stream, const Record& record, const FilterResult& filter) {
+  TraceCompactor& compactor = *compactors_[stream];
+  compactor.take(record, filter);
+  if (compactor.nodes().size() >= block_nodes) write_block(stream);
 }
 
 void RecordedStreams::write_block(std::uint32_t stream) {
-  std::vector<Record>& nodes = folders_[stream]->nodes();
-  std::vector<Hits>& hits = folders_[stream]->hits();
+  std::vector<Record>& nodes = compactors_[stream]->nodes();
+  std::vector<L1Hits>& hits = compactors_[stream]->l1_hits();
   const std::size_t count = std::min(nodes.size(), block_nodes);
   const std::span<const Record> written(nodes.data(), count);
   StreamInfo& info = infos_[stream];

@@ -13,7 +13,7 @@ namespace manyscale::cpu::recording {
 
 inline constexpr std::uint32_t none = ~0u;  // no stream, or no region
 // Producers further back than this cannot matter.
-inline constexpr std::uint64_t places_kept = 4096;
+inline constexpr std::uint64_t positions_kept = 4096;
 
 // Something that a thread has entered and not yet left.
 struct Frame {
@@ -40,17 +40,21 @@ struct Frame {
 };
 
 // What an instruction of a thread became.
-struct Place {
+struct StreamPosition {
   std::uint32_t stream = none;
   std::uint64_t position = 0;
 };
 
 struct RecordedThread {
   RecordedThread(const BranchSpec& branch, std::uint16_t number_, std::uint32_t process_, bool recorded_)
-      : predictor(branch), places(places_kept), number(number_), process(process_), recorded(recorded_) {}
+      : predictor(branch),
+        positions(positions_kept),
+        number(number_),
+        process(process_),
+        recorded(recorded_) {}
 
   BranchPredictor predictor;
-  std::vector<Place> places;
+  std::vector<StreamPosition> positions;
   std::vector<Frame> frames;           // innermost last
   std::vector<std::uint64_t> markers;  // that came before its next record
   std::uint64_t executed = 0;

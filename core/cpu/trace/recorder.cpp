@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "cpu/trace/near_lines.hpp"
+#include "cpu/trace/l1_filter.hpp"
 #include "cpu/trace/recorded_streams.hpp"
 #include "cpu/trace/recorded_thread.hpp"
 #include "cpu/trace/shared_pages.hpp"
@@ -30,7 +30,7 @@ std::uint32_t process_of(std::uint64_t address) {
 }
 
 // How many instructions an access may be under way.
-std::uint64_t near_window(const CoreSpec& core) {
+std::uint64_t filter_window(const CoreSpec& core) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(128, core.reorder_buffer));
 }
 
@@ -49,23 +49,23 @@ struct Recorder::Implementation {
   std::vector<std::unique_ptr<RecordedThread>> threads;
   std::vector<bool> processes_seen;
   SharedPages pages;
-  NearLines near_lines;
-  NearLines code_lines;
+  L1Filter data_filter;
+  L1Filter code_filter;
   bool finished = false;
   bool forks_kept = false;
 
   Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
       : core(core_), regions(regions_), tasks(tasks_), streams(core_, statistics, std::move(sink_)) {
-    statistics.hit_cycles = streams.latencies().hit();
-    fold_hits_of(static_cast<std::uint64_t>(core.l1.size) / 2);
-    code_lines = NearLines(static_cast<std::uint64_t>(core.l1i.size) / 2,
-                           static_cast<std::uint64_t>(core.l1i.line), 0);
+    statistics.hit_cycles = streams.latencies().l1_hit();
+    set_l1_filter(static_cast<std::uint64_t>(core.l1.size) / 2);
+    code_filter =
+        L1Filter(static_cast<std::uint64_t>(core.l1i.size) / 2, static_cast<std::uint64_t>(core.l1i.line), 0);
   }
 
-  void fold_hits_of(std::uint64_t bytes) {
-    near_lines = NearLines(bytes, static_cast<std::uint64_t>(core.l1.line), near_window(core),
+  void set_l1_filter(std::uint64_t bytes) {
+    data_filter = L1Filter(bytes, static_cast<std::uint64_t>(core.l1.line), filter_window(core),
                            static_cast<std::uint64_t>(core.store_queue) / 2);
-    statistics.near_bytes = near_lines.bytes();
+    statistics.filter_bytes = data_filter.bytes();
   }
 
   // Nodes that are no instructions.
@@ -136,56 +136,56 @@ struct Recorder::Implementation {
     Record node = record;
     if (record.is_control()) {
       const Prediction prediction = thread.predictor.predict(record);
-      if (prediction == Prediction::wrong) node.flags |= Trait::mispredicted;
-      if (prediction == Prediction::late) node.set_late();
+      if (prediction == Prediction::mispredict) node.flags |= Trait::mispredicted;
+      if (prediction == Prediction::misfetch) node.set_misfetch();
     }
     Frame* frame = ruling(thread);
     if (frame != nullptr && frame->awaits_body && (record.pc & within_process) == regions[frame->region].pc) {
       form_team(thread, *frame, record.pc);
     }
-    Place& place = thread.places[thread.executed % places_kept];
+    StreamPosition& slot = thread.positions[thread.executed % positions_kept];
     if (frame != nullptr ? frame->left_out : !thread.recorded) {
       ++(frame != nullptr ? statistics.runtime_instructions : statistics.outside_instructions);
       if (frame != nullptr) {
         ++frame->instructions;
         frame->system_calls += record.kind == Kind::system ? 1 : 0;
       }
-      place.stream = none;
+      slot.stream = none;
     } else {
       const std::uint32_t stream = frame != nullptr ? frame->stream : own_stream(thread);
-      record_instruction(thread, stream, node, place);
+      record_instruction(thread, stream, node, slot);
     }
     ++thread.executed;
   }
 
-  void record_instruction(RecordedThread& thread, std::uint32_t stream, Record& node, Place& place) {
+  void record_instruction(RecordedThread& thread, std::uint32_t stream, Record& node, StreamPosition& slot) {
     const std::uint64_t position = streams.instructions(stream);
     for (std::uint16_t& distance : node.producers) {
       if (distance == 0) continue;
-      const bool known = distance < places_kept && distance <= thread.executed;
-      const Place& producer = thread.places[(thread.executed - distance) % places_kept];
-      distance = known && producer.stream == stream && position - producer.position < places_kept
+      const bool known = distance < positions_kept && distance <= thread.executed;
+      const StreamPosition& producer = thread.positions[(thread.executed - distance) % positions_kept];
+      distance = known && producer.stream == stream && position - producer.position < positions_kept
                      ? static_cast<std::uint16_t>(position - producer.position)
                      : std::uint16_t{0};
     }
-    place = {stream, position};
+    slot = {stream, position};
     if (node.kind == Kind::system) {
       add_sync(thread, stream, SyncKind::system_call, 0, node.pc);
       return;
     }
     node.flags &= static_cast<std::uint8_t>(~Trait::halts_stream);
-    NearAccess near;
+    FilterResult filter;
     if (node.touches_memory()) {
       const bool others = pages.touch(thread.number, node.address);
-      near = near_lines.touch(node, stream, position, others);
+      filter = data_filter.touch(node, stream, position, others);
     }
-    near.on_new_line = on_new_line(thread, stream, node);
-    streams.add(stream, node, near);
+    filter.misses_l1i = misses_l1i(thread, stream, node);
+    streams.add(stream, node, filter);
   }
 
-  // Whether the line of an instruction may not be in a first-level cache: then it stays a node, so that a
+  // Whether the line of an instruction may not be in an L1 cache: then it stays a node, so that a
   // replay fetches the line.
-  bool on_new_line(RecordedThread& thread, std::uint32_t stream, const Record& node) {
+  bool misses_l1i(RecordedThread& thread, std::uint32_t stream, const Record& node) {
     const std::uint64_t line = node.pc & ~(static_cast<std::uint64_t>(core.l1i.line) - 1);
     if (core.l1i.size == 0 || (line == thread.code_line && stream == thread.code_stream)) return false;
     thread.code_line = line;
@@ -195,7 +195,7 @@ struct Recorder::Implementation {
     fetch.address = line;
     fetch.size = 4;
     fetch.thread = thread.number;
-    return !code_lines.touch(fetch, stream, 0, false).is_near;
+    return !code_filter.touch(fetch, stream, 0, false).is_hit;
   }
 
   // Regions.
@@ -504,8 +504,8 @@ void Recorder::keep_forks(bool keep) {
   implementation_->forks_kept = keep;
 }
 
-void Recorder::fold_hits_of(std::uint64_t bytes) {
-  implementation_->fold_hits_of(bytes);
+void Recorder::set_l1_filter(std::uint64_t bytes) {
+  implementation_->set_l1_filter(bytes);
 }
 
 void Recorder::take(std::span<const Record> records) {

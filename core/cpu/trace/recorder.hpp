@@ -3,8 +3,8 @@
 //
 // What OpenMP's runtime does to start, join and synchronise threads and tasks is left out; a sync node stands
 // for it (sync_node.hpp), and so it is with waiting for threads that the program makes itself. Of a thread
-// that OpenMP's runtime made, only what it does in parallel regions and tasks is recorded. All else is folded
-// (folder.hpp), and leaves as blocks (block.hpp).
+// that OpenMP's runtime made, only what it does in parallel regions and tasks is recorded. All else is
+// compacted (compactor.hpp), and leaves as blocks (block.hpp).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -65,7 +65,7 @@ struct RecorderStatistics {
   std::uint64_t outside_instructions = 0;  // left out: of other threads outside parallel regions
   std::uint64_t unknown_threads = 0;       // of which nothing was recorded: nobody saw how they were made
   std::uint64_t mispredicted = 0;          // nodes
-  std::uint64_t near_bytes = 0;            // of the cache whose hits are folded
+  std::uint64_t filter_bytes = 0;          // of the L1 filter cache
   std::uint64_t hit_cycles = 0;            // that each of these takes
 };
 
@@ -91,9 +91,9 @@ class Recorder final : public RecordSink {
   // other work is, and not left out: right where threads run in their time, so that it hardly waits. Before
   // the first record.
   void keep_forks(bool keep);
-  // Accesses that hit a cache of so many bytes are folded, and not played; half of the core's own first
-  // level if nobody says. Before the first record.
-  void fold_hits_of(std::uint64_t bytes);
+  // Accesses that hit an L1 filter cache of so many bytes are compacted; by default half of the core's own L1
+  // cache. Before the first record.
+  void set_l1_filter(std::uint64_t bytes);
 
   void take(std::span<const Record> records) override;
   // The program has ended: the streams end, too. Once.

@@ -24,12 +24,12 @@ class SharedPages {
     // Threads go back to the pages they were at: most touches say nothing new.
     Seen& seen = seen_[(page ^ std::uint64_t{thread} * 61) % seen_.size()];
     if (seen.page == page && seen.thread == thread) return seen.shared;
-    const auto [place, added] = owners_.try_emplace(page, thread);
-    if (!added && place->second != thread && place->second != several) {
-      place->second = several;
+    const auto [entry, added] = owners_.try_emplace(page, thread);
+    if (!added && entry->second != thread && entry->second != several) {
+      entry->second = several;
       for (Seen& each : seen_) each.shared |= each.page == page;
     }
-    seen = {page, thread, place->second == several};
+    seen = {page, thread, entry->second == several};
     return seen.shared;
   }
 

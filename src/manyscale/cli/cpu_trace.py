@@ -53,15 +53,16 @@ def record(
         bool,
         typer.Option("--functional", help="Run it without time, which is quicker; threads then take turns."),
     ] = False,
-    near: Annotated[
+    filter_l1: Annotated[
         str | None,
         typer.Option(
-            "--near",
+            "--filter-l1",
             metavar="SIZE",
-            help="Accesses that hit a cache of this size are folded, not played; 0 keeps every access. By default "
-            "half of the machine's first level.",
+            help="Size of the L1 filter cache, whose hits are compacted away; 0 keeps every access. By default half of "
+            "the machine's L1 cache.",
         ),
     ] = None,
+    near: Annotated[str | None, typer.Option("--near", hidden=True)] = None,
     functions: Functions = None,
     root: Root = None,
     writable: Writable = False,
@@ -91,7 +92,7 @@ def record(
             changes=changes or [],
             cores=cores or ranks,
             functional=functional,
-            near=near,
+            filter_l1=filter_l1 if filter_l1 is not None else near,
             force=force,
             threads=threads,
             seed=seed or 0,

@@ -55,7 +55,7 @@ _TYPICAL_CYCLES = {
     "worker_latency": 3900,
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
-_MOST_NEAR = 1 << 24  # bytes
+_LARGEST_FILTER = 1 << 24  # bytes
 _MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
 
 
@@ -98,7 +98,7 @@ def record(
     seed: int = 0,
     functions: Sequence[str] = (),
     limit: int | None = None,
-    near: int | str | None = None,
+    filter_l1: int | str | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
     command: Sequence[str] = (),
@@ -107,9 +107,9 @@ def record(
 
     A trace of that name is replaced only with `force`, and another file never is.
 
-    Accesses that would hit a small first-level cache are folded into what needs them, so that they need no cache to be
-    looked up in a replay. `near` is how large that cache is, such as "4KiB": half of the machine's own if not
-    stated; with 0 every access is kept. A trace can be replayed on first-level caches of that size and more.
+    Accesses that hit an L1 filter cache are compacted into what needs them, so that a replay looks up no cache for
+    them. `filter_l1` is the size of that cache, such as "4KiB": by default half of the machine's L1 cache; with 0 every
+    access is kept. A trace can be replayed on L1 caches of that size and more.
 
     `functional`: it is run without time, which is quicker, but then threads take turns and not the time that they
     would: what depends on who comes first (dynamic schedules, tasks) is another possible outcome. The machine counts
@@ -135,8 +135,8 @@ def record(
     writer = TraceWriter(out, _header(work, resolved, parts, functional, seed, command), force=force)
     try:
         recorder = _core.CpuRecorder(recorded, parts.cores[0].native, writer.add)
-        if near is not None:
-            recorder.fold_hits_of(_near_bytes(near))
+        if filter_l1 is not None:
+            recorder.set_l1_filter(_filter_bytes(filter_l1))
         try:
             result = run()
         except BaseException:
@@ -149,14 +149,15 @@ def record(
         raise
 
 
-def _near_bytes(near: int | str) -> int:
+def _filter_bytes(given: int | str) -> int:
     try:
         # Nothing needs no unit.
-        size = units.parse(near, units.BYTES) if isinstance(near, str) and near != "0" else int(near)
+        size = units.parse(given, units.BYTES) if isinstance(given, str) and given != "0" else int(given)
     except InputError as error:
-        raise InputError(f"near: {error}") from None
-    if not 0 <= size <= _MOST_NEAR:
-        raise InputError(f"near: {near} is not a size from 0 to {units.format(_MOST_NEAR, units.BYTES)}")
+        raise InputError(f"filter_l1: {error}") from None
+    if not 0 <= size <= _LARGEST_FILTER:
+        largest = units.format(_LARGEST_FILTER, units.BYTES)
+        raise InputError(f"filter_l1: {given} is not a size from 0 to {largest}")
     return int(size)
 
 

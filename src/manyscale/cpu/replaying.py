@@ -133,13 +133,14 @@ def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, in
 
 
 def _slower_hits(trace: Trace, parts: CpuSystem) -> int:
-    """Cycles that the first-level cache takes longer for a hit than the one recorded on."""
-    size, cycles = _core.cpu_first_level(parts.cores[0].native)
-    near = trace.statistics.get("near_bytes", 0)
-    if size < near:
+    """Cycles that an L1 hit takes longer than on the machine recorded on."""
+    size, cycles = _core.cpu_l1_size_and_latency(parts.cores[0].native)
+    counted = trace.statistics
+    filtered = counted.get("filter_bytes", counted.get("near_bytes", 0))  # the latter in older files
+    if size < filtered:
         raise InputError(
-            f"{trace.path}: accesses to the {near} bytes that were touched last are not in the trace, but the "
-            f"first-level cache holds {size} bytes only; record it with near={size} or less"
+            f"{trace.path}: accesses that hit an L1 filter cache of {filtered} bytes are not in the trace, but the L1 "
+            f"cache holds {size} bytes only; record it with filter_l1={size} or less"
         )
     return int(cycles - trace.statistics.get("hit_cycles", cycles))
 

@@ -30,7 +30,7 @@ OUTSIDE = "outside regions"
 _MOST_BARS = 16  # in a notebook
 KONATA_FILE = "pipeline.kanata"
 KONATA = Kind.magic("a log of a pipeline for Konata", b"Kanata")
-FIRST_LEVEL = ("l1i", "l1")
+L1_CACHES = ("l1i", "l1")
 TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
 
 
@@ -245,7 +245,7 @@ class CpuResult(NotebookView, ProgramResult):
         took, lines written back.
 
         Accesses to a line that is under way already are neither hits nor misses. A replay plays no accesses that hit
-        the L1 filter cache of the recording: shares of the first level are then not those of the program, and None;
+        the L1 filter cache of the recording: shares of L1 accesses are then not those of the program, and None;
         mpki is defined alike for runs and replays.
         """
         import polars as pl
@@ -275,7 +275,7 @@ class CpuResult(NotebookView, ProgramResult):
             for names in (("reads", "writes"), ("hits",), ("merged",), ("writebacks",))
         )
         misses = accesses - hits - merged
-        whole = accesses and not (self.replayed and level in FIRST_LEVEL)
+        whole = accesses and not (self.replayed and level in L1_CACHES)
         return (
             level,
             len(components),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.cpu.replaying import machine_of, replay
-from manyscale.cpu.result import FIRST_LEVEL, CpuResult
+from manyscale.cpu.result import L1_CACHES, CpuResult
 from manyscale.cpu.running import Work, as_program, run
 from manyscale.cpu.trace import Trace
 from manyscale.errors import InputError
@@ -62,7 +62,7 @@ class Point:
         """From the result of a replay."""
         levels = result.caches.to_dicts()
         mpki = {row["level"]: row["mpki"] for row in levels if row["mpki"] is not None}
-        beyond = [row for row in levels if row["level"] not in FIRST_LEVEL]
+        beyond = [row for row in levels if row["level"] not in L1_CACHES]
         rates = {row["level"]: row["miss_rate"] for row in beyond if row["miss_rate"] is not None}
         shares = result.shares
         waiting = sum(shares.get(cause, 0.0) for cause in ("idle", "sleeping", "synchronisation"))
@@ -159,7 +159,7 @@ class Study(NotebookView):
                 **{
                     f"{level}_miss_rate": point.miss_rates.get(level)
                     for level in levels
-                    if level not in FIRST_LEVEL
+                    if level not in L1_CACHES
                 },
                 "waiting": point.waiting,
                 "dram_bytes": point.dram_bytes,
@@ -328,13 +328,13 @@ def vary(
 
 
 def full_path(machine: ResolvedMachine, name: str) -> str:
-    """The path of a parameter that may be named shortly: l2.size is that of the machine's second level."""
+    """The path of a parameter that may be named shortly: l2.size is that of the machine's L2 cache."""
     section, dot, rest = name.partition(".")
     if not dot or section not in _SECTIONS:
         return name
     memory = machine.machine.memory
     if section == "l2" and memory is not None and memory.l2 is None:
-        section = "shared"  # the second level is one that cores share
+        section = "shared"  # the L2 cache is one that cores share
     return f"{_SECTIONS[section]}.{rest}"
 
 

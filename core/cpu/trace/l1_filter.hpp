@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loads and stores of a thread are sure to hit the first-level cache of any machine that a trace is
-// played on: those to lines that the same stream touched lately. For each thread it keeps what a small cache
-// of two ways would hold. Lines leave it in the order in which they came, however often they are touched
-// meanwhile, so that what is played of a trace touches every line in use again and again. Other threads take
-// lines away when they write them, and the right to write them when they read them.
+// The L1 filter cache: which loads and stores of a thread are certain to hit the L1 cache of any machine that
+// a trace is replayed on, namely those to lines that the same stream touched lately. Each thread has a small
+// two-way cache with FIFO replacement: lines in use leave it again and again, so that a replay touches them.
+// Other threads invalidate lines when they write them, and downgrade them when they read them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,26 +13,26 @@
 
 namespace manyscale::cpu {
 
-// What is known of an instruction, and of the access if it is a load or a store.
-struct NearAccess {
-  bool on_new_line = false;  // its own line of code may have to be fetched
-  bool is_near = false;      // it is sure to hit the first-level cache
+// What the filters of code and data say of an instruction.
+struct FilterResult {
+  bool misses_l1i = false;  // its line of code may have to be fetched
+  bool is_hit = false;      // of a load or a store: it is certain to hit the L1 cache
   // How many instructions back in its stream is what it may have to wait for; 0: nothing.
-  std::uint16_t filler = 0;  // the access that asked for its line
-  std::uint16_t store = 0;   // of a load: the last store to its bytes
+  std::uint16_t fill = 0;   // the access that missed its line
+  std::uint16_t store = 0;  // of a load: the last store to its bytes
 };
 
-class NearLines {
+class L1Filter {
  public:
-  // A cache of about so many bytes; of none, nothing is near. Accesses more than `window` instructions back
+  // A cache of about so many bytes; of none, nothing hits. Accesses more than `window` instructions back
   // are over. No more than `few_stores` among so many instructions do not fill the store queue.
-  NearLines(std::uint64_t bytes, std::uint64_t line, std::uint64_t window, std::uint64_t few_stores = 0);
-  NearLines() : NearLines(0, 64, 0) {}
+  L1Filter(std::uint64_t bytes, std::uint64_t line, std::uint64_t window, std::uint64_t few_stores = 0);
+  L1Filter() : L1Filter(0, 64, 0) {}
 
   std::uint64_t bytes() const { return sets_ << (line_bits_ + 1); }
 
   // An access of a thread: the instruction at this position of a stream. Whether `others` may have its line.
-  NearAccess touch(const Record& record, std::uint32_t stream, std::uint64_t position, bool others);
+  FilterResult touch(const Record& record, std::uint32_t stream, std::uint64_t position, bool others);
 
  private:
   static constexpr std::uint64_t no_line = ~std::uint64_t{0};

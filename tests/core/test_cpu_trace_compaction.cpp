@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: the nodes that stay have their results when they would have had them in the full stream.
+// Trace compaction: the nodes that stay have their results when they would have had them in the full stream.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/trace/folder.hpp"
+#include "cpu/trace/compactor.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale;
@@ -54,11 +54,11 @@ Times full_times(const Stream& stream, const Times& dispatch) {
   return times;
 }
 
-std::vector<Record> fold(const Stream& stream, const FoldLimits& limits) {
-  Folder folder(table(), limits);
-  for (const Record& record : stream.records) folder.take(record);
-  folder.flush();
-  return folder.nodes();
+std::vector<Record> compact(const Stream& stream, const CompactionLimits& limits) {
+  TraceCompactor compactor(table(), limits);
+  for (const Record& record : stream.records) compactor.take(record);
+  compactor.flush();
+  return compactor.nodes();
 }
 
 Times node_times(const std::vector<Record>& nodes, const Stream& stream, const Times& dispatch) {
@@ -130,12 +130,12 @@ void unlimited_data_flow_is_exact() {
   std::uint64_t all = 0, kept = 0, wrong = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Stream stream = random_stream(seed, 1500);
-    const std::vector<Record> nodes = fold(stream, {.width = 0, .window = 2048, .keep_scarce = false});
+    const std::vector<Record> nodes = compact(stream, {.width = 0, .window = 2048, .model_ports = false});
     const Times dispatch(stream.records.size(), 0);
     const Times full = full_times(stream, dispatch);
-    const Times folded = node_times(nodes, stream, dispatch);
+    const Times compacted = node_times(nodes, stream, dispatch);
     check_equal(static_cast<std::int64_t>(instructions_in(nodes)), 1500, "instructions");
-    for (std::size_t j = 0; j < nodes.size(); ++j) wrong += folded[j] != full[nodes[j].pc];
+    for (std::size_t j = 0; j < nodes.size(); ++j) wrong += compacted[j] != full[nodes[j].pc];
     all += stream.records.size();
     kept += nodes.size();
     for (const Record& record : stream.records) {
@@ -178,21 +178,21 @@ std::int64_t bounded_run(const std::vector<Record>& nodes, const Stream& stream)
   return commit.back();
 }
 
-// The same with the full stream and with the folded one, where nothing waits for ports.
+// The same with the full stream and with the compacted one, where nothing waits for ports.
 void bounded_cores_differ_little() {
-  std::int64_t full = 0, folded = 0;
+  std::int64_t full = 0, compacted = 0;
   double worst = 0;
   for (std::uint64_t seed = 500; seed < 600; ++seed) {
     const Stream stream = random_stream(seed, 4000);
     const std::int64_t expected = bounded_run(stream.records, stream);
     const std::int64_t found = bounded_run(
-        fold(stream, {.width = 4, .window = 128, .keep_scarce = false, .most_folded = 51}), stream);
+        compact(stream, {.width = 4, .window = 128, .model_ports = false, .max_compacted = 51}), stream);
     full += expected;
-    folded += found;
+    compacted += found;
     worst = std::max(worst, std::abs(static_cast<double>(found - expected) / static_cast<double>(expected)));
   }
-  check_between(static_cast<double>(folded) / static_cast<double>(full), 0.99, 1.01,
-                "cycles, folded and full");
+  check_between(static_cast<double>(compacted) / static_cast<double>(full), 0.99, 1.01,
+                "cycles, compacted and full");
   check_between(worst, 0, 0.05, "the worst of a hundred streams");
 }
 
@@ -211,7 +211,7 @@ void chains_keep_their_length() {
     add(stream, branch);
   }
   add(stream, instruction(Kind::store, 4, 2));
-  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false});
   const Times dispatch = [&] {
     Times cycles;
     for (std::size_t i = 0; i < stream.records.size(); ++i)
@@ -219,13 +219,13 @@ void chains_keep_their_length() {
     return cycles;
   }();
   const Times full = full_times(stream, dispatch);
-  const Times folded = node_times(nodes, stream, dispatch);
+  const Times compacted = node_times(nodes, stream, dispatch);
   check(full.back() >= 4 * rounds, "the chain is as long as its additions");
-  check_equal(folded.back(), full.back(), "end of a chain of additions");
+  check_equal(compacted.back(), full.back(), "end of a chain of additions");
   check_between(static_cast<double>(nodes.size()) / (6.0 * rounds), 0.4, 0.52,
                 "three nodes of six instructions");
   std::int64_t turns = 0;
-  for (const Record& node : nodes) turns += node.weight > 0 ? node.folded_turns().count : 0;
+  for (const Record& node : nodes) turns += node.weight > 0 ? node.compacted_branches().count : 0;
   for (const Record& node : nodes) turns += node.is_control();
   check_equal(turns, rounds, "every taken branch ends a fetch group");
 }
@@ -238,7 +238,7 @@ void long_delays_count_from_older_dispatches() {
   add(stream, instruction(Kind::integer, 2));
   for (int i = 0; i < 7; ++i) add(stream, instruction(Kind::integer, 1));
   add(stream, instruction(Kind::load, 1), 50);
-  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false});
   check_equal(nodes.size(), std::size_t{2}, "the loads");
   check_equal(nodes.back().producers[0], static_cast<std::uint16_t>(Record::dispatched | 1),
               "the first load");
@@ -247,24 +247,24 @@ void long_delays_count_from_older_dispatches() {
   check_between(static_cast<double>(nodes.back().delays[0]), 9, 11, "cycles of the chain");
 }
 
-// Where few may be folded together, the one that is complete last is the node.
+// Where few may be compacted together, the one that is complete last is the node.
 void groups_have_their_last_as_node() {
   Stream stream;
   for (int i = 0; i < 64; ++i) add(stream, instruction(i % 8 == 3 ? Kind::divide : Kind::integer));
-  const std::vector<Record> nodes = fold(stream, {.width = 4, .keep_scarce = false, .most_folded = 8});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false, .max_compacted = 8});
   for (const Record& node : nodes) {
     check(node.weight <= 8, "no more than may be");
     check(node.pc == 63 || node.kind == Kind::divide, "a division, or the last instruction");
   }
 }
 
-// Calculations in a row become few nodes.
-void rows_of_calculations_fold() {
+// ALU instructions in a row become few nodes.
+void rows_of_alu_instructions_are_compacted() {
   Stream stream;
   add(stream, instruction(Kind::load), 50);
   for (int i = 0; i < 5000; ++i) add(stream, instruction(Kind::integer, 1));
   add(stream, instruction(Kind::store, 1));
-  const std::vector<Record> nodes = fold(stream, {.width = 4});
+  const std::vector<Record> nodes = compact(stream, {.width = 4});
   const Times dispatch(stream.records.size(), 0);
   check_equal(node_times(nodes, stream, dispatch).back(), full_times(stream, dispatch).back(),
               "end of the row");
@@ -273,8 +273,8 @@ void rows_of_calculations_fold() {
 }
 
 // Of a kind that has more to do than its ports can take, a node stays for every twelve, and they follow each
-// other no faster than the ports allow; one that has not is folded.
-void scarce_ports_keep_their_pace() {
+// other no faster than the ports allow; one that has not is compacted.
+void limiting_ports_keep_their_rate() {
   CoreSpec spec;
   spec.dispatch_width = 4;
   const Latencies latencies(spec);  // one port for fused multiply-adds
@@ -283,11 +283,11 @@ void scarce_ports_keep_their_pace() {
     for (int i = 0; i < 640; ++i) {
       add(stream, instruction(i % 8 < fused ? Kind::float_fused : Kind::integer));
     }
-    Folder folder(latencies, {.width = 4});
-    for (const Record& record : stream.records) folder.take(record);
-    folder.flush();
+    TraceCompactor compactor(latencies, {.width = 4});
+    for (const Record& record : stream.records) compactor.take(record);
+    compactor.flush();
     std::vector<Record> kept;
-    for (const Record& node : folder.nodes()) {
+    for (const Record& node : compactor.nodes()) {
       if (node.kind == Kind::float_fused) kept.push_back(node);
     }
     return kept;
@@ -305,7 +305,7 @@ void scarce_ports_keep_their_pace() {
   check_equal(waiting, static_cast<std::int64_t>(kept.size()) - 1,
               "twelve cycles of the one port from one node to the next");
   check_between(static_cast<double>(nodes_of(2).size()), 0, 4,
-                "a quarter of all on a quarter of the ports fold");
+                "a quarter of all on a quarter of the ports are compacted");
 }
 
 // A load that is sure to hit has its result as a node would: after its address, its line, or the store that
@@ -318,61 +318,61 @@ void waiters_share_ports_and_queue() {
   add(stream, instruction(Kind::load));
   for (int i = 1; i <= waiters; ++i) add(stream, instruction(Kind::integer, static_cast<std::uint16_t>(i)));
   add(stream, instruction(Kind::load, 1));
-  const std::vector<Record> nodes = fold(stream, {.width = 4, .reorder_buffer = 64});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .reorder_buffer = 64});
   check_equal(static_cast<std::int64_t>(nodes.size()), 2, "the loads are nodes");
-  check_equal(nodes[0].folded_waiters(), waiters, "wait for the first");
-  check_equal(nodes[1].folded_waiters(), 0, "nobody waits for the second");
+  check_equal(nodes[0].compacted_waiters(), waiters, "wait for the first");
+  check_equal(nodes[1].compacted_waiters(), 0, "nobody waits for the second");
   const int ports = std::popcount(table().ports(instruction(Kind::integer)));
   check_equal(nodes[1].delays[0], (waiters - 1) / ports + 1, "cycles until the last of them has its result");
-  const std::vector<Record> few = fold(stream, {.width = 4, .reorder_buffer = 4});
-  check_equal(few[0].folded_waiters(), 3, "those further behind are not there yet");
+  const std::vector<Record> few = compact(stream, {.width = 4, .reorder_buffer = 4});
+  check_equal(few[0].compacted_waiters(), 3, "those further behind are not there yet");
 }
 
-void near_loads_fold() {
+void filtered_loads_are_compacted() {
   CoreSpec spec;
   const Latencies latencies(spec);
-  const std::int64_t hit = static_cast<std::int64_t>(latencies.hit());
+  const std::int64_t hit = static_cast<std::int64_t>(latencies.l1_hit());
   const auto load_latency = static_cast<std::int64_t>(latencies.latency(instruction(Kind::load)));
-  const auto last_node = [&](const NearAccess& near, Kind first) {
-    Folder folder(latencies, {.width = 4, .keep_scarce = false});
-    folder.take(instruction(first));
-    folder.take(instruction(Kind::load, near.filler == 0 && near.store == 0 ? 1 : 0), near);
-    folder.take(instruction(Kind::store, 1));
-    folder.flush();
-    check_equal(static_cast<std::int64_t>(folder.nodes().size()), 2, "the load is folded");
-    return std::pair(folder.nodes().back(), folder.hits().back());
+  const auto last_node = [&](const FilterResult& filter, Kind first) {
+    TraceCompactor compactor(latencies, {.width = 4, .model_ports = false});
+    compactor.take(instruction(first));
+    compactor.take(instruction(Kind::load, filter.fill == 0 && filter.store == 0 ? 1 : 0), filter);
+    compactor.take(instruction(Kind::store, 1));
+    compactor.flush();
+    check_equal(static_cast<std::int64_t>(compactor.nodes().size()), 2, "the load is compacted");
+    return std::pair(compactor.nodes().back(), compactor.l1_hits().back());
   };
-  const auto [by_address, hits] = last_node({.is_near = true}, Kind::load);
+  const auto [by_address, hits] = last_node({.is_hit = true}, Kind::load);
   check_equal(by_address.producers[0], 1, "the data waits for the load that gives the address");
   check_equal(by_address.delays[0], load_latency + hit, "and for a hit after it");
   check_equal(hits[0], 1, "which is counted");
-  const auto [by_line, no_hits] = last_node({.is_near = true, .filler = 1}, Kind::load);
+  const auto [by_line, no_hits] = last_node({.is_hit = true, .fill = 1}, Kind::load);
   check(by_line.producers[0] == 1 && by_line.delays[0] == 0,
         "the line comes with the load that asked for it");
   check_equal(no_hits[0], 0, "no hit after that");
-  const auto [by_store, still_none] = last_node({.is_near = true, .store = 1}, Kind::store);
-  check(by_store.producers[0] == 1 && by_store.delays[0] == latencies.forward(),
+  const auto [by_store, still_none] = last_node({.is_hit = true, .store = 1}, Kind::store);
+  check(by_store.producers[0] == 1 && by_store.delays[0] == latencies.store_forward(),
         "a store hands its data over");
   check_equal(still_none[0], 0, "which is no hit");
 }
 
 void markers_keep_their_place() {
   Stream stream = random_stream(7, 3000);
-  Folder folder(table(), {.width = 4});
+  TraceCompactor compactor(table(), {.width = 4});
   std::vector<std::uint64_t> before;
   for (std::size_t i = 0; i < stream.records.size(); ++i) {
     if (i % 37 == 5) {
       Record marker;
       marker.kind = Kind::marker;
       marker.address = i;
-      folder.take(marker);
+      compactor.take(marker);
     }
-    folder.take(stream.records[i]);
+    compactor.take(stream.records[i]);
   }
-  folder.flush();
+  compactor.flush();
   std::uint64_t instructions = 0;
   int markers = 0;
-  for (const Record& node : folder.nodes()) {
+  for (const Record& node : compactor.nodes()) {
     if (node.kind != Kind::marker) {
       instructions += node.weight + 1u;
       continue;
@@ -393,10 +393,10 @@ int main() {
   chains_keep_their_length();
   long_delays_count_from_older_dispatches();
   groups_have_their_last_as_node();
-  rows_of_calculations_fold();
-  scarce_ports_keep_their_pace();
+  rows_of_alu_instructions_are_compacted();
+  limiting_ports_keep_their_rate();
   waiters_share_ports_and_queue();
-  near_loads_fold();
+  filtered_loads_are_compacted();
   markers_keep_their_place();
   return finish();
 }

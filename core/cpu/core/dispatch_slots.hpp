@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dispatch slots: the cycle in which the last record was dispatched, and how many of its slots are taken. The
+// instructions compacted into a record take slots between the record before and itself.
+#pragma once
+#include <cstdint>
+
+#include "cpu/stream/record.hpp"
+#include "engine/time.hpp"
+
+namespace manyscale::cpu {
+
+class DispatchSlots {
+ public:
+  explicit DispatchSlots(std::int64_t width) : width_(width) {}
+
+  // The first slot that the width leaves for a record.
+  struct Slot {
+    Cycle cycle = 0;
+    std::int64_t used = 0;  // slots of the cycle before it
+    Cycle compacted = 0;    // the cycle of the last instruction compacted into it
+  };
+
+  Cycle cycle() const { return cycle_; }
+  Slot next(const Record& record) const {
+    Slot slot{cycle_, used_ + record.weight, cycle_};
+    for (; slot.used >= width_; slot.used -= width_) ++slot.cycle;
+    if (record.weight > 0) slot.compacted = slot.cycle;
+    return slot;
+  }
+  // A record is dispatched behind so many others of this cycle.
+  void take(Cycle cycle, std::int64_t used) {
+    cycle_ = cycle;
+    used_ = used + 1;
+  }
+
+ private:
+  const std::int64_t width_;
+  Cycle cycle_ = 0;
+  std::int64_t used_ = 0;
+};
+
+}  // namespace manyscale::cpu

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The widths and the reorder buffer of a core, each alone: which cycle a record gets, with compacted
+// instructions and without.
+#include "cpu/core/commit_slots.hpp"
+#include "cpu/core/dispatch_slots.hpp"
+#include "cpu/core/fetch_slots.hpp"
+#include "cpu/core/reorder_buffer.hpp"
+#include "test_checks.hpp"
+
+using namespace manyscale;
+using namespace manyscale::cpu;
+using namespace manyscale::test;
+
+namespace {
+
+Record record_of(std::uint8_t weight, CompactedBranches branches = {}) {
+  Record record;
+  record.weight = weight;
+  record.set_compacted_branches(branches);
+  return record;
+}
+
+Cycle fetch(FetchSlots& slots, const Record& record) {
+  slots.find_slot(record);
+  slots.take(record);
+  return slots.cycle();
+}
+
+void fetch_takes_its_width_and_no_more() {
+  FetchSlots slots(4, 64);
+  slots.restart(10);
+  for (int i = 0; i < 4; ++i) check_equal(fetch(slots, record_of(0)), 10, "one of the first four");
+  check_equal(fetch(slots, record_of(0)), 11, "the fifth");
+  slots.end_cycle();
+  check_equal(fetch(slots, record_of(0)), 12, "behind a taken branch");
+  slots.stall(3);
+  slots.end_cycle();
+  check_equal(fetch(slots, record_of(0)), 16, "behind a misfetch of three cycles");
+}
+
+void fetch_takes_its_bytes_and_no_more() {
+  FetchSlots slots(8, 8);
+  slots.restart(0);
+  Record compressed = record_of(0);
+  compressed.flags |= Trait::compressed;
+  check_equal(fetch(slots, record_of(0)), 0, "four bytes");
+  check_equal(fetch(slots, compressed), 0, "two more");
+  check_equal(fetch(slots, record_of(0)), 1, "four do not fit any more");
+}
+
+void compacted_instructions_take_fetch_slots_once() {
+  FetchSlots slots(4, 64);
+  slots.restart(0);
+  const Record record = record_of(7);
+  slots.find_slot(record);
+  slots.find_slot(record);  // it waited for its line
+  check_equal(slots.cycle(), 1, "the eighth of four a cycle");
+  slots.take(record);
+  check_equal(fetch(slots, record_of(0)), 2, "the ninth");
+}
+
+void compacted_branches_end_their_cycle() {
+  FetchSlots slots(4, 64);
+  slots.restart(0);
+  // Three loops of two instructions, and one instruction behind the last branch.
+  check_equal(fetch(slots, record_of(7, {3, 1})), 3, "three cycles of two, then the record");
+}
+
+void dispatch_counts_the_slots_of_a_cycle() {
+  DispatchSlots slots(4);
+  slots.take(20, 0);
+  check_equal(slots.next(record_of(0)).cycle, 20, "the second of its cycle");
+  check_equal(slots.next(record_of(0)).used, 1, "one slot is taken");
+  const DispatchSlots::Slot behind = slots.next(record_of(6));
+  check_equal(behind.cycle, 21, "behind six others");
+  check_equal(behind.used, 3, "seven slots are one cycle and three");
+  check_equal(behind.compacted, 21, "compacted instructions take the width");
+  slots.take(20, 3);
+  check_equal(slots.next(record_of(0)).cycle, 21, "the cycle is full");
+  check_equal(slots.next(record_of(0)).compacted, 20, "nothing is compacted into it");
+}
+
+void commit_takes_its_width_and_no_more() {
+  CommitSlots slots(2);
+  check_equal(slots.take(record_of(0), 5), 5, "when it is complete");
+  check_equal(slots.take(record_of(0), 3), 5, "with an older one");
+  check_equal(slots.take(record_of(0), 3), 6, "two a cycle");
+  check_equal(slots.take(record_of(4), 3), 8, "compacted ones commit before it");
+  check_equal(slots.take(record_of(4), 30), 30, "they completed while it did not");
+}
+
+void the_reorder_buffer_frees_entries_in_order() {
+  Window window(16);
+  ReorderBuffer buffer(8, 4);
+  const auto enter = [&](std::uint64_t number, std::uint8_t weight, Cycle committed) {
+    window[number].reorder_entry = buffer.take(record_of(weight));
+    window[number].committed = committed;
+  };
+  enter(0, 0, unknown);
+  enter(1, 6, 50);
+  check_equal(buffer.earliest(record_of(0), window, 2), unknown, "the oldest has not committed");
+  window[0].committed = 40;
+  check_equal(buffer.earliest(record_of(0), window, 2), 40, "one entry when the oldest has");
+  check_equal(buffer.earliest(record_of(7), window, 2), 50, "eight entries: four when the next has");
+  check_equal(buffer.earliest(record_of(11), window, 2), 51, "the others follow at full width");
+}
+
+}  // namespace
+
+int main() {
+  fetch_takes_its_width_and_no_more();
+  fetch_takes_its_bytes_and_no_more();
+  compacted_instructions_take_fetch_slots_once();
+  compacted_branches_end_their_cycle();
+  dispatch_counts_the_slots_of_a_cycle();
+  commit_takes_its_width_and_no_more();
+  the_reorder_buffer_frees_entries_in_order();
+  return finish();
+}
