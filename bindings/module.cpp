@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_dram(module);
   bind_traffic(module);
   bind_cpu(module);
+  bind_cpu_predictor(module);
   bind_cpu_trace(module);
   bind_cpu_replay(module);
   bind_gem5_trace(module);

@@ -15,6 +15,7 @@ void bind_memory_parts(nb::module_& module);
 void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
 void bind_cpu(nb::module_& module);
+void bind_cpu_predictor(nb::module_& module);
 void bind_cpu_trace(nb::module_& module);
 void bind_cpu_replay(nb::module_& module);
 void bind_gem5_trace(nb::module_& module);

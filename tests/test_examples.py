@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 # The line by which each example shows that it did its work.
 KEY_LINES = {
+    "cpu/own_predictor.py": "one bit for each branch is better than none: yes",
     "cpu/scaling.py": "efficiency on 16 threads: below one half",
     "elastic/cache_sizes.py": "the replays order the sizes as the detailed runs do: yes",
     "elastic/dibona.py": "the pipeline gains more than the small product, replayed and in detail: yes",

@@ -66,3 +66,10 @@ def test_an_unknown_model_names_the_nearest(capsys):
     assert capsys.readouterr().err == (
         "Error: there is no model named 'synthetic.relai'; did you mean 'synthetic.relay'?\n"
     )
+
+
+def test_plugins_are_listed_by_kind():
+    result = invoke("plugins")
+    assert result.exit_code == 0, result.output
+    assert ["branch predictor", "bimodal", "Two-bit counters by address."] in cells(result.stdout)
+    assert json.loads(invoke("plugins", "--json").stdout)["branch predictor"]["bimodal"]

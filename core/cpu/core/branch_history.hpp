@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The outcomes of the latest branches, and how tables are indexed by them.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -91,6 +93,18 @@ class HistoryTables {
 };
 
 // Lengths from the shortest to the longest in equal ratios, each longer than the one before.
-std::vector<std::uint32_t> geometric_lengths(std::int64_t shortest, std::int64_t longest, std::int64_t count);
+inline std::vector<std::uint32_t> geometric_lengths(std::int64_t shortest, std::int64_t longest,
+                                                    std::int64_t count) {
+  std::vector<std::uint32_t> lengths;
+  const double ratio = static_cast<double>(longest) / static_cast<double>(shortest);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double exponent = count == 1 ? 0 : static_cast<double>(i) / static_cast<double>(count - 1);
+    auto length =
+        static_cast<std::uint32_t>(std::lround(static_cast<double>(shortest) * std::pow(ratio, exponent)));
+    if (!lengths.empty()) length = std::max(length, lengths.back() + 1);
+    lengths.push_back(length);
+  }
+  return lengths;
+}
 
 }  // namespace manyscale::cpu

@@ -45,8 +45,7 @@ struct describe<cpu::BranchSpec> {
   static constexpr auto fields = std::tuple{
       Field<S, std::string>{
           "kind", &S::kind, Unit::none,
-          "how directions are predicted: tage, gshare, bimodal, static_not_taken, perfect "
-          "(never wrong, targets too), always_wrong, or recorded (as the records of a trace say)"},
+          "how directions are predicted: a branch predictor by its name (`manyscale models plugins`)"},
       Field<S, std::int64_t>{"base_entries", &S::base_entries, Unit::count,
                              "two-bit counters by address (bimodal; the base of tage) or by address and "
                              "history (gshare); a power of two",

@@ -15,7 +15,7 @@ class IssueQueue {
  public:
   explicit IssueQueue(std::int64_t entries) : entries_(entries) {}
 
-  // The first cycle from `from` on at which an entry is free; unknown if that depends on what is under way.
+  // The first cycle from `from` on at which an entry is free; unknown if that depends on what is in flight.
   // It is not asked for an earlier cycle afterwards.
   Cycle earliest(Cycle from) {
     if (from > seen_) look_until(from);

@@ -39,7 +39,7 @@ class StoreQueue {
   Store& operator[](std::uint64_t store) { return stores_[store & mask_]; }
   std::uint64_t entered() const { return entered_; }
 
-  // When an entry is free; unknown if that depends on what is under way.
+  // When an entry is free; unknown if that depends on what is in flight.
   Cycle earliest() const {
     if (taken_entries_ == freed_entries_ || entered_ - oldest_ == stores_.size()) return unknown;
     return free_[taken_entries_ & (free_.size() - 1)];

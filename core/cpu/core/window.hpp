@@ -147,7 +147,7 @@ class FreeList {
  public:
   explicit FreeList(std::int64_t entries) : freed_(static_cast<std::size_t>(entries), 0) {}
 
-  // When an entry is free; unknown if that depends on what is under way.
+  // When an entry is free; unknown if that depends on what is in flight.
   Cycle earliest() const { return used_ == freed_.size() ? unknown : freed_[next_]; }
   void take() {
     ++used_;

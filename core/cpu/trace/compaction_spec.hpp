@@ -7,7 +7,7 @@ namespace manyscale::cpu {
 
 struct CompactionLimits {
   std::uint64_t width = 4;     // instructions dispatched in a cycle; 0: any number
-  std::uint64_t window = 512;  // instructions under way at a time, at least
+  std::uint64_t window = 512;  // instructions in flight, at least
   // … and of the machine recorded on: where a node has more than three dependences, older ones are left out.
   std::uint64_t reorder_buffer = 512;
   bool model_ports = true;  // whether nodes stay for ALU instructions whose issue ports limit the rate

@@ -37,6 +37,19 @@ def models(context: typer.Context, json: Json = False) -> None:
 
 
 @commands.command()
+def plugins(json: Json = False) -> None:
+    """List what is chosen by name within models, such as branch predictors, with a sentence on each."""
+    from manyscale import _core
+
+    found = {kind: entries for kind, entries in _core.plugins().items() if kind != "model"}
+    if json:
+        emit_json({kind: {name: info["doc"] for name, info in found[kind].items()} for kind in found})
+        return
+    rows = [(kind, name, info["doc"]) for kind, entries in found.items() for name, info in entries.items()]
+    print_table("Plug-ins", ("kind", "name", "what it is"), rows)
+
+
+@commands.command()
 def show(
     name: Annotated[
         str,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RISC-V programs on simulated out-of-order multicores: runs, their results, symbols, listings, checks."""
 
+from manyscale.cpu.predictors import Predictor, predictors, register_predictor, registered_predictor
 from manyscale.cpu.program import Program, sample
 from manyscale.cpu.recording import RecordingSummary, record
 from manyscale.cpu.replaying import replay
@@ -15,13 +16,17 @@ __all__ = [
     "FunctionalResult",
     "IncompleteTraceError",
     "Place",
+    "Predictor",
     "Process",
     "Program",
     "RecordingSummary",
     "Symbols",
     "Trace",
     "TraceError",
+    "predictors",
     "record",
+    "register_predictor",
+    "registered_predictor",
     "replay",
     "run",
     "run_functional",

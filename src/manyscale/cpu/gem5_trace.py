@@ -227,7 +227,7 @@ def export_gem5(
 
     They appear together when all are whole; files of that kind that are there are replaced only with `force`.
 
-    `latencies` are the cycles that ALU instructions of each kind take, 1 where not given. Traces with tasks are refused,
+    `latencies` are the cycles of each kind of ALU instruction, 1 where not given. Traces with tasks are refused,
     since gem5's have none; so is what would be lost of several threads that wait for each other.
     """
     if not isinstance(trace, Trace):

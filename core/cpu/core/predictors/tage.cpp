@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/core/branch_tage.hpp"
-
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "cpu/core/direction_predictor.hpp"
 
 namespace manyscale::cpu {
 
@@ -32,33 +32,47 @@ std::vector<std::uint32_t> checked_lengths(const BranchSpec& spec) {
   return geometric_lengths(spec.shortest_history, spec.longest_history, spec.tables);
 }
 
-}  // namespace
+// TAGE (Seznec and Michaud, "A case for (partially) tagged geometric history length branch prediction",
+// 2006): a table of two-bit counters by address, and tagged tables by address and ever longer histories; the
+// longest history whose tag matches predicts. Leaves out the statistical corrector of later forms.
+class Tage final : public DirectionPlugin<Tage> {
+ public:
+  explicit Tage(const BranchSpec& spec);
 
-std::vector<std::uint32_t> geometric_lengths(std::int64_t shortest, std::int64_t longest,
-                                             std::int64_t count) {
-  std::vector<std::uint32_t> lengths;
-  const double ratio = static_cast<double>(longest) / static_cast<double>(shortest);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double exponent = count == 1 ? 0 : static_cast<double>(i) / static_cast<double>(count - 1);
-    auto length =
-        static_cast<std::uint32_t>(std::lround(static_cast<double>(shortest) * std::pow(ratio, exponent)));
-    if (!lengths.empty()) length = std::max(length, lengths.back() + 1);
-    lengths.push_back(length);
-  }
-  return lengths;
-}
+  bool predict_and_train(std::uint64_t pc, bool taken, const BranchHistory& history);
 
-TagePredictor::TagePredictor(const BranchSpec& spec)
+ private:
+  struct Entry {
+    std::uint16_t tag = 0;
+    std::int8_t counter = 0;  // -4 to 3; taken from 0 on
+    std::uint8_t useful = 0;  // 0 to 3
+  };
+
+  void allocate(int provider, bool taken);
+  void reset_useful();
+  Entry& entry_of(int table) { return tables_.entry(static_cast<std::size_t>(table)); }
+
+  HistoryTables<Entry> tables_;
+  std::vector<std::int8_t> base_;  // -2 to 1
+  std::uint64_t base_mask_;
+  std::int64_t reset_period_;
+  std::int64_t until_reset_;
+  bool clear_high_ = true;
+  int alternate_for_new_ = 0;       // -8 to 7; from 0 on, entries just made are not believed
+  std::uint32_t draws_ = 0x2545f4;  // of a shift register, to spread allocations
+};
+
+Tage::Tage(const BranchSpec& spec)
     : tables_(checked_lengths(spec), spec.table_entries, spec.tag_bits),
       base_(static_cast<std::size_t>(spec.base_entries), 0),
       base_mask_(static_cast<std::uint64_t>(spec.base_entries - 1)),
       reset_period_(spec.reset_period),
       until_reset_(spec.reset_period) {}
 
-bool TagePredictor::predict_and_train(std::uint64_t pc, bool taken, const BranchHistory& history) {
+bool Tage::predict_and_train(std::uint64_t pc, bool taken, const BranchHistory& history) {
   const std::uint32_t matches = tables_.look_up(pc, history);
   std::int8_t& base = base_[pc >> 1 & base_mask_];
-  if (--until_reset_ == 0) age();
+  if (--until_reset_ == 0) reset_useful();
   if (matches == 0) {
     const bool predicted = base >= 0;
     step<2>(base, taken);
@@ -96,7 +110,7 @@ bool TagePredictor::predict_and_train(std::uint64_t pc, bool taken, const Branch
 
 // Takes an entry with a longer history for a branch that was predicted wrong: mostly the next longer, so that
 // the longest are not used up.
-void TagePredictor::allocate(int provider, bool taken) {
+void Tage::allocate(int provider, bool taken) {
   draws_ ^= draws_ << 13;
   draws_ ^= draws_ >> 17;
   draws_ ^= draws_ << 5;
@@ -116,11 +130,16 @@ void TagePredictor::allocate(int provider, bool taken) {
   }
 }
 
-// Halves what is taken for useful, so that what was useful long ago can go.
-void TagePredictor::age() {
+// Clears one of the useful bits of all entries, so that what was useful long ago can be replaced.
+void Tage::reset_useful() {
   until_reset_ = reset_period_;
   for (Entry& entry : tables_.entries()) entry.useful &= clear_high_ ? 1 : 2;
   clear_high_ = !clear_high_;
 }
+
+const Registered<Tage> registered{"tage",
+                                  "Tagged tables by address and geometrically longer histories (TAGE)."};
+
+}  // namespace
 
 }  // namespace manyscale::cpu
