@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MarkerWatch does for one thread at one watched pc or marker instruction; for its own sources only.
+// Marker visit: one thread of a program at one watched pc or marker instruction. Private to MarkerWatch.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -65,14 +65,14 @@ struct MarkerWatch::Visit {
     });
     return found == open.rend() ? nullptr : &*found;
   }
-  // Where the function just entered was called; of one that a taskloop calls, where that was.
-  std::uint64_t place() {
+  // The call site of the function just entered; of one that a taskloop calls, that of the taskloop.
+  std::uint64_t caller_pc() {
     const Open* call = caller();
     const bool in_taskloop = call != nullptr && call->construct == Construct::taskloop;
     return call_site(in_taskloop ? call->return_address : returns_to());
   }
   Open& enter_until_return(Construct construct, RegionKind kind, std::uint64_t object = 0) {
-    enter(construct, {kind, {}, place(), object, construct == Construct::mutex_lock});
+    enter(construct, {kind, {}, caller_pc(), object, construct == Construct::mutex_lock});
     until_return();
     return open.back();
   }
@@ -106,25 +106,37 @@ struct MarkerWatch::Visit {
     if (const std::size_t index = find(construct); index != open.size()) close_down_to(index);
   }
 
-  // What ends where its thread comes to the next construct that divides work.
+  // Ends the constructs that last until their thread comes to the next worksharing construct.
   void close_worksharing() {
     close(Construct::single_start);
     close(Construct::static_loop);
   }
 
   void at_entry(Construct construct);
+  // Parallel regions, worksharing, mutual exclusion (marker_visit_worksharing.cpp).
+  void at_parallel_call(Construct construct);
+  void end_team();
   void at_team_size();
   void at_thread_number();
   void at_outlined(Construct by);
+  void at_worksharing_call(Construct construct);
+  void start_worksharing(Construct construct, RegionKind kind);
+  void at_mutual_exclusion_call(Construct construct);
+  // Tasks (marker_visit_tasks.cpp).
+  void at_task_call(Construct construct);
+  void create_task(Construct construct);
+  void allocate_task_memory();
+  void end_taskgroup();
+  std::uint64_t add_task(std::uint64_t function, const std::vector<TaskDependence>& dependences);
+  void start_task();
+
   void at_return();
   void returned();
   void at_instruction(const riscv::Marker& marker);
   void end_region(const Region& region);
-  std::uint64_t add_task(std::uint64_t function, const std::vector<TaskDependence>& dependences);
-  void start_task();
 
-  // Threads that the program makes itself (marker_watch_threads.cpp).
-  std::uint64_t lock_at(std::uint64_t place_of_call, std::uint64_t object, bool sleeps = false);
+  // Threads that the program creates itself (marker_visit_threads.cpp).
+  std::uint64_t lock_at(std::uint64_t call_pc, std::uint64_t object, bool sleeps = false);
   void mark_event(std::uint64_t event, std::uint64_t posts, MarkerAction action);
   // Whether there is no other thread that a lock could be for: the C library takes some of its own.
   bool alone() const { return open.empty() && watch.events_.next() == 0; }

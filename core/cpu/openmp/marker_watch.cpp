@@ -6,14 +6,12 @@
 
 #include "cpu/mpi/mpi_calls.hpp"
 #include "cpu/openmp/marker_visit.hpp"
-#include "cpu/openmp/task_dependences.hpp"
 
 namespace manyscale::cpu {
 
 namespace {
 
 constexpr std::size_t longest_name = 256;
-constexpr std::uint64_t task_has_dependences = 8;  // flag of GOMP_task (GOMP_TASK_FLAG_DEPEND)
 
 // What the marker instruction's code means; see runtime/manyscale.h.
 enum Code : std::int32_t { begin_user = 1, end_user, begin_mpi, end_mpi, begin_interest, end_interest };
@@ -81,12 +79,12 @@ MarkerWatch::MarkerWatch(const std::vector<WatchPoint>& points, RegionTable& reg
 }
 
 MarkerWatch::Watched& MarkerWatch::watch_address(std::uint64_t address) {
-  const auto [place, added] = watched_.try_emplace(address);
+  const auto [entry, added] = watched_.try_emplace(address);
   if (added) {
     addresses_.push_back(address);
     ++version_;
   }
-  return place->second;
+  return entry->second;
 }
 
 void MarkerWatch::reached(std::uint16_t thread, const riscv::Hart& hart, const riscv::Marker& marker,
@@ -122,234 +120,17 @@ void MarkerWatch::thread_ends(std::uint16_t thread, std::vector<std::uint64_t>& 
   }
 }
 
+// Each of these handles the constructs of its own family.
 void MarkerWatch::Visit::at_entry(Construct construct) {
-  // The join after a parallel region belongs to it; anything else means that there was none.
+  // The join after a parallel region belongs to it; any other call means that there was none.
   if (construct != Construct::team_end && !open.empty() && open.back().awaits_join) close_innermost();
-  const std::uint64_t here = call_site(returns_to());
-  switch (construct) {
-    case Construct::parallel:
-    case Construct::parallel_loop:
-    case Construct::parallel_sections: {
-      enter(construct, {.kind = RegionKind::parallel, .pc = argument(0)}).function = argument(0);
-      until_return();
-      watch_outlined(construct);
-      break;
-    }
-    case Construct::team_end: {
-      close_worksharing();
-      const auto region = std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) {
-        return candidate.construct <= Construct::parallel_sections;
-      });
-      const std::uint64_t pc = region == open.rend() ? here : region->function;
-      enter(construct, {.kind = RegionKind::barrier, .pc = pc});
-      until_return();
-      break;
-    }
-    case Construct::loop_start:
-    case Construct::sections_start: {
-      if (find(construct) != open.size()) break;  // libgomp's functions for it call each other
-      close_worksharing();
-      const bool loop = construct == Construct::loop_start;
-      enter(construct, {.kind = loop ? RegionKind::loop : RegionKind::sections, .pc = here});
-      break;
-    }
-    case Construct::loop_end:
-    case Construct::loop_end_nowait:
-      close(Construct::loop_start);
-      if (construct == Construct::loop_end) enter_until_return(construct, RegionKind::barrier);
-      break;
-    case Construct::sections_end:
-    case Construct::sections_end_nowait:
-      close(Construct::sections_start);
-      if (construct == Construct::sections_end) enter_until_return(construct, RegionKind::barrier);
-      break;
-    case Construct::single_copy_start:
-      // Who executes it goes on at once; the others meet that thread's single_copy_end here.
-      close_worksharing();
-      enter_until_return(construct, RegionKind::wait);
-      break;
-    case Construct::barrier:
-    case Construct::single_copy_end:
-      close_worksharing();
-      enter_until_return(construct, RegionKind::barrier);
-      break;
-    case Construct::loop_next:
-      follow(construct);
-      until_return();
-      break;
-    case Construct::single_start:
-      close_worksharing();
-      follow(construct);
-      until_return();
-      break;
-    case Construct::critical_start:
-      enter_until_return(construct, RegionKind::critical_wait);
-      break;
-    case Construct::named_critical_start:
-      enter_until_return(construct, RegionKind::critical_wait, argument(0));
-      break;
-    case Construct::critical_end:
-      close(Construct::critical_start);
-      break;
-    case Construct::named_critical_end:
-      close(Construct::named_critical_start);
-      break;
-    case Construct::ordered_start:
-      if (!open.empty() && open.back().construct == Construct::loop_next) break;
-      enter_until_return(construct, RegionKind::ordered_wait);
-      break;
-    case Construct::ordered_end:
-      close(Construct::ordered_start);
-      break;
-    case Construct::task:
-    case Construct::taskloop: {
-      enter_until_return(construct, RegionKind::task_create).function = argument(0);
-      watch_outlined(construct);
-      if (construct == Construct::taskloop) break;
-      const bool depends = (argument(6) & task_has_dependences) != 0;
-      const auto dependences =
-          depends ? read_dependences(memory, argument(7)) : std::vector<TaskDependence>{};
-      open.back().task = add_task(argument(0), dependences);
-      break;
-    }
-    case Construct::task_memory: {
-      Open* maker = caller();
-      if (maker == nullptr) break;
-      if (maker->construct != Construct::task && maker->construct != Construct::taskloop) break;
-      // A task's memory is asked for first, and all of a loop's tasks have one size; what else is asked for
-      // is for lists.
-      const bool tasks_own =
-          maker->bytes == 0 || (maker->construct == Construct::taskloop && maker->bytes == argument(0));
-      if (!tasks_own) break;
-      maker->bytes = argument(0);
-      const std::uint64_t function = maker->function;
-      const std::uint64_t task = maker->construct == Construct::task ? maker->task : add_task(function, {});
-      Open& wanted = follow(construct);
-      wanted.function = function;
-      wanted.task = task;
-      wanted.bytes = argument(0);
-      until_return();
-      break;
-    }
-    case Construct::taskwait:
-      enter_until_return(construct, RegionKind::taskwait);
-      break;
-    case Construct::taskgroup_end: {
-      // Often the last thing in its function, and then no call that returns there.
-      const std::size_t group = find(Construct::taskgroup_start);
-      const std::uint64_t pc = group == open.size() ? here : watch.regions_[open[group].region].pc;
-      enter(construct, {.kind = RegionKind::taskwait, .pc = pc});
-      until_return();
-      break;
-    }
-    case Construct::taskgroup_start: {
-      const std::uint64_t called = place();
-      follow(construct).place = called;
-      until_return();
-      break;
-    }
-    case Construct::lock:
-      enter_until_return(construct, RegionKind::lock, argument(0));
-      break;
-    case Construct::unlock:
-      mark(lock_at(place(), argument(0)), MarkerAction::released);
-      break;
-    case Construct::team_size:
-      at_team_size();
-      break;
-    case Construct::thread_number:
-      at_thread_number();
-      break;
-    case Construct::mutex_lock:
-    case Construct::mutex_unlock:
-    case Construct::try_lock:
-    case Construct::test_lock:
-    case Construct::thread_create:
-    case Construct::thread_join:
-    case Construct::condition_wait:
-    case Construct::condition_signal:
-    case Construct::thread_barrier:
-    case Construct::semaphore_wait:
-    case Construct::semaphore_post:
-      if (!in_runtime()) at_thread_call(construct);
-      break;
-    case Construct::static_loop:
-    case Construct::thread:  // begin at no function of their own
-      break;
-    case Construct::function:
-      enter(construct, {.kind = RegionKind::user, .pc = hart.pc});
-      until_return();
-      break;
-  }
-}
-
-void MarkerWatch::Visit::at_outlined(Construct by) {
-  if (by == Construct::task || by == Construct::taskloop) return start_task();
-  if (by == Construct::thread_create) return start_thread();
-  const bool started_here =
-      !open.empty() && open.back().construct == by && open.back().function == hart.pc && !open.back().in_body;
-  if (!started_here) {
-    if (!open.empty() && open.back().awaits_join) close_innermost();
-    enter(by, {.kind = RegionKind::parallel, .pc = hart.pc}).function = hart.pc;
-    open.back().worker = true;
-    until_return();
-  }
-  open.back().in_body = true;
-  if (by == Construct::parallel_loop) enter(Construct::loop_start, {.kind = RegionKind::loop, .pc = hart.pc});
-  if (by == Construct::parallel_sections)
-    enter(Construct::sections_start, {.kind = RegionKind::sections, .pc = hart.pc});
-}
-
-// Code that GCC makes for a loop with a static schedule asks how many threads there are, and at once which of
-// them it is. Nothing is called where such a loop ends.
-void MarkerWatch::Visit::at_team_size() {
-  watch.asked_team_size_[number] = {returns_to(), stack_pointer()};
-}
-
-void MarkerWatch::Visit::at_thread_number() {
-  constexpr std::uint64_t furthest = 32;  // bytes between the calls
-  const auto asked = watch.asked_team_size_.find(number);
-  if (asked == watch.asked_team_size_.end()) return;
-  const auto [returned_to, its_stack_pointer] = asked->second;
-  watch.asked_team_size_.erase(asked);
-  if (its_stack_pointer != stack_pointer() || returns_to() - returned_to > furthest) return;
-  const auto body =
-      std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) { return candidate.in_body; });
-  if (body == open.rend() || body->construct > Construct::parallel_sections) return;
-  close_worksharing();
-  enter(Construct::static_loop, {.kind = RegionKind::loop, .pc = call_site(returned_to)});
-}
-
-std::uint64_t MarkerWatch::Visit::add_task(std::uint64_t function,
-                                           const std::vector<TaskDependence>& dependences) {
-  Task task{.region = watch.regions_.intern({.kind = RegionKind::task, .pc = function}), .creator = number};
-  const auto parent = std::find_if(open.rbegin(), open.rend(), [](const Open& candidate) {
-    return candidate.outlined_task || candidate.in_body;
-  });
-  if (parent != open.rend() && parent->outlined_task && parent->task != no_task)
-    task.parent = parent->task + 1;
-  const std::uint64_t added = watch.tasks_.add(task, dependences);
-  mark(added, MarkerAction::task_created);
-  return added;
-}
-
-void MarkerWatch::Visit::start_task() {
-  std::uint64_t task = no_task;
-  // Its data lie in the memory taken for it; a task executed at once has no memory of its own.
-  auto memory_of_task = watch.task_memory_.upper_bound(argument(0));
-  if (memory_of_task != watch.task_memory_.begin() &&
-      argument(0) - (--memory_of_task)->first < memory_of_task->second.bytes &&
-      memory_of_task->second.function == hart.pc) {
-    task = memory_of_task->second.task;
-    watch.task_memory_.erase(memory_of_task);
-  } else if (!open.empty() && open.back().function == hart.pc) {
-    if (open.back().construct == Construct::task) task = open.back().task;
-    if (open.back().construct == Construct::taskloop) task = add_task(hart.pc, {});
-  }
-  if (task != no_task) mark(task, MarkerAction::task_starts);
-  Open& execution = enter(Construct::task, {.kind = RegionKind::task, .pc = hart.pc});
-  execution.outlined_task = execution.in_body = true;
-  execution.task = task;
+  at_parallel_call(construct);
+  at_worksharing_call(construct);
+  at_mutual_exclusion_call(construct);
+  at_task_call(construct);
+  if (!in_runtime()) at_thread_call(construct);
+  if (construct != Construct::function) return;
+  enter(construct, {.kind = RegionKind::user, .pc = hart.pc});
   until_return();
 }
 
@@ -400,7 +181,7 @@ void MarkerWatch::Visit::returned() {
       }
       break;
     case Construct::taskgroup_start:
-      enter(call.construct, {.kind = RegionKind::taskgroup, .pc = call.place});
+      enter(call.construct, {.kind = RegionKind::taskgroup, .pc = call.call_pc});
       break;
     case Construct::taskgroup_end:
       close(Construct::taskgroup_start);

@@ -119,7 +119,8 @@ class MarkerWatch {
     std::uint64_t return_address = 0;
     std::uint64_t stack_pointer = 0;
     std::uint64_t function = 0;  // of parallel and task: the outlined function
-    std::uint64_t place = 0;     // of taskgroup: where it is; of thread_create: where the thread's name goes
+    std::uint64_t call_pc = 0;   // of taskgroup: its call site
+    std::uint64_t handle = 0;    // of thread_create: address where the thread's handle is stored
     std::uint64_t task = 0;      // of task: its number
     std::uint64_t bytes = 0;     // of task: size of its memory
     std::uint64_t object = 0;    // of calls about locks, conditions, barriers, semaphores: which

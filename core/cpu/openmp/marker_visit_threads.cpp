@@ -4,8 +4,8 @@
 
 namespace manyscale::cpu {
 
-std::uint64_t MarkerWatch::Visit::lock_at(std::uint64_t place_of_call, std::uint64_t object, bool sleeps) {
-  return watch.regions_.intern({RegionKind::lock, {}, place_of_call, object, sleeps});
+std::uint64_t MarkerWatch::Visit::lock_at(std::uint64_t call_pc, std::uint64_t object, bool sleeps) {
+  return watch.regions_.intern({RegionKind::lock, {}, call_pc, object, sleeps});
 }
 
 void MarkerWatch::Visit::mark_event(std::uint64_t event, std::uint64_t posts, MarkerAction action) {
@@ -19,7 +19,7 @@ void MarkerWatch::Visit::at_thread_call(Construct construct) {
       if (!alone()) enter_until_return(construct, RegionKind::lock, argument(0));
       break;
     case Construct::mutex_unlock:
-      if (!alone()) mark(lock_at(place(), argument(0)), MarkerAction::released);
+      if (!alone()) mark(lock_at(caller_pc(), argument(0)), MarkerAction::released);
       break;
     case Construct::try_lock:
     case Construct::test_lock:
@@ -28,7 +28,7 @@ void MarkerWatch::Visit::at_thread_call(Construct construct) {
       break;
     case Construct::thread_create: {
       Open& call = follow(construct);
-      call.place = argument(0);
+      call.handle = argument(0);
       call.event = events.create(number, argument(2), argument(3));
       until_return();
       Watched& body = watch.watch_address(argument(2));
@@ -41,7 +41,7 @@ void MarkerWatch::Visit::at_thread_call(Construct construct) {
       enter_until_return(construct, RegionKind::wait).object = argument(0);
       break;
     case Construct::condition_wait: {
-      mark(lock_at(place(), argument(1)), MarkerAction::released);
+      mark(lock_at(caller_pc(), argument(1)), MarkerAction::released);
       Open& call = enter_until_return(construct, RegionKind::wait);
       call.object = argument(0);
       call.lock = argument(1);
@@ -70,19 +70,19 @@ void MarkerWatch::Visit::at_thread_call(Construct construct) {
 // The function of such a call has returned; the region that it entered is still open.
 void MarkerWatch::Visit::thread_call_returns(const Open& call) {
   ThreadEvents& events = watch.events_;
-  const std::uint64_t result = argument(0), place_of_call = call_site(call.return_address);
+  const std::uint64_t result = argument(0), call_pc = call_site(call.return_address);
   switch (call.construct) {
     case Construct::try_lock:
     case Construct::test_lock:
       if ((result == 0) == (call.construct == Construct::try_lock))
-        mark(lock_at(place_of_call, call.object), MarkerAction::acquired);
+        mark(lock_at(call_pc, call.object), MarkerAction::acquired);
       break;
     case Construct::thread_create: {
       std::uint64_t name = 0;
       if (result != 0) {
         events.give_up(call.event);
       } else {
-        if (memory.read(call.place, &name, sizeof name)) events.name(name, call.event);
+        if (memory.read(call.handle, &name, sizeof name)) events.name(name, call.event);
         mark_event(call.event, 1, MarkerAction::posted);
       }
       break;
@@ -94,7 +94,7 @@ void MarkerWatch::Visit::thread_call_returns(const Open& call) {
     case Construct::condition_wait:
       if (const auto signal = events.signalled(call.object, call.event))
         mark_event(*signal, 1, MarkerAction::awaited);
-      mark(lock_at(place_of_call, call.lock, true), MarkerAction::acquired);
+      mark(lock_at(call_pc, call.lock, true), MarkerAction::acquired);
       break;
     case Construct::thread_barrier: {
       const auto [event, arrivals] = events.meet(call.object, call.event);
