@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded traces that are played on cores.
+// Replay of recorded traces.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -15,7 +15,7 @@ using namespace manyscale::cpu;
 
 namespace {
 
-// A function of Python that gives blocks, called from whichever host thread plays the trace.
+// A function of Python that gives blocks, called by the host thread of the replay.
 class BlockSource {
  public:
   explicit BlockSource(nb::callable source) : source_(std::move(source)) {}
@@ -39,9 +39,9 @@ class BlockSource {
   nb::callable source_;
 };
 
-// Gives a trace to the component that is to play it.
+// Gives a trace to the replay source.
 void play(Component& component, const nb::dict& columns, const std::vector<std::string>& regions,
-          nb::callable source, const std::vector<std::pair<std::uint64_t, std::uint32_t>>& task_places,
+          nb::callable source, const std::vector<std::pair<std::uint64_t, std::uint32_t>>& task_assignments,
           int slower_hits) {
   RecordedTrace trace;
   trace.slower_hits = slower_hits;
@@ -88,17 +88,17 @@ void play(Component& component, const nb::dict& columns, const std::vector<std::
   trace.block = [shared_source](std::uint32_t stream, std::uint32_t block) {
     return (*shared_source)(stream, block);
   };
-  std::vector<TaskAssignment> places;
-  places.reserve(task_places.size());
-  for (const auto& [task, core] : task_places) places.push_back({task, core});
-  model<ReplaySource>(component, "cpu.trace").play(std::move(trace), std::move(places));
+  std::vector<TaskAssignment> assignments;
+  assignments.reserve(task_assignments.size());
+  for (const auto& [task, core] : task_assignments) assignments.push_back({task, core});
+  model<ReplaySource>(component, "cpu.trace").load_trace(std::move(trace), std::move(assignments));
 }
 
 }  // namespace
 
 void bind_cpu_replay(nb::module_& module) {
   module.def("cpu_play", &play, nb::arg("component"), nb::arg("columns"), nb::arg("regions"),
-             nb::arg("source"), nb::arg("task_places"), nb::arg("slower_hits") = 0);
+             nb::arg("source"), nb::arg("task_assignments"), nb::arg("slower_hits") = 0);
   module.def("cpu_task_runs", [](Component& component) {
     nb::list out;
     for (const auto& run : model<ReplaySource>(component, "cpu.trace").task_runs()) {

@@ -356,7 +356,7 @@ void refused() {
   Simulation simulation(1);
   auto& source =
       static_cast<ReplaySource&>(simulation.add("trace", std::make_unique<ReplaySource>(ReplaySourceSpec{})));
-  source.play(std::move(bytes));
+  source.load_trace(std::move(bytes));
   auto& core = simulation.add("core", std::make_unique<Core>(plain_core()));
   auto& channel = add_model(simulation, "channel", "memory.dram", {{"backend", "simple"}});
   simulation.connect(*core.ports()[0], *source.ports()[0], nanosecond);

@@ -108,13 +108,13 @@ struct Replayed {
 // Plays a trace on coherent cores; what is to be different is told by `change`.
 inline Replayed replay(const WrittenTrace& trace, std::int64_t cores,
                        const std::function<void(ReplaySourceSpec&)>& change = {}, std::uint32_t threads = 1,
-                       const std::vector<TaskAssignment>& places = {}) {
+                       const std::vector<TaskAssignment>& assignments = {}) {
   Simulation simulation(1);
   ReplaySourceSpec spec;
   spec.cores = cores;
   if (change) change(spec);
   auto& source = static_cast<ReplaySource&>(simulation.add("trace", std::make_unique<ReplaySource>(spec)));
-  source.play(trace.finished(), places);
+  source.load_trace(trace.finished(), assignments);
   CoreSpec core_spec = plain_core();
   core_spec.branch.kind = "recorded";
   add_coherent_cores(simulation, source, core_spec, static_cast<std::size_t>(cores));

@@ -111,7 +111,7 @@ std::vector<WrittenTask> random_tasks(Random& random, std::size_t count) {
   std::vector<WrittenTask> tasks;
   for (std::size_t i = 0; i < count; ++i) {
     WrittenTask task{200 + random.next() % 2000, {}};
-    for (std::uint64_t places = random.next() % 3, k = 0; k < places; ++k)
+    for (std::uint64_t addresses = random.next() % 3, k = 0; k < addresses; ++k)
       task.dependences.push_back({random.next() % 8 * 64 + k, static_cast<Dependence>(random.next() % 4)});
     tasks.push_back(task);
   }
@@ -183,7 +183,7 @@ void locality() {
 }
 
 // A list says where tasks run and which of those that may run goes first.
-void places() {
+void assignments() {
   const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(4, {2000}));
   const auto with = [&](const std::vector<TaskAssignment>& list) {
     const Replayed replayed = replay(trace, 3, scheduled_by("task2core"), 1, list);
@@ -285,8 +285,8 @@ void more_cores_than_threads() {
   check_equal(cost(1, 2, &ReplaySourceSpec::queue_latency), 256, "another core takes the task");
   check_equal(cost(4, 4, &ReplaySourceSpec::pool_latency), 256, "there are some for the first time");
   // The second task is made when those have asked who found the first one taken.
-  check_equal(cost(2, 2, &ReplaySourceSpec::failed_dequeue_latency), 0, "nobody asks in vain");
-  check_equal(cost(2, 4, &ReplaySourceSpec::failed_dequeue_latency), 2 * 256, "two cores ask in vain");
+  check_equal(cost(2, 2, &ReplaySourceSpec::failed_dequeue_latency), 0, "no core is idle");
+  check_equal(cost(2, 4, &ReplaySourceSpec::failed_dequeue_latency), 2 * 256, "two idle cores");
   check_equal(cost(2, 4, &ReplaySourceSpec::failed_dequeue_contention_latency), 2 * 256,
               "in each other's way");
   // Four cores take one each, one after the other; making them is held up, too, since others took some, and
@@ -401,7 +401,7 @@ int main() {
   random_graphs();
   critical_path_first();
   locality();
-  places();
+  assignments();
   nested_tasks();
   task_latencies();
   more_cores_than_threads();

@@ -144,14 +144,14 @@ bool Arbiter::join(Replica replica, const Record& node) {
   team.at_join.push_back(replica);
   const bool is_master = std::find(team.masters.begin(), team.masters.end(), replica) != team.masters.end();
   if (is_master) waits(replica, node);
-  look_again(number);
+  release_complete(number);
   return !is_master;
 }
 
 bool Arbiter::barrier(Replica replica, const Record& node) {
   team_of(replica, node).at_barrier.push_back(replica);
   waits(replica, node);
-  look_again(static_cast<std::uint32_t>(node.address));
+  release_complete(static_cast<std::uint32_t>(node.address));
   return false;
 }
 
@@ -159,8 +159,8 @@ bool Arbiter::complete(std::uint32_t number, const std::vector<Replica>& arrived
   return arrived.size() >= expected(number);
 }
 
-// Whether those who wait for the others of a team can go on.
-void Arbiter::look_again(std::uint32_t number) {
+// Releases the replicas of a team whose barrier or join is complete.
+void Arbiter::release_complete(std::uint32_t number) {
   const auto found = teams_.find(number);
   if (found == teams_.end() || found->second.tasks > 0) return;
   Team& team = found->second;
@@ -301,7 +301,7 @@ void Arbiter::finish(Replica replica) {
   }
   if (state.team == none) return;
   --teams_[state.team].tasks;
-  look_again(state.team);
+  release_complete(state.team);
 }
 
 }  // namespace manyscale::cpu

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides who may go on where the threads and tasks of a recorded trace meet: parallel regions, barriers,
-// locks, events, task dependences, taskwait. It knows the order of things only; what they cost and which core
-// does them is the business of the source.
+// Arbiter: the synchronisation of the threads and tasks of a recorded trace: parallel regions, barriers,
+// locks, events, task dependences, taskwait. It models the order only; latencies and cores are the replay
+// source's.
 //
-// A replica is one copy of a stream: with one copy there are as many replicas as streams. Copies of a team of
-// threads are one larger team: its barriers wait for all of them. Threads that the program made itself wait
-// for those of their own copy. Locks go to who comes first, not to who had them first in the recording: who
-// waits for one is told of its release, and tries again when it is there; others may have it by then.
+// A replica is one copy of a recorded thread or task: with one copy there are as many replicas as streams.
+// Copies of a team of threads are one larger team: its barriers wait for all of them. Threads that the
+// program created itself wait for those of their own copy. Locks go to the first that comes, not in the order
+// of the recording: a waiting replica is released when the lock is, and tries again; another may hold it by
+// then.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -26,7 +27,7 @@ class Arbiter {
   using Replica = std::uint32_t;
   static constexpr std::uint32_t none = ~0u;
 
-  // A replica that waited and goes on; from a lock, to arrive again.
+  // A replica that waited and goes on; one that waited for a lock arrives again.
   struct Release {
     Replica replica = 0;
     SyncKind kind = SyncKind::barrier;  // of the node it waited at
@@ -40,33 +41,33 @@ class Arbiter {
   std::uint32_t tasks() const { return static_cast<std::uint32_t>(replicas_.size()) - threads_; }
   std::uint32_t stream_of(Replica replica) const { return replicas_[replica].stream; }
   std::uint32_t copy_of(Replica replica) const { return replicas_[replica].copy; }
-  // Of a task: the replica that made it, and the taskgroup that it is in (none: in none).
+  // Of a task: the replica that created it, and its taskgroup (none: in none).
   Replica creator_of(Replica task) const { return replicas_[task].creator; }
   std::uint32_t group_of(Replica task) const { return replicas_[task].group; }
-  // Of a task made outside of parallel regions: its creator executes it at once if it can.
+  // Of a task created outside of parallel regions: its creator executes it at once if it can.
   bool is_undeferred(Replica task) const { return replicas_[task].team == none; }
   // The innermost open taskgroup of a replica.
   std::uint32_t open_group(Replica replica) const { return replicas_[replica].groups.back(); }
   // How many threads a team has in all copies; of a node about one.
   std::uint64_t team_size(const Record& node) const;
 
-  // The replica has come to a sync node: true if it goes on, false if it waits, be it that it is released
-  // at once. Throws SimulationError where the node makes no sense.
+  // The replica has come to a sync node: true if it goes on, false if it waits, even if it is released at
+  // once. Throws SimulationError where the node makes no sense.
   bool arrive(Replica replica, const Record& node);
   // A task, or a thread, is done.
   void finish(Replica replica);
 
-  // What followed from all this since it was taken the last time.
+  // The replicas released and the tasks that became ready since the last call.
   std::vector<Release> take_released() { return std::exchange(released_, {}); }
   std::vector<Replica> take_ready() { return std::exchange(ready_, {}); }
 
-  // All threads have ended, and all tasks that were made.
+  // All threads and all created tasks have ended.
   bool finished() const { return unfinished_threads_ == 0 && unfinished_tasks_ == 0; }
   std::uint64_t tasks_without_stream() const { return tasks_without_stream_; }
   std::uint64_t unmatched_releases() const { return unmatched_releases_; }
 
   std::string name_of(Replica replica) const;
-  // What a replica waits for, and who would have to act; empty if it does not wait.
+  // What a replica waits for and which others are missing; empty if it does not wait.
   std::string wait_of(Replica replica) const;
 
  private:
@@ -101,7 +102,7 @@ class Arbiter {
   struct Lock {
     Replica holder = none;  // none: it is free
     std::uint32_t depth = 0;
-    std::deque<Replica> waiters;  // that were not told of a release
+    std::deque<Replica> waiters;  // that were not released yet
   };
   struct Event {
     std::uint64_t posts = 0;
@@ -123,7 +124,7 @@ class Arbiter {
   bool begin(Replica replica, const Record& node);
   bool join(Replica replica, const Record& node);
   bool barrier(Replica replica, const Record& node);
-  void look_again(std::uint32_t team);
+  void release_complete(std::uint32_t team);
   bool acquire(Replica replica, const Record& node);
   void release_lock(Replica replica, const Record& node);
   std::uint64_t lock_of(Replica replica, std::uint64_t object) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas wait for, in words.
+// Deadlock diagnosis: what each replica waits for, as text.
 #include <algorithm>
 
 #include "cpu/replay/arbiter.hpp"

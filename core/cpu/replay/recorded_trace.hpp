@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded trace as its replay needs it: which streams there are, who takes part in which parallel region,
-// and where the blocks come from.
+// Recorded trace: the streams of a trace, the teams of its parallel regions, its shared data, and a function
+// that reads its blocks. It holds no nodes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,12 +16,12 @@ struct RecordedTrace {
   std::vector<TeamInfo> teams{};       // by the object of sync nodes
   std::vector<SharedRange> shared{};   // what copies of a thread have in common; in any order
   std::vector<std::string> regions{};  // names by number, for messages; may be empty
-  int slower_hits = 0;  // cycles that a hit of the first-level cache takes longer than where it was recorded
-  // The bytes of a block of a stream. Called by whoever runs the source.
+  int slower_hits = 0;  // further cycles of an L1 hit, compared with the machine of the recording
+  // The bytes of a block of a stream. Called by the host thread of the source.
   std::function<std::vector<std::uint8_t>(std::uint32_t stream, std::uint32_t block)> block{};
 };
 
-// Which core a task is to be executed on.
+// The core that a task is to be executed on.
 struct TaskAssignment {
   std::uint64_t task = 0;  // its number
   std::uint32_t core = 0;  // within a copy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Playing a trace: what is given to whom, and when.
+// Replay of a trace: which core executes what, and when.
 #include "cpu/replay/replay_source.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace manyscale::cpu {
 
 namespace {
 
-const Registered<ReplaySource> registered{
-    "cpu.trace", "A recorded trace of a program, played for the cores that it runs on."};
+const Registered<ReplaySource> registered{"cpu.trace",
+                                          "A recorded trace of a program, replayed on the cores."};
 
 // Forgets producers further back than the nodes that came before this one.
 void forget_producers(Record& record, std::uint32_t nodes) {
@@ -21,13 +21,13 @@ void forget_producers(Record& record, std::uint32_t nodes) {
   }
 }
 
-// What a thread only tells others; it goes on at once.
-bool passes_on(const Record& node) {
+// Whether a thread never waits at this node: it releases a lock or posts an event.
+bool goes_on_at_once(const Record& node) {
   return sync_kind(node) == SyncKind::release || sync_kind(node) == SyncKind::post;
 }
 
 // The core reaches it when all before it is done, but goes on fetching: there is no system call.
-void play_as_fence(Record& record) {
+void turn_into_fence(Record& record) {
   const CompactedBranches turns = record.compacted_branches();
   record.kind = Kind::fence;
   record.set_compacted_branches(turns);
@@ -51,7 +51,7 @@ ReplaySource::ReplaySource(const Spec& spec) : spec_(spec) {
 }
 
 void ReplaySource::start() {
-  if (!trace_) throw SimulationError(name() + ": no trace to play");
+  if (!trace_) throw SimulationError(name() + ": no trace to replay");
   if (cores_.width() != lanes_.size()) {
     throw SimulationError(name() + ": `cores` is " + std::to_string(lanes_.size()) + ", but " +
                           std::to_string(cores_.width()) + " cores are connected");
@@ -93,11 +93,11 @@ void ReplaySource::became_ready(const Ready& ready) {
 }
 
 void ReplaySource::reached(Lane& lane) {
-  const Player& player = lane.current->players.back();
-  if (player.played) {
-    // Those who depend on a task may run when its end is noted in the queue.
-    const bool is_task = player.replica >= arbiter_->threads();
-    const Time wait = is_task ? use_queue(lane_number(lane)) : 0;
+  const Execution& execution = lane.current->executions.back();
+  if (execution.at_end) {
+    // Dependent tasks may run when the end of this one is entered in the queue.
+    const bool is_task = execution.replica >= arbiter_->threads();
+    const Time wait = is_task ? task_queue(lane_number(lane)).use(lane_number(lane), now()) : 0;
     if (wait > 0) {
       lane.ends_task = true;
       delay(lane, State::end, wait);
@@ -106,7 +106,7 @@ void ReplaySource::reached(Lane& lane) {
     }
     return;
   }
-  const Time before = time_before(player.node, lane_number(lane));
+  const Time before = time_before(execution.node, lane_number(lane));
   if (before > 0) {
     lane.arrives = true;
     delay(lane, State::init, before);
@@ -117,44 +117,44 @@ void ReplaySource::reached(Lane& lane) {
 
 void ReplaySource::arrive(Lane& lane) {
   Worker& worker = *lane.current;
-  Player& player = worker.players.back();
-  const bool goes_on = arbiter_->arrive(player.replica, player.node);
-  const bool retried = std::exchange(player.retries, false);
-  if (!retried) count(player.node, goes_on);
+  Execution& execution = worker.executions.back();
+  const bool goes_on = arbiter_->arrive(execution.replica, execution.node);
+  const bool retried = std::exchange(execution.retries, false);
+  if (!retried) count(execution.node, goes_on);
   if (!goes_on) {
-    player.waiting = true;
-    player.waits_since = now();
+    execution.waiting = true;
+    execution.waits_since = now();
     lane.current = nullptr;
     follow_up(worker.lane);
     advance(lane);
     return;
   }
-  const Time after = retried ? player.takes : time_after(player.node, false);
-  player.resumes = now() + after;
-  const std::size_t players = worker.players.size();
+  const Time after = retried ? execution.acquire_time : time_after(execution.node, false);
+  execution.resumes = now() + after;
+  const std::size_t executions = worker.executions.size();
   follow_up(worker.lane);
-  // A task that its creator executes at once comes first.
-  const bool goes_on_itself = worker.players.size() == players;
+  // An undeferred task of this thread comes first.
+  const bool goes_on_itself = worker.executions.size() == executions;
   delay(lane, goes_on_itself ? State::end : State::init, goes_on_itself ? after : spec_.schedule_latency);
 }
 
 void ReplaySource::end_replica(Lane& lane) {
   Worker& worker = *lane.current;
-  const Player& player = worker.players.back();
-  const Replica replica = player.replica;
+  const Execution& execution = worker.executions.back();
+  const Replica replica = execution.replica;
   if (replica >= arbiter_->threads()) {
     task_runs_.push_back({trace_->streams[arbiter_->stream_of(replica)].subject, arbiter_->copy_of(replica),
-                          worker.lane, player.began, now()});
+                          worker.lane, execution.began, now()});
   }
-  worker.players.pop_back();
+  worker.executions.pop_back();
   arbiter_->finish(replica);
-  const bool goes_on = !worker.players.empty() && !worker.players.back().waiting;
+  const bool goes_on = !worker.executions.empty() && !worker.executions.back().waiting;
   if (!goes_on) lane.current = nullptr;
   follow_up(worker.lane);
   if (arbiter_->finished()) {
     end_all();
   } else if (goes_on) {
-    delay(lane, State::end, std::max<Time>(0, worker.players.back().resumes - now()));
+    delay(lane, State::end, std::max<Time>(0, worker.executions.back().resumes - now()));
   } else {
     advance(lane);
   }
@@ -167,7 +167,7 @@ void ReplaySource::follow_up(std::uint32_t core) {
     const Replica creator = arbiter_->creator_of(task);
     Worker& maker = *workers_[worker_of_[creator]];
     const bool at_once = arbiter_->is_undeferred(task) && lanes_[core]->current == &maker &&
-                         maker.players.back().replica == creator;
+                         maker.executions.back().replica == creator;
     if (at_once) {
       begin_task(maker, task);
       continue;
@@ -180,150 +180,26 @@ void ReplaySource::follow_up(std::uint32_t core) {
   for (std::size_t i = 0; i < lanes_.size() && scheduler_->size() > 0; ++i) {
     if (lanes_[i]->current == nullptr) advance(*lanes_[i]);
   }
-  if (added) rush(core);
+  if (added) task_queue(core).add_failed_dequeues(idle_cores(core), now());
 }
 
 void ReplaySource::release(const Arbiter::Release& release) {
   Worker& worker = *workers_[worker_of_[release.replica]];
-  const auto player = std::find_if(worker.players.begin(), worker.players.end(),
-                                   [&](const Player& each) { return each.replica == release.replica; });
-  player->waiting = false;
-  player->retries = release.kind == SyncKind::acquire;
-  player->resumes = now() + (player->retries ? time_to_retry(*player) : time_after(player->node, true));
-  // Who executes a task meanwhile goes on when that is done.
-  if (&*player == &worker.players.back()) resume(worker);
+  const auto execution = std::find_if(worker.executions.begin(), worker.executions.end(),
+                                      [&](const Execution& each) { return each.replica == release.replica; });
+  execution->waiting = false;
+  execution->retries = release.kind == SyncKind::acquire;
+  execution->resumes =
+      now() + (execution->retries ? time_to_retry(*execution) : time_after(execution->node, true));
+  // A thread that executes a task meanwhile goes on when the task is done.
+  if (&*execution == &worker.executions.back()) resume(worker);
 }
 
 void ReplaySource::resume(Worker& worker) {
   worker.resuming = true;
   Lane& lane = *lanes_[worker.lane];
   if (lane.current == nullptr) enter(lane, State::end);
-  ready_timer_.after(std::max<Time>(0, worker.players.back().resumes - now()), {worker.number});
-}
-
-void ReplaySource::count(const Record& node, bool goes_on) {
-  switch (sync_kind(node)) {
-    case SyncKind::system_call:
-      ++statistics_.system_calls;
-      break;
-    case SyncKind::fork:
-      ++statistics_.forks;
-      break;
-    case SyncKind::barrier:
-      ++statistics_.barriers;
-      break;
-    case SyncKind::acquire:
-      ++statistics_.locks;
-      if (!goes_on) ++statistics_.lock_waits;
-      break;
-    case SyncKind::taskwait:
-    case SyncKind::taskgroup_end:
-      ++statistics_.taskwaits;
-      break;
-    case SyncKind::await:
-      ++statistics_.awaits;
-      break;
-    default:
-      break;
-  }
-}
-
-Time ReplaySource::time_before(const Record& node, std::uint32_t core) {
-  switch (sync_kind(node)) {
-    case SyncKind::fork: {
-      const auto workers = static_cast<Time>(std::exchange(new_workers_[core / cores_of_copy()], 0));
-      const auto threads =
-          static_cast<Time>(std::max<std::uint64_t>(arbiter_->team_size(node) / spec_.copies, 1));
-      return spec_.fork_latency + (workers > 0 ? spec_.pool_latency : 0) + spec_.worker_latency * workers +
-             spec_.fork_thread_latency * (threads - 1);
-    }
-    case SyncKind::task_create:
-      // Who makes a task for others to take asks the system to wake one that may sleep.
-      return spec_.create_latency + use_queue(core) +
-             (spec_.queue_latency > 0 && idle_cores(core) > 0 ? spec_.system_call_latency : 0);
-    default:
-      return 0;
-  }
-}
-
-Time ReplaySource::time_after(const Record& node, bool waited) const {
-  switch (sync_kind(node)) {
-    case SyncKind::system_call:
-      return spec_.system_call_latency;
-    case SyncKind::begin:
-      return spec_.begin_latency;
-    case SyncKind::join:
-      return waited ? spec_.join_latency : 0;
-    case SyncKind::barrier:
-      return spec_.barrier_latency +
-             spec_.barrier_thread_latency * static_cast<Time>(arbiter_->team_size(node));
-    case SyncKind::acquire:
-      return spec_.lock_latency;
-    case SyncKind::release:
-      return spec_.unlock_latency;
-    case SyncKind::taskwait:
-    case SyncKind::taskgroup_end:
-      return spec_.taskwait_latency;
-    case SyncKind::thread_begin:
-      return spec_.thread_latency;
-    case SyncKind::await:
-      return waited ? spec_.wake_latency : spec_.await_latency;
-    default:
-      return 0;
-  }
-}
-
-// From the release of a lock until one who waits for it tries to take it. Who sleeps is woken by the system;
-// who is about to sleep finds that it need not. Others look at the lock all the time: whether somebody else
-// has it by then is a race, which now one wins and now the other.
-Time ReplaySource::time_to_retry(Player& player) {
-  if (player.node.has(Trait::sleeps)) {
-    player.takes = 0;
-    const Time entering = player.waits_since + spec_.system_call_latency - now();
-    return entering > 0 ? entering : spec_.wake_latency;
-  }
-  const Time least = std::min(spec_.handover_least_latency, spec_.handover_latency);
-  const double part = static_cast<double>(++handovers_ * 0x9e3779b97f4a7c15u >> 11) * 0x1p-53;
-  const auto spread = static_cast<Time>(part * 2 * static_cast<double>(spec_.handover_latency - least));
-  player.takes = std::min(spec_.lock_latency, least + spread);
-  return least + spread - player.takes;
-}
-
-// Whether cores are in each other's way at the queue of tasks.
-bool ReplaySource::queue_takes_time() const {
-  return spec_.queue_latency > 0 || spec_.failed_dequeue_latency > 0 ||
-         spec_.failed_dequeue_contention_latency > 0;
-}
-
-Time ReplaySource::use_queue(std::uint32_t core) {
-  if (!queue_takes_time()) return 0;
-  Queue& queue = queues_[core / cores_of_copy()];
-  const std::uint32_t last = std::exchange(queue.core, core);
-  queue.free = std::max(queue.free, now());
-  if (last != core && last != Arbiter::none) queue.free += spec_.queue_latency;
-  return queue.free - now();
-}
-
-// How many cores of this core's copy have nothing to do.
-Time ReplaySource::idle_cores(std::uint32_t core) const {
-  const std::uint32_t first = core - core % cores_of_copy();
-  return std::count_if(lanes_.begin() + first, lanes_.begin() + first + cores_of_copy(),
-                       [](const auto& lane) { return lane->current == nullptr; });
-}
-
-// A task may run: cores without work all come to look for it. They take the queue's lock one after the other,
-// and the more of them want it, the longer each takes, since all look at it all the time. Those who still
-// stand there for a task before this one come only once.
-void ReplaySource::rush(std::uint32_t core) {
-  if (!queue_takes_time()) return;
-  const Time idle = idle_cores(core);
-  Queue& queue = queues_[core / cores_of_copy()];
-  const Time all = idle * (spec_.failed_dequeue_latency +
-                           spec_.failed_dequeue_contention_latency * std::max<Time>(0, idle - 1));
-  const Time standing = std::max<Time>(0, queue.rush_end - now());
-  const Time added = std::max<Time>(0, all - standing);
-  queue.free = std::max(queue.free, now()) + added;
-  queue.rush_end = now() + standing + added;
+  ready_timer_.after(std::max<Time>(0, worker.executions.back().resumes - now()), {worker.number});
 }
 
 void ReplaySource::advance(Lane& lane) {
@@ -355,7 +231,8 @@ bool ReplaySource::choose(Lane& lane) {
       const auto choice = choose_task(*each);
       if (!choice) continue;
       worker = each;
-      cost = spec_.schedule_latency + (choice->stolen ? spec_.steal_latency : 0) + use_queue(each->lane);
+      cost = spec_.schedule_latency + (choice->stolen ? spec_.steal_latency : 0) +
+             task_queue(each->lane).use(each->lane, now());
       if (choice->stolen) ++statistics_.stolen_tasks;
       begin_task(*each, arbiter_->threads() + choice->task);
       break;
@@ -369,7 +246,7 @@ bool ReplaySource::choose(Lane& lane) {
     cost += spec_.switch_latency;
   }
   lane.last = worker;
-  lane.arrives = !worker->players.empty() && worker->players.back().retries;
+  lane.arrives = !worker->executions.empty() && worker->executions.back().retries;
   if (cost > 0) delay(lane, State::init, cost);
   return true;
 }
@@ -377,17 +254,17 @@ bool ReplaySource::choose(Lane& lane) {
 std::optional<TaskScheduler::Choice> ReplaySource::choose_task(const Worker& worker) {
   using Scope = TaskScheduler::Scope;
   if (worker.resuming || scheduler_->size() == 0) return std::nullopt;
-  if (worker.players.empty()) return scheduler_->take(worker.lane, Scope::any);
-  const Player& player = worker.players.back();
-  switch (sync_kind(player.node)) {
+  if (worker.executions.empty()) return scheduler_->take(worker.lane, Scope::any);
+  const Execution& execution = worker.executions.back();
+  switch (sync_kind(execution.node)) {
     case SyncKind::begin:
     case SyncKind::join:
     case SyncKind::barrier:
       return scheduler_->take(worker.lane, Scope::any);
     case SyncKind::taskwait:
-      return scheduler_->take(worker.lane, Scope::children, player.replica);
+      return scheduler_->take(worker.lane, Scope::children, execution.replica);
     case SyncKind::taskgroup_end:
-      return scheduler_->take(worker.lane, Scope::group, arbiter_->open_group(player.replica));
+      return scheduler_->take(worker.lane, Scope::group, arbiter_->open_group(execution.replica));
     default:
       return std::nullopt;
   }
@@ -396,8 +273,8 @@ std::optional<TaskScheduler::Choice> ReplaySource::choose_task(const Worker& wor
 void ReplaySource::begin_task(Worker& worker, Replica task) {
   ++statistics_.tasks;
   worker_of_[task] = worker.number;
-  worker.players.emplace_back(task, arbiter_->stream_of(task));
-  worker.players.back().began = now();
+  worker.executions.emplace_back(task, arbiter_->stream_of(task));
+  worker.executions.back().began = now();
 }
 
 // The core has nothing to do now.
@@ -408,7 +285,7 @@ void ReplaySource::rest(Lane& lane) {
     return;
   }
   const bool waits = std::any_of(lane.workers.begin(), lane.workers.end(), [](const Worker* each) {
-    return !each->players.empty() && !is_beginning(each->players.back().node);
+    return !each->executions.empty() && !is_beginning(each->executions.back().node);
   });
   enter(lane, waits ? State::stall : State::idle);
   if (!waits) lane.sleep(cores_, lane_number(lane));
@@ -426,15 +303,15 @@ void ReplaySource::delay(Lane& lane, State state, Time time) {
 
 void ReplaySource::write_records(Lane& lane) {
   Worker& worker = *lane.current;
-  Player& player = worker.players.back();
-  const std::uint32_t copy = arbiter_->copy_of(player.replica);
+  Execution& execution = worker.executions.back();
+  const std::uint32_t copy = arbiter_->copy_of(execution.replica);
   const bool moves = copy > 0 && offset_;
   const std::uint64_t limit = lane.limit();
-  if (std::exchange(lane.playing, player.replica) != player.replica) lane.nodes = 0;
+  if (std::exchange(lane.executing, execution.replica) != execution.replica) lane.nodes = 0;
   while (lane.end < limit) {
-    const Record* node = player.cursor.next(*blocks_, *trace_);
+    const Record* node = execution.cursor.next(*blocks_, *trace_);
     if (node == nullptr) {
-      write_end(lane, player);
+      write_end(lane, execution);
       return;
     }
     Record& record = lane.ring[lane.end++];
@@ -445,21 +322,21 @@ void ReplaySource::write_records(Lane& lane) {
     record.flags &= static_cast<std::uint8_t>(~Trait::halts_stream);
     if (is_sync_node(record)) {
       record.flags |= Trait::halts_stream;
-      player.node = record;
-      player.played = record.size == static_cast<std::uint8_t>(SyncKind::thread_end);
+      execution.node = record;
+      execution.at_end = record.size == static_cast<std::uint8_t>(SyncKind::thread_end);
       lane.halted = true;
-      if (passes_on(record)) play_as_fence(record);
+      if (goes_on_at_once(record)) turn_into_fence(record);
       return;
     }
     if (moves && record.touches_memory()) record.address = offset_->move(record.address, copy);
   }
 }
 
-// What tells that the core has executed a stream to its end.
-void ReplaySource::write_end(Lane& lane, Player& player) {
+// A last node that the core reaches when it has executed the whole stream.
+void ReplaySource::write_end(Lane& lane, Execution& execution) {
   const std::uint64_t pc = lane.end > 0 ? lane.ring[lane.end - 1].pc : 0;
   lane.ring[lane.end++] = sync_node(SyncKind::thread_end, 0, lane.current->thread, pc);
-  player.played = true;
+  execution.at_end = true;
   lane.halted = true;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source that plays a recorded trace (component cpu.trace): gives each core the nodes of the threads on
-// it and of the tasks dealt to it, and holds them where threads meet until the arbiter lets them go on.
+// Replay source: the stream source that replays a recorded trace (component cpu.trace). Each core receives
+// the nodes of the threads on it and of the tasks scheduled to it; the arbiter decides how long threads wait
+// for each other. Instructions of the OpenMP runtime and of the kernel are not replayed: they are latencies.
 //
-// A core is in one of five states: init (the arbiter is told that a region or a task begins), processing,
-// stall (it waits for others), end (the arbiter lets it go on), or idle (there is nothing for it to do).
+// A core is in one of five states, as in ElasticSimMATE: init (a region or a task begins), processing, stall
+// (it waits for other threads), end (the arbiter released it), or idle (it has no thread and no task).
 //
-// Threads stay on their cores; several on one core change when one has to wait. A core executes tasks while
-// its thread waits at a barrier, at the end or before the beginning of a parallel region, or has ended; where
-// a thread or a task waits for its own tasks, those only. A task stays on the core that began it.
+// Threads stay on their cores; several on one core take turns when one has to wait. A core executes tasks
+// while its thread waits at a barrier, at the end or before the beginning of a parallel region, or has ended;
+// where a thread or a task waits for its own tasks, those only. A task stays on the core that began it.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,6 +19,7 @@
 
 #include "cpu/replay/arbiter.hpp"
 #include "cpu/replay/replay_spec.hpp"
+#include "cpu/replay/task_queue_lock.hpp"
 #include "cpu/replay/task_scheduler.hpp"
 #include "cpu/replay/trace_cursor.hpp"
 #include "cpu/stream/core_stream.hpp"
@@ -38,10 +40,10 @@ class ReplaySource final : public Component {
 
   explicit ReplaySource(const Spec& spec);
 
-  // Says what is played; once, before the run. The list of places is for the scheduler task2core: a core
-  // takes the task that is first in it of those that may run. Throws SimulationError where something does
+  // Sets the trace to replay; once, before the run. The assignments are for the scheduler task2core: a core
+  // takes the task that is first in them of those that may run. Throws SimulationError where something does
   // not fit.
-  void play(RecordedTrace trace, const std::vector<TaskAssignment>& places = {});
+  void load_trace(RecordedTrace trace, const std::vector<TaskAssignment>& assignments = {});
 
   void start() override;
   void settle() override;
@@ -55,50 +57,44 @@ class ReplaySource final : public Component {
   enum class State : std::uint8_t { init, processing, stall, end, idle };
 
   // A replica that is being executed.
-  struct Player {
-    Player(Replica of, std::uint32_t stream) : replica(of), cursor(stream) {}
+  struct Execution {
+    Execution(Replica of, std::uint32_t stream) : replica(of), cursor(stream) {}
 
     Replica replica;
     TraceCursor cursor;
     Record node{};         // the sync node it has come to
-    bool played = false;   // it is at its end
+    bool at_end = false;   // it is at its end
     bool waiting = false;  // until the arbiter releases it
     bool retries = false;  // at its lock, which was released
     Time waits_since = 0;
-    Time takes = 0;    // when it has the lock, until it goes on
-    Time resumes = 0;  // not before
+    Time acquire_time = 0;  // from taking the lock until it goes on
+    Time resumes = 0;       // not before
     Time began = 0;
   };
-  // A thread of the replay: plays a thread of the recording, tasks, or both.
+  // A thread of the replay: executes a recorded thread, tasks, or both.
   struct Worker {
     std::uint32_t number = 0;
     std::uint32_t lane = 0;
-    std::uint16_t thread = 0;       // what its records are marked with
-    bool resuming = false;          // on its way to its lane
-    std::vector<Player> players{};  // the one that is executed last; those before it wait for it
+    std::uint16_t thread = 0;             // what its records are marked with
+    bool resuming = false;                // on its way to its lane
+    std::vector<Execution> executions{};  // the one that is executed last; those before it wait for it
   };
-  // What happens between the source and one core.
+  // The stream of one core and the threads on it.
   struct Lane : CoreStream {
     using CoreStream::CoreStream;
 
     std::vector<Worker*> workers{};
     std::deque<Worker*> ready{};
     Worker* current = nullptr;
-    Worker* last = nullptr;           // that had the core
-    Replica playing = Arbiter::none;  // whose records were written last
-    std::uint32_t nodes = 0;          // of it since another's, as far as producers reach
-    bool halted = false;              // until the core reaches the last record
-    bool arrives = false;             // at a node, when the delay is over
-    bool ends_task = false;           // when the delay is over
+    Worker* last = nullptr;             // that had the core
+    Replica executing = Arbiter::none;  // whose records were written last
+    std::uint32_t nodes = 0;            // of it since another's, as far as producers reach
+    bool halted = false;                // until the core reaches the last record
+    bool arrives = false;               // at a node, when the delay is over
+    bool ends_task = false;             // when the delay is over
     State state = State::idle;
     Time since = 0;
     CoreStateStatistics states{};
-  };
-  // The tasks of a copy that may run, as cores see them who make and take some at the same time.
-  struct Queue {
-    Time free = 0;                       // from then on
-    std::uint32_t core = Arbiter::none;  // that used it last
-    Time rush_end = 0;                   // when all who came in vain will have used it
   };
   struct Resume {
     std::uint32_t lane = 0;
@@ -107,9 +103,11 @@ class ReplaySource final : public Component {
     std::uint32_t worker = 0;
   };
 
-  void place_threads();
+  void assign_threads();
   void await_first_region(Worker& worker);
-  std::vector<TaskFacts> task_facts(const std::vector<TaskAssignment>& places) const;
+  std::vector<TaskInfo> task_infos(const std::vector<TaskAssignment>& assignments) const;
+  void apply_assignments(const std::vector<TaskAssignment>& assignments,
+                         const std::vector<const StreamInfo*>& streams, std::vector<TaskInfo>& infos) const;
   std::uint32_t cores_of_copy() const { return static_cast<std::uint32_t>(spec_.cores / spec_.copies); }
   Worker& add_worker(std::uint32_t lane, std::uint64_t thread);
   std::uint32_t lane_number(const Lane& lane) const { return lane.workers.front()->lane; }
@@ -122,21 +120,19 @@ class ReplaySource final : public Component {
   void reached(Lane& lane);
   void arrive(Lane& lane);
   void end_replica(Lane& lane);
-  // Sees to those whom the arbiter released and to tasks that may run now because of this core.
+  // Resumes the replicas that the arbiter released and schedules the tasks that became ready on this core.
   void follow_up(std::uint32_t core);
   void release(const Arbiter::Release& release);
   void resume(Worker& worker);
   void count(const Record& node, bool goes_on);
-  // What a node costs before it takes effect, and until the replica goes on.
+  // The latencies of a node (replay_latencies.cpp): before it takes effect, and then until the replica goes
+  // on.
   Time time_before(const Record& node, std::uint32_t core);
   Time time_after(const Record& node, bool waited) const;
-  Time time_to_retry(Player& player);
-  // How long a core is held up that makes or takes a task now.
-  bool queue_takes_time() const;
-  Time use_queue(std::uint32_t core);
+  Time time_to_retry(Execution& execution);
   Time idle_cores(std::uint32_t core) const;
-  // Tasks have been added to the queue on this core.
-  void rush(std::uint32_t core);
+  // The task queue of this core's copy.
+  TaskQueueLock& task_queue(std::uint32_t core) { return task_queues_[core / cores_of_copy()]; }
 
   // Gives the lane's core more records if that can be done now.
   void advance(Lane& lane);
@@ -146,7 +142,7 @@ class ReplaySource final : public Component {
   void rest(Lane& lane);
   void delay(Lane& lane, State state, Time time);
   void write_records(Lane& lane);
-  void write_end(Lane& lane, Player& player);
+  void write_end(Lane& lane, Execution& execution);
   void announce(Lane& lane);
   void enter(Lane& lane, State state);
   void add_state_time(Lane& lane);
@@ -154,7 +150,7 @@ class ReplaySource final : public Component {
 
   const Spec spec_;
   ReplaySourceStatistics statistics_;
-  SourcePort cores_{*this, "cores", "the cores that the trace is played on, in order", Links::many};
+  SourcePort cores_{*this, "cores", "the cores that the trace is replayed on, in order", Links::many};
   Timer<Resume> resume_timer_{*this};
   Timer<Ready> ready_timer_{*this};
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -164,8 +160,8 @@ class ReplaySource final : public Component {
   std::unique_ptr<TaskScheduler> scheduler_;
   std::unique_ptr<TraceBlocks> blocks_;
   std::optional<CopyOffset> offset_;
-  std::vector<std::uint32_t> worker_of_;  // by replica
-  std::vector<Queue> queues_;             // by copy
+  std::vector<std::uint32_t> worker_of_;    // by replica
+  std::vector<TaskQueueLock> task_queues_;  // by copy
   std::vector<std::uint32_t>
       new_workers_;              // by copy: cores without a thread of the recording, until a team forms
   std::uint64_t handovers_ = 0;  // of locks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the replay of a recorded trace can be told, and what it reports.
+// Parameters and statistics of the replay of a recorded trace.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -62,21 +62,23 @@ template <>
 struct describe<cpu::ReplaySourceSpec> {
   using S = cpu::ReplaySourceSpec;
   static constexpr auto fields = std::tuple{
-      Field<S, std::int64_t>{"cores", &S::cores, Unit::count, "cores that the trace is played on", 1, 4096},
+      Field<S, std::int64_t>{"cores", &S::cores, Unit::count, "cores that the trace is replayed on", 1, 4096},
       Field<S, std::int64_t>{"run_ahead", &S::run_ahead, Unit::count,
                              "records that the source may be ahead of a core", 16, 65536},
-      Field<S, std::int64_t>{"copies", &S::copies, Unit::count,
-                             "how often the recorded threads and tasks are played side by side, each copy on "
-                             "its part of the cores",
-                             1, 4096},
+      Field<S, std::int64_t>{
+          "copies", &S::copies, Unit::count,
+          "copies of the recorded threads and tasks, which are replayed side by side, each on "
+          "its part of the cores",
+          1, 4096},
       Field<S, bool>{"offset", &S::offset, Unit::none,
                      "whether each copy has private data of its own; else all copies touch the same"},
       Field<S, bool>{"private_locks", &S::private_locks, Unit::none,
                      "whether each copy has locks of its own; else threads of all copies meet at them"},
-      Field<S, std::string>{"scheduler", &S::scheduler, Unit::none,
-                            "how tasks are dealt to cores: fifo, work_stealing, locality (to the core that "
-                            "touched last what a task depends on), critical_path (the longest recorded way "
-                            "first), task2core (as a list says) or recorded (as in the recording)"},
+      Field<S, std::string>{
+          "scheduler", &S::scheduler, Unit::none,
+          "task scheduling policy: fifo, work_stealing, locality (the core that last touched "
+          "the data of the task's dependences), critical_path (the longest remaining path "
+          "first), task2core (a given list) or recorded (as in the recording)"},
       Field<S, Time>{"fork_latency", &S::fork_latency, Unit::time,
                      "time the master takes to begin a parallel region", 0, 1e18},
       Field<S, Time>{"fork_thread_latency", &S::fork_thread_latency, Unit::time,
@@ -102,22 +104,22 @@ struct describe<cpu::ReplaySourceSpec> {
                      "the least of these times, which are spread evenly", 0, 1e18},
       Field<S, Time>{"unlock_latency", &S::unlock_latency, Unit::time,
                      "time until the one who released a lock goes on", 0, 1e18},
-      Field<S, Time>{"create_latency", &S::create_latency, Unit::time, "time to make a task; then it may run",
-                     0, 1e18},
+      Field<S, Time>{"create_latency", &S::create_latency, Unit::time,
+                     "time to create a task; then it may run", 0, 1e18},
       Field<S, Time>{"schedule_latency", &S::schedule_latency, Unit::time,
                      "time from the choice of a task until its core executes it", 0, 1e18},
       Field<S, Time>{"steal_latency", &S::steal_latency, Unit::time,
-                     "further time of that if the task was meant for another core", 0, 1e18},
+                     "further time of that if the task was scheduled to another core", 0, 1e18},
       Field<S, Time>{
           "queue_latency", &S::queue_latency, Unit::time,
-          "further time to make a task or to take one if another core did that last; no other core of "
+          "further time to enqueue or dequeue a task if another core used the queue last; no other core of "
           "the copy can do it meanwhile",
           0, 1e15},
       Field<S, Time>{"failed_dequeue_latency", &S::failed_dequeue_latency, Unit::time,
-                     "further time of that for each core without work, which asks for a task in vain", 0,
+                     "further time of that for each idle core, whose attempt to dequeue a task fails", 0,
                      1e15},
       Field<S, Time>{"failed_dequeue_contention_latency", &S::failed_dequeue_contention_latency, Unit::time,
-                     "further time of each of these for each other one, as all look at the same lock", 0,
+                     "further time of each failed dequeue for each other idle core that polls the lock", 0,
                      1e15},
       Field<S, Time>{"taskwait_latency", &S::taskwait_latency, Unit::time,
                      "time from the end of the last task waited for until the waiter goes on", 0, 1e18},
@@ -137,7 +139,7 @@ template <>
 struct describe<cpu::ReplaySourceStatistics> {
   using S = cpu::ReplaySourceStatistics;
   static constexpr auto fields = std::tuple{
-      Statistic<S, Counter>{"records", &S::records, "record", "records given to the cores"},
+      Statistic<S, Counter>{"records", &S::records, "record", "records sent to the cores"},
       Statistic<S, Counter>{"blocks", &S::blocks, "block", "blocks of the trace decoded"},
       Statistic<S, Counter>{"forks", &S::forks, "region", "parallel regions begun"},
       Statistic<S, Counter>{"barriers", &S::barriers, "arrival", "arrivals at barriers"},
@@ -145,14 +147,15 @@ struct describe<cpu::ReplaySourceStatistics> {
       Statistic<S, Counter>{"lock_waits", &S::lock_waits, "lock", "of them, those that had to be waited for"},
       Statistic<S, Counter>{"tasks", &S::tasks, "task", "tasks executed"},
       Statistic<S, Counter>{"stolen_tasks", &S::stolen_tasks, "task",
-                            "of them, those executed by another core than they were meant for"},
+                            "of them, those executed by another core than the one they were scheduled to"},
       Statistic<S, Counter>{"taskwaits", &S::taskwaits, "wait", "ends of taskgroups, and taskwaits"},
-      Statistic<S, Counter>{"awaits", &S::awaits, "wait", "waits for threads that the program made itself"},
+      Statistic<S, Counter>{"awaits", &S::awaits, "wait",
+                            "waits for threads that the program created itself"},
       Statistic<S, Counter>{"system_calls", &S::system_calls, "call", "system calls of the program"},
       Statistic<S, Counter>{"switches", &S::switches, "switch",
                             "changes from one thread of a core to another"},
       Statistic<S, Counter>{"tasks_without_stream", &S::tasks_without_stream, "task",
-                            "tasks that were made but are not in the trace"},
+                            "tasks that were created but are not in the trace"},
       Statistic<S, Counter>{"unmatched_releases", &S::unmatched_releases, "lock",
                             "releases of locks that the releaser did not hold"}};
 };
@@ -162,17 +165,17 @@ struct describe<cpu::CoreStateStatistics> {
   using S = cpu::CoreStateStatistics;
   static constexpr auto fields = std::tuple{
       Statistic<S, Counter>{"init", &S::init, "time",
-                            "times that the core began a parallel region, made a task or was given one"},
+                            "times that the core began a parallel region, created a task or began one"},
       Statistic<S, Counter>{"processing", &S::processing, "time", "times that the core went on executing"},
       Statistic<S, Counter>{"stall", &S::stall, "time", "times that the core had to wait for others"},
-      Statistic<S, Counter>{"end", &S::end, "time", "times that the core was let go on"},
+      Statistic<S, Counter>{"end", &S::end, "time", "times that the core was released"},
       Statistic<S, Counter>{"idle", &S::idle, "time", "times that the core ran out of work"},
       Statistic<S, Counter>{"init_time", &S::init_time, "fs", "time of beginning regions and tasks"},
       Statistic<S, Counter>{"processing_time", &S::processing_time, "fs", "time of executing"},
       Statistic<S, Counter>{"stall_time", &S::stall_time, "fs",
                             "time of waiting at barriers, locks, joins and for tasks"},
       Statistic<S, Counter>{"end_time", &S::end_time, "fs",
-                            "time from being let go on until executing again, and of system calls"},
+                            "time from the release of the core until it executes again, and of system calls"},
       Statistic<S, Counter>{"idle_time", &S::idle_time, "fs", "time without work"}};
 };
 

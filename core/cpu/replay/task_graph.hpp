@@ -20,30 +20,30 @@ class DependenceTable {
   template <class After>
   void add(std::uint32_t task, std::span<const TaskDependence> dependences, After&& after) {
     for (const TaskDependence& dependence : dependences) {
-      Place& place = places_[dependence.address];
+      Address& entry = addresses_[dependence.address];
       const bool joins =
-          !place.current.empty() && place.kind == dependence.kind &&
+          !entry.current.empty() && entry.kind == dependence.kind &&
           (dependence.kind == TaskDependence::Kind::in || dependence.kind == TaskDependence::Kind::inoutset);
       if (!joins) {
-        place.before.swap(place.current);
-        place.current.clear();
-        place.kind = dependence.kind;
+        entry.before.swap(entry.current);
+        entry.current.clear();
+        entry.kind = dependence.kind;
       }
-      place.current.push_back(task);
-      for (const std::uint32_t earlier : place.before) {
+      entry.current.push_back(task);
+      for (const std::uint32_t earlier : entry.before) {
         if (earlier != task) after(earlier);
       }
     }
   }
 
  private:
-  struct Place {
+  struct Address {
     TaskDependence::Kind kind = TaskDependence::Kind::in;
     std::vector<std::uint32_t> current;  // the latest set
     std::vector<std::uint32_t> before;   // and the one before it
   };
 
-  std::unordered_map<std::uint64_t, Place> places_;
+  std::unordered_map<std::uint64_t, Address> addresses_;
 };
 
 // For each of these streams of tasks, in the order of creation: the instructions on the longest way from its

@@ -20,11 +20,11 @@ TaskScheduler::Kind TaskScheduler::kind_of(const std::string& name) {
 }
 
 TaskScheduler::TaskScheduler(const std::string& kind, std::uint32_t cores, std::uint32_t copies,
-                             std::vector<TaskFacts> facts)
+                             std::vector<TaskInfo> infos)
     : kind_(kind_of(kind)),
       cores_(cores),
       copies_(copies),
-      facts_(std::move(facts)),
+      infos_(std::move(infos)),
       pools_(kind_ == Kind::fifo || kind_ == Kind::critical_path ? 1 : cores) {}
 
 std::uint32_t TaskScheduler::add(Task task, std::uint32_t creator, std::uint32_t group, std::uint32_t core) {
@@ -41,7 +41,7 @@ std::uint32_t TaskScheduler::add(Task task, std::uint32_t creator, std::uint32_t
 std::optional<TaskScheduler::Choice> TaskScheduler::take(std::uint32_t core, Scope scope,
                                                          std::uint32_t subject) {
   std::optional<Task> task;
-  // Who is told its tasks takes no others; waiting for some of them, it does whatever is next.
+  // A core with assigned tasks takes no others; while it waits for some of them it takes the next one.
   if (scope != Scope::any && kind_ != Kind::pinned) {
     auto& pools = scope == Scope::children ? families_ : groups_;
     if (const auto pool = pools.find(subject); pool != pools.end()) task = first_of(pool->second, true);
@@ -59,8 +59,8 @@ std::optional<TaskScheduler::Choice> TaskScheduler::take(std::uint32_t core, Sco
   return Choice{*task, stolen};
 }
 
-// The task to take from a pool, one's own or another's: thieves take what has waited longest, and their
-// victim goes on with what it made last.
+// The task to take from a pool, the core's own or another's: thieves take the oldest task, the owner the
+// newest.
 std::optional<TaskScheduler::Task> TaskScheduler::first_of(const Pool& pool, bool own) const {
   if (pool.empty()) return std::nullopt;
   return own && kind_ == Kind::work_stealing ? pool.rbegin()->second : pool.begin()->second;
@@ -82,8 +82,8 @@ void TaskScheduler::remove(Task task) {
 }
 
 std::uint64_t TaskScheduler::key_of(Task task) {
-  if (kind_ == Kind::critical_path) return ~facts(task).remaining_path;
-  if (kind_ == Kind::pinned) return facts(task).position;
+  if (kind_ == Kind::critical_path) return ~info(task).remaining_path;
+  if (kind_ == Kind::pinned) return info(task).position;
   return sequence_++;
 }
 
@@ -91,14 +91,14 @@ std::uint32_t TaskScheduler::home_of(Task task, std::uint32_t core) const {
   if (kind_ == Kind::locality) return nearest(task, core);
   if (kind_ != Kind::pinned) return core;
   const std::uint32_t cores_of_copy = cores_ / copies_;
-  return copy_of(task) * cores_of_copy + facts(task).core % cores_of_copy;
+  return copy_of(task) * cores_of_copy + info(task).core % cores_of_copy;
 }
 
-// The core that touched most of the places that the task depends on last; this one if none did.
+// The core that last touched most of the addresses that the task depends on; this one if none did.
 std::uint32_t TaskScheduler::nearest(Task task, std::uint32_t core) const {
   std::map<std::uint32_t, std::size_t> touched;
-  for (const TaskDependence& dependence : facts(task).dependences) {
-    const auto last = last_touched_.find(place_of(dependence, task));
+  for (const TaskDependence& dependence : info(task).dependences) {
+    const auto last = last_touched_.find(address_of(dependence, task));
     if (last != last_touched_.end()) ++touched[last->second];
   }
   const auto most = std::max_element(touched.begin(), touched.end(),
@@ -108,12 +108,12 @@ std::uint32_t TaskScheduler::nearest(Task task, std::uint32_t core) const {
 
 void TaskScheduler::touch(Task task, std::uint32_t core) {
   if (kind_ != Kind::locality) return;
-  for (const TaskDependence& dependence : facts(task).dependences)
-    last_touched_[place_of(dependence, task)] = core;
+  for (const TaskDependence& dependence : info(task).dependences)
+    last_touched_[address_of(dependence, task)] = core;
 }
 
-// Copies depend on places of their own.
-std::uint64_t TaskScheduler::place_of(const TaskDependence& dependence, Task task) const {
+// Copies have addresses of their own.
+std::uint64_t TaskScheduler::address_of(const TaskDependence& dependence, Task task) const {
   return dependence.address + (static_cast<std::uint64_t>(copy_of(task)) << 48);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deals tasks that may run to cores. What every kind of scheduler has in common: tasks that are ready lie in
-// pools, by core or in one for all; a core that waits for certain tasks takes only those.
+// Task scheduler: the ready tasks of a replay in one pool or one per core, and the policy by which a core
+// takes its next one. A core that waits for certain tasks takes only those. Latencies are the replay
+// source's.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,8 +16,8 @@
 
 namespace manyscale::cpu {
 
-// What a scheduler may know of a task of the trace.
-struct TaskFacts {
+// What the policies use of a task.
+struct TaskInfo {
   std::vector<TaskDependence> dependences{};
   std::uint64_t remaining_path = 0;  // of critical_path: the longest goes first
   std::uint32_t core = 0;            // of task2core and recorded: where it goes
@@ -25,20 +26,20 @@ struct TaskFacts {
 
 class TaskScheduler {
  public:
-  // Numbers of tasks: those of copy 0 in the order of their facts, then those of copy 1, and so on.
+  // Numbers of tasks: those of copy 0 in the order of their infos, then those of copy 1, and so on.
   using Task = std::uint32_t;
   // Which tasks a core may take.
   enum class Scope : std::uint8_t { any, children, group };
   struct Choice {
     Task task = 0;
-    bool stolen = false;  // it was meant for another core
+    bool stolen = false;  // it was scheduled to another core
   };
 
   // Throws std::invalid_argument for an unknown kind.
   TaskScheduler(const std::string& kind, std::uint32_t cores, std::uint32_t copies,
-                std::vector<TaskFacts> facts);
+                std::vector<TaskInfo> infos);
 
-  // This task may run from now on; what made it so happened on this core. Returns the core it is meant for.
+  // This task may run from now on, because of an event on this core. Returns the core it is scheduled to.
   std::uint32_t add(Task task, std::uint32_t creator, std::uint32_t group, std::uint32_t core);
   // The task that a core executes next; `subject` is the creator or the group where the scope is that.
   std::optional<Choice> take(std::uint32_t core, Scope scope, std::uint32_t subject = 0);
@@ -55,11 +56,11 @@ class TaskScheduler {
   };
 
   static Kind kind_of(const std::string& name);
-  const TaskFacts& facts(Task task) const { return facts_[task % facts_.size()]; }
-  std::uint32_t copy_of(Task task) const { return task / static_cast<std::uint32_t>(facts_.size()); }
+  const TaskInfo& info(Task task) const { return infos_[task % infos_.size()]; }
+  std::uint32_t copy_of(Task task) const { return task / static_cast<std::uint32_t>(infos_.size()); }
   std::uint32_t home_of(Task task, std::uint32_t core) const;
   std::uint32_t nearest(Task task, std::uint32_t core) const;
-  std::uint64_t place_of(const TaskDependence& dependence, Task task) const;
+  std::uint64_t address_of(const TaskDependence& dependence, Task task) const;
   std::uint64_t key_of(Task task);
   std::optional<Task> first_of(const Pool& pool, bool own) const;
   void remove(Task task);
@@ -67,7 +68,7 @@ class TaskScheduler {
 
   const Kind kind_;
   const std::uint32_t cores_, copies_;
-  const std::vector<TaskFacts> facts_;
+  const std::vector<TaskInfo> infos_;
   std::uint64_t sequence_ = 0;
   std::vector<Pool> pools_;                           // one, or one for each core
   std::unordered_map<std::uint32_t, Pool> families_;  // by creator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the streams of a recorded trace node by node, several copies of them at once.
+// Trace cursors: the streams of a recorded trace read node by node, several copies of them at once.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -11,8 +11,8 @@
 
 namespace manyscale::cpu {
 
-// The blocks of a trace that are being read, decoded once for all who are in them, and some that were left
-// lately: copies of a thread follow each other closely.
+// The decoded blocks that cursors are in, and some that were left lately: copies of a thread follow each
+// other closely.
 class TraceBlocks {
  public:
   using Block = std::shared_ptr<const std::vector<Record>>;
