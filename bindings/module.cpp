@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   bind_queue(module);
   bind_perfetto(module);
   bind_memory_parts(module);
+  bind_memory_plugins(module);
   bind_dram(module);
   bind_traffic(module);
   bind_cpu(module);

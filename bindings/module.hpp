@@ -12,6 +12,7 @@ void bind_python_component(nb::module_& module);
 void bind_queue(nb::module_& module);
 void bind_perfetto(nb::module_& module);
 void bind_memory_parts(nb::module_& module);
+void bind_memory_plugins(nb::module_& module);
 void bind_dram(nb::module_& module);
 void bind_traffic(nb::module_& module);
 void bind_cpu(nb::module_& module);

@@ -16,7 +16,7 @@
 #include "mpi/collectives/algorithms.hpp"
 #include "mpi/collectives/written_out.hpp"
 #include "mpi/job.hpp"
-#include "network/network_spec.hpp"
+#include "network/topology_model.hpp"
 #include "network_values.hpp"
 #include "values.hpp"
 
@@ -319,6 +319,7 @@ void write_timeline(const Job& job, const std::string& path, const std::vector<s
 }
 
 nb::dict algorithms() {
+  mpi::update_algorithms();
   nb::dict out;
   for (const mpi::AlgorithmInfo& info : mpi::algorithm_infos()) {
     const std::string collective(mpi::kind_name(info.collective));
@@ -353,7 +354,7 @@ nb::list collective_actions(const std::string& kind, int algorithm, const std::s
 
 network::NetworkDescription read_network(const nb::dict& dict) {
   network::NetworkDescription description;
-  description.spec = from_values<network::NetworkSpec>(named_values(nb::cast<nb::dict>(dict["network"])));
+  description.spec = network::network_spec(named_values(nb::cast<nb::dict>(dict["network"])));
   if (dict.contains("graph")) {
     const auto graph = nb::cast<nb::dict>(dict["graph"]);
     description.graph.switches = nb::cast<std::uint32_t>(graph["switches"]);
@@ -401,9 +402,39 @@ void bind_network(nb::module_& module) {
         return job.network().path(source, destination);
       });
 
+  // Parameters of a kind of topology that has at least so many nodes, of switches with so many ports.
+  module.def(
+      "fit_topology",
+      [](const std::string& kind, std::uint32_t nodes, std::uint32_t ports) {
+        return value_dict(make_plugin<network::TopologyModel>(kind, NamedValues{})->fit(nodes, ports));
+      },
+      nb::arg("kind"), nb::arg("nodes"), nb::arg("ports"));
+  // Capacity of the topology of a network in nodes (None: any number), and how a picture arranges its
+  // switches: the extents of a box or the size of a group, if either is set.
+  module.def(
+      "describe_topology",
+      [](const nb::dict& values) {
+        network::NetworkDescription description;
+        description.spec = network::network_spec(named_values(values));
+        description.spec.topology.nodes = 0;
+        const auto model = network::make_topology(description.spec.topology);
+        nb::dict out;
+        out["capacity"] = nb::none();
+        out["box"] = nb::list();
+        out["group"] = 0;
+        if (!model->fixes_nodes()) return out;
+        model->build(description);
+        const network::Layout layout = model->layout();
+        out["capacity"] = model->capacity();
+        out["box"] = layout.box;
+        out["group"] = layout.group;
+        return out;
+      },
+      nb::arg("network"));
+
   module.def("network_tables", [] {
     nb::dict out;
-    out["network"] = field_list(field_infos<network::NetworkSpec>());
+    out["network"] = field_list(network::network_fields());
     out["mpi"] = field_list(field_infos<mpi::MpiSpec>());
     return out;
   });

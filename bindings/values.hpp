@@ -6,7 +6,20 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 
+#include "engine/registry.hpp"
 #include "engine/spec.hpp"
+
+// The meaning of a field; "{kind}" in it stands for the names of all plug-ins of that kind.
+inline std::string expanded_doc(std::string doc) {
+  const std::size_t begin = doc.find('{');
+  const std::size_t end = doc.find('}', begin == std::string::npos ? 0 : begin);
+  if (begin == std::string::npos || end == std::string::npos) return doc;
+  const auto found = manyscale::registries().find(doc.substr(begin + 1, end - begin - 1));
+  if (found == manyscale::registries().end()) return doc;
+  std::string names;
+  for (const auto& [name, info] : found->second->list()) names += (names.empty() ? "" : ", ") + name;
+  return doc.replace(begin, end + 1 - begin, names);
+}
 
 inline manyscale::NamedValues named_values(const nanobind::dict& values) {
   manyscale::NamedValues result;
@@ -28,7 +41,7 @@ inline nanobind::list field_list(const std::vector<manyscale::FieldInfo>& fields
     row["default"] = field.initial;
     row["minimum"] = limit(field.minimum);
     row["maximum"] = limit(field.maximum);
-    row["doc"] = field.doc;
+    row["doc"] = expanded_doc(field.doc);
     list.append(row);
   }
   return list;

@@ -96,7 +96,9 @@ Call Host::make_call(Rank& rank, const Operation& operation) {
     if (call.bytes > most_bytes / call.group.size)
       fail(rank, "the parts of all ranks together have more than " + std::to_string(most_bytes) + " bytes");
   }
-  if (static_cast<Algorithm>(operation.algorithm) == Algorithm::hierarchical) {
+  const AlgorithmInfo* const algorithm =
+      find_algorithm(operation.kind, static_cast<Algorithm>(operation.algorithm));
+  if (algorithm != nullptr && algorithm->implementation->needs_nodes()) {
     const NodeSplit& split = *job_.node_splits[operation.communicator];
     call.local = split.local.group(rank.world);
     call.leads = split.leaders.contains(rank.world);

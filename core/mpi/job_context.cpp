@@ -40,18 +40,20 @@ JobContext::JobContext(Program made, const MpiSpec& parameters, std::vector<std:
     place_of_rank[rank] = next[node] - first_of_node[node];
     ranks_by_node[next[node]++] = rank;
   }
+  update_algorithms();
   library = library_named(spec.collectives);
   node_splits.resize(program.communicators.size());
   for (const Operation& operation : program.operations) {
     if (operation.kind < Kind::barrier || operation.algorithm == 0) continue;
-    const auto algorithm = static_cast<Algorithm>(operation.algorithm);
-    if (find_algorithm(operation.kind, algorithm) == nullptr) {
+    const AlgorithmInfo* const algorithm =
+        find_algorithm(operation.kind, static_cast<Algorithm>(operation.algorithm));
+    if (algorithm == nullptr) {
       throw std::invalid_argument("operation " + std::to_string(&operation - program.operations.data()) +
                                   ": " + std::string(kind_name(operation.kind)) +
                                   " has no algorithm number " + std::to_string(operation.algorithm));
     }
     auto& split = node_splits[operation.communicator];
-    if (algorithm == Algorithm::hierarchical && !split)
+    if (algorithm->implementation->needs_nodes() && !split)
       split = split_by_node(program.communicators[operation.communicator], node_of_rank);
   }
 }

@@ -86,7 +86,7 @@ inline constexpr std::size_t kind_count = static_cast<std::size_t>(Kind::exscan)
 
 struct Operation {
   Kind kind = Kind::end;
-  std::uint8_t algorithm = 0;      // of a collective: 0 chooses by size and count; see algorithm_names()
+  std::uint8_t algorithm = 0;  // of a collective: 0 leaves the choice to the library; see algorithm_infos()
   std::uint16_t communicator = 0;  // 0 is the world; peers are ranks of the communicator
   // Columns, -1 where there is none. A rank whose mask is 0 skips the operation.
   std::int32_t mask = -1;

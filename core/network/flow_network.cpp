@@ -21,22 +21,6 @@ std::vector<double> capacities(const Topology& topology) {
 
 }  // namespace
 
-// What a way is chosen by: how many flows there are.
-struct FlowNetwork::Outlook {
-  FlowNetwork& network;
-  std::uint32_t first_channel = 0;
-
-  void at(std::uint32_t place) { first_channel = network.topology_.first_channel(place); }
-  Time load(std::uint32_t port, std::uint8_t) const {
-    return static_cast<Time>(network.shares_.flows_on(first_channel + port));
-  }
-  bool room(std::uint32_t, std::uint8_t) const { return true; }
-  std::uint32_t random(std::uint32_t n) { return static_cast<std::uint32_t>(network.random().below(n)); }
-  bool prefers_detour(Time load, Time hops, Time detour_load, Time detour_hops) const {
-    return load * hops > detour_load * detour_hops;
-  }
-};
-
 FlowNetwork::FlowNetwork(const Routing& routing, MessagePool& pool, const NetworkSpec& spec)
     : routing_(routing),
       topology_(routing.topology()),
@@ -112,8 +96,8 @@ void FlowNetwork::enter(const std::uint32_t& slot) {
 void FlowNetwork::begin(std::uint32_t index, std::uint32_t rail) {
   Flow& flow = flows_[index];
   const Message& message = pool_[flow.slot].message;
-  Outlook outlook{*this};
-  routing_.path(message.source, message.destination, rail, outlook, flow.way);
+  FlowContext context{topology_, shares_, random()};
+  routing_.path(message.source, message.destination, rail, context, flow.way);
   flow.latency = static_cast<Time>(flow.way.size() - 1) * switch_latency_;
   flow.alone = 0;
   for (const std::uint32_t channel : flow.way) {
@@ -174,8 +158,8 @@ void FlowNetwork::pass_between(std::uint32_t slot, std::uint64_t packets) {
   next_rail_[message.source] = (rail + 1) % rails;
   const std::uint32_t index = take_flow();
   Flow& flow = flows_[index];
-  Outlook outlook{*this};
-  routing_.path(message.source, message.destination, rail, outlook, flow.way);
+  FlowContext context{topology_, shares_, random()};
+  routing_.path(message.source, message.destination, rail, context, flow.way);
   flow.bytes = message.bytes + packets * header_;
   flow.packets = packets;
   Time latency = static_cast<Time>(flow.way.size() - 1) * switch_latency_;

@@ -44,7 +44,6 @@ class FlowNetwork final : public Component, public Carrier {
   const std::vector<LinkHistory>& histories() const { return histories_; }
 
  private:
-  struct Outlook;
   // What a message sends by one rail: all of it, or its part where there are several.
   struct Flow {
     std::uint32_t slot = no_slot;

@@ -9,26 +9,12 @@
 #include "network/switch_group.hpp"
 
 namespace manyscale::network {
-namespace {
-
-// What a switch of an idle network knows.
-struct IdleOutlook {
-  Random numbers;
-
-  void at(std::uint32_t) {}
-  Time load(std::uint32_t, std::uint8_t) const { return 0; }
-  bool room(std::uint32_t, std::uint8_t) const { return true; }
-  std::uint32_t random(std::uint32_t n) { return static_cast<std::uint32_t>(numbers.below(n)); }
-  bool prefers_detour(Time, Time, Time, Time) const { return false; }
-};
-
-}  // namespace
 
 Network::Network(Simulation& simulation, const NetworkDescription& description)
     : simulation_(simulation),
       spec_(description.spec),
       routing_(description),
-      may_be_cut_(spec_.topology.kind == "graph" || !description.faults.empty()),
+      may_be_cut_(routing_.model().may_be_disconnected() || !description.faults.empty()),
       has_host_(nodes(), false) {
   Time slowest = 1;  // time of a mebibyte
   for (std::uint32_t c = 0; c < topology().channels(); ++c)
@@ -123,9 +109,9 @@ std::vector<std::uint32_t> Network::path(std::uint32_t source, std::uint32_t des
                           std::to_string(destination) +
                           ": links that are down, or missing in the graph, cut them off");
   }
-  IdleOutlook outlook{Random(simulation_.seed(), std::uint64_t{source} << 32 | destination)};
+  ProbeContext context{Random(simulation_.seed(), std::uint64_t{source} << 32 | destination)};
   std::vector<std::uint32_t> channels;
-  routing_.path(source, destination, rail, outlook, channels);
+  routing_.path(source, destination, rail, context, channels);
   return channels;
 }
 

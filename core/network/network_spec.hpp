@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network can be told. Defaults are those of Omni-Path 100.
+// Parameters of a network. Defaults are those of Omni-Path 100.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,18 +11,12 @@
 
 namespace manyscale::network {
 
-// Which switches there are, how they are joined and where nodes are attached.
+// Switches, the links between them and the nodes attached to them.
 struct TopologySpec {
   std::string kind = "fat-tree";
-  std::string shape = "24,24:24,24:4";
   std::int64_t nodes = 0;
-  std::int64_t nodes_per_switch = 1;
-  std::string links = "1";
-  std::int64_t roots = 0;
-  std::int64_t groups = 0;
-  std::int64_t group_switches = 0;
-  std::int64_t global_links = 0;
   std::int64_t rails = 1;
+  NamedValues parameters;  // of the kind, which declares them
 };
 
 struct LinkSpec {
@@ -98,34 +92,12 @@ namespace manyscale {
 template <>
 struct describe<network::TopologySpec> {
   using S = network::TopologySpec;
-  static constexpr auto fields = std::tuple{
-      Field<S, std::string>{
-          "kind", &S::kind, Unit::none,
-          "'fat-tree', 'torus', 'mesh', 'dragonfly', 'switch' (all nodes on one) or 'graph'"},
-      Field<S, std::string>{
-          "shape", &S::shape, Unit::none,
-          "torus and mesh: '5x5x4'; fat tree: links down and up per switch of each level from the "
-          "leaves, and links down of the roots: '24,24:24,24:4'"},
-      Field<S, std::int64_t>{"nodes", &S::nodes, Unit::count,
-                             "nodes attached, from the first place on; 0: all", 0, 1e7},
-      Field<S, std::int64_t>{"nodes_per_switch", &S::nodes_per_switch, Unit::count,
-                             "nodes at each switch of a torus, mesh or dragonfly", 1, 4096},
-      Field<S, std::string>{"links", &S::links, Unit::none,
-                            "torus and mesh: links per direction, one number or one per dimension ('4x4x2'); "
-                            "dragonfly: links between two switches of a group"},
-      Field<S, std::int64_t>{
-          "roots", &S::roots, Unit::count,
-          "fat tree: switches of the highest level; 0: one for each link that leads there from a "
-          "subtree",
-          0, 1e6},
-      Field<S, std::int64_t>{"groups", &S::groups, Unit::count,
-                             "dragonfly: groups; 0: as many as there are links for", 0, 1e6},
-      Field<S, std::int64_t>{"group_switches", &S::group_switches, Unit::count,
-                             "dragonfly: switches of a group, each linked to all others of it", 0, 4096},
-      Field<S, std::int64_t>{"global_links", &S::global_links, Unit::count,
-                             "dragonfly: links from each switch to other groups", 0, 4096},
-      Field<S, std::int64_t>{"rails", &S::rails, Unit::count,
-                             "equal networks side by side; each node is attached to all", 1, 16}};
+  static constexpr auto fields =
+      std::tuple{Field<S, std::string>{"kind", &S::kind, Unit::none, "kind of topology: {topology}"},
+                 Field<S, std::int64_t>{"nodes", &S::nodes, Unit::count,
+                                        "nodes attached, from the first position on; 0: all", 0, 1e7},
+                 Field<S, std::int64_t>{"rails", &S::rails, Unit::count,
+                                        "equal networks side by side; each node is attached to all", 1, 16}};
 };
 
 template <>
@@ -187,7 +159,7 @@ struct describe<network::RoutingSpec> {
       Field<S, std::string>{
           "algorithm", &S::algorithm, Unit::none,
           "'deterministic' (by destination), 'ecmp' (by a hash of source and destination), "
-          "'adaptive' (the least loaded of the shortest ways), 'valiant' (by way of a random place) "
+          "'adaptive' (the least loaded of the shortest paths), 'valiant' (by way of a random switch) "
           "or 'ugal' (the shorter in time of both, as seen at the first switch)"},
       Field<S, double>{"ugal_bias", &S::ugal_bias, Unit::ratio,
                        "packets by which a detour must look better to be taken", 0, 1e6}};
@@ -212,7 +184,7 @@ struct describe<network::NetworkSpec> {
       Section<S, network::SwitchSpec>{"switch", &S::switches, "switches"},
       Section<S, network::NicSpec>{"nic", &S::nic, "ends of the network at nodes"},
       Section<S, network::PacketSpec>{"packet", &S::packet, "packets"},
-      Section<S, network::RoutingSpec>{"routing", &S::routing, "how ways are chosen"}};
+      Section<S, network::RoutingSpec>{"routing", &S::routing, "how paths are chosen"}};
 };
 
 }  // namespace manyscale

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/packet_network.hpp"
 
+#include "network/routing.hpp"
+
 namespace manyscale::network {
 
 PacketNetwork::PacketNetwork(const Routing& ways, MessagePool& messages, const NetworkSpec& spec)

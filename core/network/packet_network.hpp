@@ -11,7 +11,7 @@
 #include "network/credits.hpp"
 #include "network/link_history.hpp"
 #include "network/message.hpp"
-#include "network/routing.hpp"
+#include "network/route.hpp"
 
 namespace manyscale::network {
 
@@ -74,6 +74,8 @@ struct NodeQueue {
   std::uint16_t next_rail = 0;
   bool had_turn = false;  // the first of the messages of several packets
 };
+
+class Routing;
 
 struct PacketNetwork {
   PacketNetwork(const Routing& ways, MessagePool& messages, const NetworkSpec& spec);

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kinds of routing share: what a packet carries about its way, and how one of several equal ports is
-// chosen.
-//
-// A kind of routing has a method
-//   template <class Outlook> Hop next(std::uint32_t at, RouteState& state, const Target& target, Outlook&
-//   outlook)
-// for a packet at a switch that is not its last. An Outlook is what a switch knows: load(port, virtual
-// channel), the time that its backlog there takes; room(port, virtual channel), whether a packet fits in
-// there now; random(n), a number below n.
+// Route state: what a packet carries about its path, and how one of several equal ports is chosen. Contexts
+// are described in routing_context.hpp.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -69,15 +62,15 @@ inline std::uint32_t spread(std::uint16_t flow, std::uint32_t salt, std::uint32_
 }
 
 // The least loaded of the ports first … first + count - 1. The search begins at one that differs between
-// flows and places, so that idle ports are used evenly.
-template <class Outlook>
+// flows and switches, so that idle ports are used evenly.
+template <class Context>
 std::uint32_t least_loaded(std::uint32_t first, std::uint32_t count, std::uint32_t start,
-                           std::uint8_t virtual_channel, Outlook& outlook) {
+                           std::uint8_t virtual_channel, Context& context) {
   std::uint32_t best = first + start;
-  Time least = outlook.load(best, virtual_channel);
+  Time least = context.load(best, virtual_channel);
   for (std::uint32_t i = 1; i < count && least > 0; ++i) {
     const std::uint32_t port = first + (start + i < count ? start + i : start + i - count);
-    const Time load = outlook.load(port, virtual_channel);
+    const Time load = context.load(port, virtual_channel);
     if (load < least) {
       least = load;
       best = port;
@@ -88,10 +81,10 @@ std::uint32_t least_loaded(std::uint32_t first, std::uint32_t count, std::uint32
 
 // One of `count` ports that are equally good, from `first` on. `by_destination` is what deterministic routing
 // takes.
-template <class Outlook>
+template <class Context>
 std::uint32_t choose(Algorithm algorithm, std::uint32_t first, std::uint32_t count,
                      std::uint32_t by_destination, const RouteState& state, std::uint32_t salt,
-                     std::uint8_t virtual_channel, Outlook& outlook) {
+                     std::uint8_t virtual_channel, Context& context) {
   if (count == 1) return first;
   switch (algorithm) {
     case Algorithm::deterministic:
@@ -99,12 +92,12 @@ std::uint32_t choose(Algorithm algorithm, std::uint32_t first, std::uint32_t cou
     case Algorithm::ecmp:
       return first + spread(state.flow, salt, count);
     case Algorithm::valiant:
-      return first + outlook.random(count);
+      return first + context.random(count);
     case Algorithm::adaptive:
     case Algorithm::ugal:
       break;
   }
-  return least_loaded(first, count, outlook.random(count), virtual_channel, outlook);
+  return least_loaded(first, count, context.random(count), virtual_channel, context);
 }
 
 }  // namespace manyscale::network

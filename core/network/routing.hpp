@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways of a network, whichever kind of topology it has.
+// Routing: the paths of packets through a network, whichever kind of topology it has. Where links are down,
+// and for kinds without a routing of their own, paths come from a table of distances.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "network/dragonfly.hpp"
-#include "network/fat_tree.hpp"
 #include "network/route.hpp"
 #include "network/table_routes.hpp"
-#include "network/torus.hpp"
+#include "network/topology_model.hpp"
 
 namespace manyscale::network {
 
@@ -19,39 +18,31 @@ class Routing {
   explicit Routing(const NetworkDescription& description);
 
   const Topology& topology() const { return *topology_; }
+  const TopologyModel& model() const { return *model_; }
   Algorithm algorithm() const { return algorithm_; }
   std::uint32_t virtual_channels() const { return virtual_channels_; }
-  // Whether packets that come from a node use the same virtual channels as those under way.
-  bool mixes_new_packets() const { return kind_ == Kind::torus; }
+  // Whether packets that come from a node use the same virtual channels as those in the network.
+  bool mixes_new_packets() const { return !table_ && model_->mixes_new_packets(); }
 
-  // Whether a way leads from one node to the other by this rail: links that are down may leave none.
+  // Whether a path leads from one node to the other by this rail: links that are down may leave none.
   bool reachable(std::uint32_t source, std::uint32_t destination, std::uint32_t rail) const;
 
   // The port and virtual channel by which a packet leaves a switch.
-  template <class Outlook>
-  Hop next(std::uint32_t at, RouteState& state, Outlook& outlook) const {
+  template <class Context>
+  Hop next(std::uint32_t at, RouteState& state, Context& context) const {
     const std::uint32_t node = state.destination;
     const std::uint32_t rail_switches = topology_->rail_switches();
     const std::uint32_t base = at < rail_switches ? 0 : at / rail_switches * rail_switches;
     const Target target{topology_->node_switch(node), node};
     if (at - base == target.at) return {topology_->node_port(node), 0};
-    switch (kind_) {
-      case Kind::fat_tree:
-        return fat_tree_->next(at - base, state, target, outlook);
-      case Kind::torus:
-        return torus_->next(at - base, state, target, outlook);
-      case Kind::dragonfly:
-        return dragonfly_->next(at - base, state, target, outlook);
-      case Kind::table:
-        break;
-    }
-    return table_->next(at, state, {base + target.at, node}, outlook);
+    if (table_) return table_->next(at, state, {base + target.at, node}, context);
+    return model_->next(at - base, state, target, context);
   }
 
-  // The channels of a message's way by a rail, from node to node. What the outlook says is of ports of `at`,
-  // which it is told before.
-  template <class Outlook>
-  void path(std::uint32_t source, std::uint32_t destination, std::uint32_t rail, Outlook& outlook,
+  // The channels of a message's path by a rail, from node to node. The context is moved to each switch before
+  // it is asked about its ports.
+  template <class Context>
+  void path(std::uint32_t source, std::uint32_t destination, std::uint32_t rail, Context& context,
             std::vector<std::uint32_t>& channels) const {
     channels.clear();
     RouteState state{.destination = destination, .flow = flow_hash(source, destination)};
@@ -59,23 +50,18 @@ class Routing {
     for (;;) {
       const Channel& last = topology_->channel(channels.back());
       if (last.kind == ChannelKind::to_node) return;
-      outlook.at(last.to);
-      const Hop hop = next(last.to, state, outlook);
+      context.at(last.to);
+      const Hop hop = next(last.to, state, context);
       state.virtual_channel = hop.virtual_channel;
       channels.push_back(topology_->first_channel(last.to) + hop.port);
     }
   }
 
  private:
-  enum class Kind { fat_tree, torus, dragonfly, table };
-
   Algorithm algorithm_;
-  Kind kind_ = Kind::table;
   std::uint32_t virtual_channels_ = 1;
-  std::unique_ptr<FatTree> fat_tree_;
-  std::unique_ptr<Torus> torus_;
-  std::unique_ptr<Dragonfly> dragonfly_;
-  std::unique_ptr<TableRoutes> table_;
+  std::unique_ptr<TopologyModel> model_;
+  std::unique_ptr<TableRoutes> table_;  // none: the model routes
   std::unique_ptr<Topology> topology_;
 };
 

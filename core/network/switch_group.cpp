@@ -4,38 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "network/routing.hpp"
+
 namespace manyscale::network {
-
-// What a switch knows about its outputs when it routes a packet.
-struct SwitchGroup::Outlook {
-  SwitchGroup& group;
-  std::uint32_t first_channel;
-  std::uint32_t bytes;
-
-  Credits& credits(const Output& output, std::uint8_t virtual_channel) {
-    Credits& credits = group.network_.lanes[output.first_lane + virtual_channel].credits;
-    credits.absorb(group.time_, group.drains_);
-    return credits;
-  }
-  // What waits here and in the next buffer, as the time it takes on the wire.
-  Time load(std::uint32_t port, std::uint8_t virtual_channel) {
-    const Output& output = group.network_.outputs[first_channel + port];
-    const Time here = std::max<Time>(0, output.busy_until - group.time_);
-    const std::int64_t there = group.network_.buffer - credits(output, virtual_channel).available;
-    return here + output.rate(static_cast<std::uint64_t>(std::max<std::int64_t>(0, there)));
-  }
-  bool room(std::uint32_t port, std::uint8_t virtual_channel) {
-    const Credits& found = credits(group.network_.outputs[first_channel + port], virtual_channel);
-    return found.available >= static_cast<std::int64_t>(bytes) && !found.awaited();
-  }
-  std::uint32_t random(std::uint32_t n) { return static_cast<std::uint32_t>(group.random().below(n)); }
-  bool prefers_detour(Time load, Time hops, Time detour_load, Time detour_hops) {
-    const Output& output = group.network_.outputs[first_channel];
-    const double bias =
-        group.network_.ugal_bias * static_cast<double>(output.rate(group.network_.packet_bytes));
-    return static_cast<double>(load * hops) > static_cast<double>(detour_load * detour_hops) + bias;
-  }
-};
 
 SwitchGroup::SwitchGroup(PacketNetwork& network, std::uint32_t domain)
     : network_(network),
@@ -244,8 +215,8 @@ void SwitchGroup::enqueue(std::uint32_t index) {
 // Decides by which channel a packet leaves.
 void SwitchGroup::route(Packet& packet, const Inlet& inlet) {
   if (packet.out != nowhere) return;
-  Outlook outlook{*this, inlet.first_channel, packet.bytes};
-  const Hop hop = network_.routing.next(inlet.at, packet.route, outlook);
+  PacketContext context{network_, drains_, random(), time_, inlet.first_channel, packet.bytes};
+  const Hop hop = network_.routing.next(inlet.at, packet.route, context);
   packet.route.virtual_channel = hop.virtual_channel;
   packet.out = inlet.first_channel + hop.port;
 }

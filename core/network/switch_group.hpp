@@ -79,7 +79,6 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
 
  private:
   using MailPort = Port<MailProtocol, 0>;
-  struct Outlook;
   struct NicDue {
     std::uint32_t lane;
     bool wake;

@@ -18,14 +18,14 @@ class TableRoutes {
   bool reachable(std::uint32_t from, std::uint32_t to) const { return distance(from, to) != unreachable; }
 
   // Switches are those of all rails here.
-  template <class Outlook>
-  Hop next(std::uint32_t at, RouteState& state, const Target& target, Outlook& outlook) const {
+  template <class Context>
+  Hop next(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     const bool first_hop = state.leg == Leg::undecided;
-    if (first_hop) decide(at, state, target, outlook);
+    if (first_hop) decide(at, state, target, context);
     if (state.leg == Leg::to_intermediate && state.intermediate == at) state.leg = Leg::to_destination;
     const std::uint32_t to = state.leg == Leg::to_intermediate ? state.intermediate : target.at;
     const auto channel = static_cast<std::uint8_t>(first_hop ? 0 : state.virtual_channel + 1);
-    return {toward(at, to, state, target.node, channel, outlook), channel};
+    return {toward(at, to, state, target.node, channel, context), channel};
   }
 
  private:
@@ -36,16 +36,16 @@ class TableRoutes {
   }
 
   // The port of a shortest way.
-  template <class Outlook>
+  template <class Context>
   std::uint32_t toward(std::uint32_t at, std::uint32_t to, const RouteState& state, std::uint32_t node,
-                       std::uint8_t channel, Outlook& outlook) const {
+                       std::uint8_t channel, Context& context) const {
     const std::uint8_t closer = static_cast<std::uint8_t>(distance(at, to) - 1);
     const auto begin = first_neighbour_[at], end = first_neighbour_[at + 1];
     std::uint32_t count = 0;
     for (auto i = begin; i < end; ++i) count += distance(neighbours_[i].at, to) == closer;
     const std::uint32_t chosen = algorithm_ == Algorithm::ecmp            ? spread(state.flow, at, count)
                                  : algorithm_ == Algorithm::deterministic ? node % count
-                                                                          : outlook.random(count);
+                                                                          : context.random(count);
     const bool by_load = algorithm_ == Algorithm::adaptive || algorithm_ == Algorithm::ugal;
     std::uint32_t best = nowhere, seen = 0;
     Time least = never;
@@ -53,7 +53,7 @@ class TableRoutes {
       if (distance(neighbours_[i].at, to) != closer) continue;
       const bool first = seen++ == chosen;
       if (!by_load && !first) continue;
-      const Time load = by_load ? outlook.load(neighbours_[i].port, channel) : 0;
+      const Time load = by_load ? context.load(neighbours_[i].port, channel) : 0;
       if (load < least || (load == least && first)) {
         least = load;
         best = neighbours_[i].port;
@@ -62,16 +62,16 @@ class TableRoutes {
     return best;
   }
 
-  template <class Outlook>
-  void decide(std::uint32_t at, RouteState& state, const Target& target, Outlook& outlook) const {
+  template <class Context>
+  void decide(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     state.leg = Leg::to_destination;
     if (algorithm_ != Algorithm::valiant && algorithm_ != Algorithm::ugal) return;
-    const std::uint32_t detour = with_nodes_[outlook.random(static_cast<std::uint32_t>(with_nodes_.size()))];
+    const std::uint32_t detour = with_nodes_[context.random(static_cast<std::uint32_t>(with_nodes_.size()))];
     if (detour == at || detour == target.at || !reachable(at, detour)) return;
     if (algorithm_ == Algorithm::ugal) {
-      const Time straight = outlook.load(toward(at, target.at, state, target.node, 0, outlook), 0);
-      const Time aside = outlook.load(toward(at, detour, state, target.node, 0, outlook), 0);
-      if (!outlook.prefers_detour(straight, distance(at, target.at), aside,
+      const Time straight = context.load(toward(at, target.at, state, target.node, 0, context), 0);
+      const Time aside = context.load(toward(at, detour, state, target.node, 0, context), 0);
+      if (!context.prefers_detour(straight, distance(at, target.at), aside,
                                   distance(at, detour) + distance(detour, target.at)))
         return;
     }
@@ -91,8 +91,5 @@ class TableRoutes {
   std::vector<std::uint32_t> first_neighbour_;
   std::vector<Neighbour> neighbours_;
 };
-
-// The shape of a topology given as arrays.
-Shape graph_shape(const GraphArrays& graph, const NetworkSpec& spec);
 
 }  // namespace manyscale::network

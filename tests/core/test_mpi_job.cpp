@@ -56,7 +56,7 @@ Outcome run(const Program& program, std::uint32_t per_node, std::uint32_t thread
   network::NetworkDescription description;
   description.spec.fidelity = "packet";
   description.spec.topology.kind = "torus";
-  description.spec.topology.shape = "3x2";
+  description.spec.topology.parameters = {{"shape", std::string("3x2")}};
   std::vector<std::uint32_t> nodes(program.ranks);
   for (std::uint32_t rank = 0; rank < program.ranks; ++rank) nodes[rank] = rank / per_node % 6;
   Recording recording;

@@ -68,27 +68,27 @@ inline constexpr Time byte_time = 100'000;  // of those links
 
 inline NetworkDescription fat_tree(const std::string& shape, std::int64_t roots = 0) {
   NetworkDescription description = describe_network("fat-tree");
-  description.spec.topology.shape = shape;
-  description.spec.topology.roots = roots;
+  description.spec.topology.parameters.emplace_back("shape", shape);
+  description.spec.topology.parameters.emplace_back("roots", roots);
   return description;
 }
 
 inline NetworkDescription grid(const std::string& kind, const std::string& shape,
                                std::int64_t nodes_per_switch = 1, const std::string& links = "1") {
   NetworkDescription description = describe_network(kind);
-  description.spec.topology.shape = shape;
-  description.spec.topology.nodes_per_switch = nodes_per_switch;
-  description.spec.topology.links = links;
+  description.spec.topology.parameters.emplace_back("shape", shape);
+  description.spec.topology.parameters.emplace_back("nodes_per_switch", nodes_per_switch);
+  description.spec.topology.parameters.emplace_back("links", links);
   return description;
 }
 
 inline NetworkDescription dragonfly(std::int64_t group_switches, std::int64_t global_links,
                                     std::int64_t nodes_per_switch, std::int64_t groups = 0) {
   NetworkDescription description = describe_network("dragonfly");
-  description.spec.topology.group_switches = group_switches;
-  description.spec.topology.global_links = global_links;
-  description.spec.topology.nodes_per_switch = nodes_per_switch;
-  description.spec.topology.groups = groups;
+  description.spec.topology.parameters.emplace_back("group_switches", group_switches);
+  description.spec.topology.parameters.emplace_back("global_links", global_links);
+  description.spec.topology.parameters.emplace_back("nodes_per_switch", nodes_per_switch);
+  description.spec.topology.parameters.emplace_back("groups", groups);
   return description;
 }
 

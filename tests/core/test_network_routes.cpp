@@ -15,17 +15,6 @@ using namespace manyscale::network::test;
 
 namespace {
 
-// What a switch knows, at random: every way that an algorithm can take comes up sooner or later.
-struct RandomOutlook {
-  Random numbers;
-
-  void at(std::uint32_t) {}
-  Time load(std::uint32_t, std::uint8_t) { return static_cast<Time>(numbers.below(4)); }
-  bool room(std::uint32_t, std::uint8_t) { return numbers.below(2) == 0; }
-  std::uint32_t random(std::uint32_t n) { return static_cast<std::uint32_t>(numbers.below(n)); }
-  bool prefers_detour(Time, Time, Time, Time) { return numbers.below(2) == 0; }
-};
-
 // Hops between switches, by breadth-first search over all channels.
 std::vector<std::uint32_t> distances_from(const Topology& topology, std::uint32_t start) {
   std::vector<std::uint32_t> distance(topology.switches(), nowhere);
@@ -110,7 +99,7 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> follow_all(const std::string& 
   std::set<std::pair<std::uint32_t, std::uint32_t>> edges;
   std::vector<std::vector<std::uint32_t>> distance;
   for (std::uint32_t at = 0; at < topology.switches(); ++at) distance.push_back(distances_from(topology, at));
-  RandomOutlook outlook{Random(11, 7)};
+  ProbeContext context{Random(11, 7), true};
   for (std::uint32_t source = 0; source < topology.nodes(); ++source) {
     for (std::uint32_t destination = 0; destination < topology.nodes(); ++destination) {
       for (std::uint32_t attempt = 0; attempt < 6; ++attempt) {
@@ -122,7 +111,7 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> follow_all(const std::string& 
         const std::uint32_t last = rail * topology.rail_switches() + topology.node_switch(destination);
         while (topology.channel(channel).kind != ChannelKind::to_node && hops < 100) {
           const std::uint32_t at = topology.channel(channel).to;
-          const Hop hop = routing.next(at, state, outlook);
+          const Hop hop = routing.next(at, state, context);
           state.virtual_channel = hop.virtual_channel;
           channel = topology.first_channel(at) + hop.port;
           const Channel& next = topology.channel(channel);
@@ -201,16 +190,13 @@ void ways_are_short_and_free_of_circles() {
 
 void adaptive_packets_on_a_torus_wait_for_ordered_ways() {
   // With no room anywhere, the next hop is that of dimension order, on a virtual channel of its own.
-  struct FullOutlook : RandomOutlook {
-    bool room(std::uint32_t, std::uint8_t) { return false; }
-  };
   for (const char* kind : {"torus", "mesh"}) {
     NetworkDescription description = grid(kind, "5x4x3", 1, "2");
     description.spec.routing.algorithm = "adaptive";
     const Routing adaptive(description);
     description.spec.routing.algorithm = "ecmp";
     const Routing ordered(description);
-    FullOutlook full{Random(3, 3)};
+    ProbeContext full{Random(3, 3), true, true};
     for (std::uint32_t from = 0; from < 60; ++from) {
       for (std::uint32_t to = 0; to < 60; ++to) {
         if (from == to) continue;
@@ -228,11 +214,11 @@ void adaptive_packets_on_a_torus_wait_for_ordered_ways() {
 void flows_are_spread_evenly() {
   // D-mod-k: a shift by one leaf puts every flow on a link of its own.
   const Routing routing(fat_tree("8,8:8"));
-  RandomOutlook outlook{Random(1, 1)};
+  ProbeContext context{Random(1, 1), true};
   std::vector<std::uint32_t> channels;
   std::map<std::uint32_t, int> used;
   for (std::uint32_t node = 0; node < 64; ++node) {
-    routing.path(node, (node + 8) % 64, 0, outlook, channels);
+    routing.path(node, (node + 8) % 64, 0, context, channels);
     for (const std::uint32_t channel : channels) ++used[channel];
   }
   check(std::all_of(used.begin(), used.end(), [](const auto& entry) { return entry.second == 1; }),
@@ -243,7 +229,7 @@ void flows_are_spread_evenly() {
   std::map<std::uint32_t, int> first;
   for (std::uint32_t from = 0; from < 8; ++from) {
     for (std::uint32_t to = 8; to < 64; ++to) {
-      ecmp.path(from, to, 0, outlook, channels);
+      ecmp.path(from, to, 0, context, channels);
       ++first[channels[1]];
     }
   }
@@ -256,9 +242,9 @@ void faults_are_avoided() {
   NetworkDescription description = grid("torus", "8");
   description.faults.push_back({.a = 2, .b = 3});
   const Routing routing(description);
-  RandomOutlook outlook{Random(1, 1)};
+  ProbeContext context{Random(1, 1), true};
   std::vector<std::uint32_t> channels;
-  routing.path(1, 4, 0, outlook, channels);
+  routing.path(1, 4, 0, context, channels);
   check_equal(static_cast<std::int64_t>(channels.size()), 7, "channels of the way round");
   for (const std::uint32_t channel : channels)
     check(routing.topology().channel(channel).kind != ChannelKind::absent,

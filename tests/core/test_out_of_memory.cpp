@@ -47,7 +47,7 @@ std::vector<double> run_job() {
   network::NetworkDescription description;
   description.spec.fidelity = "packet";
   description.spec.topology.kind = "torus";
-  description.spec.topology.shape = "3x2";
+  description.spec.topology.parameters = {{"shape", std::string("3x2")}};
   mpi::Job job(description, mpi::MpiSpec{}, program, {0, 1, 2, 3, 4, 5}, 1, mpi::Recording{});
   RunOptions options;
   options.threads = 2;

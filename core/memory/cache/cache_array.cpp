@@ -15,28 +15,39 @@ CacheArray::CacheArray(const CacheSpec& spec, std::uint64_t seed, std::int64_t s
       power_of_two_(std::has_single_bit(sets_)),
       hash_index_(spec.hash_index),
       index_bits_(std::max(1, static_cast<int>(std::bit_width(sets_)) - 1)),
-      replacement_(replacement_of(spec.replacement)),
       random_(seed, 0x63616368u) {
   spec.check();
+  policy_ = make_plugin<ReplacementPolicy>(spec.replacement,
+                                           ReplacementShape{static_cast<std::uint32_t>(sets_), ways_});
+  rules_ = policy_->rules();
   const std::size_t count = sets_ * ways_;
   tags_.assign(count, no_tag);
   lines_.resize(count);
   stamps_.assign(count, 0);
-  if (replacement_ == Replacement::tree_plru) trees_.assign(sets_, 0);
 }
 
-void CacheArray::place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid) {
+void CacheArray::fill(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid) {
   tags_[at] = line;
   lines_[at] = {state, valid, 0, false, false};
-  touch(at);
-  // A line that was just fetched is expected back late; its first use makes it young.
-  if (replacement_ == Replacement::srrip) stamps_[at] = srrip_longest - 1;
+  switch (rules_.on_fill) {
+    case StampRule::clock:
+      stamp_with_clock(at);
+      break;
+    case StampRule::value:
+      stamps_[at] = rules_.fill_value;
+      break;
+    case StampRule::call:
+      policy_->filled(at / ways_, at % ways_);
+      break;
+    case StampRule::keep:
+      break;
+  }
 }
 
 std::uint32_t CacheArray::victim(std::uint64_t line) {
   const std::uint32_t set = set_of(line);
   const std::uint32_t first = set * ways_;
-  if (replacement_ == Replacement::lru) return lru_victim(first);
+  if (rules_.lowest_stamp_leaves) return lowest_stamp(first);
   std::uint64_t movable = 0;
   std::uint32_t lost = none;
   for (std::uint32_t way = 0; way < ways_; ++way) {
@@ -47,28 +58,10 @@ std::uint32_t CacheArray::victim(std::uint64_t line) {
   }
   if (movable == 0) return none;
   if (lost != none) return lost;
-  if (replacement_ == Replacement::random) {
-    auto skip = random_.below(static_cast<std::uint64_t>(std::popcount(movable)));
-    while (skip-- > 0) movable &= movable - 1;
-    return first + static_cast<std::uint32_t>(std::countr_zero(movable));
-  }
-  if (replacement_ == Replacement::tree_plru) {
-    const std::uint32_t at = tree_victim(set);
-    if ((movable >> (at - first) & 1) != 0) return at;
-    return first + static_cast<std::uint32_t>(std::countr_zero(movable));
-  }
-  if (replacement_ == Replacement::srrip) {
-    for (;;) {
-      for (std::uint32_t way = 0; way < ways_; ++way) {
-        if ((movable >> way & 1) != 0 && stamps_[first + way] >= srrip_longest) return first + way;
-      }
-      for (std::uint32_t way = 0; way < ways_; ++way) ++stamps_[first + way];
-    }
-  }
-  return none;
+  return first + policy_->victim(set, {&stamps_[first], ways_}, movable, random_);
 }
 
-std::uint32_t CacheArray::lru_victim(std::uint32_t first) const {
+std::uint32_t CacheArray::lowest_stamp(std::uint32_t first) const {
   const std::uint32_t* stamps = &stamps_[first];
   std::uint32_t least = stamps[0];
   for (std::uint32_t way = 1; way < ways_; ++way) least = std::min(least, stamps[way]);
@@ -107,30 +100,6 @@ void CacheArray::restart_clock() {
     for (const std::uint32_t at : order) stamps_[at] = stamps_[at] == 0 ? 0 : ++rank;
   }
   clock_ = ways_;
-}
-
-void CacheArray::touch_tree(std::uint32_t at) {
-  std::uint64_t& tree = trees_[at / ways_];
-  const std::uint32_t way = at % ways_;
-  std::uint32_t node = 1;
-  for (std::uint32_t half = ways_ / 2; half > 0; half /= 2) {
-    const bool right = (way & half) != 0;
-    // The bit points away from what was just used.
-    tree = right ? tree & ~(std::uint64_t{1} << node) : tree | std::uint64_t{1} << node;
-    node = 2 * node + (right ? 1 : 0);
-  }
-}
-
-std::uint32_t CacheArray::tree_victim(std::uint32_t set) const {
-  const std::uint64_t tree = trees_[set];
-  std::uint32_t node = 1;
-  std::uint32_t way = 0;
-  for (std::uint32_t half = ways_ / 2; half > 0; half /= 2) {
-    const bool right = (tree >> node & 1) != 0;
-    if (right) way += half;
-    node = 2 * node + (right ? 1 : 0);
-  }
-  return set * ways_ + way;
 }
 
 }  // namespace manyscale::memory

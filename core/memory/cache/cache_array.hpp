@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a cache: tags, states, sectors and who is replaced next. Knows nothing of time.
+// Cache array: tags, states and sectors of the lines of a cache, and which line is replaced next. It has no
+// timing.
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/random.hpp"
 #include "memory/cache/cache_spec.hpp"
+#include "memory/cache/replacement.hpp"
 
 namespace manyscale::memory {
 
-// What a cache may do with a line. Without coherence, clean lines are `exclusive` and dirty ones `modified`.
+// Coherence state of a line. Without coherence, clean lines are `exclusive` and dirty ones `modified`.
 enum class LineState : std::uint8_t {
   invalid,
-  lost,     // invalid because another cache wanted it; the tag stays, to tell the next miss's cause
-  pending,  // a place kept for a line under way
+  lost,     // invalidated for another cache; the tag stays, to classify the next miss
+  pending,  // an entry reserved for an outstanding line
   shared,
   exclusive,
   modified,
@@ -33,7 +36,7 @@ class CacheArray {
     std::uint8_t valid = 0;   // sectors
     std::uint8_t dirty = 0;   // sectors
     bool prefetched = false;  // and not used yet
-    bool pinned = false;      // must not be replaced: something about it is under way
+    bool pinned = false;      // must not be replaced: a transaction on it is outstanding
   };
 
   // Of `slices` such arrays this one gets a share of the lines, one of each run of so many: the set is chosen
@@ -47,7 +50,7 @@ class CacheArray {
     return static_cast<std::uint8_t>((2u << last) - (1u << first));
   }
 
-  // The index of the place with this tag, whatever its state; `none` if there is none.
+  // The index of the entry with this tag, whatever its state; `none` if there is none.
   std::uint32_t find(std::uint64_t line) const {
     const std::uint32_t first = set_of(line) * ways_;
     for (std::uint32_t way = 0; way < ways_; ++way) {
@@ -65,40 +68,40 @@ class CacheArray {
   const Line& line(std::uint32_t at) const { return lines_[at]; }
   std::uint64_t tag(std::uint32_t at) const { return tags_[at]; }
 
-  // Notes a use of the place.
+  // Notes a use of an entry.
   void touch(std::uint32_t at) {
-    switch (replacement_) {
-      case Replacement::lru:
-        stamps_[at] = ++clock_;
-        if (clock_ == latest_clock) restart_clock();
+    switch (rules_.on_use) {
+      case StampRule::clock:
+        stamp_with_clock(at);
         break;
-      case Replacement::srrip:
-        stamps_[at] = 0;
+      case StampRule::value:
+        stamps_[at] = rules_.use_value;
         break;
-      case Replacement::tree_plru:
-        touch_tree(at);
+      case StampRule::call:
+        policy_->used(at / ways_, at % ways_);
         break;
-      case Replacement::random:
+      case StampRule::keep:
         break;
     }
   }
-  // Where a new line would go: a free place of its set, else the one to replace, never one that is pending or
-  // pinned; `none` when all are.
+  // The entry of a new line: a free one of its set, else the victim, never one that is pending or pinned;
+  // `none` when all are.
   std::uint32_t victim(std::uint64_t line);
-  // Of the dirty lines in this set: how many there are, and the one used longest ago (under LRU, else any).
+  // The number of dirty lines in a set, and the one with the lowest stamp (under LRU, the least recently
+  // used).
   struct Dirty {
     std::uint32_t count = 0;
     std::uint32_t oldest = none;
   };
   Dirty dirty_in(std::uint32_t set) const;
-  // Takes the line from a place; `state` is invalid or lost.
+  // Removes the line of an entry; `state` is invalid or lost.
   void remove(std::uint32_t at, LineState state) {
     lines_[at].state = state;
     lines_[at].pinned = false;
-    if (replacement_ == Replacement::lru) stamps_[at] = 0;
+    if (rules_.lowest_stamp_leaves) stamps_[at] = 0;
   }
-  // Gives the place to a line.
-  void place(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
+  // Fills an entry with a line.
+  void fill(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
 
   void reseed(std::uint64_t seed) { random_ = Random(seed, 0); }
 
@@ -111,18 +114,19 @@ class CacheArray {
   }
   std::size_t bytes() const {
     return tags_.capacity() * sizeof(std::uint64_t) + lines_.capacity() * sizeof(Line) +
-           stamps_.capacity() * sizeof(std::uint32_t) + trees_.capacity() * sizeof(std::uint64_t);
+           stamps_.capacity() * sizeof(std::uint32_t) + policy_->bytes();
   }
 
  private:
   static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
-  static constexpr std::uint32_t srrip_longest = 3;
   static constexpr std::uint32_t latest_clock = ~0u;
 
-  std::uint32_t lru_victim(std::uint32_t first) const;
+  std::uint32_t lowest_stamp(std::uint32_t first) const;
+  void stamp_with_clock(std::uint32_t at) {
+    stamps_[at] = ++clock_;
+    if (clock_ == latest_clock) restart_clock();
+  }
   void restart_clock();
-  void touch_tree(std::uint32_t at);
-  std::uint32_t tree_victim(std::uint32_t set) const;
 
   std::uint64_t line_mask_;
   int line_shift_;
@@ -132,14 +136,13 @@ class CacheArray {
   bool power_of_two_;
   bool hash_index_;
   int index_bits_;
-  Replacement replacement_;
+  std::unique_ptr<ReplacementPolicy> policy_;
+  ReplacementRules rules_;
   std::uint32_t clock_ = 0;
   Random random_;
   std::vector<std::uint64_t> tags_;
   std::vector<Line> lines_;
-  std::vector<std::uint32_t>
-      stamps_;  // LRU: time of last use, 0 if free; SRRIP: expected distance to the next use
-  std::vector<std::uint64_t> trees_;  // tree-PLRU: a bit per inner node, which half is older
+  std::vector<std::uint32_t> stamps_;  // the meaning is the policy's
 };
 
 }  // namespace manyscale::memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cache can be told.
+// Parameters of a cache.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -10,17 +10,6 @@
 #include "memory/protocol.hpp"
 
 namespace manyscale::memory {
-
-enum class Replacement : std::uint8_t { lru, tree_plru, srrip, random };
-
-inline Replacement replacement_of(const std::string& name) {
-  if (name == "lru") return Replacement::lru;
-  if (name == "tree-plru") return Replacement::tree_plru;
-  if (name == "srrip") return Replacement::srrip;
-  if (name == "random") return Replacement::random;
-  throw std::invalid_argument("replacement: there is no policy '" + name +
-                              "'; known: lru, tree-plru, srrip, random");
-}
 
 struct CacheSpec {
   std::int64_t size = 32 * 1024;
@@ -49,14 +38,10 @@ struct CacheSpec {
         !std::has_single_bit(static_cast<std::uint64_t>(line))) {
       fail("line: " + std::to_string(line) + "B is no power of two from 32B to 256B");
     }
-    if (size == 0) fail("size: a cache needs room for at least one line");
+    if (size == 0) fail("size: a cache holds at least one line");
     if (size % (line * ways) != 0) {
       fail("size: " + std::to_string(size) + "B is no multiple of line x ways (" + std::to_string(line) +
            "B x " + std::to_string(ways) + " = " + std::to_string(line * ways) + "B)");
-    }
-    if (replacement_of(replacement) == Replacement::tree_plru &&
-        !std::has_single_bit(static_cast<std::uint64_t>(ways))) {
-      fail("ways: tree-plru needs a power of two, not " + std::to_string(ways));
     }
     if (ways > 64) fail("ways: at most 64, not " + std::to_string(ways));
     if (write != "back" && write != "through")
@@ -77,7 +62,8 @@ struct describe<memory::CacheSpec> {
       Field<S, std::int64_t>{"ways", &S::ways, Unit::count, "associativity", 1, 64},
       Field<S, bool>{"sectored", &S::sectored, Unit::none,
                      "whether 32-byte sectors of a line are fetched one by one"},
-      Field<S, std::string>{"replacement", &S::replacement, Unit::none, "lru, tree-plru, srrip or random"},
+      Field<S, std::string>{"replacement", &S::replacement, Unit::none,
+                            "replacement policy: {replacement policy}"},
       Field<S, std::string>{"write", &S::write, Unit::none,
                             "back (written when evicted) or through (at once)"},
       Field<S, bool>{"allocate_on_write", &S::allocate_on_write, Unit::none,
@@ -87,16 +73,16 @@ struct describe<memory::CacheSpec> {
       Field<S, std::int64_t>{"data_latency", &S::data_latency, Unit::cycles, "cycles from there to the data",
                              0, 1e6},
       Field<S, std::int64_t>{"outstanding_misses", &S::outstanding_misses, Unit::count,
-                             "lines that can be under way at a time (MSHRs)", 1, 65536},
+                             "MSHRs: lines that can be outstanding at a time", 1, 65536},
       Field<S, std::int64_t>{"merged_misses", &S::merged_misses, Unit::count,
-                             "accesses that can wait for one line under way", 1, 65536},
+                             "accesses that one MSHR can merge", 1, 65536},
       Field<S, std::int64_t>{"banks", &S::banks, Unit::count,
                              "banks, by line address; one access at a time each", 1, 1024},
       Field<S, std::int64_t>{"ports", &S::ports, Unit::count, "accesses that can begin in one cycle", 1, 64},
       Field<S, bool>{"hash_index", &S::hash_index, Unit::none,
                      "whether upper address bits are folded into the set index"},
       Field<S, bool>{"classify_misses", &S::classify_misses, Unit::none,
-                     "whether misses are told apart as cold, capacity and conflict"}};
+                     "whether misses are classified as cold, capacity and conflict"}};
 };
 
 }  // namespace manyscale

@@ -28,7 +28,7 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
       misses_(fewest_misses(spec), spec.levels.front().merged_misses),
       prefetcher_(spec.prefetcher),
       first_prefetcher_(spec.first_prefetcher),
-      has_first_prefetcher_(first_prefetcher_.kind() != Prefetcher::Kind::none),
+      has_first_prefetcher_(first_prefetcher_.enabled()),
       homes_({.slices = spec.homes, .line_size = spec.levels.front().line, .hash = spec.home_hash}) {
   for (const auto& level : spec.levels) {
     if (level.line != spec.levels.front().line)
@@ -38,7 +38,7 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
     }
     levels_.push_back(std::make_unique<Level>(level, period, seed + levels_.size()));
   }
-  if (prefetcher_.kind() != Prefetcher::Kind::none && spec.prefetcher.line_size != spec.levels.front().line) {
+  if (prefetcher_.enabled() && spec.prefetcher.line_size != spec.levels.front().line) {
     throw std::invalid_argument("prefetcher.line_size: must be the line size of the caches");
   }
   if (has_first_prefetcher_ && levels_.size() == 1)
@@ -230,7 +230,7 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   count_miss(access, line);
   if (!held) {
     if (is_present(level.array.line(at).state)) evict(at, when + level.period());
-    level.array.place(at, line, LineState::pending, 0);
+    level.array.fill(at, line, LineState::pending, 0);
   }
   level.array.line(at).pinned = true;
   auto& entry = misses_.open(line, when);
@@ -411,7 +411,7 @@ void PrivateCaches::copy_inwards(AccessKind kind, std::uint64_t line, std::size_
       }
       if (i > 0) drop_fetched(lost, LineState::invalid);
     }
-    array.place(at, line, state, sectors);
+    array.fill(at, line, state, sectors);
     if (state == LineState::modified)
       array.line(at).dirty = outermost().array.line(outermost().array.find(line)).dirty;
     levels_[i]->available[at] = when;

@@ -94,7 +94,7 @@ void PrivateCaches::take_fetched(std::uint64_t line, Time when) {
     if (array.tag(at) == line) return;
     ++instruction_->statistics.evictions;
   }
-  array.place(at, line, LineState::shared, instruction_->spec.all_sectors());
+  array.fill(at, line, LineState::shared, instruction_->spec.all_sectors());
   instruction_->available[at] = when;
 }
 

@@ -6,7 +6,7 @@ namespace manyscale::memory {
 
 // Shows an access that left the first level to the prefetcher, and fetches what it proposes.
 void PrivateCaches::train(const Access& access, bool hit, Time when) {
-  if (prefetcher_.kind() == Prefetcher::Kind::none || access.kind == AccessKind::fetch) return;
+  if (!prefetcher_.enabled() || access.kind == AccessKind::fetch) return;
   PrefetchCandidates candidates;
   prefetcher_.observe(access.address, access.id, hit, candidates);
   for (const std::uint64_t candidate : candidates) prefetch(outermost().array.line_address(candidate), when);
@@ -34,7 +34,7 @@ PrivateCaches::Table::Entry* PrivateCaches::open_prefetch(std::uint64_t line, Ti
   if (at == CacheArray::none) at = level.array.victim(line);
   if (at == CacheArray::none) return nullptr;
   if (is_present(level.array.line(at).state)) evict(at, when + level.period());
-  level.array.place(at, line, LineState::pending, 0);
+  level.array.fill(at, line, LineState::pending, 0);
   level.array.line(at).pinned = true;
   auto& entry = misses_.open(line, when);
   entry.asked = level.spec.all_sectors();

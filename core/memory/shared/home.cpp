@@ -197,7 +197,7 @@ void Home::supply(std::uint32_t index, const Holders& holders, Time when) {
     return;
   }
   level_.statistics.count_miss(transaction.cause);
-  level_.array.place(at, line, LineState::pending, 0);
+  level_.array.fill(at, line, LineState::pending, 0);
   transaction.at = at;
   transaction.phase = Phase::memory;
   memory_.read(line, spec_.cache.all_sectors(), when - now());
@@ -261,7 +261,7 @@ std::uint32_t Home::absorb(std::uint64_t line, Value value) {
   if (at == CacheArray::none) {
     at = make_room(line);
     if (at == CacheArray::none) return at;
-    level_.array.place(at, line, LineState::modified, spec_.cache.all_sectors());
+    level_.array.fill(at, line, LineState::modified, spec_.cache.all_sectors());
     level_.array.line(at).pinned = busy_.find(line) != nullptr;
   }
   level_.array.line(at).state = LineState::modified;

@@ -97,7 +97,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
       ++traffic_[message.origin].blocked;
       return false;
     }
-    level_.array.place(at, line, LineState::exclusive, 0);
+    level_.array.fill(at, line, LineState::exclusive, 0);
   } else if (!present) {
     at = level_.array.find(line);  // the place of a line under way
   }
@@ -142,7 +142,7 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
         ++traffic_[origin].blocked;
         return false;
       }
-      level_.array.place(at, line, LineState::pending, 0);
+      level_.array.fill(at, line, LineState::pending, 0);
     }
     level_.array.line(at).pinned = true;
     entry = &misses_.open(line, begin);

@@ -1,58 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms of collective operations, by name, and how one is chosen. Each is a coroutine
-// (schedule.hpp); the call must outlive it.
+// Algorithms of collective operations, by name, and how one is chosen. An algorithm is a coroutine
+// (schedule.hpp) that registers itself as "collective.name"; the call must outlive it.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/registry.hpp"
 #include "mpi/collectives/schedule.hpp"
 #include "mpi/program.hpp"
 
 namespace manyscale::mpi {
 
-enum class Algorithm : std::uint8_t {
-  automatic,
-  linear,
-  scattered,
-  binomial,
-  knomial,
-  binary,
-  chain,
-  pipeline,
-  tree,
-  recursive_doubling,
-  recursive_halving,
-  dissemination,
-  ring,
-  double_ring,
-  segmented_ring,
-  neighbor_exchange,
-  bruck,
-  pairwise,
-  rabenseifner,
-  scatter_allgather,
-  scatter_ring,
-  reduce_broadcast,
-  reduce_scatter,
-  hierarchical,
+class CollectiveAlgorithm {
+ public:
+  using PluginInterface = CollectiveAlgorithm;
+  static constexpr std::string_view plugin_kind = "collective algorithm";
+  using Create = std::unique_ptr<CollectiveAlgorithm>();
+
+  virtual ~CollectiveAlgorithm() = default;
+  // The schedule of one member.
+  virtual Schedule run(Call& call) const = 0;
+  // Whether it needs to know which members are on one node (Call::local and Call::leaders).
+  virtual bool needs_nodes() const { return false; }
 };
+
+inline constexpr bool by_node = true;
+
+// Registers a coroutine as an algorithm:
+//   const RegisteredCollective<allreduce_ring> registered{"allreduce.ring", "…one sentence…"};
+template <Schedule (*coroutine)(Call&), bool nodes = false>
+class CollectiveCoroutine final : public CollectiveAlgorithm {
+ public:
+  Schedule run(Call& call) const override { return coroutine(call); }
+  bool needs_nodes() const override { return nodes; }
+};
+template <Schedule (*coroutine)(Call&), bool nodes = false>
+using RegisteredCollective = Registered<CollectiveCoroutine<coroutine, nodes>>;
+
+// The number of an algorithm in the table of all; 0 leaves the choice to the MPI library.
+enum class Algorithm : std::uint8_t { automatic };
+
+// A name as a number, computed by the compiler, so that no names are compared during a run.
+struct AlgorithmName {
+  std::uint64_t hash = 0;
+
+  static constexpr AlgorithmName of(std::string_view name) {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+    for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+    return {hash};
+  }
+  bool operator==(const AlgorithmName&) const = default;
+};
+consteval AlgorithmName operator""_algorithm(const char* name, std::size_t length) {
+  return AlgorithmName::of({name, length});
+}
 
 struct AlgorithmInfo {
   Kind collective;
   Algorithm algorithm;
-  std::string_view name;
-  Schedule (*run)(Call&);
+  std::string name;
+  AlgorithmName id;
+  std::unique_ptr<const CollectiveAlgorithm> implementation;
 };
-// All combinations there are.
+// All combinations there are, by number from 1 on.
 const std::vector<AlgorithmInfo>& algorithm_infos();
+// Takes up algorithms that were registered since; called before a job is made, while none runs.
+void update_algorithms();
 // One of them; nullptr where a collective has no such algorithm.
 const AlgorithmInfo* find_algorithm(Kind collective, Algorithm algorithm);
 
 Library library_named(std::string_view name);
 
 struct Choice {
-  Algorithm algorithm = Algorithm::linear;
+  AlgorithmName algorithm = "linear"_algorithm;
   std::uint64_t segment = 0;  // Call::segment
   std::uint32_t window = 32;  // Call::window
 };

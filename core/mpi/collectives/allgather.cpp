@@ -75,4 +75,20 @@ Schedule allgather_neighbor_exchange(Call& call) {
   }
 }
 
+namespace {
+
+const RegisteredCollective<allgather_linear> allgather_linear_registered{
+    "allgather.linear", "A gather to the first member and a broadcast of all."};
+const RegisteredCollective<allgather_bruck> allgather_bruck_registered{
+    "allgather.bruck", "In round i each member hands its first 2^i blocks to the member 2^i before it."};
+const RegisteredCollective<allgather_recursive_doubling> allgather_recursive_doubling_registered{
+    "allgather.recursive-doubling",
+    "Pairs at doubling distances exchange what they have; for powers of two."};
+const RegisteredCollective<allgather_ring> allgather_ring_registered{"allgather.ring", "Ring allgather."};
+const RegisteredCollective<allgather_neighbor_exchange> allgather_neighbor_exchange_registered{
+    "allgather.neighbor-exchange",
+    "Pairs exchange with their left and right neighbours in turn, two blocks at a time."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

@@ -123,6 +123,23 @@ Schedule allreduce_rabenseifner(Call& call) {
   if (fold.has_guest(rank)) co_yield call.send(rank + 1, bytes);
 }
 
+namespace {
+
+const RegisteredCollective<allreduce_linear> allreduce_linear_registered{
+    "allreduce.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<allreduce_reduce_broadcast> allreduce_reduce_broadcast_registered{
+    "allreduce.reduce-broadcast",
+    "A reduction and a broadcast, each with the algorithm that the library chooses for it."};
+const RegisteredCollective<allreduce_recursive_doubling> allreduce_recursive_doubling_registered{
+    "allreduce.recursive-doubling", "Recursive-doubling allreduce."};
+const RegisteredCollective<allreduce_ring> allreduce_ring_registered{"allreduce.ring", "Ring allreduce."};
+const RegisteredCollective<allreduce_segmented_ring> allreduce_segmented_ring_registered{
+    "allreduce.segmented-ring", "Reduce-scatter around a ring, then allgather around it."};
+const RegisteredCollective<allreduce_rabenseifner> allreduce_rabenseifner_registered{
+    "allreduce.rabenseifner", "Reduce-scatter by recursive halving, then allgather by recursive doubling."};
+
+}  // namespace
+
 }  // namespace collectives
 
 }  // namespace manyscale::mpi

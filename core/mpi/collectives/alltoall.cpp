@@ -59,4 +59,23 @@ Schedule alltoall_bruck(Call& call) {
   }
 }
 
+namespace {
+
+const RegisteredCollective<alltoall_linear> alltoall_linear_registered{
+    "alltoall.linear", "All at once, each member beginning with its neighbour."};
+const RegisteredCollective<alltoall_scattered> alltoall_scattered_registered{
+    "alltoall.scattered", "All pairs, a window of them at a time."};
+const RegisteredCollective<alltoall_pairwise> alltoall_pairwise_registered{"alltoall.pairwise",
+                                                                           "Pairwise alltoall."};
+const RegisteredCollective<alltoall_bruck> alltoall_bruck_registered{
+    "alltoall.bruck", "In round i the blocks whose distance still to go has bit i set travel 2^i further."};
+const RegisteredCollective<alltoall_linear> alltoallv_linear_registered{
+    "alltoallv.linear", "All at once, each member beginning with its neighbour."};
+const RegisteredCollective<alltoall_scattered> alltoallv_scattered_registered{
+    "alltoallv.scattered", "All pairs, a window of them at a time."};
+const RegisteredCollective<alltoall_pairwise> alltoallv_pairwise_registered{"alltoallv.pairwise",
+                                                                            "Pairwise alltoallv."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

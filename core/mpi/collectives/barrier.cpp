@@ -68,4 +68,20 @@ Schedule barrier_tree(Call& call) {
   co_yield call.wait();
 }
 
+namespace {
+
+const RegisteredCollective<barrier_linear> barrier_linear_registered{
+    "barrier.linear", "All report to the first, which answers all."};
+const RegisteredCollective<barrier_double_ring> barrier_double_ring_registered{"barrier.double-ring",
+                                                                               "A token goes around twice."};
+const RegisteredCollective<barrier_recursive_doubling> barrier_recursive_doubling_registered{
+    "barrier.recursive-doubling", "Recursive-doubling barrier."};
+const RegisteredCollective<barrier_dissemination> barrier_dissemination_registered{
+    "barrier.dissemination",
+    "In round i everybody tells the member 2^i further on (also called Bruck's barrier)."};
+const RegisteredCollective<barrier_tree> barrier_tree_registered{"barrier.tree",
+                                                                 "Up and down a binomial tree."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

@@ -108,4 +108,24 @@ Schedule broadcast_scatter_ring(Call& call) {
   }
 }
 
+namespace {
+
+const RegisteredCollective<broadcast_linear> broadcast_linear_registered{
+    "broadcast.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<broadcast_binomial> broadcast_binomial_registered{"broadcast.binomial",
+                                                                             "Binomial broadcast."};
+const RegisteredCollective<broadcast_knomial> broadcast_knomial_registered{"broadcast.knomial",
+                                                                           "Knomial broadcast."};
+const RegisteredCollective<broadcast_binary> broadcast_binary_registered{"broadcast.binary",
+                                                                         "Binary broadcast."};
+const RegisteredCollective<broadcast_chain> broadcast_chain_registered{"broadcast.chain", "Chain broadcast."};
+const RegisteredCollective<broadcast_pipeline> broadcast_pipeline_registered{"broadcast.pipeline",
+                                                                             "Pipeline broadcast."};
+const RegisteredCollective<broadcast_scatter_allgather> broadcast_scatter_allgather_registered{
+    "broadcast.scatter-allgather", "Scatter, then allgather by recursive doubling (van de Geijn)."};
+const RegisteredCollective<broadcast_scatter_ring> broadcast_scatter_ring_registered{
+    "broadcast.scatter-ring", "Scatter, then allgather around a ring."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

@@ -26,35 +26,35 @@ constexpr std::uint64_t reduce_scatter_long = 524288;  // generic.json: reduce_s
 }  // namespace
 
 Choice choose_mpich(Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform) {
-  using A = Algorithm;
   const bool power = std::has_single_bit(size);
   // "count<pow2": fewer elements than ranks of the power of two below; elements are taken to have 8 bytes.
   const bool few_elements = bytes / 8 < std::bit_floor(size);
   switch (collective) {
     case Kind::barrier:
-      return {A::dissemination};
+      return {"dissemination"_algorithm};
     case Kind::broadcast:
-      if (bytes <= broadcast_short || size < broadcast_min_procs) return {A::binomial};
-      return {power && bytes <= broadcast_long ? A::scatter_allgather : A::scatter_ring};
+      if (bytes <= broadcast_short || size < broadcast_min_procs) return {"binomial"_algorithm};
+      return {power && bytes <= broadcast_long ? "scatter-allgather"_algorithm : "scatter-ring"_algorithm};
     case Kind::reduce:
-      return {bytes <= reduce_short || few_elements ? A::binomial : A::rabenseifner};
+      return {bytes <= reduce_short || few_elements ? "binomial"_algorithm : "rabenseifner"_algorithm};
     case Kind::allreduce:
-      return {bytes <= allreduce_short || few_elements ? A::recursive_doubling : A::rabenseifner};
+      return {bytes <= allreduce_short || few_elements ? "recursive-doubling"_algorithm
+                                                       : "rabenseifner"_algorithm};
     case Kind::gather:
     case Kind::scatter:
-      return {uniform ? A::binomial : A::linear};
+      return {uniform ? "binomial"_algorithm : "linear"_algorithm};
     case Kind::allgather:
-      if (power && bytes * size < allgather_long) return {A::recursive_doubling};
-      return {!power && bytes * size < allgather_short ? A::bruck : A::ring};
+      if (power && bytes * size < allgather_long) return {"recursive-doubling"_algorithm};
+      return {!power && bytes * size < allgather_short ? "bruck"_algorithm : "ring"_algorithm};
     case Kind::alltoall:
-      if (bytes <= alltoall_short && size >= alltoall_few) return {A::bruck};
-      return {bytes <= alltoall_medium ? A::scattered : A::pairwise, 0, alltoall_throttle};
+      if (bytes <= alltoall_short && size >= alltoall_few) return {"bruck"_algorithm};
+      return {bytes <= alltoall_medium ? "scattered"_algorithm : "pairwise"_algorithm, 0, alltoall_throttle};
     case Kind::alltoallv:
-      return {A::scattered, 0, alltoall_throttle};
+      return {"scattered"_algorithm, 0, alltoall_throttle};
     case Kind::reduce_scatter:
-      return {bytes * size < reduce_scatter_long ? A::recursive_halving : A::pairwise};
+      return {bytes * size < reduce_scatter_long ? "recursive-halving"_algorithm : "pairwise"_algorithm};
     default:
-      return {A::recursive_doubling};
+      return {"recursive-doubling"_algorithm};
   }
 }
 

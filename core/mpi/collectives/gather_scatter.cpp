@@ -54,4 +54,16 @@ Schedule scatter_binomial(Call& call) {
   co_yield call.wait();
 }
 
+namespace {
+
+const RegisteredCollective<gather_linear> gather_linear_registered{
+    "gather.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<gather_binomial> gather_binomial_registered{"gather.binomial", "Binomial gather."};
+const RegisteredCollective<scatter_linear> scatter_linear_registered{
+    "scatter.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<scatter_binomial> scatter_binomial_registered{"scatter.binomial",
+                                                                         "Binomial scatter."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

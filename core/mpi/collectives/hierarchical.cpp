@@ -82,4 +82,17 @@ Schedule allreduce_hierarchical(Call& call) {
   call.value = local.value;
 }
 
+namespace {
+
+const RegisteredCollective<barrier_hierarchical, by_node> barrier_hierarchical_registered{
+    "barrier.hierarchical", "Hierarchical barrier."};
+const RegisteredCollective<broadcast_hierarchical, by_node> broadcast_hierarchical_registered{
+    "broadcast.hierarchical", "Among the leaders of the nodes, then within each node."};
+const RegisteredCollective<reduce_hierarchical, by_node> reduce_hierarchical_registered{
+    "reduce.hierarchical", "Hierarchical reduce."};
+const RegisteredCollective<allreduce_hierarchical, by_node> allreduce_hierarchical_registered{
+    "allreduce.hierarchical", "Hierarchical allreduce."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

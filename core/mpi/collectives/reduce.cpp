@@ -78,4 +78,17 @@ Schedule reduce_rabenseifner(Call& call) {
   }
 }
 
+namespace {
+
+const RegisteredCollective<reduce_linear> reduce_linear_registered{
+    "reduce.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<reduce_binomial> reduce_binomial_registered{"reduce.binomial", "Binomial reduce."};
+const RegisteredCollective<reduce_binary> reduce_binary_registered{"reduce.binary", "Binary reduce."};
+const RegisteredCollective<reduce_chain> reduce_chain_registered{"reduce.chain", "Chain reduce."};
+const RegisteredCollective<reduce_pipeline> reduce_pipeline_registered{"reduce.pipeline", "Pipeline reduce."};
+const RegisteredCollective<reduce_rabenseifner> reduce_rabenseifner_registered{
+    "reduce.rabenseifner", "Reduce-scatter by recursive halving, then a gather up the same tree."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

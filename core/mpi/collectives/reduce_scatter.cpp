@@ -77,4 +77,17 @@ Schedule reduce_scatter_pairwise(Call& call) {
   call.value = sum;
 }
 
+namespace {
+
+const RegisteredCollective<reduce_scatter_linear> reduce_scatter_linear_registered{
+    "reduce_scatter.linear", "A reduction of all to the first member, then a scatter."};
+const RegisteredCollective<reduce_scatter_recursive_halving> reduce_scatter_recursive_halving_registered{
+    "reduce_scatter.recursive-halving", "Recursive-halving reduce scatter."};
+const RegisteredCollective<reduce_scatter_ring> reduce_scatter_ring_registered{"reduce_scatter.ring",
+                                                                               "Ring reduce scatter."};
+const RegisteredCollective<reduce_scatter_pairwise> reduce_scatter_pairwise_registered{
+    "reduce_scatter.pairwise", "Each pair of members exchanges the blocks for the two."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

@@ -54,4 +54,17 @@ Schedule exscan_recursive_doubling(Call& call) {
   return recursive_doubling(call, true);
 }
 
+namespace {
+
+const RegisteredCollective<scan_linear> scan_linear_registered{
+    "scan.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<scan_recursive_doubling> scan_recursive_doubling_registered{
+    "scan.recursive-doubling", "Recursive-doubling scan."};
+const RegisteredCollective<exscan_linear> exscan_linear_registered{
+    "exscan.linear", "Every member communicates with the root, one after the other."};
+const RegisteredCollective<exscan_recursive_doubling> exscan_recursive_doubling_registered{
+    "exscan.recursive-doubling", "Recursive-doubling exscan."};
+
+}  // namespace
+
 }  // namespace manyscale::mpi::collectives

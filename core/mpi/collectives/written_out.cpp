@@ -11,7 +11,8 @@ std::vector<Action> written_out(const WrittenCall& given, Kind collective, Algor
   if (given.rank >= size || given.root >= size)
     throw std::invalid_argument("a collective of " + std::to_string(size) + " members has no member " +
                                 std::to_string(given.rank >= size ? given.rank : given.root));
-  if (algorithm != Algorithm::automatic && find_algorithm(collective, algorithm) == nullptr)
+  const AlgorithmInfo* const info = find_algorithm(collective, algorithm);
+  if (algorithm != Algorithm::automatic && info == nullptr)
     throw std::invalid_argument("the collective has no such algorithm");
   if (given.bytes > most_bytes / size)
     throw std::invalid_argument("the parts of all ranks together have more than " +
@@ -24,7 +25,7 @@ std::vector<Action> written_out(const WrittenCall& given, Kind collective, Algor
   call.segment = given.segment;
   call.library = given.library;
   NodeSplit split;
-  if (algorithm == Algorithm::hierarchical) {
+  if (info != nullptr && info->implementation->needs_nodes()) {
     split = split_by_node(world, nodes);
     call.local = split.local.group(given.rank);
     call.leads = split.leaders.contains(given.rank);
