@@ -38,6 +38,8 @@ KEY_LINES = {
     "gpu/streams.py": "3 streams: the values are exact: yes",
     "memory/false_sharing.py": "false sharing makes it 9 times slower",
     "memory/ladder.py": "largest deviation: 0.00 %",
+    "memory/own_prefetcher.py": "after_miss is faster than none: yes",
+    "memory/own_replacement.py": "mru hits most often: yes",
     "network/own_skeleton.py": "deviation: 0.00 %",
     "network/study.py": "fastest on 256 nodes: fat tree",
     "projection/figures.py": "with variability and external ranks it is nearer to the truth: yes",

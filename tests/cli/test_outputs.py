@@ -160,6 +160,10 @@ DIRECTORIES: dict[tuple[str, str], Command] = {
 ELSEWHERE = {
     ("cuda", "--out"): "needs a CUDA program: tests/cuda/test_command.py; its directory is that of all runs",
     ("new model", "--into"): "never replaces anything: tests/cli/test_cli_new.py, and below",
+    **{
+        (f"new {kind}", "--into"): "never replaces anything: tests/cli/test_cli_new.py"
+        for kind in ("topology", "collective", "replacement", "prefetcher")
+    },
     ("validate", "--markdown"): "changes a page between its marks: below",
 }
 READ = {

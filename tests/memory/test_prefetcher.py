@@ -211,7 +211,7 @@ def test_candidates_are_other_lines_of_the_same_page(
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kind": "oracle"}, "no prefetcher 'oracle': none, next_line, stride or stream"),
+        ({"kind": "oracle"}, "there is no prefetcher 'oracle'; there are next_line, stream, stride"),
         ({"kind": "stride", "entries": 12}, "number of entries of a prefetcher is a power of two"),
         ({"line_size": 64, "page_size": 32}, "holds at least one line"),
         ({"degree": 17}, "'degree' is out of range"),

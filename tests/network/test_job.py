@@ -9,7 +9,7 @@ import pytest
 
 from manyscale import load, load_machine
 from manyscale.errors import DeadlockError, InputError
-from manyscale.machine.network import places, topology_for
+from manyscale.machine.network import capacity, topology_for
 from manyscale.network import MOTIFS, Distribution, JobResult, compile, motif, run, vectorised
 from manyscale.network.goal import write_goal
 from manyscale.network.goal_export import schedule_of
@@ -246,7 +246,7 @@ def test_topologies_that_fit():
                 for name, value in topology_for(kind, nodes).items()
             ]
             network = load_machine("omnipath", changes).machine.network
-            room = places(network)
+            room = capacity(network)
             assert room >= nodes, (kind, nodes, changes)
             assert room <= max(6 * nodes, 600), (kind, nodes, changes)
 

@@ -25,6 +25,7 @@ from manyscale.cli import (
     models,
     net,
     new,
+    plugins,
     project,
     report,
     run,
@@ -63,6 +64,7 @@ app.add_typer(net.commands)
 app.add_typer(cuda.commands)
 app.add_typer(check.commands)
 app.add_typer(models.commands)
+app.add_typer(plugins.commands)
 app.add_typer(new.commands)
 app.add_typer(sweep.commands)
 app.add_typer(project.commands)

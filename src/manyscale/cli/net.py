@@ -54,7 +54,7 @@ def run(
         typer.Option(
             "--topology",
             metavar="KIND",
-            help="fat-tree, torus, mesh, dragonfly, switch or graph; one that fits.",
+            help="One that fits of this kind, such as fat-tree; `manyscale plugins topology` lists them.",
         ),
     ] = None,
     fidelity: Annotated[

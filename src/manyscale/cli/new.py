@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that begin something new: a model, in Python or in C++, with its test."""
+"""Commands that begin something new: a model or another plug-in, in Python or in C++."""
 
 from __future__ import annotations
 
@@ -34,11 +34,6 @@ class Language(str, Enum):
 
     python = "python"
     cpp = "c++"
-
-
-@commands.callback()
-def new() -> None:
-    """Keeps `model` a command of its own while it is the only one."""
 
 
 @commands.command()
@@ -84,6 +79,57 @@ def model(
     for path in files:
         say(f"Wrote {path}", quiet=quiet)
     say(hint, quiet=quiet)
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Such as my_policy; the class is MyPolicy.")]
+Folder = Annotated[
+    Path | None, typer.Option("--into", metavar="DIR", help="Where to write; without it, this folder.")
+]
+
+
+@commands.command()
+def topology(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
+    """Write a topology in C++ that works, outside the tree, to build on."""
+    _plugin("topology", name, Language.cpp, into, quiet)
+
+
+@commands.command()
+def collective(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
+    """Write an algorithm of a collective operation in C++ that works, outside the tree, to build on."""
+    _plugin("collective", name, Language.cpp, into, quiet)
+
+
+@commands.command()
+def replacement(
+    name: Name,
+    language: Annotated[Language, typer.Option("--language", "-l", help="C++ is fast.")] = Language.cpp,
+    into: Folder = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a replacement policy of caches that works, outside the tree, to build on."""
+    _plugin("replacement", name, language, into, quiet)
+
+
+@commands.command()
+def prefetcher(
+    name: Name,
+    language: Annotated[Language, typer.Option("--language", "-l", help="C++ is fast.")] = Language.cpp,
+    into: Folder = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a prefetcher of caches that works, outside the tree, to build on."""
+    _plugin("prefetcher", name, language, into, quiet)
+
+
+def _plugin(template: str, name: str, language: Language, into: Path | None, quiet: bool) -> None:
+    words = {"name": name, "Name": _class_name(name)}
+    if language is Language.python:
+        _check_python_name(name, words["Name"])
+    suffix = "py" if language is Language.python else "cpp"
+    path = (into or Path()) / f"{name}.{suffix}"
+    _write({path: _filled(f"{template}.{suffix}.txt", words)})
+    say(f"Wrote {path}", quiet=quiet)
+    say(f"Try it: MANYSCALE_PLUGINS={path} manyscale plugins", quiet=quiet)
 
 
 def _class_name(name: str) -> str:

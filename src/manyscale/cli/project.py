@@ -345,7 +345,7 @@ def predict(
     network_changes: NetworkChanges = None,
     topology: Annotated[
         str | None,
-        typer.Option("--topology", metavar="KIND", help="fat-tree, torus, mesh, dragonfly or switch."),
+        typer.Option("--topology", metavar="KIND", help="See `manyscale plugins topology`."),
     ] = None,
     repetitions: Annotated[
         int, typer.Option("--repetitions", min=1, metavar="N", help="Runs whose times are drawn anew.")

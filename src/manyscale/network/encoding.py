@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,6 @@ def core_kind(kind: str) -> str:
     return _CORE_KINDS.get(kind, kind)
 
 
-@functools.lru_cache(maxsize=1)
 def _algorithms() -> dict[str, dict[str, int]]:
     return _core.mpi_algorithms()
 

@@ -17,7 +17,7 @@ from manyscale.errors import KEPT_AFTER, DeadlockError, InputError
 from manyscale.host_memory import shortage
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.loading import JOBS
-from manyscale.machine.network import Network, core_values, places, topology_for
+from manyscale.machine.network import Network, capacity, core_values, topology_for
 from manyscale.network.encoding import core_operations, encode
 from manyscale.network.gathered import GatheredJob
 from manyscale.network.goal import GoalSchedule, read_goal
@@ -77,13 +77,13 @@ def cluster(
     stated: Any = found.topology  # type: ignore[attr-defined]
     wanted: dict[str, Any] = {}
     kind = topology or stated.kind
-    room = places(found)
+    room = capacity(found)
     needed = nodes if nodes is not None else (stated.nodes or room)
     if needed is None or needed < 1:
         raise InputError(
             f"say how many nodes: the topology {kind} of {resolved.machine.name} has no number of its own"
         )
-    if kind != stated.kind or (room and room < needed):  # of a shape that is none, 0
+    if kind != stated.kind or (room and room < needed):
         wanted = {f"topology.{name}": value for name, value in topology_for(kind, needed).items()}
     if kind != "graph":
         wanted["topology.nodes"] = needed

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import InputError
-from manyscale.machine.network import Network
+from manyscale.machine.network import Network, described_topology
 from manyscale.network import picture as drawing
 from manyscale.network.load_picture import MOST_LINKS, LinkTimes, draw_load
 from manyscale.network.program import Program
@@ -299,11 +299,10 @@ class JobResult(NotebookView):
     def _positions(
         self, switches: list[int], with_nodes: list[int], links: list[tuple[int, int]]
     ) -> dict[int, drawing.Point]:
-        topology: Any = self.network.topology  # type: ignore[attr-defined]
-        if topology.kind in ("torus", "mesh"):
-            placed = drawing.box([int(part) for part in topology.shape.split("x")])
-        elif topology.kind == "dragonfly":
-            size = topology.group_switches
+        described = described_topology(self.network)
+        if described["box"]:
+            placed = drawing.box(described["box"])
+        elif size := described["group"]:
             placed = drawing.groups(max(switches, default=0) // size + 1, size)
         else:
             return drawing.layered(drawing.levels_of(switches, with_nodes, links))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from manyscale import _core
 from manyscale.errors import InputError, nearest
+from manyscale.plugins import plugins
 from manyscale.spec import Spec, spec_from_table
 
 
@@ -60,8 +61,8 @@ class ModelInfo:
 def models() -> dict[str, ModelInfo]:
     """All models of the core by name."""
     return {
-        name: ModelInfo(name, entry["doc"], spec_from_table(name, entry["doc"], entry["parameters"]))
-        for name, entry in _core.plugins()["model"].items()
+        name: ModelInfo(name, entry.doc, spec_from_table(name, entry.doc, entry.parameters))
+        for name, entry in plugins("model").items()
     }
 
 

@@ -218,7 +218,7 @@ _KINDS = (
             Parameter("nodes", "whole", "nodes of the job"),
             Parameter("ranks_per_node", "whole", "ranks on each node"),
             Parameter("ranks", "whole", "ranks, if not all places are taken"),
-            Parameter("topology", "text", "fat-tree, torus, mesh, dragonfly, switch or graph"),
+            Parameter("topology", "text", "a kind of topology, such as fat-tree"),
             Parameter("fidelity", "text", "packet, train, flow or ideal"),
             Parameter("mapping", "text", "block, cyclic, random, or a file", file=True),
             Parameter("param", "table", "parameters of the skeleton"),
