@@ -21,6 +21,7 @@ constexpr std::uint64_t kConstantWays = 4;
 
 Sm::Sm(const Spec& spec)
     : spec_(spec),
+      warp_scheduler_(make_plugin<WarpScheduler>(spec.scheduler)),
       clock_(*this, period_of(spec.clock)),
       slices_({spec.l1.slices, spec.l1.line, spec.l1.slice_hash}),
       l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
@@ -28,11 +29,9 @@ Sm::Sm(const Spec& spec)
       instructions_(static_cast<std::uint64_t>(spec.l1_instructions),
                     static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays),
       constants_(static_cast<std::uint64_t>(spec.constant_size), kConstantLine, kConstantWays) {
-  if (spec.scheduler != "gty" && spec.scheduler != "gto" && spec.scheduler != "lrr")
-    throw SimulationError("an SM's scheduler is gty, gto or lrr, not '" + spec.scheduler + "'");
-  policy_ = spec.scheduler == "gty"   ? Policy::youngest
-            : spec.scheduler == "gto" ? Policy::oldest
-                                      : Policy::in_turn;
+  greedy_ = warp_scheduler_->greedy();
+  round_robin_ = warp_scheduler_->round_robin();
+  rank_ = warp_scheduler_->rank();
   blocking_faults_ = faults_block(spec.tlb);
   const auto places = static_cast<std::uint32_t>((spec.warps + spec.sub_cores - 1) / spec.sub_cores);
   places_ = (places + kPlacesTogether - 1) / kPlacesTogether * kPlacesTogether;
@@ -168,7 +167,8 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
-    candidate(static_cast<std::uint32_t>(place)) = Candidate{.age = next_age_++};
+    candidate(static_cast<std::uint32_t>(place)) =
+        Candidate{.priority = warp_scheduler_->priority(next_age_++)};
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
     next_operation(static_cast<std::uint32_t>(place), target.after);

@@ -20,6 +20,7 @@
 #include "gpu/sm/launch_record.hpp"
 #include "gpu/sm/pending_translations.hpp"
 #include "gpu/sm/timed_launch.hpp"
+#include "gpu/sm/warp_scheduler.hpp"
 #include "gpu/uvm/translation.hpp"
 #include "memory/address_hash.hpp"
 #include "memory/protocol.hpp"
@@ -155,9 +156,9 @@ class Sm final : public Component {
 
   // What decides among warps whose operands are ready. Apart from the slots, which are seldom in a cache.
   struct Candidate {
-    std::uint64_t age = 0;
-    std::uint8_t pipe = 0;  // that its next instruction needs
-    bool either = false;    // or the multiplier
+    std::uint64_t priority = 0;  // that the warp scheduler gave the warp
+    std::uint8_t pipe = 0;       // that its next instruction needs
+    bool either = false;         // or the multiplier
     Room room = Room::none;
     bool yields = false;  // after its last instruction other warps go first
     bool pipe_was_busy = false;
@@ -302,6 +303,7 @@ class Sm final : public Component {
   SmStatistics& statistics_of(const PendingAccess& pending) { return record_of(pending).statistics; }
 
   const Spec spec_;
+  std::unique_ptr<WarpScheduler> warp_scheduler_;
   std::array<InstructionTiming, static_cast<std::size_t>(Kind::count)> timing_{};
   std::array<Pipe, static_cast<std::size_t>(Kind::count)> pipe_of_{};
   std::array<Room, static_cast<std::size_t>(Kind::count)> room_{};
@@ -328,8 +330,10 @@ class Sm final : public Component {
   std::vector<Candidate> candidates_;    // by place_of_
   std::vector<std::uint16_t> place_of_;  // by warp slot
   std::uint32_t places_ = 0;  // of a sub-core: for its warps, and up to the next kPlacesTogether nobody
-  enum class Policy : std::uint8_t { youngest, oldest, in_turn };
-  Policy policy_ = Policy::youngest;
+  // What the warp scheduler decides, kept here since every issue looks at it.
+  bool greedy_ = false;
+  bool round_robin_ = false;
+  WarpScheduler::Rank rank_ = nullptr;
   std::uint64_t next_age_ = 0;
   std::uint32_t last_launch_ = ~std::uint32_t{0};  // whose lines are in the L1
   std::uint32_t resident_warps_ = 0;

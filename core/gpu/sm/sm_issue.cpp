@@ -86,15 +86,12 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       next = std::min(next, when);
       return;
     }
-    // The warp that issued last goes first; of the others the youngest, the oldest, or the next in turn.
-    std::uint64_t rank = 0;
-    if (policy_ == Policy::in_turn) {
+    std::uint64_t rank = candidate.priority;
+    if (round_robin_)
       rank = total - (i + total - sub.last) % total;
-    } else if (i == sub.last) {
+    else if (greedy_ && i == sub.last)
       rank = candidate.yields ? 0 : ~std::uint64_t{0};
-    } else {
-      rank = policy_ == Policy::youngest ? candidate.age + 1 : ~candidate.age >> 1;
-    }
+    if (rank_ != nullptr) rank = rank_({i, sub.last, total, candidate.priority, candidate.yields});
     if (best == total || rank > best_rank) {
       best = i;
       best_rank = rank;
