@@ -31,7 +31,7 @@ nb::list spec_fields() {
     field["type"] = info.type;
     field["unit"] = info.unit;
     field["doc"] = info.doc;
-    field["default"] = info.initial;
+    if (!info.required) field["default"] = info.initial;
     field["minimum"] = info.minimum;
     field["maximum"] = info.maximum;
     fields.append(field);

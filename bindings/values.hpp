@@ -38,7 +38,7 @@ inline nanobind::list field_list(const std::vector<manyscale::FieldInfo>& fields
     row["name"] = field.name;
     row["type"] = field.type;
     row["unit"] = field.unit;
-    row["default"] = field.initial;
+    if (!field.required) row["default"] = field.initial;
     row["minimum"] = limit(field.minimum);
     row["maximum"] = limit(field.maximum);
     row["doc"] = expanded_doc(field.doc);

@@ -60,9 +60,17 @@ struct Section {
   std::string_view doc;
 };
 
-// Specialise with `static constexpr auto fields = std::tuple{Field…, Section…}`.
+// Specialise with `static constexpr auto fields = std::tuple{Field…, Section…}`. With `static constexpr bool
+// required = true` no parameter has a default: what members are initialised to only makes the smallest valid
+// instance, for lists of ports and statistics.
 template <class Struct>
 struct describe;
+
+template <class Struct>
+inline constexpr bool is_required = false;
+template <class Struct>
+  requires requires { describe<Struct>::required; }
+inline constexpr bool is_required<Struct> = describe<Struct>::required;
 
 // A value on its way between Python and a field.
 using Value = std::variant<bool, std::int64_t, double, std::string>;
@@ -75,6 +83,7 @@ struct FieldInfo {
   Value initial;  // the default
   std::optional<double> minimum;
   std::optional<double> maximum;
+  bool required = false;  // there is no default
 };
 
 namespace detail {
@@ -160,7 +169,8 @@ std::vector<FieldInfo> field_infos() {
   for_each_member(initial, [&](const std::string& name, const auto& field, const auto& member) {
     using Member = std::remove_cvref_t<decltype(member)>;
     infos.push_back({name, detail::type_name<Member>(), std::string(unit_name(field.unit)),
-                     std::string(field.doc), detail::to_value(member), field.minimum, field.maximum});
+                     std::string(field.doc), detail::to_value(member), field.minimum, field.maximum,
+                     is_required<Struct>});
   });
   return infos;
 }

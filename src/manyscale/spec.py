@@ -412,8 +412,8 @@ def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) ->
     """A Spec class from a parameter table of the core, whose defaults and bounds are in base units.
 
     A field is `name` ("section.name" within a section), `type` ("int", "float", "bool", "str"), `unit` (a
-    dimension, or "none"), `default`, `minimum`, `maximum`, `doc`. A bound that no value can pass (None,
-    infinite, beyond 64 bits) is no bound.
+    dimension, or "none"), `default` (absent: it is required), `minimum`, `maximum`, `doc`. A bound that no value can
+    pass (None, infinite, beyond 64 bits) is no bound.
     """
     definitions: dict[str, Any] = {}
     sections: dict[str, list[Mapping[str, Any]]] = {}
@@ -435,7 +435,9 @@ def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) ->
         )
     for section, within in sections.items():
         part = spec_from_table(f"{name}.{section}", f"{section} of {name}", within)
-        definitions[section] = (part, parameter(part(), doc=f"{section} of {name}"))
+        required = any(field.is_required() for field in part.model_fields.values())
+        default = PydanticUndefined if required else part()
+        definitions[section] = (part, parameter(default, doc=f"{section} of {name}"))
     return create_model(name, __base__=Spec, __doc__=doc, **definitions)
 
 

@@ -267,7 +267,7 @@ def test_hot_lines_fall_back_to_the_ptx():
 def test_hot_instructions_are_single_ones():
     hot = profile_of("barrier").hot_instructions(2)
     assert hot["text"][0] == "bar.sync"
-    assert hot["reason"][0] == "shared memory, barrier"
+    assert hot["reason"][0] == "Short Scoreboard, Barrier"
     assert hot.height == 2
 
 

@@ -140,7 +140,7 @@ def test_a_later_kernel_waits_for_the_one_before_and_finds_its_data_in_l2():
 
 
 def test_occupancy_follows_from_what_a_block_takes():
-    on = device("gpu.scheduler.room.shared=8KiB")
+    on = device("gpu.scheduler.limits.shared=8KiB")
     source = CHAIN.format(chain="").replace("words[64]", "words[1024]")
     launch = on.load(source)["k"][1, 32](on.zeros(8, np.uint64), on.zeros(8, np.uint64))
     assert launch.occupancy == 2 / 64  # two blocks of one warp with 4 KiB each

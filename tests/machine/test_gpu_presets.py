@@ -96,7 +96,7 @@ def test_a_pascal_sm_has_two_sub_cores_and_memories_apart():
     sm = build_gpu(load_machine("p100").machine).sms[0].spec
     assert (sm.sub_cores, sm.timing.fp32.interval, sm.timing.fp64.interval) == (2, 1, 2)
     assert sm.l1.size == sm.l1.least == 24 * 1024
-    assert load_machine("p100").machine.gpu.scheduler.room.shared == 64 * 1024
+    assert load_machine("p100").machine.gpu.scheduler.limits.shared == 64 * 1024
 
 
 @pytest.mark.parametrize("name", ["hbm2-titanv", "hbm2-p100", "hbm2-a100"])

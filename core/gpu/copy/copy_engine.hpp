@@ -13,13 +13,13 @@
 namespace manyscale::gpu {
 
 struct CopyEngineSpec {
-  std::int64_t page_size = 4096;     // granularity of the tunnels in the SST-GPU final report, section B.2
-  std::int64_t pages_in_flight = 1;  // page after page
-  std::int64_t pages_ahead = 4;      // of those on the link: hides how long memory takes
-  bool through_l2 = true;            // GPUs find what was copied in the L2
-  std::int64_t outstanding_lines = 4096;
-  std::int64_t slices = 32;
-  std::int64_t line = 128;
+  std::int64_t page_size = 1;
+  std::int64_t pages_in_flight = 1;
+  std::int64_t pages_ahead = 1;
+  bool through_l2 = false;
+  std::int64_t outstanding_lines = 1;
+  std::int64_t slices = 1;
+  std::int64_t line = 32;
   std::string slice_hash = "polynomial";
 };
 
@@ -110,6 +110,7 @@ namespace manyscale {
 template <>
 struct describe<gpu::CopyEngineSpec> {
   using S = gpu::CopyEngineSpec;
+  static constexpr bool required = true;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"page_size", &S::page_size, Unit::bytes, "that cross the link together", 1,
                              4 << 20},

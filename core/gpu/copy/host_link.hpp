@@ -5,10 +5,9 @@
 
 namespace manyscale::gpu {
 
-// Defaults: gpu_cpu_latency and gpu_cpu_bandwidth of Listing 1 of the SST-GPU final report.
 struct HostLinkSpec {
-  std::int64_t bandwidth = 16'000'000'000;
-  Time data_latency = 23'840 * picosecond;
+  std::int64_t bandwidth = 1;
+  Time data_latency = 0;
 };
 
 struct HostLinkStatistics {
@@ -47,6 +46,7 @@ namespace manyscale {
 template <>
 struct describe<gpu::HostLinkSpec> {
   using S = gpu::HostLinkSpec;
+  static constexpr bool required = true;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth, "in one direction", 1, 2e12},
       Field<S, Time>{"data_latency", &S::data_latency, Unit::time,

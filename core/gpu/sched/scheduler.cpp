@@ -30,34 +30,34 @@ std::vector<Wait> Scheduler::waits() const {
   return waits;
 }
 
-void Scheduler::take(SmRoom& taken, const TimedLaunch& launch, std::int64_t times) {
-  taken.ctas += times;
-  taken.threads += times * static_cast<std::int64_t>(launch.warps() * kLanes);
-  taken.warps += times * static_cast<std::int64_t>(launch.warps());
-  taken.registers += times * static_cast<std::int64_t>(launch.registers());
-  taken.shared += times * static_cast<std::int64_t>(launch.shared_bytes());
+void Scheduler::take(SmResources& used, const TimedLaunch& launch, std::int64_t times) {
+  used.ctas += times;
+  used.threads += times * static_cast<std::int64_t>(launch.warps() * kLanes);
+  used.warps += times * static_cast<std::int64_t>(launch.warps());
+  used.registers += times * static_cast<std::int64_t>(launch.registers());
+  used.shared += times * static_cast<std::int64_t>(launch.shared_bytes());
 }
 
-bool Scheduler::fits(const SmRoom& taken, const TimedLaunch& launch) const {
-  SmRoom with = taken;
+bool Scheduler::fits(const SmResources& used, const TimedLaunch& launch) const {
+  SmResources with = used;
   take(with, launch, 1);
-  const SmRoom& room = spec_.room;
-  return with.ctas <= room.ctas && with.threads <= room.threads && with.warps <= room.warps &&
-         with.registers <= room.registers && with.shared <= room.shared;
+  const SmResources& limits = spec_.limits;
+  return with.ctas <= limits.ctas && with.threads <= limits.threads && with.warps <= limits.warps &&
+         with.registers <= limits.registers && with.shared <= limits.shared;
 }
 
 std::int64_t Scheduler::fitting(const TimedLaunch& launch) const {
-  SmRoom taken{0, 0, 0, 0, 0};
+  SmResources used{0, 0, 0, 0, 0};
   std::int64_t count = 0;
-  while (count < spec_.room.ctas && fits(taken, launch)) {
-    take(taken, launch, 1);
+  while (count < spec_.limits.ctas && fits(used, launch)) {
+    take(used, launch, 1);
     ++count;
   }
   return count;
 }
 
 void Scheduler::resume() {
-  taken_.resize(sms_.width(), SmRoom{0, 0, 0, 0, 0});
+  used_.resize(sms_.width(), SmResources{0, 0, 0, 0, 0});
   for (const Given& given : given_) arrivals_.after(given.delay, given.command);
   given_.clear();
 }
@@ -170,36 +170,36 @@ Cycle Scheduler::tick(Cycle now) {
       continue;
     }
     const std::uint32_t sm = sm_for(launch);
-    if (sm == taken_.size()) {  // until a CTA ends
+    if (sm == used_.size()) {  // until a CTA ends
       if (spec_.in_order) break;
       continue;
     }
-    take(taken_[sm], launch, 1);
+    take(used_[sm], launch, 1);
     if (launch.first_cta < 0) launch.first_cta = this->now();
     sms_.send({running.next_cta++, running.launch}, 0, sm);
     ++statistics_.ctas;
-    next_sm_ = (sm + 1) % static_cast<std::uint32_t>(taken_.size());
+    next_sm_ = (sm + 1) % static_cast<std::uint32_t>(used_.size());
     next_start_ = now + spec_.cta_interval;
     return next_start_;
   }
   return next;
 }
 
-// The SM with the fewest warps that has room for a CTA, from the one after the last on; their number if none
-// has.
+// The SM with the fewest warps with free resources for a CTA, from the one after the last on; their number if
+// none has.
 std::uint32_t Scheduler::sm_for(const TimedLaunch& launch) const {
-  const auto count = static_cast<std::uint32_t>(taken_.size());
+  const auto count = static_cast<std::uint32_t>(used_.size());
   std::uint32_t best = count;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t sm = (next_sm_ + i) % count;
-    if (fits(taken_[sm], launch) && (best == count || taken_[sm].warps < taken_[best].warps)) best = sm;
+    if (fits(used_[sm], launch) && (best == count || used_[sm].warps < used_[best].warps)) best = sm;
   }
   return best;
 }
 
 void Scheduler::cta_ended(const CtaEnd& end, std::uint32_t sm) {
   TimedLaunch& launch = *launches_->launches[end.launch];
-  take(taken_[sm], launch, -1);
+  take(used_[sm], launch, -1);
   const auto running = std::ranges::find(running_, end.launch, &Running::launch);
   if (--running->unfinished == 0) {
     const Time latency = clock_.edge(spec_.end_latency);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler of a GPU: takes the host's commands from the queues of their streams, starts the CTAs of
-// kernels on SMs that have room for them, gives copies to the copy engines and moves of managed memory to
-// unified memory.
+// kernels on SMs with free resources for them, gives copies to the copy engines and moves of managed memory
+// to unified memory.
 #pragma once
 #include <deque>
 #include <memory>
@@ -15,23 +15,23 @@
 
 namespace manyscale::gpu {
 
-// What an SM has room for, and what of it is taken.
-struct SmRoom {
-  std::int64_t ctas = 32;
-  std::int64_t threads = 2048;
-  std::int64_t warps = 64;
-  std::int64_t registers = 65536;
-  std::int64_t shared = 96 * 1024;
+// Resources of an SM that limit its occupancy: all of them, or those that resident CTAs use.
+struct SmResources {
+  std::int64_t ctas = 1;
+  std::int64_t threads = 32;
+  std::int64_t warps = 1;
+  std::int64_t registers = 1;
+  std::int64_t shared = 0;
 };
 
 struct SchedulerSpec {
-  std::int64_t clock = 1'312'000'000;
-  std::int64_t kernel_latency = 2000;  // from a kernel at the head of its queue to its first CTA
-  std::int64_t end_latency = 200;      // from the last CTA's end to the kernel's
+  std::int64_t clock = 1;
+  std::int64_t kernel_latency = 0;
+  std::int64_t end_latency = 0;
   std::int64_t cta_interval = 1;
-  std::int64_t concurrent_kernels = 128;  // CUDA C++ programming guide: resident grids of a device
-  bool in_order = true;                   // CTAs of a later kernel do not overtake those of an earlier one
-  SmRoom room{};
+  std::int64_t concurrent_kernels = 1;
+  bool in_order = false;
+  SmResources limits{};
 };
 
 struct SchedulerStatistics {
@@ -83,8 +83,8 @@ class Scheduler final : public Component {
   void begin_kernels();
   void cta_ended(const CtaEnd& end, std::uint32_t sm);
   std::uint32_t sm_for(const TimedLaunch& launch) const;
-  bool fits(const SmRoom& taken, const TimedLaunch& launch) const;
-  static void take(SmRoom& taken, const TimedLaunch& launch, std::int64_t times);
+  bool fits(const SmResources& used, const TimedLaunch& launch) const;
+  static void take(SmResources& used, const TimedLaunch& launch, std::int64_t times);
 
   // --- Copies ---
   std::uint32_t engine_for(Copy::Kind kind) const;
@@ -109,7 +109,7 @@ class Scheduler final : public Component {
   std::unordered_map<std::uint32_t, std::deque<CommandId>> streams_;         // those with commands
   std::unordered_map<CommandId, std::vector<std::uint32_t>> event_waiters_;  // streams, by record
   UrgencyQueue ready_;                                                       // kernels
-  std::vector<SmRoom> taken_;                                                // by SM
+  std::vector<SmResources> used_;                                            // by SM
   std::vector<Running> running_;                                             // the urgent first
   std::uint32_t next_sm_ = 0;
   Cycle next_start_ = 0;  // of a CTA, not before
@@ -120,8 +120,8 @@ class Scheduler final : public Component {
 namespace manyscale {
 
 template <>
-struct describe<gpu::SmRoom> {
-  using S = gpu::SmRoom;
+struct describe<gpu::SmResources> {
+  using S = gpu::SmResources;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"ctas", &S::ctas, Unit::count, "CTAs of an SM", 1, 1024},
       Field<S, std::int64_t>{"threads", &S::threads, Unit::count, "threads of an SM", 32, 65536},
@@ -133,6 +133,7 @@ struct describe<gpu::SmRoom> {
 template <>
 struct describe<gpu::SchedulerSpec> {
   using S = gpu::SchedulerSpec;
+  static constexpr bool required = true;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the scheduler", 1, 1e12},
       Field<S, std::int64_t>{"kernel_latency", &S::kernel_latency, Unit::cycles,
@@ -143,9 +144,10 @@ struct describe<gpu::SchedulerSpec> {
                              "between two CTAs that are started", 1, 1e6},
       Field<S, std::int64_t>{"concurrent_kernels", &S::concurrent_kernels, Unit::count,
                              "kernels that run at the same time", 1, 1e6},
-      Field<S, bool>{"in_order", &S::in_order, Unit::none,
-                     "whether CTAs wait for those of earlier or more urgent kernels that find no room"},
-      Section<S, gpu::SmRoom>{"room", &S::room, "what an SM has room for"}};
+      Field<S, bool>{
+          "in_order", &S::in_order, Unit::none,
+          "whether CTAs wait for those of earlier or more urgent kernels that do not fit on an SM"},
+      Section<S, gpu::SmResources>{"limits", &S::limits, "resources of an SM, which limit its occupancy"}};
 };
 
 template <>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a streaming multiprocessor can be told. Defaults are those of a V100.
+// Parameters and statistics of a streaming multiprocessor. No parameter has a default: machines state them
+// all.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,74 +11,71 @@
 
 namespace manyscale::gpu {
 
-// How long a kind of instruction takes: from its issue to that of one which needs its result, and for how
-// long its unit takes no other of the same sub-core.
+// Timing of a kind of instruction: latency from its issue to that of one which needs its result, and interval
+// for which its pipe takes no other instruction of the same sub-core.
 struct InstructionTiming {
-  std::int64_t latency = 4;
-  std::int64_t interval = 2;
+  std::int64_t latency = 1;
+  std::int64_t interval = 1;
 };
 
-// Latencies are those between two instructions of one unit. Others see a result a little later.
+// Latencies are those between two instructions of one pipe. Others see a result a little later.
 struct SmTimings {
-  InstructionTiming integer{4, 2}, logic{4, 2}, multiply_add{4, 2}, multiply_wide{5, 4}, fp32{4, 2},
-      fp16{6, 2}, fp64{8, 4}, special_function{14, 8}, convert{14, 8}, tensor_half{8, 4},
-      tensor_integer{8, 4}, tensor_double{16, 16}, move_special{20, 8}, shuffle{22, 2}, vote{14, 2},
-      branch{6, 2}, barrier{6, 2}, fence{10, 2}, other{4, 1};
-  std::int64_t other_unit = 1;     // until an integer or fp32 result is there for the other of the two
-  std::int64_t queued_unit = 2;    // … for memory, special functions, conversions and tensor cores
-  std::int64_t taken = 14;         // more until the instruction at a branch's target can issue
-  std::int64_t guard = 8;          // until a predicate can decide whether an instruction takes effect
-  std::int64_t operand_read = 11;  // until an instruction of variable latency has read its operands
+  InstructionTiming integer, logic, multiply_add, multiply_wide, fp32, fp16, fp64, special_function, convert,
+      tensor_half, tensor_integer, tensor_double, move_special, shuffle, vote, branch, barrier, fence, other;
+  std::int64_t other_unit = 0;
+  std::int64_t queued_unit = 0;
+  std::int64_t taken = 0;
+  std::int64_t guard = 0;
+  std::int64_t operand_read = 0;
 };
 
 struct L1Spec {
-  std::int64_t size = 128 * 1024;  // shared memory takes its part of it
-  std::int64_t least = 32 * 1024;  // that shared memory leaves
-  std::int64_t line = 128;
-  std::int64_t ways = 4;
-  std::int64_t hit_latency = 28;
-  std::int64_t outstanding_lines = 256;
-  std::int64_t outstanding_writes = 128;
+  std::int64_t size = 1024;
+  std::int64_t least = 1024;
+  std::int64_t line = 32;
+  std::int64_t ways = 1;
+  std::int64_t hit_latency = 1;
+  std::int64_t outstanding_lines = 1;
+  std::int64_t outstanding_writes = 1;
   std::int64_t slices = 1;
   std::string slice_hash = "polynomial";
-  std::int64_t miss_latency = 20;     // from the look-up to the request's way into the network
-  std::int64_t return_latency = 10;   // from the network to the register
-  std::int64_t request_interval = 1;  // cycles between requests to the network
+  std::int64_t miss_latency = 0;
+  std::int64_t return_latency = 0;
+  std::int64_t request_interval = 1;
 };
 
-// The TLB of an SM; only managed memory needs it. Size, organisation and latency as in UVM Smart's model of a
-// GTX 1080 Ti.
+// The TLB of an SM; only managed memory needs it.
 struct SmTlbSpec {
-  std::int64_t entries = 4096;
+  std::int64_t entries = 1;
   std::int64_t ways = 0;
-  std::int64_t latency = 1;
+  std::int64_t latency = 0;
   std::string faults = "replayable";
   std::int64_t outstanding = 0;
-  Time report_interval = microsecond;
+  Time report_interval = 0;
 };
 
 struct SmSpec {
-  std::int64_t clock = 1'312'000'000;
-  std::int64_t sub_cores = 4;
-  std::int64_t warps = 64;
-  std::string scheduler = "gty";
+  std::int64_t clock = 1;
+  std::int64_t sub_cores = 1;
+  std::int64_t warps = 1;
+  std::string scheduler = "lrr";
   SmTimings timing{};
   L1Spec l1{};
   SmTlbSpec tlb{};
-  std::int64_t shared_latency = 19;
-  std::int64_t shared_banks = 32;
-  std::int64_t address_interval = 4;  // of a sub-core's address unit
-  std::int64_t memory_queue = 5;      // memory instructions that a sub-core holds
-  std::int64_t constant_size = 2 * 1024;
-  std::int64_t constant_latency = 27;
-  std::int64_t constant_l15_latency = 89;
-  std::int64_t constant_miss_latency = 245;
-  std::int64_t instruction_line = 128;
-  std::int64_t l0_instructions = 12 * 1024;
-  std::int64_t l1_instructions = 128 * 1024;
-  std::int64_t l0_miss_latency = 16;
-  std::int64_t l1_miss_latency = 200;
-  std::int64_t cta_launch_latency = 20;
+  std::int64_t shared_latency = 1;
+  std::int64_t shared_banks = 1;
+  std::int64_t address_interval = 1;
+  std::int64_t memory_queue = 1;
+  std::int64_t constant_size = 256;
+  std::int64_t constant_latency = 1;
+  std::int64_t constant_l15_latency = 1;
+  std::int64_t constant_miss_latency = 1;
+  std::int64_t instruction_line = 16;
+  std::int64_t l0_instructions = 128;
+  std::int64_t l1_instructions = 128;
+  std::int64_t l0_miss_latency = 0;
+  std::int64_t l1_miss_latency = 0;
+  std::int64_t cta_launch_latency = 0;
 };
 
 // Stall reasons have the names of Nsight Compute; the docs of the statistics say what is counted differently.
@@ -111,7 +109,7 @@ struct describe<gpu::InstructionTiming> {
       std::tuple{Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles,
                                         "from issue to the issue of one that needs the result", 1, 1e6},
                  Field<S, std::int64_t>{"interval", &S::interval, Unit::cycles,
-                                        "for which the unit takes no other", 1, 1e6}};
+                                        "for which the pipe takes no other", 1, 1e6}};
 };
 
 template <>
@@ -150,7 +148,7 @@ struct describe<gpu::SmTimings> {
       Field<S, std::int64_t>{"guard", &S::guard, Unit::cycles,
                              "more until a predicate can decide whether an instruction takes effect", 0, 1e6},
       Field<S, std::int64_t>{"operand_read", &S::operand_read, Unit::cycles,
-                             "until a memory instruction of machine code has read its operands, and others "
+                             "until a memory instruction of SASS has read its operands, and others "
                              "may overwrite them",
                              0, 1e6}};
 };
@@ -165,12 +163,12 @@ struct describe<gpu::L1Spec> {
       Field<S, std::int64_t>{"ways", &S::ways, Unit::count, "lines of a set", 1, 1024},
       Field<S, std::int64_t>{"hit_latency", &S::hit_latency, Unit::cycles, "of a load, from issue to use", 1,
                              1e6},
-      Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count, "lines under way", 1,
-                             1e6},
+      Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count,
+                             "lines requested of the L2 and not yet returned (MSHRs)", 1, 1e6},
       Field<S, std::int64_t>{"outstanding_writes", &S::outstanding_writes, Unit::count,
-                             "lines of stores that are not complete", 1, 1e6},
+                             "lines of stores that the L2 has not confirmed", 1, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count, "slices of the L2", 1, 65536},
-      Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none, "how lines are spread over slices"},
+      Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none, "hash that spreads lines over slices"},
       Field<S, std::int64_t>{"miss_latency", &S::miss_latency, Unit::cycles,
                              "from the issue of a load to its request's way into the network", 0, 1e6},
       Field<S, std::int64_t>{"return_latency", &S::return_latency, Unit::cycles,
@@ -183,13 +181,13 @@ template <>
 struct describe<gpu::SmTlbSpec> {
   using S = gpu::SmTlbSpec;
   static constexpr auto fields = std::tuple{
-      Field<S, std::int64_t>{"entries", &S::entries, Unit::count, "pages of 4 KiB whose place it knows", 1,
+      Field<S, std::int64_t>{"entries", &S::entries, Unit::count, "translations of pages of 4 KiB", 1,
                              1 << 24},
       Field<S, std::int64_t>{"ways", &S::ways, Unit::count, "entries of a set; 0: one set of all", 0,
                              1 << 24},
       Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles, "of a look-up, hit or miss", 0, 1e6},
       Field<S, std::string>{"faults", &S::faults, Unit::none,
-                            "what accesses of managed memory do while a page of the SM is on its way: "
+                            "what accesses of managed memory do while a page fault of the SM is serviced: "
                             "replayable (others go on) or blocking (they wait)"},
       Field<S, std::int64_t>{
           "outstanding", &S::outstanding, Unit::count,
@@ -203,15 +201,14 @@ struct describe<gpu::SmTlbSpec> {
 template <>
 struct describe<gpu::SmSpec> {
   using S = gpu::SmSpec;
+  static constexpr bool required = true;
   static constexpr auto fields = std::tuple{
       Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the SM", 1, 1e12},
-      Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count, "parts with a scheduler of their own",
-                             1, 16},
-      Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "warps that it holds", 1, 256},
-      Field<S, std::string>{
-          "scheduler", &S::scheduler, Unit::none,
-          "which ready warp issues: gty (the same, else the youngest), gto (the same, else the "
-          "oldest) or lrr (in turn)"},
+      Field<S, std::int64_t>{"sub_cores", &S::sub_cores, Unit::count,
+                             "processing blocks with a warp scheduler of their own", 1, 16},
+      Field<S, std::int64_t>{"warps", &S::warps, Unit::count, "resident warps at most", 1, 256},
+      Field<S, std::string>{"scheduler", &S::scheduler, Unit::none,
+                            "warp scheduler, by its name among the plug-ins of that kind"},
       Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
       Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
       Section<S, gpu::SmTlbSpec>{"tlb", &S::tlb, "translations of managed memory"},
@@ -222,7 +219,7 @@ struct describe<gpu::SmSpec> {
       Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
                              "between two memory instructions of a sub-core", 1, 1e6},
       Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
-                             "memory instructions that wait in a sub-core", 1, 64},
+                             "slots of a sub-core's memory queue", 1, 64},
       Field<S, std::int64_t>{"constant_size", &S::constant_size, Unit::bytes,
                              "constant cache of the SM, in lines of 64 B", 64, 1e9},
       Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,

@@ -8,13 +8,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from manyscale.errors import InputError
 from manyscale.gpu.targets import capability_of
 from manyscale.machine import Machine
-from manyscale.system.catalogue import model
 
 _DEFAULT_CAPABILITY = 70  # of a machine that states no gpu.architecture
 _DEFAULT_MEMORY = 16 << 30
 _KILOHERTZ = 1000
+_LIMITS = ("ctas", "threads", "warps", "registers", "shared")  # of gpu.scheduler.limits
 _SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 80: 163}  # KiB: CUDA C++ programming guide, technical specifications
 _CONSTANT_MEMORY = 65536
 _BLOCK = (1024, 1024, 64)
@@ -135,12 +136,12 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
     """The description of one of the GPUs of a machine."""
     gpu = machine.gpu
     assert gpu is not None
-    room = _room(gpu.scheduler)
+    limits = _limits(machine)
     capability = _DEFAULT_CAPABILITY if gpu.architecture is None else capability_of(gpu.architecture)
     memory = (gpu.memory.capacity if gpu.memory is not None else None) or _DEFAULT_MEMORY
     clock = gpu.clock or 10**9
     memory_clock = (gpu.memory.clock if gpu.memory is not None else None) or 877_000_000
-    optin = min(_SHARED_OPTIN.get(capability, 96) << 10, room["shared"])
+    optin = min(_SHARED_OPTIN.get(capability, 96) << 10, limits["shared"])
     attributes = {
         Attribute.MAX_THREADS_PER_BLOCK: 1024,
         **dict(zip(range(Attribute.MAX_BLOCK_DIM_X, Attribute.MAX_BLOCK_DIM_X + 3), _BLOCK, strict=True)),
@@ -161,7 +162,7 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.MEMORY_CLOCK_RATE: memory_clock // _KILOHERTZ,
         Attribute.GLOBAL_MEMORY_BUS_WIDTH: 4096,
         Attribute.L2_CACHE_SIZE: (gpu.l2_slices or 1) * (gpu.l2_slice_capacity or 0),
-        Attribute.MAX_THREADS_PER_MULTIPROCESSOR: room["threads"],
+        Attribute.MAX_THREADS_PER_MULTIPROCESSOR: limits["threads"],
         Attribute.ASYNC_ENGINE_COUNT: (machine.link.copy_engines if machine.link is not None else None) or 2,
         Attribute.UNIFIED_ADDRESSING: 1,
         Attribute.TEXTURE_PITCH_ALIGNMENT: 32,
@@ -170,8 +171,8 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.STREAM_PRIORITIES_SUPPORTED: 1,
         Attribute.GLOBAL_L1_CACHE_SUPPORTED: 1,
         Attribute.LOCAL_L1_CACHE_SUPPORTED: 1,
-        Attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: room["shared"],
-        Attribute.MAX_REGISTERS_PER_MULTIPROCESSOR: room["registers"],
+        Attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: limits["shared"],
+        Attribute.MAX_REGISTERS_PER_MULTIPROCESSOR: limits["registers"],
         Attribute.MANAGED_MEMORY: 1,
         Attribute.MULTI_GPU_BOARD_GROUP_ID: number,
         Attribute.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: 2,
@@ -181,7 +182,7 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.COOPERATIVE_LAUNCH: 1,
         Attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: optin,
         Attribute.HOST_REGISTER_SUPPORTED: 1,
-        Attribute.MAX_BLOCKS_PER_MULTIPROCESSOR: room["ctas"],
+        Attribute.MAX_BLOCKS_PER_MULTIPROCESSOR: limits["ctas"],
         Attribute.MEMORY_POOLS_SUPPORTED: 1,
         Attribute.IPC_EVENT_SUPPORT: 1,
         **_TEXTURE_LIMITS,
@@ -191,10 +192,15 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
     return DeviceDescription(name, uuid, int(memory), capability, attributes)
 
 
-def _room(scheduler: Any) -> dict[str, int]:
-    """What an SM has room for: as the machine states it, else the defaults of the model."""
-    stated = scheduler.model_dump().get("room") if scheduler is not None else None
-    room = dict(model("gpu.scheduler").spec().model_dump()["room"])
-    if stated:
-        room |= {name: value for name, value in dict(stated).items() if value is not None}
-    return {name: int(value) for name, value in room.items()}
+def _limits(machine: Machine) -> dict[str, int]:
+    """The resources of an SM, as the machine states them."""
+    assert machine.gpu is not None
+    scheduler: Any = machine.gpu.scheduler
+    limits = None if scheduler is None else scheduler.limits
+    found: dict[str, int] = {}
+    for name in _LIMITS:
+        value = None if limits is None else getattr(limits, name)
+        if value is None:
+            raise InputError(f"{machine.name or 'the machine'}: gpu.scheduler.limits.{name}: is not stated")
+        found[name] = int(value)
+    return found

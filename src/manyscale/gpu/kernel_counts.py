@@ -30,13 +30,13 @@ _MACHINE_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 @dataclass(frozen=True)
 class MachinePeaks:
-    """What a GPU can do at most, and what an SM of it has room for."""
+    """What a GPU can do at most, and the resources of an SM."""
 
     clock: int  # hertz
     sms: int
     sub_cores: int
     warps: int
-    room: Mapping[str, int]
+    limits: Mapping[str, int]  # resources of an SM, which limit its occupancy
     address_interval: int
     request_interval: int  # cycles between requests of an SM to the L2
     atomic_cycles: float  # of the SM's clock, for which a change of a word keeps its L2 slice busy
@@ -73,7 +73,7 @@ def machine_peaks(parts: GpuSystem) -> MachinePeaks:
         sms=len(parts.sms),
         sub_cores=sm["sub_cores"],
         warps=sm["warps"],
-        room=scheduler["room"],
+        limits=scheduler["limits"],
         address_interval=sm["address_interval"],
         request_interval=sm["l1"]["request_interval"],
         atomic_cycles=slices[0]["atomic_interval"] * parts.clock / slices[0]["clock"],
@@ -187,13 +187,14 @@ class KernelCounts:
     @cached_property
     def occupancy_limit(self) -> str:
         """What keeps a further CTA off an SM, in words."""
-        room, warps = self.peaks.room, self.warps_per_cta
+        limits, warps = self.peaks.limits, self.warps_per_cta
         each = self.registers * LANES
         rounded = -(-each // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
         fitting = {
-            "the size of its CTAs": min(room["warps"], room["threads"] // LANES, self.peaks.warps) // warps,
-            "the CTAs that an SM holds": room["ctas"],
-            f"registers ({self.registers} a thread)": room["registers"] // max(rounded * warps, 1),
+            "the size of its CTAs": min(limits["warps"], limits["threads"] // LANES, self.peaks.warps)
+            // warps,
+            "the CTAs that an SM holds": limits["ctas"],
+            f"registers ({self.registers} a thread)": limits["registers"] // max(rounded * warps, 1),
         }
         return min(
             (what for what, ctas in fitting.items() if ctas <= self.ctas_per_sm),

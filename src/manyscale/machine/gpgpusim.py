@@ -15,14 +15,29 @@ from typing import Any
 
 from manyscale.errors import nearest
 from manyscale.machine.description import Machine
-from manyscale.machine.loading import ResolvedMachine, read_machine_text
-from manyscale.machine.statements import Statement, Tree, leaves, origin_at, state, values
+from manyscale.machine.loading import ResolvedMachine, machine_tree, read_machine_text
+from manyscale.machine.presets import preset_path
+from manyscale.machine.statements import Statement, Tree, inherited, leaves, merge, origin_at, state, values
 from manyscale.spec import Base, build, refusal
 from manyscale.units import shown
 
 LANES = 32
 TENSOR_STEPS = 16  # machine instructions of the 16 x 16 x 16 product that GPGPU-Sim has one time for
 _MOST = 10**12  # of any number of a file
+_AS_V100 = ("gpu.sm", "gpu.scheduler", "link.copy_engine")
+_ASSUMED = {
+    "gpu.scheduler.kernel_latency": 2000,
+    "gpu.scheduler.end_latency": 200,
+    "gpu.scheduler.cta_interval": 1,
+    "gpu.crossbar.flit_size": "40B",
+    "gpu.crossbar.link_latency": "1ns",
+    "gpu.memory.link_latency": "1ns",
+    "gpu.l2.cache.line": "128B",
+    "link.data_latency": "23840ps",
+    "link.command_latency": "0s",
+    "link.bandwidth": "16GB/s",
+    "link.copy_engines": 2,
+}
 _MEGAHERTZ = 10**6
 _FEMTOSECONDS = 10**15  # of a second
 _UNLIMITED_QUEUE = 1024  # the largest that memory.dram takes, where GPGPU-Sim says 0 for no limit
@@ -97,7 +112,8 @@ def import_gpgpusim(path: Path, name: str | None = None) -> ImportedConfig:
         raise refusal(reader.problems)
     called = Statement(name or path.stem, "file name" if name is None else "command line", str(path))
     text = f"GPU of {path.name}, a configuration of GPGPU-Sim"
-    tree: Tree = {"name": called, "description": Statement(text, path.name, str(path)), **reader.tree}
+    own: Tree = {"name": called, "description": Statement(text, path.name, str(path)), **reader.tree}
+    tree = merge(_left_open(), own)
     machine = build(Machine, values(tree), lambda location: origin_at(tree, location, str(path)))
     sources = {where: statement.source for where, statement in leaves(tree)}
     left = (option for option in reader.options.values() if option.name not in reader.used)
@@ -105,6 +121,24 @@ def import_gpgpusim(path: Path, name: str | None = None) -> ImportedConfig:
     return ImportedConfig(
         ResolvedMachine(machine, sources), tuple(_left_out(option, unstated) for option in left)
     )
+
+
+def _left_open() -> Tree:
+    """What a file of GPGPU-Sim cannot state and the models need: sections of the V100, and assumptions."""
+    v100 = inherited(machine_tree(preset_path("v100")), "v100")
+    tree: Tree = {}
+    for path in _AS_V100:
+        section: Any = v100
+        for name in path.split("."):
+            section = section[name]
+        state(tree, path.split("."), section)
+    for path, value in _ASSUMED.items():
+        state(
+            tree,
+            path.split("."),
+            Statement(value, "assumed: no option of GPGPU-Sim states it", "gpgpusim.py"),
+        )
+    return tree
 
 
 def _left_out(option: Option, known: set[str]) -> str:
@@ -262,15 +296,15 @@ def _cores(reader: _Reader, schedulers: int) -> None:
     if clusters is not None and each is not None:
         reader.put("gpu.sm_count", clusters * each, "gpgpu_n_clusters", "gpgpu_n_cores_per_cluster")
     reader.put("gpu.sm.sub_cores", schedulers, "gpgpu_num_sched_per_core")
-    reader.copy("gpu.scheduler.room.registers", "gpgpu_shader_registers")
-    reader.copy("gpu.scheduler.room.ctas", "gpgpu_shader_cta")
+    reader.copy("gpu.scheduler.limits.registers", "gpgpu_shader_registers")
+    reader.copy("gpu.scheduler.limits.ctas", "gpgpu_shader_cta")
     name = "gpgpu_shader_core_pipeline"
     threads = reader.wholes(name, ":")
     if threads and (len(threads) != 2 or threads[1] != LANES or threads[0] % LANES):
         reader.refuse(name, f"threads of an SM and a warp of {LANES}, such as 2048:{LANES}")
     elif threads:
-        reader.put("gpu.scheduler.room.threads", threads[0], name)
-        reader.put("gpu.scheduler.room.warps", threads[0] // LANES, name)
+        reader.put("gpu.scheduler.limits.threads", threads[0], name)
+        reader.put("gpu.scheduler.limits.warps", threads[0] // LANES, name)
         reader.put("gpu.sm.warps", threads[0] // LANES, name)
     policy = reader.text("gpgpu_scheduler")
     if policy in ("lrr", "gto"):
@@ -340,7 +374,7 @@ def _first_level(reader: _Reader) -> None:
     name = "gpgpu_cache:dl1"
     cache, shared = _cache(reader, name), reader.whole("gpgpu_shmem_size", least=0)
     if shared is not None:
-        reader.put("gpu.scheduler.room.shared", f"{shared}B", "gpgpu_shmem_size")
+        reader.put("gpu.scheduler.limits.shared", f"{shared}B", "gpgpu_shmem_size")
     adaptive = reader.whole("gpgpu_adaptive_cache_config", 0, least=0)
     unified = reader.whole("gpgpu_unified_l1d_size")
     if cache is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.machine.dram import dram_parameters
+from manyscale.machine.model_specs import check_whole
 from manyscale.spec import dump
 from manyscale.system import System
 from manyscale.system.component import NativeComponent
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from manyscale.machine.gpu import Crossbar, Gpu, GpuMemory
     from manyscale.spec import Spec
 
+_REQUIRED_OF = {"memory": ("standard", "link_latency"), "crossbar": ("flit_size", "link_latency")}
+_FROM_GPU = ("clock", "l1.slices")  # that gpu.clock and gpu.l2_slices state
 _REQUIRED = ("clock", "sm_count", "l2_slices", "l2_slice_capacity", "memory", "crossbar")
-_LINK = "1ns"
-_FLIT = 40  # bytes, where the crossbar states none: the default of memory.crossbar
-_LINE = 128  # bytes, where the L2 states none: the default of memory.cache
 _MOST_PARTS = 4096  # SMs, slices or channels; more would only fill the host's memory
 _SM_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
 _FEMTOSECONDS = 10**15  # of a second
@@ -92,7 +92,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     system = System(where, seed=seed)
     scheduler = system.add("gpu.scheduler", "scheduler", **{**clock, **_stated(gpu.scheduler)})
     crossbar = system.add("memory.crossbar", "crossbar", **_crossbar(gpu.crossbar))
-    link = _time(gpu.crossbar.link_latency)
+    link = f"{gpu.crossbar.link_latency}fs"
     sm = {**clock, **_stated(gpu.sm)}
     sm["l1"] = {**sm.get("l1", {}), "slices": slices}
     sms = []
@@ -104,7 +104,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
     # Telling causes of misses apart costs time, and no result of a kernel needs it.
     l2["cache"] = {"classify_misses": False, **l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
-    line = int(getattr(getattr(gpu.l2, "cache", None), "line", None) or _LINE)
+    line = int(gpu.l2.cache.line)  # type: ignore[union-attr]
     wiring = MemoryWiring(slices, _channel_count(gpu.memory, slices, where), line)
     caches = [
         system.add("memory.cache", f"slice[{i}]", **l2, memory_interleave=f"{wiring.slice_interleave}B")
@@ -114,7 +114,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     for i, cache in enumerate(caches):
         system.connect(crossbar.responders, cache.requesters, link)
         for channel in wiring.channels_of(i):
-            system.connect(cache.memory, channels[channel].requests, _time(gpu.memory.link_latency))
+            system.connect(cache.memory, channels[channel].requests, f"{gpu.memory.link_latency}fs")
     if gpu.sm_groups is not None:
         _group(system, gpu.sm_groups, scheduler, sms, caches, channels)
     return GpuSystem(system, scheduler, sms, [crossbar, *caches, *channels], gpu.clock)
@@ -126,10 +126,19 @@ def _whole(machine: Machine, where: str) -> Gpu:
     if gpu is None:
         raise InputError(f"{where}: gpu: there is no section [gpu], so there is nothing to run kernels on")
     missing = [f"gpu.{name}" for name in _REQUIRED if getattr(gpu, name) is None]
-    if gpu.memory is not None and gpu.memory.standard is None:
-        missing.append("gpu.memory.standard")
+    for section, names in _REQUIRED_OF.items():
+        part = getattr(gpu, section)
+        missing += [
+            f"gpu.{section}.{name}" for name in names if part is not None and getattr(part, name) is None
+        ]
     if missing:
         raise InputError(f"{where}: {missing[0]}: is not stated, but is needed to run kernels with timing")
+    check_whole(where, "gpu.sm", gpu.sm, "gpu.sm", _FROM_GPU)
+    check_whole(where, "gpu.scheduler", gpu.scheduler, "gpu.scheduler", _FROM_GPU)
+    if gpu.l2 is None or gpu.l2.cache is None or gpu.l2.cache.line is None:  # type: ignore[attr-defined]
+        raise InputError(
+            f"{where}: gpu.l2.cache.line: is not stated, but is needed to run kernels with timing"
+        )
     if gpu.architecture is not None and not re.fullmatch(r"sm_[0-9]{2,3}", gpu.architecture):
         raise InputError(
             f'{where}: gpu.architecture: is a name such as "sm_70" or "sm_80", not {gpu.architecture!r}'
@@ -202,14 +211,11 @@ def _stated(section: Spec | None) -> dict[str, Any]:
     return {} if section is None else dump(section)
 
 
-def _time(stated: int | None) -> str:
-    return _LINK if stated is None else f"{stated}fs"
-
-
 def _crossbar(section: Crossbar) -> dict[str, Any]:
     clock, traversal = section.clock, section.traversal
     if clock is None and section.link_bandwidth is not None:
-        clock = section.link_bandwidth // (section.flit_size or _FLIT)
+        assert section.flit_size is not None
+        clock = section.link_bandwidth // section.flit_size
     if traversal is None and section.latency is not None and clock is not None:
         traversal = -(-section.latency * clock // _FEMTOSECONDS)
     stated = {

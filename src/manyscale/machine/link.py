@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from manyscale.machine.model_specs import any_of
+from manyscale.errors import InputError
+from manyscale.machine.model_specs import any_of, check_whole
 from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, dump, parameter
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 else:
     CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"])
 
-_ON_LINK = 2  # engines, where the machine states none: one for each direction
+_BUILT = ("slices", "line", "slice_hash")  # as gpu.sm.l1 and gpu.l2_slices state
 _WITHIN_LINKS = 32  # to the crossbar: enough that it does not limit copies within the device, memory does
 
 
@@ -32,7 +33,7 @@ class Link(Spec):
     )
     copy_engines: Count | None = parameter(
         None,
-        doc="engines on the link; 2 (not stated): both directions at the same time; 1: one after the other",
+        doc="engines on the link; 2: both directions at the same time; 1: one after the other",
         minimum=1,
         maximum=2,
     )
@@ -52,7 +53,7 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
 
     The last of the engines makes the copies within the device; those before it are on the link, to the device first.
     """
-    link = link or Link()
+    link = _whole(gpu.system.name, link)
     system = gpu.system
     l1 = gpu.sms[0].spec.model_dump()["l1"]
     stated = {} if link.copy_engine is None else dump(link.copy_engine)
@@ -61,8 +62,10 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
         stated["page_size"] = f"{link.page_size}B"
     crossbar: Any = system.components["crossbar"]
     crossbar_latency = next(wire.latency for wire in system.links if wire.b == "crossbar.requesters")
-    wires = system.add("gpu.host_link", "host_link", **_wires(link))
-    engines, on_link = [], link.copy_engines or _ON_LINK
+    wires = system.add(
+        "gpu.host_link", "host_link", bandwidth=f"{link.bandwidth}B/s", data_latency=f"{link.data_latency}fs"
+    )
+    engines, on_link = [], link.copy_engines or 0
     for i in range(on_link + 1):
         engine = system.add("gpu.copy_engine", f"copy_engine[{i}]", **stated)
         system.connect(gpu.scheduler.engines, engine.scheduler, "0fs")
@@ -75,10 +78,12 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
     return HostSide(engines, link.command_latency or 0)
 
 
-def _wires(link: Link) -> dict[str, str]:
-    stated = {}
-    if link.bandwidth is not None:
-        stated["bandwidth"] = f"{link.bandwidth}B/s"
-    if link.data_latency is not None:
-        stated["data_latency"] = f"{link.data_latency}fs"
-    return stated
+def _whole(where: str, link: Link | None) -> Link:
+    """The section [link], of which all that is needed is stated."""
+    link = link or Link()
+    for name in ("bandwidth", "data_latency", "command_latency", "copy_engines"):
+        if getattr(link, name) is None:
+            raise InputError(f"{where}: link.{name}: is not stated, but is needed to run kernels with timing")
+    elsewhere = _BUILT if link.page_size is None else (*_BUILT, "page_size")
+    check_whole(where, "gpu.copy_engine", link.copy_engine, "link.copy_engine", elsewhere)
+    return link

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,13 +117,17 @@ def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Res
     is_preset = path.parent == presets_folder()
     mine = {} if is_preset else dict(leaves(tree))
     changed: dict[str, str] = {}
+
+    def note_changes(below: Tree) -> None:
+        for name, statement in leaves(below):
+            if name in mine and mine[name].value != statement.value:
+                changed[name] = mine[name].origin
+
+    tree = _with_inherited_sections(tree, path, note_changes)
     for ancestor_path, ancestor in _ancestors(path, own):
-        changed |= {
-            name: mine[name].origin
-            for name, inherits in leaves(ancestor.tree)
-            if name in mine and mine[name].value != inherits.value
-        }
-        tree = merge(inherited(ancestor.tree, ancestor_path.stem), tree)
+        whole = _with_inherited_sections(ancestor.tree, ancestor_path)
+        note_changes(whole)
+        tree = merge(inherited(whole, ancestor_path.stem), tree)
         workload = {**ancestor.workload, **workload}
     overriding = _override_tree(overrides)
     changed |= {name: statement.origin for name, statement in leaves(overriding)}
@@ -176,6 +180,60 @@ def _ancestors(path: Path, layer: Layer) -> Iterator[tuple[Path, Layer]]:
         chain.append(path)
         layer = _read(path)
         yield path, layer
+
+
+def _with_inherited_sections(
+    tree: Tree,
+    path: Path,
+    watch_below: Callable[[Tree], None] = lambda below: None,
+    chain: tuple[Path, ...] = (),
+) -> Tree:
+    """The tree of a file in which sections that say `inherits` have what the same section of that machine states.
+
+    `watch_below` is called with what is inherited, at its place in an otherwise empty tree.
+    """
+    chain = (*chain, path.resolve())
+
+    def fill(section: Tree, at: tuple[str, ...]) -> Tree:
+        filled: Tree = {
+            name: fill(item, (*at, name)) if isinstance(item, dict) else item
+            for name, item in section.items()
+            if name != "inherits"
+        }
+        parent = section.get("inherits")
+        if parent is None:
+            return filled
+        where = ".".join((*at, "inherits"))
+        if not isinstance(parent, Statement) or not isinstance(parent.value, str):
+            raise InputError(f'{path}: {where}: expected the name or file of a machine, such as "v100"')
+        try:
+            other = _locate(parent.value, path.parent)
+        except InputError as error:
+            raise InputError(f"{path}: {where}: {error}") from None
+        if other.resolve() in chain:
+            names = " -> ".join(str(earlier) for earlier in (*chain, other))
+            raise InputError(f"{path}: {where}: machines inherit in a circle: {names}")
+        below: Statement | Tree | None = machine_tree(other, chain)
+        for name in at:
+            below = below.get(name) if isinstance(below, dict) else None
+        if not isinstance(below, dict):
+            raise InputError(f"{path}: {where}: {parent.value} has no section [{'.'.join(at)}]")
+        placed: Tree = {}
+        state(placed, list(at), below)
+        watch_below(placed)
+        return merge(inherited(below, other.stem), filled)
+
+    return fill(tree, ())
+
+
+def machine_tree(path: Path, chain: tuple[Path, ...] = ()) -> Tree:
+    """What a file states and inherits, as a whole or by section."""
+    own = _read(path)
+    tree = _with_inherited_sections(own.tree, path, chain=chain)
+    for ancestor_path, ancestor in _ancestors(path, own):
+        whole = _with_inherited_sections(ancestor.tree, ancestor_path, chain=chain)
+        tree = merge(inherited(whole, ancestor_path.stem), tree)
+    return tree
 
 
 def _read(path: Path) -> Layer:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Optional
 
 from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 
-from manyscale.spec import Spec
+from manyscale.errors import InputError
+from manyscale.spec import Spec, parameters
 from manyscale.system.catalogue import model
 
 # Set from what the description says elsewhere when a system is built, or meant for tests of a model alone.
@@ -27,6 +28,23 @@ def any_of(name: str, doc: str, kinds: Iterable[str], *, without: Iterable[str] 
     """A Spec of all parameters of several models; one that is not stated is the model's own default."""
     fields = [field for kind in kinds for field in model(kind).spec.model_fields.items()]
     return _optional(name, doc, [field for field in fields if field[0] not in without])
+
+
+def check_whole(
+    where: str, kind: str, section: Spec | None, path: str, elsewhere: Collection[str] = ()
+) -> None:
+    """Refuses a section that leaves a parameter open for which its model has no default."""
+    for row in parameters(model(kind).spec):
+        if row.default != "required" or row.path in elsewhere:
+            continue
+        value: Any = section
+        for name in row.path.split("."):
+            value = None if value is None else getattr(value, name)
+        if value is None:
+            raise InputError(
+                f"{where}: {path}.{row.path}: is not stated; state it, or let the section [{path}] have what it leaves "
+                f'open from another machine: inherits = "v100"'
+            )
 
 
 def _optional(name: str, doc: str, fields: Iterable[tuple[str, FieldInfo]]) -> type[Spec]:

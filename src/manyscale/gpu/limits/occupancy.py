@@ -14,7 +14,7 @@ from manyscale.gpu.kernel_counts import LANES
 from .cause import Cause, cause
 from .execution import Execution
 
-_FEW = 0.25  # of the room that SMs have for CTAs of the kernel
+_FEW = 0.25  # of the warps of the kernel that fit on the SMs
 
 _ADVICE = {
     "registers": "Let a thread use fewer registers, with __launch_bounds__ or -maxrregcount, shorter live ranges or "
@@ -46,18 +46,18 @@ def low_occupancy(execution: Execution) -> Iterator[Cause]:
 
 @cause
 def small_grid(execution: Execution) -> Iterator[Cause]:
-    """The grid gives the SMs fewer warps than they have room for."""
+    """The grid gives the SMs fewer warps than fit on them."""
     counts, peaks = execution.counts, execution.peaks
-    room = counts.ctas_per_sm * counts.warps_per_cta
+    fitting = counts.ctas_per_sm * counts.warps_per_cta
     warps = counts.ctas * counts.warps_per_cta / peaks.sms
-    if warps > _FEW * room or counts.sms < peaks.sms:
+    if warps > _FEW * fitting or counts.sms < peaks.sms:
         return
     yield Cause(
         "too few CTAs",
-        f"a grid of {counts.ctas} CTAs gives an SM {warps:.0f} of the {room} warps that have room there, and "
+        f"a grid of {counts.ctas} CTAs gives an SM {warps:.0f} of the {fitting} warps that fit there, and "
         f"{_latency(execution):.0f}% of warp cycles wait for latency that further warps would hide",
         "Split the work among more threads and CTAs",
-        execution.saved_by_warps(room / warps),
+        execution.saved_by_warps(fitting / warps),
     )
 
 
@@ -67,14 +67,14 @@ def _latency(execution: Execution) -> float:
 
 def _next_limit(execution: Execution) -> tuple[str, float]:
     """What limits occupancy, and the warps of an SM if it did not."""
-    counts, room = execution.counts, execution.peaks.room
+    counts, limits = execution.counts, execution.peaks.limits
     words = counts.occupancy_limit
-    holds = min(room["warps"], room["threads"] // LANES, execution.peaks.warps)
+    holds = min(limits["warps"], limits["threads"] // LANES, execution.peaks.warps)
     by_size = holds // counts.warps_per_cta * counts.warps_per_cta
-    by_number = room["ctas"] * counts.warps_per_cta
+    by_number = limits["ctas"] * counts.warps_per_cta
     if words.startswith("registers"):
         return "registers", min(by_size, by_number)
     if words == "shared memory":
         each = max(counts.registers, 1) * LANES * counts.warps_per_cta
-        return "shared memory", min(by_size, by_number, room["registers"] // each * counts.warps_per_cta)
+        return "shared memory", min(by_size, by_number, limits["registers"] // each * counts.warps_per_cta)
     return ("small blocks" if by_number < by_size else "large blocks"), holds
