@@ -16,6 +16,7 @@ from manyscale.cpu import trace_file
 from manyscale.cpu.task_places import read_task_places, write_task_places
 from manyscale.cpu.trace_file import COLUMN_TYPES, TraceReader, TraceWriter
 from manyscale.errors import InputError, ManyscaleError, ProgramError
+from manyscale.machine import ResolvedMachine, load_machine
 
 pytestmark = pytest.mark.core
 
@@ -347,3 +348,22 @@ def test_accesses_that_hit_any_l1_cache_are_compacted(tmp_path):
     for wrong in (-1, "2GiB", "4"):
         with pytest.raises(InputError, match="filter_l1"):
             cpu.record(program, tmp_path / "wrong.trace", machine=MACHINE, cores=1, filter_l1=wrong)
+
+
+def test_a_machine_has_to_state_what_openmp_takes(tmp_path):
+    resolved = load_machine(MACHINE)
+    cpu_section = resolved.machine.cpu
+    without = resolved.machine.model_copy(update={"cpu": cpu_section.model_copy(update={"openmp": None})})
+    with pytest.raises(InputError, match=r"there is no section \[cpu.openmp\]"):
+        cpu.record(cpu.sample("heat"), tmp_path / "x.trace", machine=ResolvedMachine(without, {}), cores=1)
+
+
+def test_what_openmp_takes_is_the_machines_where_a_run_has_no_time(tmp_path):
+    changes = ["cpu.openmp.barrier=777"]
+    program = cpu.Program(cpu.sample("heat"), ["2", "8", "1"])
+    path = tmp_path / "functional.trace"
+    cpu.record(program, path, machine=MACHINE, cores=2, functional=True, changes=changes)
+    with cpu.Trace(path) as trace:
+        cycle = 10**15 // trace.header.clock
+        assert trace.overheads["barrier_latency"] == 777 * cycle
+        assert trace.overheads["fork_latency"] == 1000 * cycle

@@ -31,28 +31,27 @@ from manyscale.cpu.symbols import Symbols
 from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, TraceWriter
 from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
-from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.cpu_system import CpuSystem, build_cpu, openmp_of
 from manyscale.machine.loading import PROGRAMS
 from manyscale.results.files import check_output
 from manyscale.results.run_directory import package_version
 
 _SECOND = 10**15  # femtoseconds
 _REGION_LOG = 500_000  # beginnings and ends of regions that each core keeps, to measure what constructs take
-# What constructs of OpenMP's runtime take where a run without time cannot tell: cycles by parameter of a replay, as
-# measured with four threads on the machine elasticsimmate.
-_TYPICAL_CYCLES = {
-    "fork_latency": 1000,
-    "join_latency": 490,
-    "barrier_latency": 420,
-    "lock_latency": 50,
-    "create_latency": 220,
-    "schedule_latency": 700,
-    "taskwait_latency": 40,
-    "thread_latency": 4000,
-    "await_latency": 60,
-    "wake_latency": 2000,
-    "pool_latency": 12300,
-    "worker_latency": 3900,
+# Parameters of a replay by the parameter of the machine's [cpu.openmp] that says their cycles.
+_LATENCIES = {
+    "fork_latency": "fork",
+    "join_latency": "join",
+    "barrier_latency": "barrier",
+    "lock_latency": "lock",
+    "create_latency": "create",
+    "schedule_latency": "schedule",
+    "taskwait_latency": "taskwait",
+    "thread_latency": "thread",
+    "await_latency": "event",
+    "wake_latency": "wake",
+    "pool_latency": "pool",
+    "worker_latency": "worker",
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _LARGEST_FILTER = 1 << 24  # bytes
@@ -121,6 +120,7 @@ def record(
     resolved = machine if isinstance(machine, ResolvedMachine) else load_machine(machine, changes)
     watching: dict[str, Any] = {} if functional else {"region_log": _REGION_LOG}
     parts = build_cpu(resolved.machine, cores, seed=seed, **watching)
+    typical = _typical_times(resolved, parts.clock)
     resolved.check_read(PROGRAMS)
     recorded: Any
     run: Callable[[], CpuResult | FunctionalResult]
@@ -143,7 +143,7 @@ def record(
             recorder.rethrow()  # where the file could not be written, that is why the run ended
             raise
         recorder.finish()
-        return _finish(work, recorder, result, parts, writer)
+        return _finish(work, recorder, result, parts, typical, writer)
     except BaseException:
         writer.abandon()
         raise
@@ -166,6 +166,7 @@ def _finish(
     recorder: Any,
     result: CpuResult | FunctionalResult,
     parts: CpuSystem,
+    typical: dict[str, int],
     writer: TraceWriter,
 ) -> RecordingSummary:
     unknown = recorder.statistics()["unknown_threads"]
@@ -177,7 +178,7 @@ def _finish(
         )
     given = recorder.columns()
     columns = {name: np.frombuffer(column, COLUMN_TYPES[name]) for name, column in given.items()}
-    size = writer.finish(_facts(program, recorder, result, parts), columns)
+    size = writer.finish(_facts(program, recorder, result, parts, typical), columns)
     counted = recorder.statistics()
     tasks = int(columns["stream.is_task"].sum())
     return RecordingSummary(
@@ -218,14 +219,18 @@ def _header(
 
 
 def _facts(
-    program: Program, recorder: Any, result: CpuResult | FunctionalResult, parts: CpuSystem
+    program: Program,
+    recorder: Any,
+    result: CpuResult | FunctionalResult,
+    parts: CpuSystem,
+    typical: dict[str, int],
 ) -> dict[str, Any]:
     sync = recorder.sync_costs()
     timed = result if isinstance(result, CpuResult) else None
     return {
         "statistics": recorder.statistics(),
         "sync": sync,
-        "overheads": _overheads(sync, result, parts),
+        "overheads": _overheads(sync, result, parts, typical),
         "regions": [region_facts(program.symbols, region) for region in recorder.regions()],
         "run": {
             "exit_code": result.exit_code,
@@ -247,8 +252,18 @@ def region_facts(symbols: Symbols, region: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _typical_times(machine: ResolvedMachine, clock: int) -> dict[str, int]:
+    """Femtoseconds that constructs take on this machine, by parameter of a replay."""
+    cycle = _SECOND // clock
+    runtime = openmp_of(machine)
+    return {name: getattr(runtime, source) * cycle for name, source in _LATENCIES.items()}
+
+
 def _overheads(
-    sync: list[dict[str, Any]], result: CpuResult | FunctionalResult, parts: CpuSystem
+    sync: list[dict[str, Any]],
+    result: CpuResult | FunctionalResult,
+    parts: CpuSystem,
+    typical: dict[str, int],
 ) -> dict[str, int]:
     """Femtoseconds that constructs take without waiting for others, by parameter of a replay.
 
@@ -258,7 +273,6 @@ def _overheads(
     What threads do to form teams and to make tasks is in the trace of a run with time.
     """
     cycle = _SECOND // parts.clock
-    typical = {name: cycles * cycle for name, cycles in _TYPICAL_CYCLES.items()}
     if not isinstance(result, CpuResult):
         return typical
     names = ("pool_latency", "worker_latency", "thread_latency", "wake_latency")

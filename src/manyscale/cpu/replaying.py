@@ -20,7 +20,7 @@ from manyscale.cpu.traced_program import TracedProgram
 from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError, nearest
 from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
-from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.cpu_system import CpuSystem, build_cpu, openmp_of
 from manyscale.machine.loading import PROGRAMS
 from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
@@ -33,12 +33,6 @@ _SECOND = 10**15  # femtoseconds
 # it cannot change who wins a race, as it could in a run of the program: only lines that several cores write may be
 # given up a little later.
 _QUANTUM = "32ns"
-# Where tasks of one recorded core are dealt to several, these meet at the lock of OpenMP's queue of tasks. Who has it
-# takes some cycles, and for a task also lines of the queue that others had last. While others look at the lock it
-# takes longer, for each of them some cycles and a part of the time that a line takes from core to core. Adjusted with
-# programs of tasks on two machines, see docs/elastic-traces.md.
-_OWN_CYCLES, _QUEUE_TRANSFERS = 110, 5
-_LOOK_CYCLES, _LOOK_TRANSFERS = 12, 1 / 3
 
 
 def replay(
@@ -78,7 +72,9 @@ def replay(
         count = played.header.cores * replicate if cores is None else cores
         if replicate < 1 or count % replicate:
             raise InputError(f"{count} cores cannot be divided among {replicate} copies of the trace")
-        parameters: dict[str, Any] = dict(played.overheads) | _dealing(played, resolved, count // replicate)
+        parameters: dict[str, Any] = dict(played.overheads) | _queue_latencies(
+            played, resolved, count // replicate
+        )
         parameters |= dict(overheads or {})
         parameters |= {"copies": replicate, "offset": offset, "scheduler": scheduler}
         watching: dict[str, Any] = {"hot_lines": True} if hot_lines else {}
@@ -117,18 +113,25 @@ def replay(
         return result
 
 
-def _dealing(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, int]:
-    """What it takes on this machine to deal tasks to other cores, where the recording had none."""
+def _queue_latencies(trace: Trace, machine: ResolvedMachine, cores: int) -> dict[str, int]:
+    """What the task queue costs on this machine where tasks of one recorded core are scheduled on several.
+
+    Cores meet at the lock of OpenMP's queue of tasks. Its holder takes some cycles, and for a task also lines of the
+    queue that others had last. It takes longer while others poll the lock: for each of them some cycles and a part of
+    the time that a line takes from core to core.
+    """
     if cores == 1 or trace.header.cores > 1 or not trace.columns["stream.is_task"].any():
         return {}
+    runtime = openmp_of(machine)
     transfer = transfer_time(machine)
     clock = machine.machine.cpu and machine.machine.cpu.clock
     cycle = _SECOND // (clock or 10**9)
-    own = _OWN_CYCLES * cycle
+    own = runtime.queue_lock * cycle
     return {
-        "queue_latency": own + _QUEUE_TRANSFERS * transfer,
+        "queue_latency": own + runtime.queue_lines * transfer,
         "failed_dequeue_latency": own,
-        "failed_dequeue_contention_latency": _LOOK_CYCLES * cycle + round(_LOOK_TRANSFERS * transfer),
+        "failed_dequeue_contention_latency": runtime.polling * cycle
+        + round(runtime.polling_lines * transfer),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manyscale.machine.model_specs import any_of
-from manyscale.spec import Count, Frequency, Spec, Time, parameter
+from manyscale.spec import Count, Frequency, Ratio, Spec, Time, parameter
 
 CORE, PROGRAM, TRACE = "cpu.core", "cpu.program", "cpu.trace"
 # Stated elsewhere in a machine, or by a run.
@@ -36,6 +36,33 @@ else:
     System = any_of("System", "The operating system.", [PROGRAM], without=_PROGRAM_ELSEWHERE)
 
 
+class OpenMP(Spec):
+    """The cost of OpenMP's runtime and of threads, in cycles, where a trace cannot tell it.
+
+    A recording takes what it cannot measure from here. The last four are the cost of the task queue where tasks of one
+    recorded core are scheduled on several: of its lock, and of lines that other cores had last.
+    """
+
+    fork: Count = parameter(doc="cycles to begin a parallel region", minimum=0)
+    join: Count = parameter(doc="cycles to end one when all threads have come", minimum=0)
+    barrier: Count = parameter(doc="cycles of a barrier when all threads have come", minimum=0)
+    lock: Count = parameter(doc="cycles to take a free lock", minimum=0)
+    create: Count = parameter(doc="cycles to create a task", minimum=0)
+    schedule: Count = parameter(doc="cycles from the end of a task to the beginning of the next", minimum=0)
+    taskwait: Count = parameter(doc="cycles of a taskwait that need not wait", minimum=0)
+    thread: Count = parameter(doc="cycles until a thread that shares a core begins", minimum=0)
+    event: Count = parameter(doc="cycles of waiting for an event that has happened", minimum=0)
+    wake: Count = parameter(doc="cycles to wake a thread that sleeps", minimum=0)
+    pool: Count = parameter(doc="cycles to make the pool of threads", minimum=0)
+    worker: Count = parameter(doc="cycles to make each thread of it", minimum=0)
+    queue_lock: Count = parameter(doc="cycles that a thread holds the lock of the task queue", minimum=0)
+    queue_lines: Count = parameter(doc="lines of the queue that a dequeue gets from other cores", minimum=0)
+    polling: Count = parameter(
+        doc="cycles that each core that polls the lock adds to the time it is held", minimum=0
+    )
+    polling_lines: Ratio = parameter(doc="lines that each of them takes from the holder", minimum=0)
+
+
 class Cpu(Spec):
     """The processors of a node: cores that run programs, or a source of memory requests."""
 
@@ -54,6 +81,7 @@ class Cpu(Spec):
     )
     core: CpuCore | None = parameter(None, doc="each of the cores")
     system: System | None = parameter(None, doc="what the operating system takes")
+    openmp: OpenMP | None = parameter(None, doc="cost of OpenMP's runtime; needed to record programs")
     work_latency: Time | None = parameter(
         None,
         doc="of the link that brings a core its instructions, which stands for no hardware; not stated: 2ns",

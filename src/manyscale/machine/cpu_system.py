@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale import units
 from manyscale.errors import InputError
 from manyscale.host_memory import foreseen
-from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Cpu
+from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Cpu, OpenMP
 from manyscale.machine.hierarchy import Hierarchy, add_part, build_below, check_fit
 from manyscale.machine.memory import Memory, hierarchy_of, private_caches, stated_memory
 from manyscale.spec import dump
@@ -18,6 +18,7 @@ from manyscale.system import System
 from manyscale.system.component import NativeComponent
 
 if TYPE_CHECKING:
+    from manyscale.machine import ResolvedMachine
     from manyscale.machine.description import Machine
 
 DMA = "memory.dma"
@@ -84,6 +85,18 @@ def build_cpu(
     engines = [] if dma_bandwidth is None else _add_dma(system, below, given, dma_bandwidth)
     build_below(system, below, _by_socket(parts, engines))
     return CpuSystem(system, program, parts, cpu.clock, engines[0] if engines else None)
+
+
+def openmp_of(resolved: ResolvedMachine) -> OpenMP:
+    """What the machine says of the cost of OpenMP's runtime, which it has to say."""
+    machine = resolved.machine
+    if machine.cpu is None or machine.cpu.openmp is None:
+        where = machine.name or "the machine"
+        raise InputError(
+            f"{where}: cpu.openmp: there is no section [cpu.openmp], which says what OpenMP's runtime takes where a "
+            "trace cannot tell; state it, as the preset elasticsimmate does"
+        )
+    return machine.cpu.openmp
 
 
 def _add_dma(
