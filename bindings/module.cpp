@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   bind_gpu_timing(module);
   bind_gpu_commands(module);
   bind_gpu_uvm(module);
+  bind_gpu_uvm_plugins(module);
   bind_sass(module);
   bind_network(module);
   bind_cluster(module);

@@ -25,6 +25,7 @@ void bind_gpu_commands(nb::module_& module);
 void bind_gpu_lowering(nb::module_& module);
 void bind_gpu_timing(nb::module_& module);
 void bind_gpu_uvm(nb::module_& module);
+void bind_gpu_uvm_plugins(nb::module_& module);
 void bind_sass(nb::module_& module);
 void bind_network(nb::module_& module);
 void bind_cluster(nb::module_& module);

@@ -46,6 +46,8 @@ KEY_LINES = {
     "projection/gpu_training.py": "the gradients are those of numpy: yes",
     "sweeps/logarithm.py": "largest deviation from log2(nodes) steps: 0.00%",
     "uvm/first_touch.py": "pages that were sent ahead cost the kernel next to nothing: yes",
+    "uvm/own_eviction.py": "every policy evicts: yes",
+    "uvm/own_prefetcher.py": "my_two_chunks is faster than none: yes",
     "uvm/oversubscription.py": "suffers the most: random_access, the least: stream_triad",
     "uvm/prefetchers.py": "forgetting single pages hits at least as often in every program: yes",
 }

@@ -113,12 +113,12 @@ struct describe<gpu::UvmDriverSpec> {
       Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth, "line: more for each byte", 1,
                              2e12},
       Field<S, std::string>{"prefetcher", &S::prefetcher, Unit::none,
-                            "the pages that are prefetched with a page fault: a UVM prefetcher by name"},
+                            "the pages that are prefetched with a page fault: one of {UVM prefetcher}"},
       Field<S, std::string>{
           "oversubscribed_prefetcher", &S::oversubscribed_prefetcher, Unit::none,
           "the UVM prefetcher from when the device's memory was first full; same: no change"},
       Field<S, std::string>{"eviction", &S::eviction, Unit::none,
-                            "the pages that are evicted from a full memory: an eviction policy by name"},
+                            "the pages that are evicted from a full memory: one of {eviction policy}"},
       Field<S, std::string>{
           "recency", &S::recency, Unit::none,
           "what the eviction policy observes: migration, or access too (lfu counts accesses only)"},
