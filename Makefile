@@ -34,7 +34,7 @@ demo: install
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# The tables of docs/validation.md, measured anew.
+# The tables of docs/validation.md, re-measured.
 validation: install
 	$(BIN)/manyscale validate --markdown docs/validation.md
 	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as machine code
