@@ -24,15 +24,29 @@ using namespace manyscale::cpu;
 
 namespace {
 
+// What a machine states of compaction, by name.
+CompactionTuning tuning_of(const nb::dict& stated) {
+  const auto whole = [&](const char* name) { return nb::cast<std::uint32_t>(stated[name]); };
+  return {.max_dispatch_delay = whole("max_dispatch_delay"),
+          .max_own_dispatch_delay = whole("max_own_dispatch_delay"),
+          .max_hidden_completion = whole("max_hidden_completion"),
+          .port_sample_period = whole("port_sample_period"),
+          .port_node_period = whole("port_node_period"),
+          .port_slack = nb::cast<double>(stated["port_slack"]),
+          .reorder_buffer_share = nb::cast<double>(stated["reorder_buffer_share"])};
+}
+
 // Records a program that is about to run; hands each block to a Python function.
 class TraceRecorder {
  public:
-  TraceRecorder(Component& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
-    begin(model<LiveSource>(program, "cpu.program"), core);
+  TraceRecorder(Component& program, Component& core, const nb::dict& tuning, nb::callable sink)
+      : sink_(std::move(sink)) {
+    begin(model<LiveSource>(program, "cpu.program"), core, tuning);
     recorder_->keep_forks(true);
   }
-  TraceRecorder(FunctionalProgram& program, Component& core, nb::callable sink) : sink_(std::move(sink)) {
-    begin(program.functional_run(), core);
+  TraceRecorder(FunctionalProgram& program, Component& core, const nb::dict& tuning, nb::callable sink)
+      : sink_(std::move(sink)) {
+    begin(program.functional_run(), core, tuning);
   }
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
@@ -125,11 +139,11 @@ class TraceRecorder {
   }
 
   template <class Run>
-  void begin(Run& run, Component& core) {
+  void begin(Run& run, Component& core, const nb::dict& tuning) {
     regions_ = &run.regions();
     tasks_ = &run.tasks();
-    recorder_ = std::make_unique<Recorder>(model<Core>(core, "cpu.core").spec(), *regions_, *tasks_,
-                                           [this](RecordedBlock&& block) { hand_over(block); });
+    recorder_ = std::make_unique<Recorder>(model<Core>(core, "cpu.core").spec(), tuning_of(tuning), *regions_,
+                                           *tasks_, [this](RecordedBlock&& block) { hand_over(block); });
     run.record_to(recorder_.get());
     detach_ = [&run] { run.record_to(nullptr); };
   }
@@ -249,10 +263,12 @@ void bind_cpu_trace(nb::module_& module) {
   module.def("cpu_decode_block", &decoded, nb::arg("block"));
   module.def("cpu_encode_block", &encoded, nb::arg("columns"));
   nb::class_<TraceRecorder>(module, "CpuRecorder")
-      .def(nb::init<Component&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
-           nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def(nb::init<FunctionalProgram&, Component&, nb::callable>(), nb::arg("program"), nb::arg("core"),
-           nb::arg("sink"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(nb::init<Component&, Component&, const nb::dict&, nb::callable>(), nb::arg("program"),
+           nb::arg("core"), nb::arg("compaction"), nb::arg("sink"), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>())
+      .def(nb::init<FunctionalProgram&, Component&, const nb::dict&, nb::callable>(), nb::arg("program"),
+           nb::arg("core"), nb::arg("compaction"), nb::arg("sink"), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>())
       .def("set_l1_filter", &TraceRecorder::set_l1_filter, nb::arg("bytes"))
       .def("finish", &TraceRecorder::finish)
       .def("rethrow", &TraceRecorder::rethrow)

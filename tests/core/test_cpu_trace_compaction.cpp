@@ -9,6 +9,7 @@
 
 #include "cpu/trace/compactor.hpp"
 #include "test_checks.hpp"
+#include "test_compaction.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
@@ -130,7 +131,8 @@ void unlimited_data_flow_is_exact() {
   std::uint64_t all = 0, kept = 0, wrong = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Stream stream = random_stream(seed, 1500);
-    const std::vector<Record> nodes = compact(stream, {.width = 0, .window = 2048, .model_ports = false});
+    const std::vector<Record> nodes =
+        compact(stream, {.width = 0, .window = 2048, .model_ports = false, .tuning = fitted});
     const Times dispatch(stream.records.size(), 0);
     const Times full = full_times(stream, dispatch);
     const Times compacted = node_times(nodes, stream, dispatch);
@@ -186,7 +188,9 @@ void bounded_cores_differ_little() {
     const Stream stream = random_stream(seed, 4000);
     const std::int64_t expected = bounded_run(stream.records, stream);
     const std::int64_t found = bounded_run(
-        compact(stream, {.width = 4, .window = 128, .model_ports = false, .max_compacted = 51}), stream);
+        compact(stream,
+                {.width = 4, .window = 128, .model_ports = false, .max_compacted = 51, .tuning = fitted}),
+        stream);
     full += expected;
     compacted += found;
     worst = std::max(worst, std::abs(static_cast<double>(found - expected) / static_cast<double>(expected)));
@@ -211,7 +215,7 @@ void chains_keep_their_length() {
     add(stream, branch);
   }
   add(stream, instruction(Kind::store, 4, 2));
-  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false, .tuning = fitted});
   const Times dispatch = [&] {
     Times cycles;
     for (std::size_t i = 0; i < stream.records.size(); ++i)
@@ -238,7 +242,7 @@ void long_delays_count_from_older_dispatches() {
   add(stream, instruction(Kind::integer, 2));
   for (int i = 0; i < 7; ++i) add(stream, instruction(Kind::integer, 1));
   add(stream, instruction(Kind::load, 1), 50);
-  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false, .tuning = fitted});
   check_equal(nodes.size(), std::size_t{2}, "the loads");
   check_equal(nodes.back().producers[0], static_cast<std::uint16_t>(Record::dispatched | 1),
               "the first load");
@@ -251,7 +255,8 @@ void long_delays_count_from_older_dispatches() {
 void groups_have_their_last_as_node() {
   Stream stream;
   for (int i = 0; i < 64; ++i) add(stream, instruction(i % 8 == 3 ? Kind::divide : Kind::integer));
-  const std::vector<Record> nodes = compact(stream, {.width = 4, .model_ports = false, .max_compacted = 8});
+  const std::vector<Record> nodes =
+      compact(stream, {.width = 4, .model_ports = false, .max_compacted = 8, .tuning = fitted});
   for (const Record& node : nodes) {
     check(node.weight <= 8, "no more than may be");
     check(node.pc == 63 || node.kind == Kind::divide, "a division, or the last instruction");
@@ -264,7 +269,7 @@ void rows_of_alu_instructions_are_compacted() {
   add(stream, instruction(Kind::load), 50);
   for (int i = 0; i < 5000; ++i) add(stream, instruction(Kind::integer, 1));
   add(stream, instruction(Kind::store, 1));
-  const std::vector<Record> nodes = compact(stream, {.width = 4});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .tuning = fitted});
   const Times dispatch(stream.records.size(), 0);
   check_equal(node_times(nodes, stream, dispatch).back(), full_times(stream, dispatch).back(),
               "end of the row");
@@ -283,7 +288,7 @@ void limiting_ports_keep_their_rate() {
     for (int i = 0; i < 640; ++i) {
       add(stream, instruction(i % 8 < fused ? Kind::float_fused : Kind::integer));
     }
-    TraceCompactor compactor(latencies, {.width = 4});
+    TraceCompactor compactor(latencies, {.width = 4, .tuning = fitted});
     for (const Record& record : stream.records) compactor.take(record);
     compactor.flush();
     std::vector<Record> kept;
@@ -318,13 +323,13 @@ void waiters_share_ports_and_queue() {
   add(stream, instruction(Kind::load));
   for (int i = 1; i <= waiters; ++i) add(stream, instruction(Kind::integer, static_cast<std::uint16_t>(i)));
   add(stream, instruction(Kind::load, 1));
-  const std::vector<Record> nodes = compact(stream, {.width = 4, .reorder_buffer = 64});
+  const std::vector<Record> nodes = compact(stream, {.width = 4, .reorder_buffer = 64, .tuning = fitted});
   check_equal(static_cast<std::int64_t>(nodes.size()), 2, "the loads are nodes");
   check_equal(nodes[0].compacted_waiters(), waiters, "wait for the first");
   check_equal(nodes[1].compacted_waiters(), 0, "nobody waits for the second");
   const int ports = std::popcount(table().ports(instruction(Kind::integer)));
   check_equal(nodes[1].delays[0], (waiters - 1) / ports + 1, "cycles until the last of them has its result");
-  const std::vector<Record> few = compact(stream, {.width = 4, .reorder_buffer = 4});
+  const std::vector<Record> few = compact(stream, {.width = 4, .reorder_buffer = 4, .tuning = fitted});
   check_equal(few[0].compacted_waiters(), 3, "those further behind are not there yet");
 }
 
@@ -334,7 +339,7 @@ void filtered_loads_are_compacted() {
   const std::int64_t hit = static_cast<std::int64_t>(latencies.l1_hit());
   const auto load_latency = static_cast<std::int64_t>(latencies.latency(instruction(Kind::load)));
   const auto last_node = [&](const FilterResult& filter, Kind first) {
-    TraceCompactor compactor(latencies, {.width = 4, .model_ports = false});
+    TraceCompactor compactor(latencies, {.width = 4, .model_ports = false, .tuning = fitted});
     compactor.take(instruction(first));
     compactor.take(instruction(Kind::load, filter.fill == 0 && filter.store == 0 ? 1 : 0), filter);
     compactor.take(instruction(Kind::store, 1));
@@ -358,7 +363,7 @@ void filtered_loads_are_compacted() {
 
 void markers_keep_their_place() {
   Stream stream = random_stream(7, 3000);
-  TraceCompactor compactor(table(), {.width = 4});
+  TraceCompactor compactor(table(), {.width = 4, .tuning = fitted});
   std::vector<std::uint64_t> before;
   for (std::size_t i = 0; i < stream.records.size(); ++i) {
     if (i % 37 == 5) {

@@ -2,6 +2,7 @@
 // What operands wait for when their producers are compacted, step by step.
 #include "cpu/trace/operand_resolver.hpp"
 #include "test_checks.hpp"
+#include "test_compaction.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
@@ -14,7 +15,8 @@ const Latencies& table() {
   return latencies;
 }
 
-constexpr CompactionLimits limits{.width = 4, .window = 64, .reorder_buffer = 64, .model_ports = false};
+constexpr CompactionLimits limits{
+    .width = 4, .window = 64, .reorder_buffer = 64, .model_ports = false, .tuning = fitted};
 
 // A window with the instructions of a test, four to a cycle.
 struct Stream {

@@ -7,6 +7,7 @@
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/recorder.hpp"
 #include "test_checks.hpp"
+#include "test_compaction.hpp"
 
 using namespace manyscale;
 using namespace manyscale::cpu;
@@ -23,7 +24,7 @@ struct Recording {
   TaskTable tasks;
   std::map<std::uint32_t, std::vector<Record>> nodes{};
   std::uint64_t instructions = 0;
-  Recorder recorder{CoreSpec{}, regions, tasks, [this](RecordedBlock&& block) {
+  Recorder recorder{CoreSpec{}, fitted, regions, tasks, [this](RecordedBlock&& block) {
                       const std::vector<Record> read = decode_block(std::move(block.bytes));
                       std::vector<Record>& of = nodes[block.stream];
                       of.insert(of.end(), read.begin(), read.end());

@@ -82,7 +82,7 @@ std::uint64_t TraceCompactor::completion(const CompactionEntry& entry) const {
 
 bool TraceCompactor::must_be_node(const Record& record, const FilterResult& filter) {
   if (limits_.model_ports) {
-    pressure_.count(record, window_.next(), limits_.port_sample_period);
+    pressure_.count(record, window_.next(), limits_.tuning);
     if ((latencies_.unit_rows() >> Latencies::row(record) & 1) != 0) return true;
     if (record.touches_memory() && pressure_.limits(record)) return true;
   }
@@ -205,7 +205,7 @@ void TraceCompactor::represent_group() {
   for (std::uint64_t i = begin; i < end; ++i) {
     const CompactionEntry& entry = window_[i];
     if (entry.is_node || entry.ends_part) {
-      if (i > last && window_[last].complete > entry.complete + limits_.max_hidden_completion)
+      if (i > last && window_[last].complete > entry.complete + limits_.tuning.max_hidden_completion)
         window_.make_node(last);
       return;
     }
@@ -253,7 +253,7 @@ void TraceCompactor::emit() {
 bool TraceCompactor::refer_to_dispatch(const CompactionEntry& entry, std::size_t operand,
                                        Record& node) const {
   const Dependence& dependence = entry.dependences[operand];
-  if (dependence.delay <= limits_.max_own_dispatch_delay || limits_.width == 0) return false;
+  if (dependence.delay <= limits_.tuning.max_own_dispatch_delay || limits_.width == 0) return false;
   const std::uint64_t base = window_[dependence.chain_start].node;
   if (base >= node_) return false;
   const std::uint64_t between = (entry.dispatch_slot - node_slots_[base & window_.mask()]) / limits_.width;

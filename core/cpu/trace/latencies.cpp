@@ -8,13 +8,6 @@
 
 namespace manyscale::cpu {
 
-namespace {
-
-// Ports that could just keep up hardly matter: the core is seldom as fast as its width.
-constexpr double slack = 1.1;
-
-}  // namespace
-
 Latencies::Latencies(const CoreSpec& spec)
     : width_(static_cast<std::uint32_t>(spec.dispatch_width)),
       l1_hit_(static_cast<std::uint32_t>(spec.l1.tag_latency + spec.l1.data_latency)),
@@ -42,7 +35,7 @@ Latencies::Latencies(const CoreSpec& spec)
 
 // Whether so many cycles of work are more than these ports have while the instructions pass.
 bool Latencies::exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
-                        std::uint64_t mispredicted) const {
+                        std::uint64_t mispredicted, double slack) const {
   std::uint64_t instructions = 0;
   for (const std::uint16_t count : executed) instructions += count;
   // How long they take at least, whatever the ports.
@@ -51,14 +44,16 @@ bool Latencies::exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts&
   return static_cast<double>(cycles) > slack * least * std::popcount(ports);
 }
 
-std::uint64_t Latencies::limiting_groups(const Counts& executed, std::uint64_t mispredicted) const {
+std::uint64_t Latencies::limiting_groups(const Counts& executed, std::uint64_t mispredicted,
+                                         double slack) const {
   std::uint64_t limiting = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::uint64_t issued = 0;
     for (std::uint64_t left = groups_[group].rows; left != 0; left &= left - 1) {
       issued += executed[static_cast<std::size_t>(std::countr_zero(left))];
     }
-    if (exceeds(issued, groups_[group].ports, executed, mispredicted)) limiting |= std::uint64_t{1} << group;
+    if (exceeds(issued, groups_[group].ports, executed, mispredicted, slack))
+      limiting |= std::uint64_t{1} << group;
   }
   return limiting;
 }

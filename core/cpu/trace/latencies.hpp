@@ -42,13 +42,13 @@ class Latencies {
   std::span<const PortGroup> groups() const { return groups_; }
   // The groups, as bits, whose ports limit the rate where so many of each row are executed, and so many
   // branches mispredicted.
-  std::uint64_t limiting_groups(const Counts& executed, std::uint64_t mispredicted) const;
+  std::uint64_t limiting_groups(const Counts& executed, std::uint64_t mispredicted, double slack) const;
   // The rows, as bits, that keep units busy for longer than their ports.
   std::uint64_t unit_rows() const { return unit_rows_; }
 
  private:
-  bool exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts& executed,
-               std::uint64_t mispredicted) const;
+  bool exceeds(std::uint64_t cycles, std::uint32_t ports, const Counts& executed, std::uint64_t mispredicted,
+               double slack) const;
 
   std::array<std::uint32_t, rows> latencies_{};
   std::array<std::uint32_t, rows> ports_{};

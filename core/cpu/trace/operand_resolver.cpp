@@ -96,7 +96,7 @@ void OperandResolver::add_compacted(std::uint64_t position, const SourceOperand&
     const std::uint64_t left = chain.ready_slot - entry.dispatch_slot;
     chain.delay = static_cast<std::uint32_t>((left + slots_per_cycle - 1) / slots_per_cycle);
     chain.l1_hits += operand.l1_hits;
-    weight += chain.delay > window_.limits().max_dispatch_delay ? weight_of_long_delay : 0;
+    weight += chain.delay > window_.limits().tuning.max_dispatch_delay ? weight_of_long_delay : 0;
     if (found.dispatch.delay == 0 || chain.ready_slot > found.dispatch.ready_slot) found.dispatch = chain;
   }
   if (found.heaviest == Dependence::on_dispatch || weight > found.heaviest_weight) {
@@ -107,7 +107,7 @@ void OperandResolver::add_compacted(std::uint64_t position, const SourceOperand&
 
 bool OperandResolver::fits(const Candidates& found, std::size_t room) const {
   return found.count + (found.dispatch.delay > 0 ? 1 : 0) <= room && found.longest <= longest_delay &&
-         found.dispatch.delay <= window_.limits().max_dispatch_delay;
+         found.dispatch.delay <= window_.limits().tuning.max_dispatch_delay;
 }
 
 void OperandResolver::drop_covered(std::uint64_t position, Candidates& found) const {
@@ -130,8 +130,8 @@ void OperandResolver::drop_covered(std::uint64_t position, Candidates& found) co
 
 void OperandResolver::drop_covered_dispatch(std::uint64_t position, Candidates& found) const {
   const bool is_limited = window_.limits().width > 0;
-  for (std::size_t i = 0; i < found.count && found.dispatch.delay <= window_.limits().max_dispatch_delay;
-       ++i) {
+  for (std::size_t i = 0;
+       i < found.count && found.dispatch.delay <= window_.limits().tuning.max_dispatch_delay; ++i) {
     const CompactionEntry& node = window_[found.nodes[i].node];
     // Without a dispatch width nothing tells what a load takes at least.
     const std::uint64_t latency =
@@ -143,7 +143,7 @@ void OperandResolver::drop_covered_dispatch(std::uint64_t position, Candidates& 
 
 bool OperandResolver::split(const Candidates& found) {
   const Dependence& chain = found.dispatch;
-  if (chain.delay > window_.limits().max_dispatch_delay && chain.chain_start >= window_.oldest() &&
+  if (chain.delay > window_.limits().tuning.max_dispatch_delay && chain.chain_start >= window_.oldest() &&
       !window_[chain.chain_start].is_node) {
     window_.make_node(chain.chain_start);
     return true;

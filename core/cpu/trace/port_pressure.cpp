@@ -13,11 +13,11 @@ void PortPressure::reset() {
   uses_ = {};
 }
 
-void PortPressure::count(const Record& record, std::uint64_t position, std::uint64_t sample_period) {
+void PortPressure::count(const Record& record, std::uint64_t position, const CompactionTuning& tuning) {
   ++executed_[Latencies::row(record)];
   mispredicted_ += record.has(Trait::mispredicted);
-  if (position % sample_period != sample_period - 1) return;
-  limiting_ = latencies_.limiting_groups(executed_, mispredicted_);
+  if (position % tuning.port_sample_period != tuning.port_sample_period - 1) return;
+  limiting_ = latencies_.limiting_groups(executed_, mispredicted_, tuning.port_slack);
   executed_.fill(0);
   mispredicted_ = 0;
 }
@@ -40,7 +40,7 @@ void PortPressure::pace(CompactionWindow& window, std::uint64_t position, Compac
     Use& use = uses_[number];
     ++use.since;
     const auto ports = static_cast<std::uint32_t>(std::popcount(group.ports));
-    if (use.since < window.limits().port_node_period || use.since % ports != 0) continue;
+    if (use.since < window.limits().tuning.port_node_period || use.since % ports != 0) continue;
     if (entry.record.touches_memory() || entry.waits_for_memory) continue;
     Dependence* const unused = entry.unused_dependence();
     if (unused == nullptr) continue;

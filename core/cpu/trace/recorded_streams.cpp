@@ -10,19 +10,23 @@ namespace manyscale::cpu {
 
 namespace {
 
-CompactionLimits compaction_limits(const CoreSpec& core) {
+CompactionLimits compaction_limits(const CoreSpec& core, const CompactionTuning& tuning) {
   // So few are compacted into one node that they are much less than the reorder buffer holds.
   return {.width = static_cast<std::uint64_t>(core.dispatch_width),
           .reorder_buffer = static_cast<std::uint64_t>(core.reorder_buffer),
-          .max_compacted =
-              static_cast<std::uint32_t>(std::clamp<std::int64_t>(core.reorder_buffer * 2 / 5, 8, 255))};
+          .max_compacted = static_cast<std::uint32_t>(
+              std::clamp(static_cast<double>(core.reorder_buffer) * tuning.reorder_buffer_share, 8.0, 255.0)),
+          .tuning = tuning};
 }
 
 }  // namespace
 
-RecordedStreams::RecordedStreams(const CoreSpec& core, RecorderStatistics& statistics,
-                                 Recorder::BlockSink sink)
-    : limits_(compaction_limits(core)), latencies_(core), statistics_(statistics), sink_(std::move(sink)) {}
+RecordedStreams::RecordedStreams(const CoreSpec& core, const CompactionTuning& tuning,
+                                 RecorderStatistics& statistics, Recorder::BlockSink sink)
+    : limits_(compaction_limits(core, tuning)),
+      latencies_(core),
+      statistics_(statistics),
+      sink_(std::move(sink)) {}
 
 std::uint32_t RecordedStreams::open(StreamInfo info) {
   const auto number = static_cast<std::uint32_t>(infos_.size());

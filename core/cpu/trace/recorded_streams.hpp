@@ -15,7 +15,8 @@ namespace manyscale::cpu {
 class RecordedStreams {
  public:
   // What leaves is counted in `statistics`.
-  RecordedStreams(const CoreSpec& core, RecorderStatistics& statistics, Recorder::BlockSink sink);
+  RecordedStreams(const CoreSpec& core, const CompactionTuning& tuning, RecorderStatistics& statistics,
+                  Recorder::BlockSink sink);
 
   const Latencies& latencies() const { return latencies_; }
   const std::vector<StreamInfo>& infos() const { return infos_; }

@@ -54,8 +54,9 @@ struct Recorder::Implementation {
   bool finished = false;
   bool forks_kept = false;
 
-  Implementation(const CoreSpec& core_, const RegionTable& regions_, const TaskTable& tasks_, BlockSink sink_)
-      : core(core_), regions(regions_), tasks(tasks_), streams(core_, statistics, std::move(sink_)) {
+  Implementation(const CoreSpec& core_, const CompactionTuning& tuning, const RegionTable& regions_,
+                 const TaskTable& tasks_, BlockSink sink_)
+      : core(core_), regions(regions_), tasks(tasks_), streams(core_, tuning, statistics, std::move(sink_)) {
     statistics.hit_cycles = streams.latencies().l1_hit();
     set_l1_filter(static_cast<std::uint64_t>(core.l1.size) / 2);
     code_filter =
@@ -491,8 +492,9 @@ struct Recorder::Implementation {
   }
 };
 
-Recorder::Recorder(const CoreSpec& core, const RegionTable& regions, const TaskTable& tasks, BlockSink sink)
-    : implementation_(std::make_unique<Implementation>(core, regions, tasks, std::move(sink))) {}
+Recorder::Recorder(const CoreSpec& core, const CompactionTuning& tuning, const RegionTable& regions,
+                   const TaskTable& tasks, BlockSink sink)
+    : implementation_(std::make_unique<Implementation>(core, tuning, regions, tasks, std::move(sink))) {}
 
 Recorder::~Recorder() = default;
 

@@ -18,6 +18,7 @@
 #include "cpu/stream/record_sink.hpp"
 #include "cpu/stream/region_table.hpp"
 #include "cpu/stream/task_table.hpp"
+#include "cpu/trace/compaction_spec.hpp"
 #include "cpu/trace/shared_pages.hpp"
 #include "cpu/trace/sync_node.hpp"
 
@@ -84,7 +85,8 @@ class Recorder final : public RecordSink {
 
   // The tables are those of the running program; the core is that which the trace is to be played on, or one
   // like it: its latencies, ports and branch predictor count.
-  Recorder(const CoreSpec& core, const RegionTable& regions, const TaskTable& tasks, BlockSink sink);
+  Recorder(const CoreSpec& core, const CompactionTuning& tuning, const RegionTable& regions,
+           const TaskTable& tasks, BlockSink sink);
   ~Recorder() override;
 
   // Whether what the master of a team does to form it, and what threads do to make tasks, is recorded as

@@ -31,10 +31,11 @@ from manyscale.cpu.symbols import Symbols
 from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, TraceWriter
 from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
-from manyscale.machine.cpu_system import CpuSystem, build_cpu, openmp_of
+from manyscale.machine.cpu_system import CpuSystem, build_cpu, compaction_of, openmp_of
 from manyscale.machine.loading import PROGRAMS
 from manyscale.results.files import check_output
 from manyscale.results.run_directory import package_version
+from manyscale.spec import dump
 
 _SECOND = 10**15  # femtoseconds
 _REGION_LOG = 500_000  # beginnings and ends of regions that each core keeps, to measure what constructs take
@@ -121,6 +122,7 @@ def record(
     watching: dict[str, Any] = {} if functional else {"region_log": _REGION_LOG}
     parts = build_cpu(resolved.machine, cores, seed=seed, **watching)
     typical = _typical_times(resolved, parts.clock)
+    compaction = dump(compaction_of(resolved))
     resolved.check_read(PROGRAMS)
     recorded: Any
     run: Callable[[], CpuResult | FunctionalResult]
@@ -134,7 +136,7 @@ def record(
         run = partial(simulate, work, parts, threads, progress, None)
     writer = TraceWriter(out, _header(work, resolved, parts, functional, seed, command), force=force)
     try:
-        recorder = _core.CpuRecorder(recorded, parts.cores[0].native, writer.add)
+        recorder = _core.CpuRecorder(recorded, parts.cores[0].native, compaction, writer.add)
         if filter_l1 is not None:
             recorder.set_l1_filter(_filter_bytes(filter_l1))
         try:

@@ -63,6 +63,40 @@ class OpenMP(Spec):
     polling_lines: Ratio = parameter(doc="lines that each of them takes from the holder", minimum=0)
 
 
+class Compaction(Spec):
+    """The limits of trace compaction: how much of a program becomes a node of a trace of this machine."""
+
+    max_dispatch_delay: Count = parameter(
+        doc="cycles of a computational delay after dispatch; a longer chain has a node in between",
+        minimum=0,
+        maximum=255,
+    )
+    max_own_dispatch_delay: Count = parameter(
+        doc="cycles of one after a node's own dispatch; a longer one counts from an older node's",
+        minimum=0,
+        maximum=255,
+    )
+    max_hidden_completion: Count = parameter(
+        doc="cycles that a compacted instruction may complete after the node behind it",
+        minimum=0,
+        maximum=1000,
+    )
+    port_sample_period: Count = parameter(
+        doc="instructions after which the ports that limit the rate are found again", minimum=1, maximum=65535
+    )
+    port_node_period: Count = parameter(
+        doc="instructions of such ports that one node stands for", minimum=1, maximum=1000
+    )
+    port_slack: Ratio = parameter(
+        doc="ports limit the rate if they need so many times what the core's width does",
+        minimum=0,
+        maximum=100,
+    )
+    reorder_buffer_share: Ratio = parameter(
+        doc="most instructions of a node, as a share of the reorder buffer", minimum=0, maximum=1
+    )
+
+
 class Cpu(Spec):
     """The processors of a node: cores that run programs, or a source of memory requests."""
 
@@ -82,6 +116,9 @@ class Cpu(Spec):
     core: CpuCore | None = parameter(None, doc="each of the cores")
     system: System | None = parameter(None, doc="what the operating system takes")
     openmp: OpenMP | None = parameter(None, doc="cost of OpenMP's runtime; needed to record programs")
+    compaction: Compaction | None = parameter(
+        None, doc="limits of trace compaction; needed to record programs"
+    )
     work_latency: Time | None = parameter(
         None,
         doc="of the link that brings a core its instructions, which stands for no hardware; not stated: 2ns",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale import units
 from manyscale.errors import InputError
 from manyscale.host_memory import foreseen
-from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Cpu, OpenMP
+from manyscale.machine.cpu import CORE, PROGRAM, TRACE, WORK_LATENCY, Compaction, Cpu, OpenMP
 from manyscale.machine.hierarchy import Hierarchy, add_part, build_below, check_fit
 from manyscale.machine.memory import Memory, hierarchy_of, private_caches, stated_memory
 from manyscale.spec import dump
@@ -97,6 +97,18 @@ def openmp_of(resolved: ResolvedMachine) -> OpenMP:
             "trace cannot tell; state it, as the preset elasticsimmate does"
         )
     return machine.cpu.openmp
+
+
+def compaction_of(resolved: ResolvedMachine) -> Compaction:
+    """What the machine says of trace compaction, which it has to say."""
+    machine = resolved.machine
+    if machine.cpu is None or machine.cpu.compaction is None:
+        where = machine.name or "the machine"
+        raise InputError(
+            f"{where}: cpu.compaction: there is no section [cpu.compaction], which limits trace compaction; state it, "
+            "as the preset elasticsimmate does"
+        )
+    return machine.cpu.compaction
 
 
 def _add_dma(
