@@ -200,10 +200,10 @@ def _explain(error: ValidationError, spec: type[Spec], where: Where) -> list[str
 def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
     kind, location, value = problem["type"], problem["loc"], problem["input"]
     if kind == "extra_forbidden":
-        names = _spec_at(spec, location[:-1]).model_fields
+        names = section_type(spec, location[:-1]).model_fields
         return f"there is no such parameter; {nearest(str(location[-1]), names)}"
     if kind == "missing":
-        field = _spec_at(spec, location[:-1]).model_fields[str(location[-1])]
+        field = section_type(spec, location[:-1]).model_fields[str(location[-1])]
         return f"is required ({_kind(field).name}): {field.description}"
     if kind == _PROBLEM:
         return str(problem["ctx"]["reason"])
@@ -317,7 +317,8 @@ def _range_text(field: FieldInfo) -> str:
     return "" if high is None else f"at most {high}"
 
 
-def _spec_at(spec: type[Spec], location: Location) -> type[Spec]:
+def section_type(spec: type[Spec], location: Location) -> type[Spec]:
+    """The Spec of the section at a location, such as ("gpu", "sm")."""
     for part in location:
         if isinstance(part, str):
             spec = _kind(spec.model_fields[part]).spec or spec
@@ -441,10 +442,15 @@ def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) ->
     return create_model(name, __base__=Spec, __doc__=doc, **definitions)
 
 
-def table_values(spec: Spec, prefix: str = "") -> dict[str, Any]:
-    """The base values of a Spec by the names of the core's table, in which sections are joined by dots."""
+def table_values(spec: Spec, prefix: str = "", without: Collection[str] = ()) -> dict[str, Any]:
+    """The base values of a Spec by the names of the core's table, in which sections are joined by dots.
+
+    `without` are names that the core's table does not have.
+    """
     values: dict[str, Any] = {}
     for name in type(spec).model_fields:
+        if name in without:
+            continue
         value = getattr(spec, name)
         values |= (
             table_values(value, f"{prefix}{name}.") if isinstance(value, Spec) else {prefix + name: value}

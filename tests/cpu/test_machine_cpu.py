@@ -7,8 +7,8 @@ import pytest
 
 from manyscale.errors import InputError
 from manyscale.machine import load_machine, to_toml
+from manyscale.machine.completing import complete
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
-from manyscale.machine.memory import complete
 
 pytestmark = pytest.mark.core
 

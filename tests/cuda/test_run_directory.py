@@ -64,6 +64,6 @@ def test_the_limit_of_simulated_time_is_the_error_of_the_run(calls: Path, tmp_pa
 def test_nothing_is_left_without_out_or_of_a_run_that_never_began(calls: Path, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cuda.run([str(calls), "1", "1"], node=cuda.NodeOptions(functional=True)).exit_code == 0
-    with pytest.raises(InputError, match=r"cpu\.clock: nothing in a run of GPU kernels"):
+    with pytest.raises(InputError, match=r"cpu\.clock: nothing in a run of CUDA programs"):
         cuda.run([str(calls), "1", "1"], changes=["cpu.clock=1MHz"], out=tmp_path / "run")
     assert not list(tmp_path.iterdir())

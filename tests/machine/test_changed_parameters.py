@@ -16,9 +16,9 @@ from manyscale.errors import InputError
 from manyscale.machine import ResolvedMachine, load_machine
 from manyscale.machine.cpu_system import build_cpu
 from manyscale.machine.description import Machine
-from manyscale.machine.loading import JOBS, KERNELS, PROGRAMS, TRAFFIC
+from manyscale.machine.loading import CUDA, JOBS, PROGRAMS, TRAFFIC
 from manyscale.machine.memory import MemoryWorkload, build_memory
-from manyscale.spec import Spec, dump, parameters
+from manyscale.spec import Parameter, Spec, dump, parameters
 
 SMALL_GPU = ("gpu.sm_count=2", "gpu.l2_slices=2", "gpu.memory.stacks=1", "gpu.memory.channels_per_stack=2")
 
@@ -27,19 +27,21 @@ def kernels(resolved: ResolvedMachine) -> Any:
     """All that a GPU run makes of a machine."""
     from manyscale.gpu import TimedDevice
 
-    device = TimedDevice(resolved.machine, echo=False)
-    resolved.check_read(KERNELS)
+    device = TimedDevice(resolved, echo=False)
     return device.parts.system.to_toml(), device.host_side.command_latency, resolved.machine.gpu.architecture
 
 
 def cuda(resolved: ResolvedMachine) -> Any:
     """All that `manyscale cuda` makes of it: the GPUs, and what programs are told of them."""
     from manyscale.cuda.node import Node, NodeOptions
+    from manyscale.machine.cuda_runtime import runtime_costs
 
     node = Node(resolved.machine, NodeOptions())
-    resolved.check_read(KERNELS)
+    costs = runtime_costs(resolved.machine.cuda)
+    resolved.check_read(CUDA)
     gpu = node.gpus[0]
     return (
+        costs,
         gpu.parts.system.to_toml(),
         gpu.host_side.command_latency,
         repr(gpu.description),
@@ -153,6 +155,119 @@ def test_each_parameter_has_an_effect_or_is_refused():
     assert {"cpu.clock", "memory.clock", "mesh.clock"} <= refused["cuda"]
     assert not any(path.startswith("gpu.sm") for path in refused["gpu run"])
     assert not refused.get("net run", set())
+
+
+SMALL_GPUS = {
+    "v100": SMALL_GPU,
+    "a100": ("gpu.sm_count=2", "gpu.l2_slices=4", "gpu.memory.stacks=1", "gpu.memory.channels_per_stack=4"),
+    "p100": ("gpu.sm_count=2",),
+    "titanv": ("gpu.sm_count=2",),
+    "gtx1080ti": ("gpu.sm_count=2",),
+    "sst-gpu-listing1": ("gpu.sm_count=2",),
+}
+PRESETS: dict[str, tuple[Callable[[ResolvedMachine], Any], dict[str, tuple[str, ...]], set[str]]] = {
+    "gpu run": (kernels, SMALL_GPUS, {"gpu", "link"}),
+    "cuda": (cuda, SMALL_GPUS, {"gpu", "link", "cuda"}),
+    "cpu run": (programs, dict.fromkeys(("broadwell", "dibona", "nehalem", "boom"), ()), {"cpu", "memory"}),
+    "cpu replay": (replays, dict.fromkeys(("elasticsimmate", "broadwell"), ()), {"cpu", "memory"}),
+    "mem run": (traffic, dict.fromkeys(("memory-small", "sst-stream"), ()), {"memory"}),
+    "net run": (jobs, dict.fromkeys(("omnipath", "omnipath-torus", "sst-cluster"), ()), {"network"}),
+}
+"""How the machine of a run is made, presets to try it with, and the sections that such runs read."""
+_OTHERS = 40  # of so many parameters of sections that a run does not read, one is tried
+_BY_UNIT = {
+    "fs": ("1ns", "7ns"),
+    "Hz": ("1GHz", "700MHz"),
+    "B": ("64B", "128B", "4KiB", "64KiB", "1MiB"),
+    "B/s": ("1GB/s", "7GB/s"),
+    "cycles": ("1", "7"),
+    "1": ("1", "2", "3", "0.25"),
+}
+
+
+def candidates(row: Parameter) -> list[str]:
+    """Values to try of a parameter that a machine may not state."""
+    if row.type == "true or false":
+        return ["true", "false"]
+    if "|" in row.type:
+        return [f'"{choice.strip()}"' for choice in row.type.split("|")]
+    words = [f'"{word}"' for word in dict.fromkeys(re.findall(r"[a-z_0-9-]+", row.doc))]
+    return list(_BY_UNIT.get(row.unit, words))
+
+
+def sampled() -> Iterator[tuple[str, str, Parameter]]:
+    """Kinds of runs and presets, with each parameter in one of the runs that read its section."""
+    rows = [row for row in parameters(Machine) if "." in row.path and "[]" not in row.path]
+    turns: dict[str, int] = {}
+    for index, row in enumerate(rows):
+        section = row.path.partition(".")[0]
+        reading = [name for name, (_, _, sections) in PRESETS.items() if section in sections]
+        others = [name for name in PRESETS if name not in reading]
+        chosen = [reading[index % len(reading)]] if reading else []
+        chosen += [others[index % len(others)]] if index % _OTHERS == 0 or not reading else []
+        for name in chosen:
+            turns[name] = turns.get(name, -1) + 1
+            presets = list(PRESETS[name][1])
+            yield name, presets[turns[name] % len(presets)], row
+
+
+def test_each_parameter_that_there_is_has_an_effect_or_is_refused():
+    """Also of those that a preset does not state: a value that is taken is in what is simulated."""
+    before = {
+        (name, preset): make(load_machine(preset, base))
+        for name, (make, presets, _) in PRESETS.items()
+        for preset, base in presets.items()
+    }
+    wrong, refused, effective = [], 0, 0
+    for name, preset, row in sampled():
+        make, presets, sections = PRESETS[name]
+        taken: list[str] = []
+        for value in candidates(row):
+            try:
+                after = make(load_machine(preset, [*presets[preset], f"{row.path}={value}"]))
+            except InputError as error:
+                if "nothing in a run of" in str(error):
+                    refused += 1
+                    taken = []
+                    break
+                continue  # a value that does not fit the others
+            if after != before[name, preset]:
+                effective += 1
+                taken = []
+                break
+            taken.append(value)
+        if len(taken) > 1 or (taken and row.path.partition(".")[0] not in sections):
+            wrong.append(f"{name} on {preset}: {row.path} can be {' or '.join(taken)}, and nothing changes")
+    assert not wrong, "\n".join(wrong)
+    assert effective > 350
+    assert refused > 50
+
+
+def test_parameters_of_the_file_that_a_run_does_not_use_are_reported_once(tmp_path: Path, caplog):
+    path = tmp_path / "mine.toml"
+    path.write_text('inherits = "v100"\nname = "mine"\n[gpu.crossbar]\nbandwidth = "1GB/s"\n')
+    for _ in range(2):
+        kernels(load_machine(path, SMALL_GPU))
+    said = "mine: a run of GPU kernels does not use [cpu], [memory], [mesh], gpu.crossbar.bandwidth"
+    assert [record.getMessage() for record in caplog.records] == [said]
+    assert load_machine("memory-small").unused()  # nothing has read it
+    resolved = load_machine("memory-small")
+    traffic(resolved)
+    assert not resolved.unused()
+
+
+def test_a_number_of_stacks_alone_is_refused_and_so_is_a_graph_of_another_topology():
+    with pytest.raises(InputError, match=r"gpu\.memory\.stacks: nothing in a run"):
+        kernels(load_machine("gtx1080ti", ["gpu.sm_count=2", "gpu.memory.stacks=2"]))
+    with pytest.raises(InputError, match=r"network\.graph: nothing in a run"):
+        jobs(load_machine("omnipath", ['network.graph="file"']))
+
+
+def test_what_another_parameter_decides_cannot_be_stated():
+    with pytest.raises(InputError, match=r"gpu\.l2\.cache\.size: state the capacity of a slice"):
+        kernels(load_machine("v100", [*SMALL_GPU, "gpu.l2.cache.size=64KiB"]))
+    with pytest.raises(InputError, match=r"gpu\.memory\.channel\.rows: gpu\.memory\.rows says 32768"):
+        kernels(load_machine("gv100", ["gpu.sm_count=2", "gpu.memory.channel.rows=16384"]))
 
 
 COMMANDS = {

@@ -10,7 +10,8 @@ import pytest
 
 from manyscale.errors import InputError
 from manyscale.machine import load_machine, to_toml
-from manyscale.machine.memory import MemoryWorkload, build_memory, complete
+from manyscale.machine.completing import complete
+from manyscale.machine.memory import MemoryWorkload, build_memory
 from manyscale.system import System, model
 
 pytestmark = pytest.mark.core

@@ -33,7 +33,7 @@ from manyscale.cli import (
     sweep,
     validate,
 )
-from manyscale.cli.console import complain
+from manyscale.cli.console import complain, show_reports
 from manyscale.cli.start import answer
 from manyscale.errors import ManyscaleError
 from manyscale.interrupts import StopSignals, stop_signals
@@ -93,6 +93,7 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 only when the work is done."""
+    show_reports()
     try:
         with stop_signals() as signals, processes.command_line() as ended:  # several processes under mpirun
             code = ended[0] = _run(arguments, signals)

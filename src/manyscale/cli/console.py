@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,28 @@ def say(text: str, *, quiet: bool = False) -> None:
     """A message for people; square brackets in it are not markup."""
     if not quiet:
         messages().print(text, markup=False)
+
+
+class _Messages(logging.Handler):
+    """Shows what the package reports, such as parameters that a run does not use."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"manyscale: {record.getMessage()}")
+
+
+def show_reports() -> None:
+    """From now on what the package reports is a message, unless `silence_reports` is called."""
+    logger = logging.getLogger("manyscale")
+    if not any(isinstance(handler, _Messages) for handler in logger.handlers):
+        logger.addHandler(_Messages())
+    logger.setLevel(logging.WARNING)
+
+
+def silence_reports(quiet: bool) -> bool:
+    """The callback of --quiet."""
+    if quiet:
+        logging.getLogger("manyscale").setLevel(logging.ERROR)
+    return quiet
 
 
 def complain(text: str) -> None:

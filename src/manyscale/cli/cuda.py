@@ -7,7 +7,6 @@ import contextlib
 import json as json_text
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -54,7 +53,9 @@ def cuda(
     call_time: Annotated[
         str | None,
         typer.Option(
-            "--call-time", metavar="TIME", help="What a call of the runtime costs the host; else 1us."
+            "--call-time",
+            metavar="TIME",
+            help="What a call of the runtime costs the host, as --set cuda.call_time=TIME; else 1us.",
         ),
     ] = None,
     pageable: Annotated[
@@ -107,22 +108,20 @@ def cuda(
     from manyscale.cuda.run_directory import run_recorded
     from manyscale.machine import load_machine
 
-    resolved = load_machine(machine, changes or [])
+    costs = {"cuda.call_time": call_time, "cuda.pageable_bandwidth": pageable}
+    options = [f"{path}={value}" for path, value in costs.items() if value is not None]
+    resolved = load_machine(machine, [*(changes or []), *options])
     node = NodeOptions(
         gpus=gpus,
         functional=functional,
         threads=threads,
         seed=seed or 0,
         maximum_instructions=instructions,
-        until=None if limit is None else _number("--limit", limit, "TIME"),
+        until=None if limit is None else _time("--limit", limit),
         isa=isa,
         allow_newer=allow_newer,
     )
     host = HostOptions(measured=host_time == "measured")
-    if call_time is not None:
-        host = replace(host, call_time=_number("--call-time", call_time, "TIME"))
-    if pageable is not None:
-        host = replace(host, pageable_bandwidth=_number("--pageable-bandwidth", pageable, "BANDWIDTH"))
     program = Program(command, resolved, node, host, lambda text: say(f"manyscale: {text}"))
     with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:
         with _progress(program, quiet):
@@ -154,11 +153,11 @@ def _progress(program: Program, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _number(option: str, text: str, unit: str) -> int:
-    from manyscale import units
+def _time(option: str, text: str) -> int:
+    from manyscale.units import TIME, parse
 
     try:
-        value = int(units.parse(text, getattr(units, unit)))
+        value = int(parse(text, TIME))
     except InputError as error:
         raise InputError(f"{option}: {error}") from None
     if value < 0:

@@ -90,9 +90,9 @@ def run(
     """Run a pattern or a trace on a machine's memory and leave a run directory."""
     from manyscale.cli.forecast import ACCESSES, warn_if_long
     from manyscale.cli.progress import SimulationProgress
-    from manyscale.machine import to_toml
+    from manyscale.machine.completing import completed_toml
     from manyscale.machine.loading import TRAFFIC
-    from manyscale.machine.memory import build_memory, complete
+    from manyscale.machine.memory import build_memory
     from manyscale.machine.memory_summary import headline, summary
     from manyscale.results.definitions import plain
 
@@ -110,7 +110,7 @@ def run(
     if not loaded:
         count = getattr(resolved.machine.memory, "cores", None) or 1
         warn_if_long(count * accesses, "accesses", ACCESSES, "--accesses or --cores")
-    text = to_toml(*complete(resolved.machine, resolved.sources, system))
+    text = completed_toml(resolved, system)
     with (
         output_directory(out, f"mem-{pattern}", quiet) as directory,
         SimulationProgress(f"{pattern} on {resolved.machine.name}", None, quiet) as progress,

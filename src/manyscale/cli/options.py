@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from manyscale.cli.console import silence_reports
+
 Machine = Annotated[
     str,
     typer.Option("--machine", "-m", metavar="NAME|FILE", help="The machine: a preset's name or a TOML file."),
@@ -52,7 +54,12 @@ Json = Annotated[
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="No progress and no messages; errors are still shown."),
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=silence_reports,
+        help="No progress and no messages; errors are still shown.",
+    ),
 ]
 
 CodeChoice = Annotated[

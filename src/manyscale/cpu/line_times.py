@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from manyscale.guard import temporary_folder
 from manyscale.machine import ResolvedMachine, load_machine, to_toml
 from manyscale.machine.cpu_system import build_cpu
 
+_QUANTUM = "4ns"  # how far cores compute ahead of each other where the machine does not state it
 _TURNS = 100  # that each of two cores takes
 _APART = 250  # cycles between them, so that the other has its turn meanwhile
 _LINE, _CODE, _FAR = (1 << 40) + 0x2000_0000, (1 << 40) + 0x10_000, 0x10_000  # addresses
@@ -39,7 +41,9 @@ def _transfer_time(text: str) -> int:
 
 def _time(machine: ResolvedMachine, lines: list[int]) -> int:
     """Of two cores that write these lines."""
-    parts = build_cpu(machine.machine, 2, trace={})
+    stated = machine.machine.cpu and machine.machine.cpu.core
+    own: dict[str, Any] = {} if getattr(stated, "quantum", None) is not None else {"quantum": _QUANTUM}
+    parts = build_cpu(machine.machine, 2, trace={}, **own)
     blocks = [_block(thread, line) for thread, line in enumerate(lines)]
     _core.cpu_play(parts.program.native, _index(), [], lambda stream, _: blocks[stream], [], 0)
     return int(parts.system.run().now)

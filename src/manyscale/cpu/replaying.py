@@ -19,10 +19,10 @@ from manyscale.cpu.trace import Trace
 from manyscale.cpu.traced_program import TracedProgram
 from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError, nearest
 from manyscale.guard import temporary_folder
-from manyscale.machine import ResolvedMachine, load_machine, to_toml
+from manyscale.machine import ResolvedMachine, load_machine
+from manyscale.machine.completing import completed_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu, openmp_of
 from manyscale.machine.loading import PROGRAMS
-from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
 from manyscale.system.running import keep_partial, statistics_columns
 
@@ -101,7 +101,7 @@ def replay(
             "scheduler": scheduler,
         }
         with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
-            writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
+            writer.write_machine(completed_toml(resolved, parts.system))
             try:
                 result = _simulate(played, parts, source, threads, progress, writer.directory)
             except KEPT_AFTER:

@@ -19,10 +19,10 @@ from manyscale.cpu.openmp import watch_points
 from manyscale.cpu.program import Program
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
 from manyscale.errors import KEPT_AFTER, InputError, ManyscaleError, ProgramError, nearest
-from manyscale.machine import ResolvedMachine, load_machine, to_toml
+from manyscale.machine import ResolvedMachine, load_machine
+from manyscale.machine.completing import completed_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.loading import PROGRAMS
-from manyscale.machine.memory import complete
 from manyscale.results import RunWriter
 from manyscale.system.running import keep_partial, statistics_columns
 
@@ -71,7 +71,7 @@ def run(
         return simulate(program, parts, threads, progress, None, roi)
     facts = program.description() | {"cores": len(parts.cores)}
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=seed) as writer:
-        writer.write_machine(to_toml(*complete(resolved.machine, resolved.sources, parts.system)))
+        writer.write_machine(completed_toml(resolved, parts.system))
         try:
             result = simulate(program, parts, threads, progress, writer.directory, roi)
         except KEPT_AFTER:

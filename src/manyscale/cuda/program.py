@@ -22,9 +22,9 @@ from manyscale.errors import InputError
 from manyscale.guard import ProcessTree
 from manyscale.interrupts import STOP_SIGNALS
 from manyscale.machine import Machine, ResolvedMachine, resolve_machine
-from manyscale.machine.loading import KERNELS
+from manyscale.machine.cuda_runtime import runtime_costs
+from manyscale.machine.loading import CUDA
 
-from .clock import MICROSECOND
 from .executable import Executable
 from .node import Node, NodeOptions
 from .records import Records, copies_of, launches_of
@@ -33,12 +33,6 @@ from .session import SessionOptions
 from .timed_gpu import TimeLimitError
 from .work import CopyRecord, LaunchRecord
 
-# Zhang et al., arXiv:2004.05371, launch overhead of a V100 (recalled): 1081 ns for a kernel. That other calls cost the
-# host as much is assumed.
-CALL_TIME = MICROSECOND
-# Harris, "How to Optimize Data Transfers in CUDA C/C++" (recalled): 5.4 and 5.6 GB/s with an i7-3930K; bandwidthTest
-# with a Xeon E5-2680 (jungfrau-photoncounter, issue 18): 4.0. Later hosts are assumed to be a little faster.
-PAGEABLE_BANDWIDTH = 6_000_000_000
 _SOCKET = "MANYSCALE_CUDA_SOCKET"
 _SIGNAL_EXIT = 128
 _SAME_SIGNAL = 0.2  # seconds within which a signal for the whole job reaches this process too
@@ -49,8 +43,6 @@ class HostOptions:
     """How the host's side of a program is simulated."""
 
     measured: bool = False  # the program's own time between its calls counts
-    call_time: int = CALL_TIME  # femtoseconds
-    pageable_bandwidth: int = PAGEABLE_BANDWIDTH
 
 
 @dataclass
@@ -119,7 +111,8 @@ class Program:
         self.machine = resolve_machine(machine)
         self.node = Node(self.machine.machine, node_options)
         Executable.read(self.path).check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
-        self.machine.check_read(KERNELS)
+        self.runtime = runtime_costs(self.machine.machine.cuda)
+        self.machine.check_read(CUDA)
         self.records = Records()
         self._host = host
         self._say = say
@@ -134,7 +127,7 @@ class Program:
         """Starts the program and serves it until it has ended. `stdout` replaces its standard output."""
         begin = time.perf_counter()
         gc.freeze()  # what there is now stays: nobody needs to look for garbage in it again and again
-        options = SessionOptions(self._host.call_time, self._host.measured, self._host.pageable_bandwidth)
+        options = SessionOptions(self.runtime.call_time, self._host.measured, self.runtime.pageable_bandwidth)
         address = f"@manyscale-cuda-{secrets.token_hex(16)}"
         watch = not self.node.options.functional
         server = Server(
@@ -181,8 +174,8 @@ class Program:
             "gpus": options.gpus,
             "functional": options.functional,
             "host_time": "measured" if host.measured else "zero",
-            "call_time_fs": host.call_time,
-            "pageable_bandwidth": host.pageable_bandwidth,
+            "call_time_fs": self.runtime.call_time,
+            "pageable_bandwidth": self.runtime.pageable_bandwidth,
         }
 
     def _serve(self, server: Server, address: str, stdout: int | None) -> None:

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from manyscale import units
+from manyscale.gpu import TimedDevice
 from manyscale.gpu.run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
-from manyscale.machine import to_toml
+from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter, definitions
 from manyscale.results.journal import Journal
 from manyscale.results.names import readable
@@ -44,7 +46,7 @@ def run_recorded(
         workload=program.workload(),
         seed=program.node.options.seed,
     ) as writer:
-        writer.write_machine(to_toml(program.machine.machine, program.machine.sources))
+        writer.write_machine(_machine_text(program))
         journal = CudaJournal(writer.directory, program.node)
         program.keep = journal.keep
         try:
@@ -55,6 +57,16 @@ def run_recorded(
             raise
         write_run(writer, run, journal, partial=False)
     return run
+
+
+def _machine_text(program: Program) -> str:
+    gpu = program.node.gpus[0]
+    costs = {
+        "call_time": units.format(program.runtime.call_time, units.TIME),
+        "pageable_bandwidth": units.format(program.runtime.pageable_bandwidth, units.BANDWIDTH),
+    }
+    system = gpu.parts.system if isinstance(gpu, TimedDevice) else None
+    return completed_toml(program.machine, system, {"cuda": costs})
 
 
 class CudaJournal:
@@ -196,7 +208,6 @@ def _time_columns() -> dict[str, Any]:
 
 def _statistics(node: Node) -> dict[str, list[Any]]:
     """Those of the GPUs' components, then the metrics of the first launch of each kernel."""
-    from manyscale.gpu import TimedDevice
     from manyscale.system.running import statistics_columns
 
     names = ("component", "statistic", "kind", "unit", "description", "scope", "key", "value")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import KEPT_AFTER
-from manyscale.machine import to_toml
+from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter
 from manyscale.system import running
 
@@ -41,7 +41,7 @@ def record(
     facts = {"kind": "gpu-program", "name": Path(sys.argv[0]).name} if workload is None else workload
     system = device.parts.system
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=device.seed) as writer:
-        writer.write_machine(to_toml(device.resolved.machine, device.resolved.sources))
+        writer.write_machine(completed_toml(device.resolved, system))
         if timeline:
             system.simulation.enable_timeline()
         try:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from manyscale.machine.description import Machine
 
 DMA = "memory.dma"
-_OF_TRACES = ("run_ahead", "system_call_latency", "switch_latency")  # of [cpu.system], that traces know, too
+SOCKETS = 1  # where none are stated
+TRACED = ("run_ahead", "system_call_latency", "switch_latency")  # of [cpu.system], that traces know, too
 _CORE_WEIGHT = 16  # of the work of a slice or a channel, for the division among threads
 _PROGRAM_WEIGHT = 3  # the same, of executing what one core is to time
 
@@ -73,7 +74,7 @@ def build_cpu(
         told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
         program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
     else:
-        told = {} if cpu.system is None else dump(cpu.system, names=_OF_TRACES)
+        told = {} if cpu.system is None else dump(cpu.system, names=TRACED)
         program = add_part(system, where, TRACE, "trace", "replay", **told | {"cores": count, **trace})
     indices = foreseen(range(count), "cores", "use fewer of them")
     parts = [system.add(CORE, f"core[{index}]", **given) for index in indices]
@@ -152,7 +153,7 @@ def _whole(machine: Machine, where: str) -> Cpu:
 def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy:
     """The share of the hierarchy that belongs to the sockets that these cores are in."""
     assert cpu.cores is not None
-    sockets = cpu.sockets or 1
+    sockets = cpu.sockets or SOCKETS
     used = -(-cores * sockets // cpu.cores)
 
     def share(number: int, path: str) -> int:
@@ -165,6 +166,8 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
     if shared is not None:
         shared = shared.model_copy(update={"slices": share(shared.slices, "memory.shared.slices")})
     if network is not None and network.kind == "sockets":
+        if network.sockets not in (None, sockets):
+            raise InputError(f"{where}: memory.interconnect.sockets: cpu.sockets says {sockets}; state one")
         if cores % used:
             raise InputError(
                 f"{where}: {cores} cores cannot be divided evenly among the {used} sockets that they need; "

@@ -7,6 +7,7 @@ To extend it, add a parameter to a section, or a section to `Machine`; files, ov
 from __future__ import annotations
 
 from manyscale.machine.cpu import Cpu
+from manyscale.machine.cuda_runtime import CudaRuntime
 from manyscale.machine.gpu import Gpu
 from manyscale.machine.host import Mesh
 from manyscale.machine.link import Link
@@ -25,4 +26,5 @@ class Machine(Spec):
     mesh: Mesh | None = parameter(None, doc="on-chip network between the host's cores and its memory")
     gpu: Gpu | None = parameter(None, doc="graphics processor")
     link: Link | None = parameter(None, doc="link between host and GPU")
+    cuda: CudaRuntime | None = parameter(None, doc="CUDA runtime of the host")
     network: Network | None = parameter(None, doc="network between nodes, and the MPI library that uses it")

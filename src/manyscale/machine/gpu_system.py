@@ -102,9 +102,12 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
         system.connect(sms[-1].memory, crossbar.requesters, link)
     system.hint(*sms, weight=_SM_WEIGHT)
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
+    if "size" in l2.get("cache", {}):
+        raise InputError(f"{where}: gpu.l2.cache.size: state the capacity of a slice, gpu.l2_slice_capacity")
     # Telling causes of misses apart costs time, and no result of a kernel needs it.
     l2["cache"] = {"classify_misses": False, **l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
-    line = int(gpu.l2.cache.line)  # type: ignore[union-attr]
+    assert gpu.l2 is not None and gpu.l2.cache is not None and gpu.l2.cache.line is not None  # noqa: PT018
+    line = gpu.l2.cache.line
     wiring = MemoryWiring(slices, _channel_count(gpu.memory, slices, where), line)
     caches = [
         system.add("memory.cache", f"slice[{i}]", **l2, memory_interleave=f"{wiring.slice_interleave}B")
@@ -135,7 +138,7 @@ def _whole(machine: Machine, where: str) -> Gpu:
         raise InputError(f"{where}: {missing[0]}: is not stated, but is needed to run kernels with timing")
     check_whole(where, "gpu.sm", gpu.sm, "gpu.sm", _FROM_GPU)
     check_whole(where, "gpu.scheduler", gpu.scheduler, "gpu.scheduler", _FROM_GPU)
-    if gpu.l2 is None or gpu.l2.cache is None or gpu.l2.cache.line is None:  # type: ignore[attr-defined]
+    if gpu.l2 is None or gpu.l2.cache is None or gpu.l2.cache.line is None:
         raise InputError(
             f"{where}: gpu.l2.cache.line: is not stated, but is needed to run kernels with timing"
         )
@@ -154,7 +157,9 @@ def _whole(machine: Machine, where: str) -> Gpu:
 
 def _channel_count(memory: GpuMemory, slices: int, where: str) -> int:
     stacked = None
-    if memory.stacks is not None and memory.channels_per_stack is not None:
+    if (
+        memory.channels_per_stack is not None and memory.stacks is not None
+    ):  # a number of stacks alone says nothing
         stacked = memory.stacks * memory.channels_per_stack
     if None not in (memory.channels, stacked) and memory.channels != stacked:
         raise InputError(
@@ -188,6 +193,10 @@ def _add_channels(
     if memory.clock is not None:
         given["clock"] = f"{memory.clock}Hz"
     if memory.rows is not None:
+        if "rows" in own and own["rows"] != memory.rows:
+            raise InputError(
+                f"{where}: gpu.memory.channel.rows: gpu.memory.rows says {memory.rows}; state one"
+            )
         given["rows"] = memory.rows
     given["interleave_channels"] = wiring.channels
     given["interleave_bytes"] = f"{wiring.channel_interleave}B"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     CopyEngine = Spec
 else:
-    CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"])
+    CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"], without=["line", "slice_hash"])
 
 _BUILT = ("slices", "line", "slice_hash")  # as gpu.sm.l1 and gpu.l2_slices state
 _WITHIN_LINKS = 32  # to the crossbar: enough that it does not limit copies within the device, memory does
@@ -59,6 +59,11 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
     stated = {} if link.copy_engine is None else dump(link.copy_engine)
     stated |= {"slices": l1["slices"], "line": f"{l1['line']}B", "slice_hash": l1["slice_hash"]}
     if link.page_size is not None:
+        own = link.copy_engine and link.copy_engine.page_size
+        if own not in (None, link.page_size):
+            raise InputError(
+                f"{system.name}: link.copy_engine.page_size: link.page_size says {link.page_size} B; state one"
+            )
         stated["page_size"] = f"{link.page_size}B"
     crossbar: Any = system.components["crossbar"]
     crossbar_latency = next(wire.latency for wire in system.links if wire.b == "crossbar.requesters")

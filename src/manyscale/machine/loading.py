@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,24 +37,29 @@ from manyscale.units import shown
 
 LARGEST_FILE = 2**20  # bytes; a machine file has a few thousand
 COMMAND_LINE = "command line"
+DEFAULT = "default"
+"""The source of a value that no machine file states."""
 _INI_SUFFIXES = (".ini", ".cfg")
 _FILE_SUFFIXES = (".toml", *_INI_SUFFIXES)
 _PATH = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 KERNELS = "GPU kernels"
+CUDA = "CUDA programs"
 PROGRAMS = "programs on simulated cores"
 TRAFFIC = "memory traffic"
 JOBS = "MPI jobs"
 _READERS = {
     "cpu": (PROGRAMS,),
     "memory": (PROGRAMS, TRAFFIC),
-    "gpu": (KERNELS,),
-    "link": (KERNELS,),
+    "gpu": (KERNELS, CUDA),
+    "link": (KERNELS, CUDA),
+    "cuda": (CUDA,),
     "network": (JOBS,),
 }
 _COMMANDS = {
-    KERNELS: "manyscale gpu run, manyscale cuda",
+    KERNELS: "manyscale gpu run",
+    CUDA: "manyscale cuda",
     PROGRAMS: "manyscale cpu run, record and replay",
     TRAFFIC: "manyscale mem run",
     JOBS: "manyscale net run",
@@ -83,7 +89,7 @@ class ResolvedMachine:
     The text says where."""
 
     def check_read(self, run: str) -> None:
-        """Refuses changes of parameters that nothing has read so far.
+        """Refuses changes of parameters that nothing has read so far, and reports others that the machine states.
 
         To be called when a run has made a system of the machine. `run` says what it simulates, such as "MPI jobs".
         """
@@ -93,6 +99,30 @@ class ResolvedMachine:
         ]
         if refused:
             raise refusal(refused)
+        if unused := self.unused():
+            _report(f"{self.machine.name or 'the machine'}: a run of {run} does not use {', '.join(unused)}")
+
+    def unused(self) -> list[str]:
+        """Parameters that the machine states and nothing has read so far: a section of such as one, "[cpu]"."""
+        stated = [path for path, source in self.sources.items() if "." in path and source != DEFAULT]
+        paths = unread(self.machine, stated)
+        found: dict[str, None] = {}
+        for path in paths:
+            sections = [path[:index] for index, letter in enumerate(path) if letter == "."]
+            whole = (
+                section
+                for section in sections
+                if all(one in paths for one in stated if one.startswith(f"{section}."))
+            )
+            section = next(whole, None)
+            found[path if section is None else f"[{section}]"] = None
+        return list(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _report(text: str) -> None:
+    """Once in a process, since a sweep loads a machine thousands of times."""
+    logging.getLogger("manyscale").warning(text)
 
 
 def resolve_machine(
@@ -135,7 +165,7 @@ def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Res
     final = tree
     machine = build(Machine, values(final), lambda location: origin_at(final, location, str(path)))
     origins = {name: statement.source for name, statement in leaves(tree)}
-    sources = {name: origins.get(name, "default") for name in _stated_paths(machine)}
+    sources = {name: origins.get(name, DEFAULT) for name in _stated_paths(machine)}
     watch(machine)
     unwatched = ("name", "description")
     stated = {name: where for name, where in changed.items() if name not in unwatched}

@@ -8,14 +8,13 @@ are of each, and what joins them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyscale import _core, units
 from manyscale.errors import InputError
 from manyscale.host_memory import foreseen
-from manyscale.machine.dram import dram_standard
 from manyscale.machine.hierarchy import (
     Dram,
     Hierarchy,
@@ -33,10 +32,8 @@ from manyscale.spec import (
     Count,
     Frequency,
     Spec,
-    build,
     dump,
     parameter,
-    parameters,
     refusal,
 )
 from manyscale.system import System
@@ -47,10 +44,11 @@ if TYPE_CHECKING:
     from manyscale.machine.description import Machine
 
 CORE = "memory.generator"
-# The sections that a model's parameters are stated in, and a component that has them.
-_MODELS = {
-    "cpu": {"core": "core[0]", "system": "program"},
-    "memory": {"shared": "slice[0]", "interconnect": "interconnect", "dram": "channel[0]"},
+# What a core is told where its memory has no such part, so that this does not depend on a default.
+_ABSENT: dict[str, dict[str, Any]] = {
+    "l2": {"size": "0B"},
+    "prefetcher": {"kind": "none"},
+    "translation": {"enabled": False},
 }
 REGION = 4096  # cores have memory of their own in multiples of so many bytes
 
@@ -137,50 +135,6 @@ def build_memory(
     return system
 
 
-def complete(machine: Machine, sources: Mapping[str, str], system: System) -> tuple[Machine, dict[str, str]]:
-    """The machine that a system was built from, with all that the system's models have stated in it.
-
-    What the description left to a model's default or to a DRAM standard is then there with its source, so the
-    machine gives the same system even if those change.
-    """
-    found = dict(sources)
-    changed: dict[str, Any] = {}
-    for section_name, parts in _MODELS.items():
-        section = getattr(machine, section_name)
-        filled: dict[str, Spec] = {}
-        for name, component in parts.items():
-            part = None if section is None else getattr(section, name)
-            built = system.components.get(component)
-            # A core may be a generator of accesses, which the section [cpu] says nothing of.
-            if part is None or not isinstance(built, NativeComponent):
-                continue
-            if built.model.startswith(f"{section_name}."):
-                filled[name] = _filled(part, dump(built.spec), f"{section_name}.{name}", found)
-        if filled:
-            changed[section_name] = section.model_copy(update=filled)
-    return machine.model_copy(update=changed), found
-
-
-def _filled(section: Spec, used: dict[str, Any], path: str, sources: dict[str, str]) -> Spec:
-    """The section with what it leaves open as it is used; `sources` is told where that is from."""
-    origins: Mapping[str, str] = {}
-    if isinstance(section, Dram):
-        used["interleave"] = used["interleave_bytes"]
-        if section.standard is not None:
-            standard = dram_standard(section.standard)
-            origins = {name: f"{standard.name}: {source}" for name, source in standard.sources.items()}
-    data = dump(section, reads=False)
-    for row in parameters(type(section)):
-        *above, name = row.path.split(".")
-        here, stated = used, data
-        for part in above:
-            here, stated = here.get(part, {}), stated.setdefault(part, {})
-        if name in here and name not in stated:
-            stated[name] = here[name]
-            sources[f"{path}.{row.path}"] = origins.get(row.path, "default")
-    return build(type(section), data, path)
-
-
 def _whole(machine: Machine) -> _Parts:
     """The parts of a machine whose cores make accesses by a pattern."""
     memory = stated_memory(machine, ("cores", "core", "l1", "dram"))
@@ -225,12 +179,12 @@ def private_caches(memory: Memory, where: str, *others: str, without: Collection
 
     `others` are further sections that cores have, `without` parameters that the run states itself.
     """
-    caches: dict[str, Any] = {}
+    caches: dict[str, Any] = {name: dict(_ABSENT[name]) for name in ("l2", "prefetcher", *others)}
     for name in ("l1", "l2", "prefetcher", *others):
         section = getattr(memory, name)
         if section is not None:
             caches[name] = dump(section, names=set(type(section).model_fields).difference(without))
-            add_part(System(), where, CORE, "check", f"memory.{name}", **caches)
+            add_part(System(), where, CORE, "check", f"memory.{name}", **(_ABSENT | caches))
     return caches
 
 

@@ -50,9 +50,7 @@ _OWN = ("mpi", "graph", "faults")
 
 def core_values(network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the core is told of a network and of its MPI library: plain numbers by the names of its tables."""
-    values = table_values(network)
-    fabric = {name: value for name, value in values.items() if name.partition(".")[0] not in _OWN}
-    return fabric, table_values(network.mpi)
+    return table_values(network, without=_OWN), table_values(network.mpi)
 
 
 def capacity(network: Network) -> int | None:

@@ -22,8 +22,8 @@ PAGE = 4096  # bytes of a page: the size that the model knows
 _LINK = "15ns"  # from an SM to the memory management unit, where the machine states none
 
 # Names of the listing in the report on UVM Smart, and what the model calls them.
-_LISTING = {"page_fault_handling_latency": "fault_latency", "page_walk_latency": "walk_latency"}
-_OWN = ("page_size", "link_latency", *_LISTING)
+LISTING = {"page_fault_handling_latency": "fault_latency", "page_walk_latency": "walk_latency"}
+_OWN = ("page_size", "link_latency", *LISTING)
 
 
 class UnifiedMemory(_Model):
@@ -67,7 +67,7 @@ def _parameters(machine: Machine, clock: int, log_rows: int, where: str) -> dict
         raise InputError(
             f"{where}.page_size: pages of {section.page_size} B are not simulated, only of 4 KiB"
         )
-    for listed, own in _LISTING.items():
+    for listed, own in LISTING.items():
         if listed not in stated:
             continue
         if own in stated and stated[own] != stated[listed]:
