@@ -24,7 +24,8 @@ $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 	touch $@.new  # before the build, so that a file changed during it is built next time
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=$(BUILD) \
 	  $(CORE_TESTS)
-	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --output-file src/manyscale/_core.pyi
+	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --pattern-file bindings/stubs.pattern \
+	  --output-file src/manyscale/_core.pyi
 	mv $@.new $@
 
 demo: install

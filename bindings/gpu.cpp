@@ -160,12 +160,55 @@ LaunchResult launch_interruptibly(Device& device, const KernelHandle& handle, co
   return result;
 }
 
+// KernelFault and BadLaunch have, besides their message, fields that say the same to programs.
+void bind_launch_errors(nb::module_& module) {
+  nb::enum_<FaultKind>(module, "GpuFaultKind")
+      .value("invalid_operation", FaultKind::invalid_operation)
+      .value("invalid_address", FaultKind::invalid_address)
+      .value("misaligned_address", FaultKind::misaligned_address)
+      .value("assertion", FaultKind::assertion)
+      .value("trap", FaultKind::trap)
+      .value("instruction_limit", FaultKind::instruction_limit)
+      .value("deadlock", FaultKind::deadlock);
+  nb::enum_<LaunchProblem>(module, "GpuLaunchProblem")
+      .value("unsupported_instruction", LaunchProblem::unsupported_instruction)
+      .value("block_shape", LaunchProblem::block_shape)
+      .value("grid_shape", LaunchProblem::grid_shape)
+      .value("required_threads", LaunchProblem::required_threads)
+      .value("maximum_threads", LaunchProblem::maximum_threads)
+      .value("shared_memory", LaunchProblem::shared_memory)
+      .value("parameters", LaunchProblem::parameters)
+      .value("resources", LaunchProblem::resources);
+  nb::class_<FaultLocation>(module, "GpuFaultLocation")
+      .def_ro("kernel", &FaultLocation::kernel)
+      .def_ro("instruction", &FaultLocation::instruction)
+      .def_ro("source", &FaultLocation::source)
+      .def_ro("cta", &FaultLocation::cta)
+      .def_ro("thread", &FaultLocation::thread)
+      .def_ro("address", &FaultLocation::address);
+  static const nb::handle fault = nb::exception<KernelFault>(module, "KernelFault");  // the module keeps them
+  static const nb::handle refusal = nb::exception<BadLaunch>(module, "BadLaunch");
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const KernelFault& error) {
+      nb::object raised = fault(error.what());
+      raised.attr("kind") = error.kind;
+      raised.attr("location") = error.location;
+      PyErr_SetObject(fault.ptr(), raised.ptr());
+    } catch (const BadLaunch& error) {
+      nb::object raised = refusal(error.what());
+      raised.attr("problem") = error.problem;
+      PyErr_SetObject(refusal.ptr(), raised.ptr());
+    }
+  });
+}
+
 }  // namespace
 
 void bind_gpu(nb::module_& module) {
   nb::exception<ptx::SyntaxError>(module, "PtxSyntaxError");
-  nb::exception<KernelFault>(module, "KernelFault");
-  nb::exception<BadLaunch>(module, "BadLaunch");
+  bind_launch_errors(module);
 
   nb::class_<ParsedModule>(module, "PtxModule")
       .def_prop_ro("kernels", &ParsedModule::kernels)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches on a simulated GPU: what its scheduler and SMs share with the functional device.
+// The launches of a simulated GPU, see core/gpu/host.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -9,10 +9,7 @@
 #include <map>
 #include <optional>
 
-#include "gpu/exec/device.hpp"
-#include "gpu/lower/lower.hpp"
-#include "gpu/sched/scheduler.hpp"
-#include "gpu/sm/kernel_profile.hpp"
+#include "gpu/host/kernel_launches.hpp"
 #include "gpu_kernel.hpp"
 #include "module.hpp"
 
@@ -72,154 +69,76 @@ nb::dict profile_columns(const KernelProfile& profile, const std::optional<nb::d
   return out;
 }
 
-// The launches of one simulated GPU.
-class GpuLaunches {
- public:
-  GpuLaunches(Scheduler& scheduler, const std::vector<Component*>& sms) : scheduler_(&scheduler) {
-    scheduler.attach(table_);
-    for (Component* component : sms) {
-      auto* sm = dynamic_cast<Sm*>(component);
-      if (sm == nullptr) throw std::invalid_argument(component->name() + " is not an SM");
-      sm->attach(table_);
-      sms_.push_back(sm);
-    }
+// The launches of a GPU, with the lines of programs as columns: made when somebody looks.
+struct Launches : KernelLaunches {
+  using KernelLaunches::KernelLaunches;
+  std::map<const Program*, nb::dict> lines;
+
+  nb::dict profile(std::uint32_t index, bool operations) {
+    if (!operations) return profile_columns(take_profile(index), std::nullopt);
+    const Program* of = &program(index);
+    auto found = lines.find(of);
+    if (found == lines.end()) found = lines.emplace(of, line_columns(operation_lines(*of))).first;
+    return profile_columns(take_profile(index), found->second);
   }
-
-  std::size_t add(Device& device, const KernelHandle& kernel, const LaunchRequest& request,
-                  std::uint32_t stream, std::int32_t priority) {
-    auto timed = std::make_unique<TimedLaunch>();
-    timed->launch = device.prepare(*kernel.module, kernel.kernel, request);
-    timed->number_operations();
-    const Program& program = *timed->launch.program;
-    const Lowered& lowered = machine_code(program);
-    timed->machine = lowered.machine;
-    timed->code_address = lowered.address;
-    timed->stream = stream;
-    timed->priority = priority;
-    if (scheduler_->fitting(*timed) == 0)
-      throw BadLaunch("a block needs more registers, threads or shared memory than an SM has");
-    table_->launches.push_back(std::move(timed));
-    return table_->launches.size() - 1;
-  }
-
-  // Of a kernel with blocks of so many threads: the CTAs that fit on an SM, and the registers of a thread.
-  std::pair<std::int64_t, std::uint32_t> occupancy(const KernelHandle& kernel, std::uint32_t threads,
-                                                   std::uint64_t shared) {
-    TimedLaunch timed;
-    timed.launch.program = &kernel.module->program(kernel.kernel, true);
-    timed.launch.block = {threads, 1, 1};
-    timed.launch.dynamic_shared_bytes = shared;
-    timed.machine = machine_code(*timed.launch.program).machine;
-    return {scheduler_->fitting(timed), timed.machine->registers};
-  }
-
-  nb::dict result(std::size_t index) const {
-    const TimedLaunch& launch = *table_->launches.at(index);
-    nb::dict out;
-    out["begun"] = launch.begun;
-    out["first_cta"] = launch.first_cta;
-    out["ended"] = launch.ended;
-    out["registers"] = launch.machine->registers;
-    out["ctas_per_sm"] = scheduler_->fitting(launch);
-    out["warps_per_cta"] = launch.warps();
-    std::size_t instructions = 0;
-    for (const MachineFunction& function : launch.machine->functions)
-      instructions += function.instructions.size();
-    out["code_instructions"] = instructions;
-    return out;
-  }
-
-  // What the SMs have counted for a launch that has ended; it can be taken once.
-  nb::dict take_profile(std::uint32_t index, bool operations) {
-    const TimedLaunch& launch = *table_->launches.at(index);
-    Lowered& lowered = lowered_.at(launch.launch.program);
-    if (!operations) return profile_columns(gpu::take_profile(sms_, launch, index), std::nullopt);
-    if (!lowered.lines) lowered.lines = line_columns(operation_lines(*launch.launch.program));
-    return profile_columns(gpu::take_profile(sms_, launch, index), lowered.lines);
-  }
-
-  // What kernels printed and warned of since the last call, by launch and in the order of time.
-  nb::dict take_said() {
-    std::vector<Sm::Said> all;
-    for (Sm* sm : sms_)
-      for (Sm::Said& said : sm->take_said()) all.push_back(std::move(said));
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.when < b.when; });
-    struct Words {
-      std::string printed;
-      std::vector<std::string> warnings;
-    };
-    std::map<std::uint32_t, Words> by_launch;
-    for (Sm::Said& said : all) {
-      auto& [printed, warnings] = by_launch[said.launch];
-      printed += said.printed;
-      for (std::string& warning : said.warnings)
-        if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
-          warnings.push_back(std::move(warning));
-    }
-    nb::dict out;
-    for (const auto& [launch, words] : by_launch)
-      out[nb::int_(launch)] =
-          nb::make_tuple(nb::bytes(words.printed.data(), words.printed.size()), words.warnings);
-    return out;
-  }
-
-  // Forgets a launch that has ended; its number is not used again.
-  void release(std::size_t index) { table_->launches.at(index).reset(); }
-
- private:
-  struct Lowered {
-    std::shared_ptr<const MachineProgram> machine;
-    std::uint64_t address = 0;
-    std::optional<nb::dict> lines;  // made when somebody looks
-  };
-
-  const Lowered& machine_code(const Program& program) {
-    Lowered& lowered = lowered_[&program];
-    if (!lowered.machine) {
-      lowered.machine = std::make_shared<MachineProgram>(lower(program));
-      lowered.address = next_address_;
-      for (const MachineFunction& function : lowered.machine->functions)
-        next_address_ += (function.instructions.size() * 16 + 255) / 256 * 256;
-    }
-    return lowered;
-  }
-
-  std::shared_ptr<LaunchTable> table_ = std::make_shared<LaunchTable>();
-  Scheduler* scheduler_;
-  std::vector<Sm*> sms_;
-  std::map<const Program*, Lowered> lowered_;
-  std::uint64_t next_address_ = 0;
 };
+
+nb::dict outcome_by_name(const LaunchOutcome& outcome) {
+  nb::dict out;
+  out["begun"] = outcome.begun;
+  out["first_cta"] = outcome.first_cta;
+  out["ended"] = outcome.ended;
+  out["registers"] = outcome.registers;
+  out["ctas_per_sm"] = outcome.ctas_per_sm;
+  out["warps_per_cta"] = outcome.warps_per_cta;
+  out["code_instructions"] = outcome.code_instructions;
+  return out;
+}
+
+// Bytes printed and warnings, by launch.
+nb::dict output_by_launch(std::map<std::uint32_t, LaunchOutput> output) {
+  nb::dict out;
+  for (const auto& [launch, words] : output)
+    out[nb::int_(launch)] =
+        nb::make_tuple(nb::bytes(words.printed.data(), words.printed.size()), words.warnings);
+  return out;
+}
 
 }  // namespace
 
 void bind_gpu_timing(nb::module_& module) {
-  nb::class_<GpuLaunches>(module, "GpuLaunches")
+  nb::class_<Launches>(module, "GpuLaunches")
       .def(
           "__init__",
-          [](GpuLaunches* self, Component& scheduler, const std::vector<Component*>& sms) {
+          [](Launches* self, Component& scheduler, const std::vector<Component*>& sms) {
             auto* found = dynamic_cast<Scheduler*>(&scheduler);
             if (found == nullptr) throw std::invalid_argument(scheduler.name() + " is not a GPU's scheduler");
-            new (self) GpuLaunches(*found, sms);
+            new (self) Launches(*found, sms);
           },
           nb::keep_alive<1, 2>())
       .def(
           "add",
-          [](GpuLaunches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
+          [](Launches& self, Device& device, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, bool check,
              std::uint64_t maximum_instructions, std::uint32_t stream, std::int32_t priority,
              std::uint64_t workspace) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-            return self.add(device, kernel,
+            return self.add(device, *kernel.module, kernel.kernel,
                             {grid, block, shared, bytes, 1, check, maximum_instructions, true, workspace},
                             stream, priority);
           },
           nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kernel"), nb::arg("grid"), nb::arg("block"),
           nb::arg("shared"), nb::arg("parameters"), nb::arg("check"), nb::arg("maximum_instructions"),
           nb::arg("stream"), nb::arg("priority"), nb::arg("workspace") = 0)
-      .def("result", &GpuLaunches::result)
-      .def("occupancy", &GpuLaunches::occupancy, nb::arg("kernel"), nb::arg("threads"), nb::arg("shared"))
-      .def("take_profile", &GpuLaunches::take_profile, nb::arg("launch"), nb::arg("operations") = true)
-      .def("take_said", &GpuLaunches::take_said)
-      .def("release", &GpuLaunches::release);
+      .def("result",
+           [](const Launches& self, std::size_t launch) { return outcome_by_name(self.outcome(launch)); })
+      .def(
+          "occupancy",
+          [](Launches& self, const KernelHandle& kernel, std::uint32_t threads, std::uint64_t shared) {
+            return self.occupancy(*kernel.module, kernel.kernel, threads, shared);
+          },
+          nb::arg("kernel"), nb::arg("threads"), nb::arg("shared"))
+      .def("take_profile", &Launches::profile, nb::arg("launch"), nb::arg("operations") = true)
+      .def("take_output", [](Launches& self) { return output_by_launch(self.take_output()); })
+      .def("release", [](Launches& self, std::size_t launch) { self.release(launch); });
 }

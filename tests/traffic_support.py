@@ -22,14 +22,14 @@ ROUNDING = 1e-9
 class WatchedCommands:
     """The commands of a device, of which it keeps all that have ended."""
 
-    def __init__(self, native: _core.GpuCommands) -> None:
+    def __init__(self, native: _core.GpuCommandQueue) -> None:
         self._native = native
-        self.ended: list[_core.GpuEnded] = []
+        self.ended: list[_core.GpuEndedCommand] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._native, name)
 
-    def take_ended(self) -> list[_core.GpuEnded]:
+    def take_ended(self) -> list[_core.GpuEndedCommand]:
         ended = self._native.take_ended()
         self.ended += ended
         return ended
@@ -37,7 +37,7 @@ class WatchedCommands:
 
 def watch(device: gpu.TimedDevice) -> WatchedCommands:
     """Keeps what ends on a device from now on, for `check_sums`; before anything has run."""
-    device._commands = watched = WatchedCommands(device._commands)  # type: ignore[assignment]
+    device.queue.commands = watched = WatchedCommands(device.queue.commands)  # type: ignore[assignment]
     return watched
 
 

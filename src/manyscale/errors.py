@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from manyscale._core import GpuFaultKind, KernelFault
 
 
 class ManyscaleError(Exception):
@@ -30,12 +35,45 @@ class DeadlockError(ManyscaleError):
     """Work is pending and nothing can make progress any more."""
 
     exit_code = 3
+    kind = None  # as that of a KernelError
+    location = None
+
+
+@dataclass(frozen=True)
+class FaultLocation:
+    """Where a kernel did something wrong; texts are empty and the address is 0 where there is none."""
+
+    kernel: str
+    instruction: str
+    source: str  # file and line
+    cta: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    address: int  # that was accessed
 
 
 class KernelError(ManyscaleError):
-    """A kernel did something wrong: an address that is not its own, a trap, a failed assertion, a deadlock."""
+    """A kernel did something wrong: an address that is not its own, a trap, a failed assertion, a deadlock.
+
+    `kind` says what, and `location` where, where that is known.
+    """
 
     exit_code = 5
+
+    def __init__(
+        self, message: str, kind: GpuFaultKind | None = None, location: FaultLocation | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.location = location
+
+    @classmethod
+    def of(cls, error: KernelFault) -> KernelError:
+        """What the core raised."""
+        at = error.location
+        x, y, z = at.cta
+        i, j, k = at.thread
+        found = FaultLocation(at.kernel, at.instruction, at.source, (x, y, z), (i, j, k), at.address)
+        return cls(str(error), error.kind, found)
 
 
 class ProgramError(ManyscaleError):

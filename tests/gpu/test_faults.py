@@ -77,6 +77,9 @@ def diagnosis(
     assert line.endswith("// here"), f"{message}\nnames the line {line!r}"
     assert place[5] in line
     assert place[4] == "7"
+    location = caught.value.location
+    assert (location.kernel, location.cta, location.thread) == ("wrong", CTA, THREAD)
+    assert (location.source, location.instruction) == (f"<ptx>:{place[3]} (wrong.cu:7)", place[5])
     return message.partition("\n")[0]
 
 

@@ -44,7 +44,7 @@ void assertion_failed(Warp& warp, unsigned lane, const Assertion& assertion) {
   const auto text = [&](std::uint64_t address) { return read_string(warp, lane, address, kLongestString); };
   throw Fault("assertion failed: " + text(assertion.message) + "\n  in " + text(assertion.function) + " (" +
                   text(assertion.file) + ":" + std::to_string(assertion.line) + ")",
-              lane);
+              lane, FaultKind::assertion);
 }
 
 }  // namespace builtins

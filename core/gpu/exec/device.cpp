@@ -195,35 +195,43 @@ LaunchResult Device::launch(LoadedModule& module, std::uint32_t kernel, const La
 Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchRequest& request) {
   const Program& program = module.program(kernel, request.reordered);
   const KernelSignature& function = module.signature(kernel);
-  if (!program.problems.empty()) throw BadLaunch("kernel " + function.name + " cannot be executed");
+  if (!program.problems.empty())
+    throw BadLaunch(LaunchProblem::unsupported_instruction,
+                    "kernel " + function.name + " cannot be executed");
   std::uint64_t threads = 1;
   for (unsigned axis = 0; axis < 3; ++axis) {
     threads *= request.block[axis];
     if (request.block[axis] == 0 || request.block[axis] > kMaximumBlock[axis] || threads > kMaximumThreads)
       throw BadLaunch(
+          LaunchProblem::block_shape,
           "a block of this shape is not possible: at most 1024 threads in all, and at most 1024 x 1024 x 64");
     if (request.grid[axis] == 0 || request.grid[axis] > kMaximumGrid[axis])
       throw BadLaunch(
+          LaunchProblem::grid_shape,
           "a grid of this shape is not possible: at most 2147483647 x 65535 x 65535 blocks, at least one");
     if (function.required_threads[axis] != 0 && request.block[axis] != function.required_threads[axis])
-      throw BadLaunch("the kernel requires blocks of " + std::to_string(function.required_threads[0]) +
-                      " x " + std::to_string(std::max(function.required_threads[1], 1U)) + " x " +
-                      std::to_string(std::max(function.required_threads[2], 1U)) + " threads (.reqntid)");
+      throw BadLaunch(LaunchProblem::required_threads,
+                      "the kernel requires blocks of " + std::to_string(function.required_threads[0]) +
+                          " x " + std::to_string(std::max(function.required_threads[1], 1U)) + " x " +
+                          std::to_string(std::max(function.required_threads[2], 1U)) + " threads (.reqntid)");
   }
   std::uint64_t most = 1;
   for (std::uint32_t extent : function.maximum_threads) most *= std::max(extent, 1U);
   if (function.maximum_threads[0] != 0 && threads > most)
-    throw BadLaunch("the kernel allows at most " + std::to_string(most) + " threads in a block (.maxntid)");
+    throw BadLaunch(LaunchProblem::maximum_threads,
+                    "the kernel allows at most " + std::to_string(most) + " threads in a block (.maxntid)");
   if (program.static_shared_bytes + request.dynamic_shared_bytes > kMaximumShared ||
       request.dynamic_shared_bytes > kMaximumShared)
-    throw BadLaunch("the block needs " +
-                    std::to_string(program.static_shared_bytes + request.dynamic_shared_bytes) +
-                    " bytes of shared memory; at most 227 KiB are possible");
+    throw BadLaunch(LaunchProblem::shared_memory,
+                    "the block needs " +
+                        std::to_string(program.static_shared_bytes + request.dynamic_shared_bytes) +
+                        " bytes of shared memory; at most 227 KiB are possible");
   std::uint64_t parameter_bytes = program.parameter_bytes;
   if (!function.parameters.empty())
     parameter_bytes = function.parameters.back().offset + function.parameters.back().size;
   if (request.parameters.size() != parameter_bytes)
-    throw BadLaunch("the kernel takes " + std::to_string(parameter_bytes) + " bytes of parameters");
+    throw BadLaunch(LaunchProblem::parameters,
+                    "the kernel takes " + std::to_string(parameter_bytes) + " bytes of parameters");
 
   Launch launch;
   launch.program = &program;

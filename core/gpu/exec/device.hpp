@@ -93,10 +93,24 @@ struct LaunchRequest {
   std::uint64_t workspace = 0;  // address of zeroed memory, if the CTAs may wait for each other at a barrier
 };
 
+// Why a device cannot take a launch.
+enum class LaunchProblem : std::uint8_t {
+  unsupported_instruction,
+  block_shape,
+  grid_shape,
+  required_threads,  // .reqntid
+  maximum_threads,   // .maxntid
+  shared_memory,
+  parameters,
+  resources,  // of an SM: registers, threads, shared memory
+};
+
 // The request is not one that a device can take: too many threads, too much shared memory, parameters of a
 // wrong size.
 struct BadLaunch : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  BadLaunch(LaunchProblem problem, const std::string& message)
+      : std::runtime_error(message), problem(problem) {}
+  LaunchProblem problem;
 };
 
 class Device {

@@ -17,26 +17,34 @@ std::string made_from(const Program& program, const OpInfo& info) {
 
 }  // namespace
 
-std::string explain(const Cta& cta, const Warp& warp, const Fault& fault) {
+KernelFault explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   const Launch& launch = cta.launch();
   const Program& program = *launch.program;
   const OpInfo& info = warp.fault_place();
-  const std::string_view kernel = program.kernel_name;
-  std::string text = std::string(fault.what()) + "\n  kernel " + std::string(kernel);
-  if (warp.code().name != kernel) text += ", in function " + warp.code().name;
-  return text + ", CTA " + in_words(cta.position()) + ", thread " +
-         in_words(thread_position(launch, warp.thread(fault.lane))) + "\n  at " + place_of(program, info) +
-         ": " + instruction_text(program, warp.code(), info) + made_from(program, info);
+  const FaultLocation at{std::string(program.kernel_name),
+                         instruction_text(program, warp.code(), info),
+                         place_of(program, info),
+                         cta.position(),
+                         thread_position(launch, warp.thread(fault.lane)),
+                         fault.address};
+  std::string text = std::string(fault.what()) + "\n  kernel " + at.kernel;
+  if (warp.code().name != at.kernel) text += ", in function " + warp.code().name;
+  text += ", CTA " + in_words(at.cta) + ", thread " + in_words(at.thread) + "\n  at " + at.source + ": " +
+          at.instruction + made_from(program, info);
+  return {text, fault.kind, at};
 }
 
-std::string explain_deadlock(const Cta& cta) {
+KernelFault explain_deadlock(const Cta& cta) {
   const Program& program = *cta.launch().program;
+  FaultLocation at;
+  at.kernel = program.kernel_name;
+  at.cta = cta.position();
   std::string text = "deadlock: no warp of CTA " + in_words(cta.position()) + " of kernel " +
                      program.kernel_name + " can go on";
   unsigned shown = 0;
   for (const auto& warp : cta.warps()) {
     for (const Split& split : warp->splits()) {
-      if (++shown > 8) return text + "\n  …";
+      if (++shown > 8) return {text + "\n  …", FaultKind::deadlock, at};
       const bool at_barrier = split.state == Split::State::at_barrier;
       const std::uint32_t pc = at_barrier ? split.pc - 1 : split.pc;
       const OpInfo& info = split.frame->code->infos[split.frame->code->ops[pc].info];
@@ -53,7 +61,7 @@ std::string explain_deadlock(const Cta& cta) {
             (barrier.expected == 0 ? "all that have not exited" : std::to_string(barrier.expected)) +
             " are expected";
   }
-  return text;
+  return {text, FaultKind::deadlock, at};
 }
 
 }  // namespace manyscale::gpu

@@ -8,7 +8,7 @@
 
 namespace manyscale::gpu {
 
-std::string explain(const Cta& cta, const Warp& warp, const Fault& fault);
-std::string explain_deadlock(const Cta& cta);
+KernelFault explain(const Cta& cta, const Warp& warp, const Fault& fault);
+KernelFault explain_deadlock(const Cta& cta);
 
 }  // namespace manyscale::gpu

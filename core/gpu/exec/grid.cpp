@@ -52,9 +52,9 @@ class CtaRunner {
       check_limits();
       return finished;
     } catch (const Fault& fault) {
-      throw KernelFault(explain(cta, cta.running(), fault));
+      throw explain(cta, cta.running(), fault);
     } catch (const Deadlock&) {
-      throw KernelFault(explain_deadlock(cta));
+      throw explain_deadlock(cta);
     }
   }
 
@@ -86,9 +86,12 @@ LaunchResult collect(std::vector<Worker>& workers) {
 }  // namespace
 
 void Launch::give_up() const {
-  throw KernelFault("kernel " + program->kernel_name + " has executed more than the " +
-                    std::to_string(maximum_instructions) +
-                    " warp instructions it may; if it is not caught in a loop, allow more");
+  FaultLocation at;
+  at.kernel = program->kernel_name;
+  throw KernelFault("kernel " + at.kernel + " has executed more than the " +
+                        std::to_string(maximum_instructions) +
+                        " warp instructions it may; if it is not caught in a loop, allow more",
+                    FaultKind::instruction_limit, at);
 }
 
 void Worker::warn(const std::string& warning) {

@@ -32,7 +32,7 @@ std::string_view verb(Does does) {
   throw Fault("misaligned access: it " + std::string(verb(does)) + " " + std::to_string(bytes) +
                   " bytes of " + std::string(ptx::name_of(space)) + " memory at " + hexadecimal(address) +
                   ", which is not a multiple of " + std::to_string(std::bit_floor(bytes)),
-              lane);
+              lane, FaultKind::misaligned_address, address);
 }
 
 [[noreturn]] void out_of_window(Space space, std::uint64_t address, unsigned bytes, Does does,
@@ -40,14 +40,14 @@ std::string_view verb(Does does) {
   throw Fault("out of bounds: it " + std::string(verb(does)) + " " + std::to_string(bytes) + " bytes at " +
                   hexadecimal(address) + " of " + std::string(ptx::name_of(space)) + " memory, which has " +
                   std::to_string(size) + " bytes",
-              lane);
+              lane, FaultKind::invalid_address, address);
 }
 
 [[noreturn]] void bad_global(const DeviceMemory& memory, std::uint64_t address, unsigned bytes, Does does,
                              unsigned lane) {
   throw Fault("invalid address: it " + std::string(verb(does)) + " " + std::to_string(bytes) + " bytes at " +
                   hexadecimal(address) + ": " + memory.describe(address, bytes),
-              lane);
+              lane, FaultKind::invalid_address, address);
 }
 
 constexpr unsigned kHalf = kLanes / 2;

@@ -227,7 +227,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     try {
       slot.straight_on = slot.warp->step();
     } catch (const Fault& fault) {
-      throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
+      throw explain(slot.cta->cta, *slot.warp, fault);
     }
     slot.cta->worker.launch->check_limit(slot.cta->worker.counts);  // each CTA may have as many as a grid
     executed = slot.warp->mask;
@@ -294,7 +294,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       ++slot.profile->executed;
     }
   } catch (const Fault& fault) {
-    throw KernelFault(explain(slot.cta->cta, *slot.warp, fault));
+    throw explain(slot.cta->cta, *slot.warp, fault);
   }
   if (elsewhere || slot.at >= slot.fetched_end) fetch(sub_core_of(index), slot, now);
   find_earliest(index);

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale import _core
+from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import Device
 
 from .modules import LoadedKernel
 from .properties import DeviceDescription
-from .status import CudaError
-from .timed_gpu import status_of_bad_launch
+from .status import CudaError, status_of_bad_launch
 from .work import CopyJob, CopyRecord, LaunchRecord
 
 _SHARED_OF_AN_SM = 96 * 1024
@@ -71,7 +71,7 @@ class FunctionalGpu(Device):
         self.copies_ended: list[CopyRecord] = []
         self._heap = heap
         self._streams = 0
-        self.fault: str | None = None
+        self.fault: KernelError | DeadlockError | None = None
 
     @property
     def capability(self) -> int:
@@ -107,10 +107,10 @@ class FunctionalGpu(Device):
                 workspace,
             )
         except _core.KernelFault as error:
-            self.fault = str(error)  # which the program hears of when it next waits
+            self.fault = KernelError.of(error)  # which the program is told when it next waits
             return Done(self.host_time)
         except _core.BadLaunch as error:
-            raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
+            raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
         printed_to += result.printed
         record.begin = record.end = self.host_time
         record.isa = kernel.native.isa
@@ -121,7 +121,7 @@ class FunctionalGpu(Device):
         ended()
         return Done(self.host_time)
 
-    def give_copy(self, stream: InstantStream, job: CopyJob, record: CopyRecord) -> Done:
+    def enqueue_copy(self, stream: InstantStream, job: CopyJob, record: CopyRecord) -> Done:
         """Carries out a copy or a fill."""
         rows = job.rows
         here = self._view(job.address, rows.pitch, rows.slice_pitch, job)

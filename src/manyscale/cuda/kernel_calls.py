@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import struct
 
-from manyscale.errors import KernelError
-
 from .modules import CudaModule, LoadedKernel
 from .node import Gpu
 from .properties import Attribute
 from .session import Function, Request, Session, answers
-from .status import CudaError, Status
+from .status import CudaError, Status, UnsupportedKernelError
 from .wire import COOPERATIVE, LAYOUTS, Call
 from .work import LaunchRecord
 
@@ -115,7 +113,7 @@ def launch(
     ran: a program that does not look at the status would go on with values that nobody computed."""
     session = request.session
     if number in session.refused:
-        raise KernelError(session.refused[number])
+        raise UnsupportedKernelError(session.refused[number])
     stream = session.streams.find(stream_number, request.gpu)
     gpu = stream.gpu
     kernel = session.function(number).kernel(gpu)

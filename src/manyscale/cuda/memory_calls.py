@@ -165,7 +165,7 @@ def _give(request: Request, stream: CudaStream, job: CopyJob, asynchronous: bool
     streams.enter(stream)
     if job.kind == "to_device" and rate:  # the first part must be staged before the GPU can fetch it
         gpu.host_time = begin + min(size, _STAGED_AT_ONCE) * SECOND // rate
-    queued = stream.last = gpu.give_copy(stream.queue, job, record)
+    queued = stream.last = gpu.enqueue_copy(stream.queue, job, record)
     if job.kind == "to_device":
         clock.wait_until(begin + staging_time)
         if rate:

@@ -135,7 +135,7 @@ class Session:
         gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
         try:
             if call not in _AFTER_FAILURE and (device in self.failures or gpu.fault is not None):
-                return int(self.failures.get(device) or self._failed(gpu, gpu.fault or "")), b"", STICKY
+                return self._earlier_failure(gpu, device), b"", STICKY
             fields = _REQUESTS[call]
             if len(payload) < fields.size or (len(payload) > fields.size and not _HAS_TAIL[call]):
                 raise CudaError(
@@ -151,7 +151,7 @@ class Session:
             if failure.message:
                 self.tell(failure.message)
         except (KernelError, DeadlockError) as error:
-            status, flags = int(self._failed(gpu, str(error))), STICKY
+            status, flags = int(self._failed(gpu, error)), STICKY
         except (
             ManyscaleError,
             OverflowError,
@@ -172,15 +172,22 @@ class Session:
             self.say(message)
             self.records.notes.append(message)
 
-    def _failed(self, gpu: Gpu, text: str) -> Status:
+    def _earlier_failure(self, gpu: Gpu, device: int) -> int:
+        """What every call gives after a kernel has failed."""
+        if device not in self.failures:
+            assert gpu.fault is not None
+            return int(self._failed(gpu, gpu.fault))
+        return int(self.failures[device])
+
+    def _failed(self, gpu: Gpu, error: KernelError | DeadlockError) -> Status:
         """A kernel has failed: the GPU is of no use until it is reset."""
         failed = next(
             (each for each in self.node.gpus if each.fault is not None and each.number not in self.failures),
             gpu,
         )
-        status = Status.LAUNCH_TIMEOUT if text.startswith("deadlock") else status_of_fault(text)
+        status = status_of_fault(error)
         self.failures[failed.number] = status
-        self.tell(text)
+        self.tell(str(error))
         return status
 
     def take_printed(self) -> bytes:
@@ -220,7 +227,7 @@ class Session:
                 try:
                     self.streams.synchronize_device(gpu)
                 except (KernelError, DeadlockError) as error:
-                    self._failed(gpu, str(error))
+                    self._failed(gpu, error)
         for allocation in self.node.heap.of_process(self.process):
             if allocation.gpu.fault is None:
                 self.node.heap.free(allocation)

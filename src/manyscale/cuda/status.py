@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import enum
 
-from manyscale.errors import ManyscaleError
+from manyscale._core import BadLaunch
+from manyscale._core import GpuFaultKind as FaultKind
+from manyscale._core import GpuLaunchProblem as LaunchProblem
+from manyscale.errors import DeadlockError, KernelError, ManyscaleError
 
 
 class Status(enum.IntEnum):
@@ -46,20 +49,33 @@ class CudaError(ManyscaleError):
         self.message = message
 
 
-_FAULTS = (
-    ("cannot be executed", Status.NOT_SUPPORTED),
-    ("the assembler refuses it", Status.NOT_SUPPORTED),
-    ("assertion failed", Status.ASSERT),
-    ("misaligned access", Status.MISALIGNED_ADDRESS),
-    ("trap:", Status.LAUNCH_FAILURE),
-    ("out of bounds", Status.ILLEGAL_ADDRESS),
-    ("invalid address", Status.ILLEGAL_ADDRESS),
-    ("it reads behind", Status.ILLEGAL_ADDRESS),
-    ("executed more than", Status.LAUNCH_TIMEOUT),
-)
+class UnsupportedKernelError(KernelError):
+    """A kernel has instructions that the simulator cannot execute."""
 
 
-def status_of_fault(text: str) -> Status:
+_FAULTS = {
+    FaultKind.assertion: Status.ASSERT,
+    FaultKind.misaligned_address: Status.MISALIGNED_ADDRESS,
+    FaultKind.invalid_address: Status.ILLEGAL_ADDRESS,
+    FaultKind.instruction_limit: Status.LAUNCH_TIMEOUT,
+    FaultKind.deadlock: Status.LAUNCH_TIMEOUT,
+}
+_LAUNCHES = {
+    LaunchProblem.shared_memory: Status.INVALID_VALUE,
+    LaunchProblem.maximum_threads: Status.LAUNCH_OUT_OF_RESOURCES,
+    LaunchProblem.resources: Status.LAUNCH_OUT_OF_RESOURCES,
+}
+
+
+def status_of_fault(error: KernelError | DeadlockError) -> Status:
     """What CUDA would say of a fault that a simulated kernel has raised."""
-    first = text.partition("\n")[0]
-    return next((status for words, status in _FAULTS if words in first), Status.LAUNCH_FAILURE)
+    if isinstance(error, DeadlockError):
+        return Status.LAUNCH_TIMEOUT
+    if isinstance(error, UnsupportedKernelError):
+        return Status.NOT_SUPPORTED
+    return Status.LAUNCH_FAILURE if error.kind is None else _FAULTS.get(error.kind, Status.LAUNCH_FAILURE)
+
+
+def status_of_bad_launch(error: BadLaunch) -> Status:
+    """What CUDA says of a launch that a GPU cannot take."""
+    return _LAUNCHES.get(error.problem, Status.INVALID_CONFIGURATION)

@@ -11,13 +11,12 @@ from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import KernelProfile, TimedDevice
 from manyscale.gpu.stream import Event, Queued, QueuedLaunch, Stream
-from manyscale.host_memory import MemoryWatch
 from manyscale.machine import Machine
-from manyscale.system.running import core_errors, explain_deadlock
+from manyscale.system.running import explain_deadlock
 
 from .modules import LoadedKernel
 from .properties import DeviceDescription
-from .status import CudaError, Status
+from .status import CudaError, status_of_bad_launch
 from .watch import Pause, Watch
 from .work import CopyJob, CopyRecord, LaunchRecord
 
@@ -29,7 +28,7 @@ class TimeLimitError(Exception):
     """The simulated time that the user allows is over."""
 
 
-class GivenLaunch(QueuedLaunch):
+class RecordedLaunch(QueuedLaunch):
     """A launch of a program, with its record and what is to be done when it has ended."""
 
     def __init__(
@@ -41,7 +40,7 @@ class GivenLaunch(QueuedLaunch):
         self.ended = ended
 
 
-class GivenCopy(Queued):
+class RecordedCopy(Queued):
     """A copy of a program; `data` is what came to the host."""
 
     def __init__(self, device: TimedGpu, stream: int, record: CopyRecord) -> None:
@@ -98,27 +97,26 @@ class TimedGpu(TimedDevice):
         workspace: int,
         printed_to: bytearray,
         ended: Callable[[], None],
-    ) -> GivenLaunch:
+    ) -> RecordedLaunch:
         """Queues a launch."""
-        self._check_usable()
+        self.queue.check_usable()
         try:
-            launch = self._launches.add(
+            launch = self.queue.add_launch(
                 self.native,
+                stream,
                 kernel.native,
                 record.grid,
                 record.block,
                 record.shared,
                 packed,
-                False,
-                self.maximum_instructions,
-                stream.number,
-                stream.priority,
-                workspace,
+                check=False,
+                maximum_instructions=self.maximum_instructions,
+                workspace=workspace,
             )
         except _core.BadLaunch as error:
-            raise CudaError(status_of_bad_launch(str(error)), f"kernel {kernel.name}: {error}") from None
+            raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
         record.isa = kernel.native.isa
-        queued = GivenLaunch(
+        queued = RecordedLaunch(
             self,
             stream.number,
             kernel.name,
@@ -129,25 +127,26 @@ class TimedGpu(TimedDevice):
             printed_to=printed_to,
             ended=ended,
         )
-        command = self._commands.kernel(launch, self.native, kernel.native, packed, self._given(stream))
-        return stream.queued(self._note(queued, command))
+        options = self._submit_options(stream)
+        command = self.queue.commands.enqueue_kernel(launch, self.native, kernel.native, packed, options)
+        return stream.queued(self.queue.submitted(queued, command))
 
-    def give_copy(self, stream: Stream, job: CopyJob, record: CopyRecord) -> GivenCopy:
+    def enqueue_copy(self, stream: Stream, job: CopyJob, record: CopyRecord) -> RecordedCopy:
         """Queues a copy or a fill."""
-        self._check_usable()
+        self.queue.check_usable()
         within = job.kind == "within"
-        command = self._commands.copy(
+        command = self.queue.commands.enqueue_copy(
             self.native,
             getattr(_core.GpuCopyKind, job.kind),
             address=job.address,
             source=job.other if within else 0,
             bytes=job.rows.bytes,
             host=job.data,
-            given=self._given(stream),
+            options=self._submit_options(stream),
             pinned=0 if within else job.other,
             rows=job.rows,
         )
-        return stream.queued(self._note(GivenCopy(self, stream.number, record), command))
+        return stream.queued(self.queue.submitted(RecordedCopy(self, stream.number, record), command))
 
     def note_memory(self, used: int) -> None:
         """So many bytes of the GPU's memory are not managed."""
@@ -179,103 +178,87 @@ class TimedGpu(TimedDevice):
 
     def finish_all(self) -> None:
         """Simulates on until all that was queued has ended."""
-        if self._unfinished:
+        if self.queue.unfinished:
             self._run(None)
 
     def advance(self, when: int) -> None:
         """Simulates on until a time, or until all has ended."""
-        if self._unfinished and when > self._simulation.now:
+        if self.queue.unfinished and when > self._simulation.now:
             self._run(None, when)
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> KernelError | DeadlockError | None:
         """What a kernel did wrong that has stopped the GPU."""
-        return self._fault
+        return self.queue.fault
 
     @property
     def busy(self) -> bool:
         """Whether something has not ended."""
-        return bool(self._unfinished)
+        return bool(self.queue.unfinished)
 
-    # --- How the device with time is told otherwise ---
+    # --- How it differs from a device that Python drives ---
 
-    def _given(self, stream: Stream, delay: int | None = None) -> _core.GpuGiven:
+    def _submit_options(self, stream: Stream, delay: int | None = None) -> _core.GpuSubmitOptions:
         now = self._simulation.now
         latency = self.host_side.command_latency if delay is None else delay
         arrival = max(self.host_time + latency, self._arrivals.get(stream.number, 0), now)
         self._arrivals[stream.number] = arrival
-        return _core.GpuGiven(stream=stream.number, priority=stream.priority, delay=arrival - now)
+        return _core.GpuSubmitOptions(stream=stream.number, priority=stream.priority, delay=arrival - now)
 
     def _run(self, last: Queued | None, until: int | None = None) -> None:
-        self._check_usable()
-        begin = time.perf_counter()
+        self.queue.check_usable()
+        began = time.perf_counter()
         if self._managed:
             self.uvm.before_run()
-        self._commands.stop_after(0 if last is None else last.command)
         stop = self.until if until is None else min(until, self.until)
         while True:
-            pause = Pause(self.watch, several=len(self._unfinished) > 1)
+            pause = Pause(self.watch, several=len(self.queue.unfinished) > 1)
             try:
-                with core_errors():
-                    threads, parts = self._division()
-                    report = self._simulation.run(
-                        until=stop, threads=threads, parts=parts, progress=MemoryWatch(pause.report)
-                    )
-            except _core.KernelFault as error:
-                self._fault = str(error)
-                self._say_all()
-                raise KernelError(self._fault) from None
-            self._report, self._result = report, None
-            self._collect(time.perf_counter() - begin)
+                report = self.queue.simulate(last, progress=pause.report, until=stop, began=began)
+            except KernelError:
+                self._pass_on_output()
+                raise
             if not pause.taken or report["outcome"] != "interrupted" or (last is not None and last.done):
                 break
             self.watch.collected()
         outcome = report["outcome"]
         if outcome == "deadlock":
-            self._fault = explain_deadlock(report)
-            raise DeadlockError(self._fault)
+            self.queue.fault = DeadlockError(explain_deadlock(report))
+            raise self.queue.fault
         if outcome == "interrupted" and not (last is not None and last.done):
             raise KeyboardInterrupt
         if outcome == "limit" and stop == self.until:
             raise TimeLimitError
 
-    def _say_all(self) -> None:
+    def _pass_on_output(self) -> None:
         """Passes on what kernels had printed before one of them failed."""
-        for launch, (printed, _) in self._launches.take_said().items():
-            before = self._said.get(launch, (b"", []))[0]
-            for queued in self._unfinished.values():
-                if isinstance(queued, GivenLaunch) and queued.launch == launch:
-                    queued.printed_to += before + printed
+        self.queue.collect_output()
+        for queued in self.queue.unfinished.values():
+            if isinstance(queued, RecordedLaunch):
+                queued.printed_to += self.queue.take_output(queued.launch)[0]
 
-    def _collect(self, wall_seconds: float) -> None:
-        """Takes what has ended; there is no other timeline than the records."""
-        for launch, (printed, _) in self._launches.take_said().items():
-            self._said[launch] = (self._said.get(launch, (b"", []))[0] + printed, [])
-        unfinished = self._unfinished
-        for ended in self._commands.take_ended():
-            queued = unfinished.pop(ended.command)
-            queued._times = begun, end = ended.begun, ended.ended
-            if isinstance(queued, GivenLaunch):
-                self._end_launch(queued, ended, wall_seconds)
-            elif isinstance(queued, GivenCopy):
-                record = queued.record
-                record.begin, record.end, queued.data = begun, end, ended.data
-                record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
-                self.copies_ended.append(record)
-                self.last_end = max(self.last_end, end)
+    def _on_end(self, queued: Queued, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
+        """Fills in the record; there is no other timeline than the records."""
+        if isinstance(queued, RecordedLaunch):
+            self._end_launch(queued, ended, wall_seconds)
+        elif isinstance(queued, RecordedCopy):
+            record = queued.record
+            record.begin, record.end, queued.data = ended.begun, ended.ended, ended.data
+            record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
+            self.copies_ended.append(record)
+            self.last_end = max(self.last_end, ended.ended)
 
-    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEnded, wall_seconds: float) -> None:
-        assert isinstance(queued, GivenLaunch)
+    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
+        assert isinstance(queued, RecordedLaunch)
         index, record = queued.launch, queued.record
-        outcome = self._launches.result(index)
-        printed, _ = self._said.pop(index, (b"", []))
-        queued.printed_to += printed
+        outcome = self.queue.launches.result(index)
+        queued.printed_to += self.queue.take_output(index)[0]
         if queued.what not in self.profiles and len(self.profiles) < MOST_PROFILES:
             profile = self._profiler.take(index, queued.what, *queued.shape, ended.traffic)
             self.profiles[queued.what] = profile
             counts: Any = profile.counts.sm
         else:
-            counts = self._launches.take_profile(index, False)["statistics"]
+            counts = self.queue.launches.take_profile(index, False)["statistics"]
         record.begin, record.end = ended.begun, ended.ended
         record.cycles = round((ended.ended - ended.begun) * self.parts.clock / 10**15)
         record.warp_instructions = counts["warp_instructions"]
@@ -285,7 +268,7 @@ class TimedGpu(TimedDevice):
         record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
         record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
         record.wall_seconds = wall_seconds
-        self._launches.release(index)
+        self.queue.launches.release(index)
         self.launches_ended.append(record)
         self.last_end = max(self.last_end, ended.ended)
         queued.ended()
@@ -294,18 +277,9 @@ class TimedGpu(TimedDevice):
 
     def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
         """CTAs of a kernel that fit on an SM, and the registers of a thread."""
-        ctas, registers = self._launches.occupancy(kernel.native, threads, shared)
+        ctas, registers = self.queue.launches.occupancy(kernel.native, threads, shared)
         return int(ctas), int(registers)
 
     def record_event(self, stream: Stream) -> Event:
         """The moment when all that is in a stream now has ended."""
         return stream.record()
-
-
-def status_of_bad_launch(why: str) -> Status:
-    """What CUDA says of a launch that a GPU cannot take."""
-    if "shared memory" in why and "registers" not in why:
-        return Status.INVALID_VALUE
-    if "registers" in why or ".maxntid" in why:
-        return Status.LAUNCH_OUT_OF_RESOURCES
-    return Status.INVALID_CONFIGURATION

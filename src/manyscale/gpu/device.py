@@ -282,7 +282,7 @@ class Device:
                 native, grid, block, shared, packed, self.threads, self.check, self.maximum_instructions
             )
         except _core.KernelFault as error:
-            raise KernelError(str(error)) from None
+            raise KernelError.of(error) from None
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
         return Launch(

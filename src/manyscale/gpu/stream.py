@@ -179,17 +179,17 @@ class Stream:
 
     def run_kernel(self, kernel: str, native: _core.GpuKernel, *shape: Any) -> QueuedLaunch:
         """Queues one launch; use `kernel[grid, block, shared, stream](…)`."""
-        return self.queued(self.device.give_kernel(self, kernel, native, *shape))
+        return self.queued(self.device.enqueue_kernel(self, kernel, native, *shape))
 
     def record(self) -> Event:
         """An event: the moment at which all that is in the stream now has ended."""
-        return self.queued(self.device.give_event(self))
+        return self.queued(self.device.enqueue_record(self))
 
     def wait(self, event: Event) -> None:
         """Lets what is queued here from now on begin only after the event, which may be of another stream."""
         if not isinstance(event, Event) or event._device is not self.device:
             raise InputError("a stream waits for an event of its own device, made by stream.record()")
-        self.queued(self.device.give_wait(self, event))
+        self.queued(self.device.enqueue_wait(self, event))
 
     def synchronize(self) -> None:
         """Simulates on until all that is in the stream has ended."""

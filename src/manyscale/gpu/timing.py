@@ -5,31 +5,29 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import numbers
 import os
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from manyscale import _core
-from manyscale.errors import DeadlockError, InputError, KernelError
-from manyscale.host_memory import MemoryWatch
+from manyscale.errors import DeadlockError, InputError
 from manyscale.machine import Machine, ResolvedMachine, resolve_machine
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.machine.link import add_host_side
 from manyscale.machine.loading import KERNELS
 from manyscale.machine.uvm import add_unified_memory
-from manyscale.system.running import Result, core_errors, explain_deadlock, statistics_columns
+from manyscale.system.running import Result, explain_deadlock, statistics_columns
 
 from .array import ArrayCopy
 from .assembler import can_assemble_for
+from .command_queue import CommandQueue
 from .device import Device
 from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
@@ -39,9 +37,7 @@ from .run_directory import record
 from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
 from .targets import capability_of
 
-_SMS_OF_A_PART = 2  # few, so that their warps and caches fit the caches of a host core
 _REMEMBERED = 65536  # activities in the timeline
-_Command = TypeVar("_Command", bound=Queued)
 
 
 @dataclass(frozen=True)
@@ -91,17 +87,9 @@ class TimedDevice(Device):
         self.resolved.check_read(KERNELS)
         self.uvm = UnifiedMemory(self.parts, unified, self.native)
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
-        scheduler = self.parts.scheduler.native
-        self._launches = _core.GpuLaunches(scheduler, [sm.native for sm in self.parts.sms])
-        self._commands = _core.GpuCommands(
-            scheduler,
-            [engine.native for engine in self.host_side.engines],
-            [part.native for part in self.parts.memory],
-        )
-        self._profiler = Profiler(self.parts, self._launches)
+        self.queue = CommandQueue(self.parts, self.host_side, threads, self._on_end)
+        self._profiler = Profiler(self.parts, self.queue.launches)
         self.progress: Callable[[int, int], None] | None = None  # told femtoseconds and events, now and then
-        self._unfinished: dict[int, Queued] = {}
-        self._said: dict[int, tuple[bytes, list[str]]] = {}  # by launch that has not ended
         self._timeline: deque[Activity] = deque(maxlen=_REMEMBERED)
         self._streams = itertools.count(1)
         self._default = Stream(self, 0, 0)
@@ -109,9 +97,7 @@ class TimedDevice(Device):
         self._released: list[int] = []  # managed memory that waits to be given back
         self._released_arrays: list[int] = []  # memory of arrays that waits to be given back
         self._running = False
-        self._fault: str | None = None
-        self._report: dict[str, Any] | None = None
-        self._result: Result | None = None
+        self._result: tuple[dict[str, Any], Result] | None = None  # with the report that it is of
         self._recorded: list[TimedLaunch] | None = None  # launches that have ended while a run is recorded
         self.has_used_managed = False  # memory
 
@@ -145,11 +131,12 @@ class TimedDevice(Device):
     @property
     def result(self) -> Result | None:
         """Statistics of all parts of the GPU so far; None if nothing has run, or a kernel has failed."""
-        if self._fault is not None:
+        report = self.queue.report
+        if self.queue.fault is not None or report is None:
             return None
-        if self._result is None and self._report is not None:
-            self._result = Result(self._report, statistics_columns(self.parts.system), None)
-        return self._result
+        if self._result is None or self._result[0] is not report:
+            self._result = report, Result(report, statistics_columns(self.parts.system), None)
+        return self._result[1]
 
     def stream(self, priority: int = 0) -> Stream:
         """A new queue for kernels and copies; as in CUDA, lower numbers are more urgent."""
@@ -159,7 +146,7 @@ class TimedDevice(Device):
 
     def synchronize(self) -> None:
         """Simulates on until all that was queued has ended."""
-        if self._unfinished:
+        if self.queue.unfinished:
             self._run(None)
 
     def timeline(self) -> list[Activity]:
@@ -179,72 +166,71 @@ class TimedDevice(Device):
     ) -> TimedLaunch:
         """Runs one launch to its end."""
         self.synchronize()
-        queued = self.give_kernel(self._default, kernel, native, grid, block, shared, packed)
+        queued = self.enqueue_kernel(self._default, kernel, native, grid, block, shared, packed)
         self.synchronize()
         return queued.result
 
-    def give_kernel(self, stream: Stream, kernel: str, native: _core.GpuKernel, *shape: Any) -> QueuedLaunch:
+    def enqueue_kernel(
+        self, stream: Stream, kernel: str, native: _core.GpuKernel, *shape: Any
+    ) -> QueuedLaunch:
         """Queues a launch in a stream; `shape`: grid, block, dynamic shared memory and packed parameters."""
-        self._check_usable()
-        number = stream.number
-        grid, block, shared, packed = shape
+        self.queue.check_usable()
+        grid, block, _, packed = shape
         try:
-            launch = self._launches.add(
+            launch = self.queue.add_launch(
                 self.native,
+                stream,
                 native,
-                grid,
-                block,
-                shared,
-                packed,
-                self.check,
-                self.maximum_instructions,
-                number,
-                stream.priority,
+                *shape,
+                check=self.check,
+                maximum_instructions=self.maximum_instructions,
             )
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
-        queued = QueuedLaunch(self, number, kernel, launch, native.order_matters, (grid, block))
+        queued = QueuedLaunch(self, stream.number, kernel, launch, native.order_matters, (grid, block))
         queued.isa = native.isa
         # What is launched without a stream begins at once: its times are those of the GPU alone.
         delay = 0 if stream is self._default else None
-        given = self._given(stream, delay)
-        return self._note(queued, self._commands.kernel(launch, self.native, native, packed, given))
+        options = self._submit_options(stream, delay)
+        command = self.queue.commands.enqueue_kernel(launch, self.native, native, packed, options)
+        return self.queue.submitted(queued, command)
 
     def copy(self, copy: ArrayCopy, stream: Stream | None = None) -> QueuedCopy:
         """Queues a copy in a stream; without one, carries it out to its end."""
         if stream is None:
             self.synchronize()
-        self._check_usable()
+        self.queue.check_usable()
         on = stream or self._default
         for array in (copy.array, copy.source):
             if isinstance(array, ManagedArray) and array.nbytes:
                 array.prefetch("device", stream=stream)  # the device copies: pages go there first
-        queued = self._note(
+        queued = self.queue.submitted(
             QueuedCopy(self, on.number, copy),
-            self._commands.copy(
+            self.queue.commands.enqueue_copy(
                 self.native,
                 getattr(_core.GpuCopyKind, copy.kind),
                 address=copy.array.address,
                 source=0 if copy.source is None else copy.source.address,
                 bytes=copy.array.nbytes,
                 host=copy.data,
-                given=self._given(on),
+                options=self._submit_options(on),
             ),
         )
         if stream is None:
             self.synchronize()
         return on.queued(queued)
 
-    def give_event(self, stream: Stream) -> Event:
+    def enqueue_record(self, stream: Stream) -> Event:
         """Queues the record of an event in a stream."""
-        self._check_usable()
-        return self._note(Event(self, stream.number, "event"), self._commands.record(self._given(stream)))
+        self.queue.check_usable()
+        command = self.queue.commands.enqueue_record(self._submit_options(stream))
+        return self.queue.submitted(Event(self, stream.number, "event"), command)
 
-    def give_wait(self, stream: Stream, event: Event) -> Queued:
+    def enqueue_wait(self, stream: Stream, event: Event) -> Queued:
         """Lets a stream wait for an event."""
-        self._check_usable()
-        command = self._commands.wait(event.command, self._given(stream))
-        return self._note(Queued(self, stream.number, "wait"), command)
+        self.queue.check_usable()
+        command = self.queue.commands.enqueue_wait(event.command, self._submit_options(stream))
+        return self.queue.submitted(Queued(self, stream.number, "wait"), command)
 
     @property
     def capability(self) -> int | None:
@@ -271,7 +257,7 @@ class TimedDevice(Device):
         return self.uvm.allocate(size, label)
 
     def _free_managed(self, address: int) -> None:
-        if self._fault is None:
+        if self.queue.fault is None:
             self.synchronize()
         try:
             self.uvm.free(address)
@@ -282,7 +268,7 @@ class TimedDevice(Device):
     def free_memory(self, address: int) -> None:
         """Gives the memory of an array back. Kernels that use it later are told so; it is given to others when all that
         was queued has ended."""
-        self.native.free(address, reserve=bool(self._unfinished))
+        self.native.free(address, reserve=bool(self.queue.unfinished))
 
     def release_memory(self, address: int) -> None:
         """Gives the memory of an array back that nobody can reach any more, as soon as nothing is queued: kernels may
@@ -297,7 +283,7 @@ class TimedDevice(Device):
 
     def _free_released(self) -> None:
         """Frees what was released, unless pages of it may still be needed or on the move."""
-        if self._unfinished or self._running:
+        if self.queue.unfinished or self._running:
             return
         self.native.reuse_reserved()
         arrays, self._released_arrays = self._released_arrays, []
@@ -323,23 +309,27 @@ class TimedDevice(Device):
         elif not isinstance(stream, Stream) or stream.device is not self:
             raise InputError(f"the stream is one of the same device, made by device.stream(), not {stream!r}")
         on = stream or self._default
-        queued = on.queued(self._give_range(on, kind, address, size, None))
+        queued = on.queued(self._enqueue_range(on, kind, address, size, None))
         if stream is None:
             self.synchronize()
         return queued
 
     def _access_range(self, kind: str, address: int, size: int, wait: bool) -> QueuedRange:
-        queued = self._give_range(self._host, kind, address, size, 0)
+        queued = self._enqueue_range(self._host, kind, address, size, 0)
         if wait:
             self.wait_for(queued)
         return queued
 
-    def _give_range(self, on: Stream, kind: str, address: int, size: int, delay: int | None) -> QueuedRange:
-        self._check_usable()
-        command = self._commands.range(
-            getattr(_core.GpuRangeKind, kind), address, size, self._given(on, delay)
+    def _enqueue_range(
+        self, on: Stream, kind: str, address: int, size: int, delay: int | None
+    ) -> QueuedRange:
+        self.queue.check_usable()
+        command = self.queue.commands.enqueue_range(
+            getattr(_core.GpuRangeKind, kind), address, size, self._submit_options(on, delay)
         )
-        return self._note(QueuedRange(self, on.number, f"{kind.replace('_', ' ')} {size} B"), command)
+        return self.queue.submitted(
+            QueuedRange(self, on.number, f"{kind.replace('_', ' ')} {size} B"), command
+        )
 
     def wait_for(self, queued: Queued) -> None:
         """Simulates on until something that was queued has ended."""
@@ -348,39 +338,18 @@ class TimedDevice(Device):
 
     # --- Running ---
 
-    def _given(self, stream: Stream, delay: int | None = None) -> _core.GpuGiven:
+    def _submit_options(self, stream: Stream, delay: int | None = None) -> _core.GpuSubmitOptions:
         latency = self.host_side.command_latency if delay is None else delay
-        return _core.GpuGiven(stream=stream.number, priority=stream.priority, delay=latency)
-
-    def _note(self, queued: _Command, command: int) -> _Command:
-        queued.command = command
-        self._unfinished[command] = queued
-        return queued
-
-    def _check_usable(self) -> None:
-        if self._fault is not None:
-            raise KernelError(f"the device stopped when a kernel failed; make a new one. {self._fault}")
+        return _core.GpuSubmitOptions(stream=stream.number, priority=stream.priority, delay=latency)
 
     def _run(self, last: Queued | None) -> None:
         """Runs until something has ended, or everything."""
-        self._check_usable()
-        begin = time.perf_counter()
-        system = self.parts.system
+        self.queue.check_usable()
         if self._managed:
             self.uvm.before_run()
-        self._commands.stop_after(0 if last is None else last.command)
         self._running = True
         try:
-            with core_errors():
-                threads, parts = self._division()
-                report = system.simulation.run(
-                    threads=threads, parts=parts, progress=MemoryWatch(self.progress)
-                )
-            self._report, self._result = report, None
-            self._collect(time.perf_counter() - begin)
-        except _core.KernelFault as error:
-            self._fault = str(error)
-            raise KernelError(self._fault) from None
+            report = self.queue.simulate(last, progress=self.progress)
         finally:
             self._running = False
         self._free_released()
@@ -389,46 +358,23 @@ class TimedDevice(Device):
         if report["outcome"] == "interrupted":
             raise KeyboardInterrupt
 
-    def _division(self) -> tuple[int, int]:
-        """Host threads and parts of the machine for the next run.
+    def _on_end(self, queued: Queued, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
+        """Takes what a command has done."""
+        if isinstance(queued, QueuedLaunch):
+            self._end_launch(queued, ended, wall_seconds)
+        elif isinstance(queued, QueuedCopy):
+            assert queued.copy is not None
+            queued.copy.arrived(ended.data)
+            queued.copy = None
+            queued.traffic = ended.traffic
+        elif not isinstance(queued, QueuedRange):
+            return
+        self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
 
-        CTAs whose order shows in the result run in one part, where the order is that of time; so does what different
-        streams may do to the same memory. Parts without work are not worth it.
-        """
-        waiting = self._unfinished.values()
-        launches = [queued for queued in waiting if isinstance(queued, QueuedLaunch)]
-        one = any(launch.order_matters for launch in launches)
-        if not one and len({queued.stream for queued in waiting}) > 1:
-            one = self._commands.may_race()
-        if one:
-            return 1, 1
-        busy = min(len(self.parts.sms), sum(math.prod(launch.shape[0]) for launch in launches))
-        return self.threads, max(1, busy // _SMS_OF_A_PART)
-
-    def _collect(self, wall_seconds: float) -> None:
-        """Takes what has ended."""
-        for launch, (printed, warnings) in self._launches.take_said().items():
-            before = self._said.setdefault(launch, (b"", []))
-            new = [warning for warning in warnings if warning not in before[1]]
-            self._said[launch] = (before[0] + printed, before[1] + new)
-        for ended in self._commands.take_ended():
-            queued = self._unfinished.pop(ended.command)
-            queued.complete(ended.begun, ended.ended)
-            if isinstance(queued, QueuedLaunch):
-                self._end_launch(queued, ended, wall_seconds)
-            elif isinstance(queued, QueuedCopy):
-                assert queued.copy is not None
-                queued.copy.arrived(ended.data)
-                queued.copy = None
-                queued.traffic = ended.traffic
-            elif not isinstance(queued, QueuedRange):
-                continue
-            self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
-
-    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEnded, wall_seconds: float) -> None:
+    def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
         duration = ended.ended - ended.begun
-        outcome = self._launches.result(queued.launch)
-        printed, warnings = self._said.pop(queued.launch, (b"", []))
+        outcome = self.queue.launches.result(queued.launch)
+        printed, warnings = self.queue.take_output(queued.launch)
         profile = self._profiler.take(queued.launch, queued.what, *queued.shape, ended.traffic)
         counts = profile.counts.sm
         queued.outcome = TimedLaunch(
@@ -446,7 +392,7 @@ class TimedDevice(Device):
             issued_instructions=counts["issued_instructions"],
             profile=profile,
         )
-        self._launches.release(queued.launch)
+        self.queue.launches.release(queued.launch)
         if self._recorded is not None:
             self._recorded.append(queued.outcome)
         queued.arguments = ()

@@ -43,7 +43,8 @@ void decode_exit(Builder& builder) {
 }
 
 void trap(Warp& warp, const Op&) {
-  throw Fault("trap: the program gave up", static_cast<unsigned>(std::countr_zero(warp.mask)));
+  throw Fault("trap: the program gave up", static_cast<unsigned>(std::countr_zero(warp.mask)),
+              FaultKind::trap);
 }
 
 void decode_trap(Builder& builder) {

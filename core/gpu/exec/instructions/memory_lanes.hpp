@@ -92,8 +92,8 @@ void load_parameter(Warp& warp, const Op& op) {
   const auto& parameters = warp.launch().parameters;
   const auto offset = static_cast<std::uint64_t>(op.immediate);
   if (offset > parameters.size() || parameters.size() - offset < sizeof(M))
-    throw Fault("it reads behind the kernel's parameters",
-                static_cast<unsigned>(std::countr_zero(warp.mask)));
+    throw Fault("it reads behind the kernel's parameters", static_cast<unsigned>(std::countr_zero(warp.mask)),
+                FaultKind::invalid_address);
   const R value = static_cast<R>(read<M>(parameters.data() + offset));
   for_lanes(warp, warp.lanes<R>(op.dst), [=](unsigned) { return value; });
 }

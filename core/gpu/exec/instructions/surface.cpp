@@ -40,7 +40,7 @@ bool place(std::int64_t& index, std::int64_t end, Outside outside, const char* w
   if (outside == Outside::trap)
     throw Fault(std::string(what) + " " + std::to_string(index) + " is out of bounds of a surface with " +
                     std::to_string(end),
-                lane);
+                lane, FaultKind::invalid_address);
   index = std::clamp<std::int64_t>(index, 0, end - 1);
   return outside == Outside::clamp;
 }
@@ -163,7 +163,7 @@ std::byte* surface_place(const Warp& warp, const Texture& surface, const Surface
   if (x % size != 0)
     throw Fault("misaligned access: byte " + std::to_string(x) + " of a row is no place for " +
                     std::to_string(size) + " bytes",
-                lane);
+                lane, FaultKind::misaligned_address);
   std::int64_t element = x / size;
   bool inside = place(element, static_cast<std::int64_t>(width) / size, wanted.outside, "element", lane);
   inside &= place(y, static_cast<std::int64_t>(rows), wanted.outside, "row", lane);

@@ -131,7 +131,8 @@ void decode_exit(MachineBuilder& builder) {
 }
 
 void trap(Warp& warp, const Op&) {
-  throw Fault("trap: the program gave up", static_cast<unsigned>(std::countr_zero(warp.mask)));
+  throw Fault("trap: the program gave up", static_cast<unsigned>(std::countr_zero(warp.mask)),
+              FaultKind::trap);
 }
 
 void decode_bpt(MachineBuilder& builder) {

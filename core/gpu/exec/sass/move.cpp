@@ -183,7 +183,7 @@ void load_constant(Warp& warp, const Op& op) {
       throw Fault("out of bounds: it reads " + std::to_string(size) + " bytes at " + std::to_string(offset) +
                       " of constant bank " + std::to_string(bank) + ", which has " +
                       std::to_string(bytes.size()) + " bytes",
-                  lane);
+                  lane, FaultKind::invalid_address, offset);
     from[lane] = bytes.data() + offset;
     warp.access->addresses[lane] = origin + offset;
   });
