@@ -37,6 +37,26 @@ nb::dict counts_by_name(const Counts& counts) {
   return out;
 }
 
+void bind_traffic_counts(nb::module_& module) {
+  nb::class_<memory::Traffic>(module, "GpuTraffic")
+      .def_prop_ro("l2", [](const memory::Traffic& traffic) { return counts_by_name(traffic.cache); })
+      .def_prop_ro("crossbar",
+                   [](const memory::Traffic& traffic) { return counts_by_name(traffic.crossbar); })
+      .def_prop_ro("dram", [](const memory::Traffic& traffic) { return counts_by_name(traffic.dram); })
+      .def_prop_ro(
+          "l2_bytes",
+          [](const memory::Traffic& traffic) {
+            return traffic.crossbar.bytes.value() - memory::header_bytes * traffic.crossbar.messages.value();
+          },
+          "Data that passed the crossbar, without headers.")
+      .def_prop_ro(
+          "dram_bytes",
+          [](const memory::Traffic& traffic) {
+            return traffic.dram.read_bytes.value() + traffic.dram.write_bytes.value();
+          },
+          "Data read from memory and written to it.");
+}
+
 }  // namespace
 
 void bind_gpu_commands(nb::module_& module) {
@@ -57,23 +77,7 @@ void bind_gpu_commands(nb::module_& module) {
       .value("prefetch_to_host", RangeStart::Kind::prefetch_to_host)
       .value("host_read", RangeStart::Kind::host_read)
       .value("host_write", RangeStart::Kind::host_write);
-  nb::class_<memory::Traffic>(module, "GpuTraffic")
-      .def_prop_ro("l2", [](const memory::Traffic& traffic) { return counts_by_name(traffic.cache); })
-      .def_prop_ro("crossbar",
-                   [](const memory::Traffic& traffic) { return counts_by_name(traffic.crossbar); })
-      .def_prop_ro("dram", [](const memory::Traffic& traffic) { return counts_by_name(traffic.dram); })
-      .def_prop_ro(
-          "l2_bytes",
-          [](const memory::Traffic& traffic) {
-            return traffic.crossbar.bytes.value() - memory::header_bytes * traffic.crossbar.messages.value();
-          },
-          "Data that passed the crossbar, without headers.")
-      .def_prop_ro(
-          "dram_bytes",
-          [](const memory::Traffic& traffic) {
-            return traffic.dram.read_bytes.value() + traffic.dram.write_bytes.value();
-          },
-          "Data read from memory and written to it.");
+  bind_traffic_counts(module);
   nb::class_<EndedCommand>(module, "GpuEndedCommand")
       .def_ro("command", &EndedCommand::command)
       .def_ro("begun", &EndedCommand::begun)

@@ -227,7 +227,7 @@ bool Connection::receive_all(void* to, std::size_t bytes, int* descriptor) const
 bool Connection::send_request(std::uint16_t call, int device, const void* request, std::size_t request_bytes,
                               std::span<const std::byte> tail, std::uint64_t staged, int descriptor) {
   const std::uint64_t now = host_nanoseconds();
-  if (unpaid_ != 0) call |= wire::kUnpaid;
+  if (untimed_ != 0) call |= wire::kUntimed;
   const wire::RequestHeader header{static_cast<std::uint32_t>(request_bytes + tail.size()), call,
                                    static_cast<std::uint16_t>(device), now - last_spoken_, staged};
   last_spoken_ = now;

@@ -62,8 +62,8 @@ class Connection {
   }
 
   // Calls between these two are parts of another; they may be nested.
-  void begin_unpaid() { ++unpaid_; }
-  void end_unpaid() { --unpaid_; }
+  void begin_untimed() { ++untimed_; }
+  void end_untimed() { --untimed_; }
 
   // Staging memory of at least so many bytes; null if there is no room for it.
   std::byte* staging(std::size_t bytes);
@@ -96,7 +96,7 @@ class Connection {
   std::byte* staging_ = nullptr;
   std::size_t staging_bytes_ = 0;
   std::uint32_t flags_ = 0;
-  int unpaid_ = 0;
+  int untimed_ = 0;
   bool await_handshake_ = false;
   std::uint64_t last_spoken_ = 0;  // when the last reply came or a request was posted, by the host's clock
   std::vector<std::byte> reply_;

@@ -110,7 +110,7 @@ GraphLanes::~GraphLanes() {
 }
 
 void GraphLanes::give_back() {
-  const UnpaidCalls unpaid;
+  const UntimedCalls untimed;
   for (Stream* stream : streams_) destroy_stream(stream);
   for (Event* event : events_) destroy_event(event);
   streams_.clear();
@@ -118,7 +118,7 @@ void GraphLanes::give_back() {
 }
 
 Error GraphLanes::provide(std::size_t streams, std::size_t events, const Stream& like) {
-  const UnpaidCalls unpaid;
+  const UntimedCalls untimed;
   Error error = Error::success;
   // After cudaDeviceReset they are gone; a launch on another device needs others.
   const bool usable = streams_.empty() || (find_stream(streams_.front(), DefaultStream::legacy, error) &&
@@ -154,10 +154,10 @@ Error GraphLanes::perform(Stream& stream, const Graph& graph, const std::set<con
   const auto lane = [&](std::size_t number) -> Stream& {
     return number == 0 ? stream : *streams_[number - 1];
   };
-  std::optional<UnpaidCalls> unpaid;
+  std::optional<UntimedCalls> untimed;
   const auto give = [&](Stream& to, const Operation& operation) {
     const Error error = manyscale::cudart::perform(to, operation, Wait::no);
-    if (!unpaid) unpaid.emplace();  // from the second on
+    if (!untimed) untimed.emplace();  // from the second on
     return error;
   };
   const auto record = [&](std::size_t event, Stream& in) {

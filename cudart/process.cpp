@@ -209,12 +209,12 @@ const DeviceDescription* describe_device(int device, Error& error) {
   return known.get();
 }
 
-UnpaidCalls::UnpaidCalls() {
-  connection().begin_unpaid();
+UntimedCalls::UntimedCalls() {
+  connection().begin_untimed();
 }
 
-UnpaidCalls::~UnpaidCalls() {
-  connection().end_unpaid();
+UntimedCalls::~UntimedCalls() {
+  connection().end_untimed();
 }
 
 bool may_post() {

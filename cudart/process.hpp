@@ -63,12 +63,12 @@ void forget_sticky_error();
 bool may_post();
 
 // While it lives, calls of this thread are parts of another one, and cost the program no time of their own.
-class UnpaidCalls {
+class UntimedCalls {
  public:
-  UnpaidCalls();
-  ~UnpaidCalls();
-  UnpaidCalls(const UnpaidCalls&) = delete;
-  UnpaidCalls& operator=(const UnpaidCalls&) = delete;
+  UntimedCalls();
+  ~UntimedCalls();
+  UntimedCalls(const UntimedCalls&) = delete;
+  UntimedCalls& operator=(const UntimedCalls&) = delete;
 };
 
 // One call to the server on the current device.

@@ -89,7 +89,7 @@ Error bind(const void* host, const ResourceDescription& resource) {
   std::uint64_t handle = 0;
   const Error error =
       create_texture(&handle, &resource, reference.surface ? nullptr : &how, nullptr, reference.surface);
-  const UnpaidCalls unpaid;
+  const UntimedCalls untimed;
   return error == Error::success ? write_handle(reference, handle) : error;
 }
 

@@ -31,7 +31,7 @@ struct ReplyHeader {
 // thread says so.
 inline constexpr std::uint16_t kPosted = 0x8000;
 // Marks the call of a request that is part of another: it costs the program no time.
-inline constexpr std::uint16_t kUnpaid = 0x4000;
+inline constexpr std::uint16_t kUntimed = 0x4000;
 // Data of a copy to the device of no more bytes than this follows its request instead of being staged.
 inline constexpr std::uint64_t kLargestInline = 4096;
 // The status of a reply that names a function of the host: when we have called it, we ask again.

@@ -128,7 +128,7 @@ class Spec(BaseModel):
         for name, field in cls.model_fields.items():
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} has no doc; declare it with parameter(..., doc=...)")
-            kind = _kind(field)
+            kind = _field_type(field)
             if kind.optional and field.default is not None:
                 # Saved descriptions leave out what is None, so None must be what its absence means.
                 raise TypeError(f"{cls.__name__}.{name} may be None, so its default must be None")
@@ -159,7 +159,7 @@ class Spec(BaseModel):
         for name, field in type(self).model_fields.items():
             value = vars(self)[name]  # to be shown is not to be read
             if value is not None:
-                rows.append((name, repr(_plain(value, _kind(field).quantity))))
+                rows.append((name, repr(_plain(value, _field_type(field).quantity))))
         return rows
 
 
@@ -204,7 +204,7 @@ def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
         return f"there is no such parameter; {nearest(str(location[-1]), names)}"
     if kind == "missing":
         field = section_type(spec, location[:-1]).model_fields[str(location[-1])]
-        return f"is required ({_kind(field).name}): {field.description}"
+        return f"is required ({_field_type(field).name}): {field.description}"
     if kind == _PROBLEM:
         return str(problem["ctx"]["reason"])
     expected = {
@@ -242,7 +242,7 @@ def path_text(location: Location) -> str:
     return text
 
 
-class _Kind(NamedTuple):
+class _FieldType(NamedTuple):
     """What a field's annotation says."""
 
     name: str
@@ -252,32 +252,32 @@ class _Kind(NamedTuple):
     optional: bool
 
 
-def _kind(field: FieldInfo) -> _Kind:
+def _field_type(field: FieldInfo) -> _FieldType:
     for item in field.metadata:
         if isinstance(item, Quantity):
-            return _Kind(item.dimension.name, item, None, False, False)
-    return _annotation_kind(field.annotation)
+            return _FieldType(item.dimension.name, item, None, False, False)
+    return _annotation_type(field.annotation)
 
 
-def _annotation_kind(annotation: Any) -> _Kind:
+def _annotation_type(annotation: Any) -> _FieldType:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         quantity = next((item for item in arguments[1:] if isinstance(item, Quantity)), None)
         if quantity is not None:
-            return _Kind(quantity.dimension.name, quantity, None, False, False)
-        return _annotation_kind(arguments[0])
+            return _FieldType(quantity.dimension.name, quantity, None, False, False)
+        return _annotation_type(arguments[0])
     if origin in (Union, types.UnionType) and len(arguments) == 2 and type(None) in arguments:
         inner = next(argument for argument in arguments if argument is not type(None))
-        return _annotation_kind(inner)._replace(optional=True)
+        return _annotation_type(inner)._replace(optional=True)
     if origin is list:
-        inner_kind = _annotation_kind(arguments[0])
-        return inner_kind._replace(name=f"list of {inner_kind.name}", is_list=True)
+        inner_type = _annotation_type(arguments[0])
+        return inner_type._replace(name=f"list of {inner_type.name}", is_list=True)
     if origin is Literal:
-        return _Kind(" | ".join(map(str, arguments)), None, None, False, False)
+        return _FieldType(" | ".join(map(str, arguments)), None, None, False, False)
     if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return _Kind("section", None, annotation, False, False)
+        return _FieldType("section", None, annotation, False, False)
     if annotation in (bool, str):
-        return _Kind({bool: "true or false", str: "text"}[annotation], None, None, False, False)
+        return _FieldType({bool: "true or false", str: "text"}[annotation], None, None, False, False)
     raise TypeError(
         f"{annotation} is no type of a parameter: use a quantity, bool, str, Literal, a Spec or a list of one"
     )
@@ -285,7 +285,7 @@ def _annotation_kind(annotation: Any) -> _Kind:
 
 def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
     extra = field.json_schema_extra
-    quantity = _kind(field).quantity
+    quantity = _field_type(field).quantity
     if not isinstance(extra, dict) or quantity is None:
         return None, None
     low, high = extra.get("minimum"), extra.get("maximum")
@@ -299,12 +299,12 @@ def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
 def _limits(spec: type[Spec], name: str) -> tuple[Quantity | None, int | float | None, int | float | None]:
     """What a parameter is and its bounds: asked for each time a component is made."""
     field = spec.model_fields[name]
-    return (_kind(field).quantity, *_bounds(field))
+    return (_field_type(field).quantity, *_bounds(field))
 
 
 def _range_text(field: FieldInfo) -> str:
     minimum, maximum = _bounds(field)
-    quantity = _kind(field).quantity
+    quantity = _field_type(field).quantity
     if quantity is None:
         return ""
     low, high = (
@@ -321,7 +321,7 @@ def section_type(spec: type[Spec], location: Location) -> type[Spec]:
     """The Spec of the section at a location, such as ("gpu", "sm")."""
     for part in location:
         if isinstance(part, str):
-            spec = _kind(spec.model_fields[part]).spec or spec
+            spec = _field_type(spec.model_fields[part]).spec or spec
     return spec
 
 
@@ -340,7 +340,7 @@ def parameters(spec: type[Spec], prefix: str = "") -> list[Parameter]:
     """Every parameter of a Spec and of the Specs within it, in the order of declaration."""
     rows = []
     for name, field in spec.model_fields.items():
-        kind = _kind(field)
+        kind = _field_type(field)
         path = prefix + name + ("[]" if kind.is_list else "")
         if kind.spec is not None:
             rows.extend(parameters(kind.spec, f"{path}."))
@@ -354,7 +354,7 @@ def parameters(spec: type[Spec], prefix: str = "") -> list[Parameter]:
     return rows
 
 
-def _default_text(field: FieldInfo, kind: _Kind) -> str:
+def _default_text(field: FieldInfo, kind: _FieldType) -> str:
     if field.is_required():
         return "required"
     if field.default is None:
@@ -385,7 +385,7 @@ def dump(spec: Spec, *, names: Collection[str] | None = None, reads: bool = True
 @functools.cache
 def _quantities(spec: type[Spec]) -> list[tuple[str, Quantity | None]]:
     """The parameters of a Spec and what they are quantities of: asked for each time a component is saved."""
-    return [(name, _kind(field).quantity) for name, field in spec.model_fields.items()]
+    return [(name, _field_type(field).quantity) for name, field in spec.model_fields.items()]
 
 
 def _plain(value: Any, quantity: Quantity | None, nested: Callable[[Spec], Any] = lambda spec: spec) -> Any:

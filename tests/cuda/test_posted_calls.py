@@ -14,7 +14,7 @@ from wire_client import OPTIONS, Client, ServerThread, serving
 
 from manyscale.cuda.records import launches_of
 from manyscale.cuda.status import Status
-from manyscale.cuda.wire import LAYOUTS, POSTED, REPLY, STICKY, UNPAID, Call, CopySide
+from manyscale.cuda.wire import LAYOUTS, POSTED, REPLY, STICKY, UNTIMED, Call, CopySide
 
 pytestmark = pytest.mark.core
 
@@ -115,7 +115,7 @@ def test_parts_of_a_call_cost_nothing(program: Program) -> None:
     program.good(Call.DEVICE_SYNCHRONIZE)
     before = program.nanoseconds
     for _ in range(10):
-        program.send(Call.MEMORY_INFO | UNPAID, b"")
+        program.send(Call.MEMORY_INFO | UNTIMED, b"")
         program.receive(Call.MEMORY_INFO)
     assert program.nanoseconds == before
     program.good(Call.MEMORY_INFO)
@@ -125,6 +125,6 @@ def test_parts_of_a_call_cost_nothing(program: Program) -> None:
 def test_a_call_that_is_not_there_is_refused_whatever_its_marks(
     program: Program, server: ServerThread
 ) -> None:
-    program.send(999 | POSTED | UNPAID, b"")
+    program.send(999 | POSTED | UNTIMED, b"")
     assert program.socket.recv(REPLY.size) == b""
     assert any("there is no call 999" in said for said in server.said)

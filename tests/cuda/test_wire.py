@@ -76,7 +76,7 @@ def test_the_headers_and_constants_are_the_same_on_both_sides() -> None:
         ("kAgain", wire.AGAIN),
         ("kSticky", wire.STICKY),
         ("kPosted", hex(wire.POSTED)),
-        ("kUnpaid", hex(wire.UNPAID)),
+        ("kUntimed", hex(wire.UNTIMED)),
         ("kLargestInline", wire.LARGEST_INLINE),
     ):
         assert re.search(rf"{name} = {value};", text), name

@@ -29,11 +29,11 @@ from manyscale.network.goal_export import schedule_of
 from manyscale.network.job import program_for
 from manyscale.results import load
 from manyscale.results.additions import add_file
-from manyscale.results.files import FileGroup, Kind, OutputFile, check_output, replace_file, write_file
+from manyscale.results.files import FileGroup, FileKind, OutputFile, check_output, replace_file, write_file
 from manyscale.studies.projection.timings import PhaseTiming, TimingProfile
 from systems import make_ring
 
-TEXT = Kind.magic("a text", b"text")
+TEXT = FileKind.magic("a text", b"text")
 CALLS = ("open", "write", "fsync", "close", "replace", "link", "fchmod")
 
 

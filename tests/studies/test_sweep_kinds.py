@@ -80,7 +80,7 @@ def test_machines_are_an_axis_and_statistics_are_metrics(tmp_path: Path) -> None
     )
     records = run_points(study)
     for record, point in zip(records, study.points(), strict=True):
-        machine = load_machine(str(point.given.machine), point.given.changes).machine
+        machine = load_machine(str(point.request.machine), point.request.changes).machine
         workload = MemoryWorkload(pattern="random", accesses=300, footprint="64KiB")
         result = build_memory(machine, workload).run()
         hits = [result.value(f"core[{core}]", "l1.hits") for core in range(point.coordinates["memory.cores"])]

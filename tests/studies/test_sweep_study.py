@@ -83,9 +83,9 @@ def test_axes_are_crossed_and_zipped() -> None:
     assert len(points) == 8
     places = [(*point.coordinates.values(), point.repetition) for point in points]
     assert places[:4] == [("25Gb/s", 4, 2, 0), ("25Gb/s", 4, 2, 1), ("25Gb/s", 8, 1, 0), ("25Gb/s", 8, 1, 1)]
-    assert points[2].given.workload["nodes"] == 8
-    assert points[2].given.changes == ["network.link.bandwidth=25Gb/s"]
-    assert [point.given.seed for point in points] == [0, 1] * 4
+    assert points[2].request.workload["nodes"] == 8
+    assert points[2].request.changes == ["network.link.bandwidth=25Gb/s"]
+    assert [point.request.seed for point in points] == [0, 1] * 4
 
 
 def test_keys_follow_what_decides_the_result(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_study_survives_being_written(tmp_path: Path) -> None:
     assert [point.key for point in again.points()] == [point.key for point in study.points()]
     assert again.metrics == study.metrics
     changed = Study.load(write(tmp_path, GOOD), ["network.link.latency=7ns"])
-    assert changed.points()[0].given.changes == ["network.link.latency=7ns"]
+    assert changed.points()[0].request.changes == ["network.link.latency=7ns"]
 
 
 @pytest.mark.parametrize(

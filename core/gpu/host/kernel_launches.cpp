@@ -66,17 +66,16 @@ KernelProfile KernelLaunches::take_profile(std::uint32_t index) {
 }
 
 std::map<std::uint32_t, LaunchOutput> KernelLaunches::take_output() {
-  std::vector<Sm::Said> all;
+  std::vector<Sm::PrintfBuffer> buffers;
   for (Sm* sm : sms_)
-    for (Sm::Said& said : sm->take_said()) all.push_back(std::move(said));
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.when < b.when; });
+    for (auto& buffer : sm->take_printf_buffers()) buffers.push_back(std::move(buffer));
+  std::ranges::stable_sort(buffers, {}, [](const auto& buffer) { return buffer.when; });
   std::map<std::uint32_t, LaunchOutput> by_launch;
-  for (Sm::Said& said : all) {
-    auto& [printed, warnings] = by_launch[said.launch];
-    printed += said.printed;
-    for (std::string& warning : said.warnings)
-      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
-        warnings.push_back(std::move(warning));
+  for (auto& buffer : buffers) {
+    auto& [printed, warnings] = by_launch[buffer.launch];
+    printed += buffer.printed;
+    for (std::string& warning : buffer.warnings)
+      if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(std::move(warning));
   }
   return by_launch;
 }

@@ -231,7 +231,8 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   statistics.warp_instructions += static_cast<std::int64_t>(cta.worker.counts.warp_instructions);
   statistics.thread_instructions += static_cast<std::int64_t>(cta.worker.counts.thread_instructions);
   if (!cta.worker.printed.empty() || !cta.worker.warnings.empty())
-    said_.push_back({this->now(), cta.launch, std::move(cta.worker.printed), std::move(cta.worker.warnings)});
+    printf_buffers_.push_back(
+        {this->now(), cta.launch, std::move(cta.worker.printed), std::move(cta.worker.warnings)});
   scheduler_.send({cta.cta.index(), cta.launch}, std::max<Time>(0, clock_.edge(now) - this->now()));
 }
 

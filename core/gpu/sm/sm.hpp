@@ -43,13 +43,13 @@ class Sm final : public Component {
   // What lies beyond the link; between runs. Without it nothing does.
   void attach(std::shared_ptr<const RemoteRanges> remote);
   // What kernels printed, and warnings, since the last call.
-  struct Said {
+  struct PrintfBuffer {
     Time when;
     std::uint32_t launch;
     std::string printed;
     std::vector<std::string> warnings;
   };
-  std::vector<Said> take_said() { return std::exchange(said_, {}); }
+  std::vector<PrintfBuffer> take_printf_buffers() { return std::exchange(printf_buffers_, {}); }
   // What was counted for a launch that has ended; null if none of it ran here. It can be taken once.
   std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);
   // What was counted, as of the last settle().
@@ -366,7 +366,7 @@ class Sm final : public Component {
   std::int64_t untranslated_lines_ = 0;  // that wait for translations
   std::int64_t accepted_ = 0;            // accesses that the TLB accepted since the first of these
 
-  std::vector<Said> said_;
+  std::vector<PrintfBuffer> printf_buffers_;
 };
 
 }  // namespace manyscale::gpu

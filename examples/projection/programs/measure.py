@@ -74,7 +74,7 @@ def _only_sites(measured: MeasuredJob) -> MeasuredJob:
     """Without what skeletons do not need, and without names of this machine."""
 
     def slim(groups: list[GroupTimings]) -> list[GroupTimings]:
-        return [GroupTimings(TimingProfile([]), group.sites) for group in groups]
+        return [GroupTimings(TimingProfile([]), group.call_sites) for group in groups]
 
     facts = {**measured.facts, "native_program": None}
     return changed(measured, external=slim(measured.external), alone=slim(measured.alone), facts=facts)

@@ -11,7 +11,7 @@ import typer
 from manyscale.cli.console import emit_json, say
 from manyscale.cli.options import Changes, Force, Json, Quiet, Threads
 from manyscale.errors import InputError
-from manyscale.results.files import FileGroup, Kind, check_output
+from manyscale.results.files import FileGroup, FileKind, check_output
 
 if TYPE_CHECKING:
     from manyscale.cpu.scaling import Study
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _TABLE_FILE = "study.csv"
-_TABLE = Kind.csv("replay", "cores", "time")
-_CHART = Kind.magic("an SVG chart", b"<svg", b"<?xml")
+_TABLE = FileKind.csv("replay", "cores", "time")
+_CHART = FileKind.magic("an SVG chart", b"<svg", b"<?xml")
 _LABELS = {
     "time": "us",
     "speedup": "times",
@@ -183,5 +183,5 @@ def write(study: Study, folder: Path, *, force: bool = False) -> None:
             group.add(f"{name}.svg", lambda file, chart=chart: file.write(chart))  # type: ignore[misc]
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> FileKind:
     return _TABLE if name == _TABLE_FILE else _CHART

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice
     from manyscale.gpu.kernel_arguments import KernelArgument
     from manyscale.machine import ResolvedMachine
-    from manyscale.results.files import Kind
+    from manyscale.results.files import FileKind
 
 commands = typer.Typer(name="gpu", help="Execute GPU kernels exactly, without a GPU.")
 
@@ -336,10 +336,10 @@ def _files(texts: Sequence[str], arrays: Sequence[str], force: bool) -> dict[str
     return files
 
 
-def _array_file() -> Kind:
-    from manyscale.results.files import Kind
+def _array_file() -> FileKind:
+    from manyscale.results.files import FileKind
 
-    return Kind.magic("an array of NumPy", b"\x93NUMPY")
+    return FileKind.magic("an array of NumPy", b"\x93NUMPY")
 
 
 def _save(path: Path, array: npt.NDArray[Any], force: bool) -> None:

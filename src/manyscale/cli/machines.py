@@ -125,9 +125,9 @@ def import_listing(
     """
     from manyscale.machine import load_machine, to_toml
     from manyscale.machine.gpgpusim import import_gpgpusim, looks_like_gpgpusim
-    from manyscale.results.files import Kind, check_output, write_file
+    from manyscale.results.files import FileKind, check_output, write_file
 
-    kind = Kind("a machine file", _is_machine)
+    kind = FileKind("a machine file", _is_machine)
     check_output(out, kind, force=force)
     left_out: tuple[str, ...] = ()
     if looks_like_gpgpusim(file):

@@ -17,7 +17,7 @@ from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Force, Json, Machine, Out, Quiet, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import KEPT_AFTER, InputError
-from manyscale.results.files import Kind, as_text, check_output, write_file
+from manyscale.results.files import FileKind, as_text, check_output, write_file
 
 if TYPE_CHECKING:
     from manyscale.machine import ResolvedMachine
@@ -30,7 +30,7 @@ commands = typer.Typer(name="mem", help="Simulate a machine's memory: caches, in
 _PATTERNS = "stream, triad, stride, random, chase, gups"
 _CURVE_INTERVALS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)  # cycles between two issues of a core
 _CURVE_COLUMNS = ("interval_cycles", "bandwidth_bytes_per_second", "latency_seconds")
-_CURVE = Kind.csv(*_CURVE_COLUMNS)
+_CURVE = FileKind.csv(*_CURVE_COLUMNS)
 _FEMTOSECONDS = 10**15
 
 Accesses = Annotated[

@@ -18,7 +18,7 @@ import typer
 from manyscale.cli.console import say
 from manyscale.cli.options import Quiet
 from manyscale.errors import InputError
-from manyscale.results.files import FileGroup, Kind
+from manyscale.results.files import FileGroup, FileKind
 
 commands = typer.Typer(name="new", help="Begin something new, from a template that works.")
 
@@ -179,6 +179,6 @@ def _write(files: Mapping[Path, str]) -> None:
         if path.exists():
             raise InputError(f"{path} exists already; choose another name or delete it")
     folder = Path(os.path.commonpath([path.parent for path in files]))
-    with FileGroup(folder, Kind.magic("a source file", b"")) as group:
+    with FileGroup(folder, FileKind.magic("a source file", b"")) as group:
         for path, text in files.items():
             group.add(str(path.relative_to(folder)), lambda file, text=text: file.write(text.encode()))  # type: ignore[misc]

@@ -12,11 +12,11 @@ from manyscale.cli.console import emit_json, say
 from manyscale.cli.cpu_options import Arguments, CpuMachine
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Force, Json, Quiet, Seed, Threads
+from manyscale.cli.projection_files import check_outputs, prediction_document, write_document
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     from manyscale.network.motifs import Motif
-    from manyscale.results.files import Kind
     from manyscale.studies.projection.predict import Prediction
     from manyscale.studies.projection.profiling import RankProfile
     from manyscale.studies.projection.recorded_job import RecordedJob
@@ -25,12 +25,6 @@ commands = typer.Typer(
     name="project",
     help="Project an MPI job to many nodes: profile its ranks, simulate a node in detail, predict the whole.",
 )
-
-_DOCUMENTS = {
-    "profile.json": "projection-profile",
-    "node.json": "projection-node",
-    "predict.json": "projection-prediction",
-}
 
 Folder = Annotated[
     Path,
@@ -101,7 +95,7 @@ def profile(
     from manyscale.studies.projection.pages import write_profile_page
     from manyscale.studies.projection.profile_file import FILE, save_profile
 
-    _check(out, force, FILE, "profile.html")
+    check_outputs(out, force, FILE, "profile.html")
     found = _profiled(
         nodes, arguments or [], program, native, ranks_per_node, mpirun, groups, tolerance, quiet
     )
@@ -234,7 +228,7 @@ def node(
     from manyscale.cpu import Program as CpuProgram
     from manyscale.studies.projection.measured_job import FILE, measure_job
 
-    _check(out, force, FILE)
+    check_outputs(out, force, FILE)
     measured = measure_job(
         CpuProgram(program, arguments or []),
         native,
@@ -369,7 +363,7 @@ def predict(
     from manyscale.studies.projection.pages import seconds_text, write_prediction_page
     from manyscale.studies.projection.profile_file import FILE, load_profile
 
-    _check(out, force, "predict.json", "report.html")
+    check_outputs(out, force, "predict.json", "report.html")
     measured = MeasuredJob.load(out)
     counts = sorted(set(_numbers(nodes, "--nodes")))
     if not counts or counts[0] < 1:
@@ -411,8 +405,8 @@ def predict(
     page = write_prediction_page(
         out / "report.html", title, measured, predictions, helps, ranks_profile, force=force
     )
-    document = _document(predictions, helps) | {"report": str(page)}
-    _write(out / "predict.json", document, force)
+    document = prediction_document(predictions, helps) | {"report": str(page)}
+    write_document(out / "predict.json", document, force)
     if json:
         emit_json(document)
         return
@@ -431,39 +425,6 @@ def predict(
     if best[-1].stand_ins.text:
         typer.echo(f"not measured: {best[-1].stand_ins.text}")
     typer.echo(f"most of the time: {best[-1].limit}; report: {page}")
-
-
-def _document(predictions: dict[str, list[Prediction]], helps: list[Any]) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "kind": "projection-prediction",
-        "predictions": [
-            {
-                "nodes": one.nodes,
-                "variant": one.variant,
-                "seconds": one.seconds,
-                "low": one.low,
-                "high": one.high,
-                "runs": one.runs,
-                "shares": one.shares,
-                "limit": one.limit,
-                "stand_in_share": one.stand_ins.share,
-                "stand_ins": [
-                    {
-                        "phase": phase.phase,
-                        "used": phase.used,
-                        "ranks": phase.ranks,
-                        "occurrences": phase.occurrences,
-                        "seconds": phase.seconds,
-                    }
-                    for phase in one.stand_ins.phases
-                ],
-            }
-            for found in predictions.values()
-            for one in found
-        ],
-        "improvements": [{"name": one.name, "seconds": one.seconds, "gain": one.gain} for one in helps],
-    }
 
 
 def _work(
@@ -493,30 +454,6 @@ def _work(
     texts = arguments or facts.get("arguments", [])
     filled = [text.replace("{nodes}", str(nodes)).replace("{ranks}", str(ranks)) for text in texts]
     return record(program, ranks, filled)
-
-
-def _write(path: Path, document: dict[str, Any], force: bool) -> None:
-    from manyscale.results.files import write_file
-    from manyscale.results.integrity import sealed
-
-    write_file(path, lambda file: file.write(sealed(document, indent=1)), _kind(path.name), force=force)
-
-
-def _check(folder: Path, force: bool, *names: str) -> None:
-    """Looks whether what a phase leaves can be written, before the work."""
-    from manyscale.results.files import check_output
-
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder}: it is a file; give the folder of the projection")
-    for name in names if folder.is_dir() else ():
-        check_output(folder / name, _kind(name), force=force)
-
-
-def _kind(name: str) -> Kind:
-    from manyscale.report.page import PAGE
-    from manyscale.results.files import document_kind
-
-    return PAGE if name.endswith(".html") else document_kind(_DOCUMENTS[name])
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -124,14 +124,19 @@ def _list_points(study: Study, json: bool) -> None:
     if json:
         emit_json(
             [
-                {"point": row.index, "repetition": row.repetition, "seed": row.given.seed, **row.coordinates}
+                {
+                    "point": row.index,
+                    "repetition": row.repetition,
+                    "seed": row.request.seed,
+                    **row.coordinates,
+                }
                 for row in rows
             ]
         )
         return
     names = [axis.name for axis in study.plan.axes]
     cells = [
-        (str(row.index), *(str(row.coordinates[name]) for name in names), str(row.given.seed))
+        (str(row.index), *(str(row.coordinates[name]) for name in names), str(row.request.seed))
         for row in rows[:_ROWS_SHOWN]
     ]
     print_table(f"{study.name}: {len(rows):,} points", ("point", *names, "seed"), cells)

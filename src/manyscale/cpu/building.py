@@ -14,11 +14,11 @@ from pathlib import Path
 
 from manyscale.errors import InputError
 from manyscale.guard import temporary_folder
-from manyscale.results.files import Kind, check_output, write_file
+from manyscale.results.files import FileKind, check_output, write_file
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _CPP_ENDINGS = (".cc", ".cpp", ".cxx", ".C")
-_PROGRAM = Kind.magic("a program or object file (ELF)", b"\x7fELF")
+_PROGRAM = FileKind.magic("a program or object file (ELF)", b"\x7fELF")
 _CROSS = "riscv64-linux-gnu-"
 
 

@@ -24,7 +24,7 @@ from manyscale.cpu.recording import RecordingSummary
 from manyscale.cpu.trace import KINDS, Trace
 from manyscale.cpu.trace_file import COLUMN_TYPES, TRACE, Columns, TraceError, TraceWriter
 from manyscale.errors import InputError
-from manyscale.results.files import FileGroup, Kind, OutputFile, check_output
+from manyscale.results.files import FileGroup, FileKind, OutputFile, check_output
 from manyscale.results.run_directory import package_version
 from manyscale.units import FREQUENCY, parse
 
@@ -33,7 +33,7 @@ TICKS_PER_SECOND = 10**12
 FETCH_BYTES = 64
 WINDOW = 1536  # instructions that gem5 is told to look back in what is written: three times its reorder buffer of 512
 _GZIP = b"\x1f\x8b"
-GEM5_TRACE = Kind.magic("a trace of gem5", _GZIP, b"gem5")
+GEM5_TRACE = FileKind.magic("a trace of gem5", _GZIP, b"gem5")
 _MOST_NAME = 4096
 
 NODE_TYPES = {

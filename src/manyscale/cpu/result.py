@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale.cpu.openmp import region_title
 from manyscale.cpu.program import Program
 from manyscale.results import definitions
-from manyscale.results.files import FileGroup, Kind
+from manyscale.results.files import FileGroup, FileKind
 from manyscale.results.notebook import NotebookView, headline_table, plot, rows_table
 from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
@@ -29,7 +29,7 @@ _PROCESS_ADDRESS = (1 << 40) - 1  # the part of an address that a process sees; 
 OUTSIDE = "outside regions"
 _MOST_BARS = 16  # in a notebook
 KONATA_FILE = "pipeline.kanata"
-KONATA = Kind.magic("a log of a pipeline for Konata", b"Kanata")
+KONATA = FileKind.magic("a log of a pipeline for Konata", b"Kanata")
 L1_CACHES = ("l1i", "l1")
 TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyscale.errors import InputError
-from manyscale.results.files import Kind, write_file
+from manyscale.results.files import FileKind, write_file
 
 Places = Sequence[tuple[int, int]]
 MOST_FILE_BYTES = 1 << 28
-_PLACES = Kind("a list of tasks and cores", lambda head: head[:1].isdigit() or head[:1] == b"#")
+_PLACES = FileKind("a list of tasks and cores", lambda head: head[:1].isdigit() or head[:1] == b"#")
 _MOST_TASK, _MOST_CORE = 2**63 - 1, 2**16 - 1
 
 

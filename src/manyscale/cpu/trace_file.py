@@ -29,7 +29,7 @@ import numpy as np
 import zstandard
 
 from manyscale.errors import InputError
-from manyscale.results.files import Kind, OutputFile, cannot_write
+from manyscale.results.files import FileKind, OutputFile, cannot_write
 
 VERSION = 1
 MAGIC = b"\x93MSTRACE"
@@ -42,7 +42,7 @@ _LEVEL = 6  # of zstd: 9 saves 3% and takes twice the time
 _WINDOW_BYTES = 1 << 27  # that unpacking may ask for
 _MOST_EXPANSION = 256  # of an index; one that packs better is stored as it is
 
-TRACE = Kind.magic("a trace", MAGIC)
+TRACE = FileKind.magic("a trace", MAGIC)
 _HEADER = struct.Struct("<8sIII")
 _CHUNK = struct.Struct("<4sIII")
 _INDEX = struct.Struct("<4sQQI")

@@ -22,7 +22,7 @@ from .node import Node
 from .records import Records
 from .session import HANDLERS, Session, SessionOptions
 from .status import Status
-from .wire import LAYOUTS, POSTED, REPLY, REQUEST, UNPAID, VERSION, WATCH_MANAGED, Call
+from .wire import LAYOUTS, POSTED, REPLY, REQUEST, UNTIMED, VERSION, WATCH_MANAGED, Call
 
 _CALLS = (device_calls, kernel_calls, memory_calls, stream_calls, texture_calls)  # they say who answers what
 _AT_ONCE = 1 << 16
@@ -31,7 +31,7 @@ _MOST_DESCRIPTORS = 4
 _HELLO = LAYOUTS[Call.HELLO]
 _STAGING = LAYOUTS[Call.STAGING].request()
 _NANOSECOND = 10**6
-_NUMBER = 0xFFFF ^ POSTED ^ UNPAID  # of a call, without its marks
+_NUMBER = 0xFFFF ^ POSTED ^ UNTIMED  # of a call, without its marks
 _BY_NUMBER = {int(call): call for call in HANDLERS}
 _CREDENTIALS = struct.Struct("iII")  # process, user and group of a connection
 _PATIENCE = 1.0  # seconds without a request, after which a program that has ended has no more to ask
@@ -53,7 +53,7 @@ class Connection:
         self.failed: tuple[int, int] | None = (
             None  # status and flags of a posted call, of which it does not know yet
         )
-        self.unsent = bytearray()  # of replies that the client does not take; until it does, it is not heard
+        self.unsent = bytearray()  # of replies that the client does not take; until it does, it is not read
         self._received = bytearray()
         self._descriptors: list[int] = []
 
@@ -186,11 +186,13 @@ class Server:
                 elif key.fileobj is self._listener:
                     self._accept()
                 elif key.fd in self._processes:
-                    self._bury(key.fd)
+                    self._on_client_exit(key.fd)
                 elif key.fd in self._connections:
-                    self._hear(self._connections[key.fd], writable=bool(events & selectors.EVENT_WRITE))
+                    self._on_readable(
+                        self._connections[key.fd], writable=bool(events & selectors.EVENT_WRITE)
+                    )
         for descriptor in list(self._processes):
-            self._bury(descriptor)
+            self._on_client_exit(descriptor)
 
     def close(self) -> None:
         for connection in list(self._connections.values()):
@@ -228,7 +230,7 @@ class Server:
         self._connections[peer.fileno()] = Connection(peer)
         self._selector.register(peer, selectors.EVENT_READ)
 
-    def _hear(self, connection: Connection, *, writable: bool = False) -> None:
+    def _on_readable(self, connection: Connection, *, writable: bool = False) -> None:
         try:
             if writable:
                 connection.send_rest()
@@ -256,13 +258,13 @@ class Server:
     def _answer(
         self, connection: Connection, number: int, device: int, nanoseconds: int, staged: int, payload: bytes
     ) -> None:
-        posted, paid, number = number & POSTED, not number & UNPAID, number & _NUMBER
+        posted, timed, number = number & POSTED, not number & UNTIMED, number & _NUMBER
         if number == Call.HELLO:
-            self._greet(connection, payload)
+            self._handshake(connection, payload)
             return
         session = connection.session
         if session is None:
-            raise ProtocolError("it did not begin with a greeting")
+            raise ProtocolError("it did not begin with a handshake")
         if number == Call.STAGING:
             if len(payload) != _STAGING.size:
                 raise ProtocolError("a wrong size of its staging memory")
@@ -273,7 +275,7 @@ class Server:
         if call is None:
             raise ProtocolError(f"there is no call {number}")
         status, answer, flags = session.answer(
-            call, device, nanoseconds, payload, connection.staging, staged, connection.thread, paid
+            call, device, nanoseconds, payload, connection.staging, staged, connection.thread, timed
         )
         if posted:
             if status and connection.failed is None:
@@ -292,10 +294,10 @@ class Server:
         header = REPLY.pack(status, len(answer), session.clock.now // _NANOSECOND, len(printed), flags)
         connection.send(header + answer + printed)
 
-    def _greet(self, connection: Connection, payload: bytes) -> None:
+    def _handshake(self, connection: Connection, payload: bytes) -> None:
         fields = _HELLO.request()
         if len(payload) != fields.size:
-            raise ProtocolError("a greeting of a wrong size")
+            raise ProtocolError("a handshake of a wrong size")
         version, process, _, _, program = fields.unpack(payload)
         if version != VERSION:
             raise ProtocolError(
@@ -313,7 +315,7 @@ class Server:
             self.sessions[process, program] = session
             self._watch(connection, session)
         else:  # what its other threads have posted came before whatever this one will ask
-            self._hear_all(session)
+            self._answer_posted(session)
         session.threads += 1
         connection.session, connection.thread = session, session.threads
         node = self._node
@@ -326,7 +328,7 @@ class Server:
         replaced = [session for key, session in self.sessions.items() if key[0] == process]
         for descriptor, session in list(self._processes.items()):
             if session in replaced:
-                self._bury(descriptor)
+                self._on_client_exit(descriptor)
 
     def _watch(self, connection: Connection, session: Session) -> None:
         """Notes which process a session is of, to hear of its end: its threads come and go."""
@@ -337,7 +339,7 @@ class Server:
         self._processes[descriptor] = session
         self._selector.register(descriptor, selectors.EVENT_READ)
 
-    def _hear_all(self, session: Session) -> None:
+    def _answer_posted(self, session: Session) -> None:
         """Answers what the threads of a process have already sent."""
         for descriptor, connection in list(self._connections.items()):
             waiting = select.poll()
@@ -348,7 +350,7 @@ class Server:
                 and not connection.unsent
                 and waiting.poll(0)
             ):
-                self._hear(connection)
+                self._on_readable(connection)
 
     def _drop(self, connection: Connection) -> None:
         """Forgets a thread."""
@@ -357,13 +359,13 @@ class Server:
         del self._connections[descriptor]
         connection.close()
 
-    def _bury(self, descriptor: int) -> None:
+    def _on_client_exit(self, descriptor: int) -> None:
         """A process has ended."""
         self._selector.unregister(descriptor)
         session = self._processes.pop(descriptor)
         os.close(descriptor)
         self.sessions = {key: other for key, other in self.sessions.items() if other is not session}
-        self._hear_all(session)  # what it posted last
+        self._answer_posted(session)  # what it posted last
         for connection in list(self._connections.values()):
             if connection.session is session:
                 self._drop(connection)

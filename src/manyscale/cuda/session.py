@@ -126,11 +126,11 @@ class Session:
         staging: Any,
         staged: int,
         thread: int,
-        paid: bool = True,
+        timed: bool = True,
     ) -> tuple[int, bytes, int]:
-        """The status of a call, its answer, and flags; one that is not paid for costs the program no time."""
+        """The status of a call, its answer, and flags; one that is not timed costs the program no time."""
         clock = self.clock
-        begin = clock.called(nanoseconds, paid and call not in _OF_THE_LIBRARY)
+        begin = clock.called(nanoseconds, timed and call not in _OF_THE_LIBRARY)
         status, answer, flags = int(Status.SUCCESS), b"", 0
         gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
         try:

@@ -30,7 +30,7 @@ POSTED = 0x8000
 """Marks the call of a request that nobody waits for: it has no reply, and if it fails, the next reply of the thread
 says so."""
 
-UNPAID = 0x4000
+UNTIMED = 0x4000
 """Marks the call of a request that is part of another: it costs the program no time."""
 
 LARGEST_INLINE = 4096

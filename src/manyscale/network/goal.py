@@ -16,7 +16,7 @@ from typing import IO
 
 from manyscale.errors import InputError
 from manyscale.network.skeleton import MOST_RANKS
-from manyscale.results.files import Kind, as_text, write_file
+from manyscale.results.files import FileKind, as_text, write_file
 from manyscale.units import shown
 
 CALC, SEND, RECV = "calc", "send", "recv"
@@ -34,7 +34,9 @@ _MESSAGE = re.compile(rf"{_LABEL}(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-?\d+)(?
 _NEEDS = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+(i?requires)\s+([A-Za-z][A-Za-z0-9_]*)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{\s*")
 _RANKS = re.compile(r"num_ranks\s+(\d+)\s*")
-GOAL = Kind("a GOAL schedule", lambda head: re.search(rb"^\s*num_ranks\s+\d", head, re.MULTILINE) is not None)
+GOAL = FileKind(
+    "a GOAL schedule", lambda head: re.search(rb"^\s*num_ranks\s+\d", head, re.MULTILINE) is not None
+)
 
 
 @dataclass

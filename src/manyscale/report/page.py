@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.report.charts import Chart, Lanes
-from manyscale.results.files import FileGroup, Kind
+from manyscale.results.files import FileGroup, FileKind
 
 if TYPE_CHECKING:
     import polars as pl
 
 Rows = Iterable[Sequence[Any]]
 
-PAGE = Kind.magic("an HTML page", b"<!DOCTYPE html>")
+PAGE = FileKind.magic("an HTML page", b"<!DOCTYPE html>")
 _ROWS_ON_A_PAGE = 15
 _DIGITS = 7  # of numbers in charts: more than an eye sees
 _SAFE_LINK = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 
 from manyscale.errors import InputError
 from manyscale.report.charts import COLOURS, SCALE, Chart, Graph, HeatMap, Lanes, Lines, Stacks
-from manyscale.results.files import FileGroup, Kind
+from manyscale.results.files import FileGroup, FileKind
 
 FORMATS = ("png", "svg", "pdf")
 _WIDTH, _HEIGHT = 5.2, 3.2  # inches
@@ -60,9 +60,9 @@ def save_charts(
 _BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> FileKind:
     form = name.rpartition(".")[2]
-    return Kind.magic(f"a chart as {form}", _BEGINNINGS[form])
+    return FileKind.magic(f"a chart as {form}", _BEGINNINGS[form])
 
 
 _DATES = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}

@@ -32,7 +32,7 @@ Write = Callable[[BinaryIO], object]
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file, told by how it begins; an empty file is of every kind."""
 
     name: str
@@ -41,12 +41,12 @@ class Kind:
     """Whether these first bytes (at most 64 KiB) are of such a file."""
 
     @classmethod
-    def magic(cls, name: str, *beginnings: bytes) -> Kind:
+    def magic(cls, name: str, *beginnings: bytes) -> FileKind:
         """A kind whose files begin with one of these bytes."""
         return cls(name, lambda head: head.startswith(beginnings))
 
     @classmethod
-    def csv(cls, *columns: str) -> Kind:
+    def csv(cls, *columns: str) -> FileKind:
         """CSV files with these first columns."""
         return cls.magic(f"a CSV file with the columns {', '.join(columns)}", ",".join(columns).encode())
 
@@ -57,12 +57,12 @@ class Kind:
         return not head or self.begins(head)
 
 
-def document_kind(kind: str) -> Kind:
+def document_kind(kind: str) -> FileKind:
     """JSON documents of Manyscale that say that they are of this kind."""
-    return Kind(f"a document of the kind '{kind}'", lambda head: f'"kind": "{kind}"'.encode() in head)
+    return FileKind(f"a document of the kind '{kind}'", lambda head: f'"kind": "{kind}"'.encode() in head)
 
 
-def check_output(path: PathLike, kind: Kind, *, force: bool = False) -> None:
+def check_output(path: PathLike, kind: FileKind, *, force: bool = False) -> None:
     """Refuses a file that cannot or must not be written; called before the work, so that a slip costs none."""
     target = Path(path)
     try:
@@ -85,7 +85,7 @@ def check_output(path: PathLike, kind: Kind, *, force: bool = False) -> None:
 
 
 def write_file(
-    path: PathLike, write: Write, kind: Kind, *, force: bool = False, mode: int | None = None
+    path: PathLike, write: Write, kind: FileKind, *, force: bool = False, mode: int | None = None
 ) -> Path:
     """Writes a file that the user named: the whole of it or nothing, and over what is there only with `force`.
 
@@ -140,7 +140,7 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
     """
 
     def __init__(
-        self, path: PathLike, kind: Kind | None = None, *, force: bool = False, mode: int | None = None
+        self, path: PathLike, kind: FileKind | None = None, *, force: bool = False, mode: int | None = None
     ) -> None:
         self.path = Path(path)
         self._mode = mode
@@ -300,7 +300,9 @@ class FileGroup:
     A context manager. The folder is made if it is not there; after an error nothing is left of it or in it.
     """
 
-    def __init__(self, folder: PathLike, kinds: Callable[[str], Kind] | Kind, *, force: bool = False) -> None:
+    def __init__(
+        self, folder: PathLike, kinds: Callable[[str], FileKind] | FileKind, *, force: bool = False
+    ) -> None:
         self.folder = Path(folder)
         self._kinds, self._force = kinds, force
         self._files: dict[Path, OutputFile] = {}
@@ -324,7 +326,7 @@ class FileGroup:
         path = self.folder / name
         with _for_people(path):
             self._stack.enter_context(made_folder(path.parent))
-            kind = self._kinds if isinstance(self._kinds, Kind) else self._kinds(name)
+            kind = self._kinds if isinstance(self._kinds, FileKind) else self._kinds(name)
             self._files[path] = OutputFile(path, kind, force=self._force)
         return self._files[path]
 
@@ -405,7 +407,7 @@ def _is_stream(path: Path, mode: int | None = None) -> bool:
     return not stat.S_ISREG(mode) or _DESCRIPTORS.fullmatch(os.path.abspath(path)) is not None
 
 
-def _check_existing(path: Path, kind: Kind, force: bool) -> None:
+def _check_existing(path: Path, kind: FileKind, force: bool) -> None:
     if not force:
         raise InputError(
             f"{path} exists already; give --force (in Python: force=True) to replace it, or choose another file"

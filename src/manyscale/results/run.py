@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import RunError
 from manyscale.results import statistics
-from manyscale.results.files import Kind, check_output, write_file
+from manyscale.results.files import FileKind, check_output, write_file
 from manyscale.results.integrity import SEAL, checksum_of, damage, difference, is_listing, seal_problem
 from manyscale.results.journal import read_journal
 from manyscale.results.lock import is_locked
@@ -175,7 +175,7 @@ class Run(NotebookView):
 
     def to_csv(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the statistics as CSV; over another such file only with `force`."""
-        kind = Kind.csv(*statistics.schema())
+        kind = FileKind.csv(*statistics.schema())
         check_output(path, kind, force=force)
         table = self.stats
         write_file(path, lambda file: table.write_csv(file), kind, force=force)

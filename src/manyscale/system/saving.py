@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale import toml_text, units
 from manyscale.errors import InputError, nearest
-from manyscale.results.files import Kind, write_file
+from manyscale.results.files import FileKind, write_file
 from manyscale.spec import Count, Ratio, Spec, Time, build, dump, parameter, toml_value
 from manyscale.system.component import Hints
 from manyscale.system.drawing import model_name
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "manyscale.system/1"
 _LARGEST_FILE = 64 * 2**20
-_SYSTEM = Kind("a saved system", lambda head: b'format = "manyscale.system/' in head)
+_SYSTEM = FileKind("a saved system", lambda head: b'format = "manyscale.system/' in head)
 
 
 class ComponentEntry(Spec):

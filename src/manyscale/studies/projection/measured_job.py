@@ -59,7 +59,7 @@ class GroupTimings:
     """The compute phases of one group of ranks: between calls, and by the regions that the program marked."""
 
     phases: TimingProfile
-    sites: TimingProfile
+    call_sites: TimingProfile
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class MeasuredJob:
             f"{TIMINGS}/{name}-{group}{ending}.json": profile.to_json()
             for name, found in (("external", self.external), ("alone", self.alone))
             for group, one in enumerate(found)
-            for ending, profile in (("", one.phases), ("-sites", one.sites))
+            for ending, profile in (("", one.phases), ("-call-sites", one.call_sites))
         }
         document = {
             "schema": SCHEMA,
@@ -138,7 +138,7 @@ class MeasuredJob:
             return [
                 GroupTimings(
                     TimingProfile.load(timings / f"{name}-{group}.json"),
-                    TimingProfile.load(timings / f"{name}-{group}-sites.json"),
+                    TimingProfile.load(timings / f"{name}-{group}-call-sites.json"),
                 )
                 for group in range(count)
             ]
@@ -298,4 +298,4 @@ def _pooled(members: Sequence[tuple[NodeResult, int]]) -> GroupTimings:
                     by_name.setdefault(name, []).append(ranks[rank])
         return TimingProfile([PhaseTiming.of(name, by_name[name]) for name in sorted(by_name)], facts, costs)
 
-    return GroupTimings(pooled("phases"), pooled("sites"))
+    return GroupTimings(pooled("phases"), pooled("call_sites"))

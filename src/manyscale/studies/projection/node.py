@@ -24,8 +24,8 @@ from manyscale.machine.loading import PROGRAMS
 from manyscale.results.totals import Totals
 from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
 from manyscale.studies.external_ranks import ExternalRanks
+from manyscale.studies.projection.call_sites import phases_by_call_site
 from manyscale.studies.projection.recorded_job import RecordedJob
-from manyscale.studies.projection.sites import phases_by_site
 from manyscale.studies.projection.timings import END, START, PhaseTiming, TimingProfile, phase_name
 from manyscale.system.running import statistics_columns
 
@@ -42,7 +42,7 @@ class NodeResult:
 
     profile: TimingProfile
     phases: dict[str, list[list[float]]]  # by name and rank of the node: seconds, in order
-    sites: dict[str, list[list[float]]]  # the same by the regions that the program marked, for skeletons
+    call_sites: dict[str, list[list[float]]]  # the same by the regions that the program marked, for skeletons
     cpi: list[dict[str, float]]  # by core: cycles for each instruction, by what took them, without idle ones
     calls: list[list[CallOfRank]]  # by rank of the node
     seconds: float  # simulated, on the node
@@ -113,9 +113,9 @@ def simulate_node(
     }
     timings = [PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())]
     profile = TimingProfile(timings, facts, _costs(calls))
-    sites = phases_by_site(calls, now)
+    call_sites = phases_by_call_site(calls, now)
     return NodeResult(
-        profile, phases, sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
+        profile, phases, call_sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
     )
 
 

@@ -154,7 +154,7 @@ def _program(
             )
         return work.program([timings[group].phases for group in groups], kind, measured.costs)
     durations: list[dict[str, Any]] = [
-        {name: group.sites[name].duration(kind) for name in group.sites} for group in timings
+        {name: group.call_sites[name].duration(kind) for name in group.call_sites} for group in timings
     ]
     commonest = max(set(groups), key=groups.count)
     special: dict[Sequence[int], dict[str, Any]] = {

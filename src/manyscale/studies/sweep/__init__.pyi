@@ -6,21 +6,21 @@ from .executor import Executor, Finished, Lost
 from .local import LocalExecutor
 from .study import Study
 from .sweep_directory import Sweep, load_sweep
-from .workload import Given, Kind, Outcome, Parameter
+from .workload import Outcome, Parameter, RunRequest, WorkloadKind
 
 __all__ = [
     "Axis",
     "Begun",
     "Executor",
     "Finished",
-    "Given",
-    "Kind",
     "LocalExecutor",
     "Lost",
     "Notice",
     "Outcome",
     "Parameter",
+    "RunRequest",
     "Study",
     "Sweep",
+    "WorkloadKind",
     "load_sweep",
 ]

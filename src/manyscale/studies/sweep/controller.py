@@ -165,14 +165,14 @@ def _with_metrics(study: Study, record: Record) -> Record:
 
 
 def _task(study: Study, point: Point, statistics: list[str]) -> Task:
-    given = point.given
+    request = point.request
     return {
         "key": point.key,
         "kind": study.kind.name,
-        "workload": dict(given.workload),
-        "machine": given.machine,
-        "changes": given.changes,
-        "seed": given.seed,
-        "threads": given.threads,
+        "workload": dict(request.workload),
+        "machine": request.machine,
+        "changes": request.changes,
+        "seed": request.seed,
+        "threads": request.threads,
         "statistics": statistics,
     }

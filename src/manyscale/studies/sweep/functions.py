@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from manyscale.errors import InputError, ManyscaleError
-from manyscale.studies.sweep.workload import Given, Outcome
+from manyscale.studies.sweep.workload import Outcome, RunRequest
 
 _SENT = "sent:"
 
@@ -74,14 +74,14 @@ def source_of(name: str) -> Path | None:
     return None
 
 
-def call_function(given: Given) -> Outcome:
+def call_function(request: RunRequest) -> Outcome:
     """Calls the function of a workload; what it returns are the numbers of the point."""
-    told = dict(given.workload)
-    name = told.pop("function")
+    options = dict(request.workload)
+    name = options.pop("function")
     function = find_function(name)
-    offered = {"seed": given.seed, "machine": given.machine, "changes": list(given.changes)}
-    told |= {key: value for key, value in offered.items() if key not in told and _takes(function, key)}
-    return _outcome(function(**told), shown_name(name))
+    offered = {"seed": request.seed, "machine": request.machine, "changes": list(request.changes)}
+    options |= {key: value for key, value in offered.items() if key not in options and _takes(function, key)}
+    return _outcome(function(**options), shown_name(name))
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:

@@ -9,21 +9,21 @@ from typing import Any
 
 from manyscale.errors import InputError, ManyscaleError, nearest
 from manyscale.studies.sweep.functions import call_function
-from manyscale.studies.sweep.workload import Given, Kind, Outcome, Parameter
+from manyscale.studies.sweep.workload import Outcome, Parameter, RunRequest, WorkloadKind
 
 
-def _network(given: Given) -> Outcome:
+def _network(request: RunRequest) -> Outcome:
     from manyscale import network
 
-    told = dict(given.workload)
+    options = dict(request.workload)
     result = network.run(
-        told.pop("work"),
-        machine=given.machine or network_machine(),
-        changes=given.changes,
-        seed=given.seed,
-        threads=given.threads,
-        **told.pop("param", {}),
-        **told,
+        options.pop("work"),
+        machine=request.machine or network_machine(),
+        changes=request.changes,
+        seed=request.seed,
+        threads=request.threads,
+        **options.pop("param", {}),
+        **options,
     )
     return Outcome(result.headline, lambda: result.columns)
 
@@ -35,28 +35,28 @@ def network_machine() -> str:
     return DEFAULT_MACHINE
 
 
-def _cpu(given: Given) -> Outcome:
+def _cpu(request: RunRequest) -> Outcome:
     from manyscale import cpu
     from manyscale.cpu.running import DEFAULT_MACHINE
 
-    told = dict(given.workload)
+    options = dict(request.workload)
     program = cpu.Program(
-        _program_file(told.pop("program")),
-        args=[str(argument) for argument in told.pop("arguments", [])],
-        environment={name: str(value) for name, value in told.pop("environment", {}).items()},
-        ranks=told.pop("ranks", 1),
-        memory=str(told.pop("memory", "4GiB")),
-        root=told.pop("root", None),
-        stdin=_content(told.pop("stdin", None)),
+        _program_file(options.pop("program")),
+        args=[str(argument) for argument in options.pop("arguments", [])],
+        environment={name: str(value) for name, value in options.pop("environment", {}).items()},
+        ranks=options.pop("ranks", 1),
+        memory=str(options.pop("memory", "4GiB")),
+        root=options.pop("root", None),
+        stdin=_content(options.pop("stdin", None)),
     )
     result = cpu.run(
         program,
-        machine=given.machine or DEFAULT_MACHINE,
-        changes=given.changes,
-        seed=given.seed,
-        threads=given.threads,
+        machine=request.machine or DEFAULT_MACHINE,
+        changes=request.changes,
+        seed=request.seed,
+        threads=request.threads,
         regions=False,
-        **told,
+        **options,
     )
     _refuse_exit(result.exit_code, program.name)
     return Outcome(result.headline, lambda: result.columns)
@@ -79,22 +79,22 @@ def _content(path: str | None) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _replay(given: Given) -> Outcome:
+def _replay(request: RunRequest) -> Outcome:
     from manyscale import cpu
 
-    told = dict(given.workload)
+    options = dict(request.workload)
     result = cpu.replay(
-        told.pop("trace"),
-        machine=given.machine,
-        changes=given.changes,
-        seed=given.seed,
-        threads=given.threads,
-        **told,
+        options.pop("trace"),
+        machine=request.machine,
+        changes=request.changes,
+        seed=request.seed,
+        threads=request.threads,
+        **options,
     )
     return Outcome(result.headline, lambda: result.columns)
 
 
-def _gpu(given: Given) -> Outcome:
+def _gpu(request: RunRequest) -> Outcome:
     import numpy as np
 
     from manyscale.gpu import TimedDevice, TimedLaunch
@@ -103,36 +103,38 @@ def _gpu(given: Given) -> Outcome:
     from manyscale.system.running import statistics_columns
     from manyscale.units import BYTES, parse
 
-    told = given.workload
+    options = request.workload
     device = TimedDevice(
-        given.machine or "v100",
-        changes=given.changes,
-        seed=given.seed,
-        threads=given.threads,
+        request.machine or "v100",
+        changes=request.changes,
+        seed=request.seed,
+        threads=request.threads,
         echo=False,
-        allow_newer=told.get("allow_newer", False),
+        allow_newer=options.get("allow_newer", False),
     )
-    module = device.load(told["file"], target=told.get("target"))
-    name = told.get("kernel") or (module.kernels[0] if len(module.kernels) == 1 else None)
+    module = device.load(options["file"], target=options.get("target"))
+    name = options.get("kernel") or (module.kernels[0] if len(module.kernels) == 1 else None)
     if name is None:
-        raise InputError(f"{told['file']}: say which kernel: {', '.join(module.kernels) or 'there is none'}")
-    random = np.random.default_rng(given.seed)
+        raise InputError(
+            f"{options['file']}: say which kernel: {', '.join(module.kernels) or 'there is none'}"
+        )
+    random = np.random.default_rng(request.seed)
     values: list[Any] = []
-    for argument in parse_arguments([str(text) for text in told.get("arguments", [])], random):
+    for argument in parse_arguments([str(text) for text in options.get("arguments", [])], random):
         if not argument.is_array:
             values.append(argument.value)
-        elif told.get("managed"):
+        elif options.get("managed"):
             array = device.managed(np.shape(argument.value), np.asarray(argument.value).dtype)
             array.set(argument.value)
             values.append(array)
         else:
             values.append(device.array(argument.value))
-    shape = _extents(told.get("grid", 1), "grid"), _extents(told.get("block", 1), "block")
-    configuration = (*shape, int(parse(str(told.get("shared", "0B")), BYTES)))
+    shape = _extents(options.get("grid", 1), "grid"), _extents(options.get("block", 1), "block")
+    configuration = (*shape, int(parse(str(options.get("shared", "0B")), BYTES)))
     launch = module[name][configuration](*values)
     assert isinstance(launch, TimedLaunch)
     system = device.parts.system
-    moved = device.uvm.statistics() if told.get("managed") else None
+    moved = device.uvm.statistics() if options.get("managed") else None
     return Outcome(headline([launch], moved), lambda: statistics_columns(system))
 
 
@@ -146,32 +148,32 @@ def _extents(value: Any, what: str) -> list[int]:
     return extents
 
 
-def _cuda(given: Given) -> Outcome:
+def _cuda(request: RunRequest) -> Outcome:
     from manyscale.cuda import HostOptions, NodeOptions, Program
     from manyscale.cuda.headline import headline
     from manyscale.machine import load_machine
 
-    told = given.workload
-    machine = load_machine(given.machine or "v100", given.changes)
+    options = request.workload
+    machine = load_machine(request.machine or "v100", request.changes)
     node = NodeOptions(
-        gpus=told.get("gpus", 1),
-        functional=told.get("functional", False),
-        threads=given.threads,
-        seed=given.seed,
-        allow_newer=told.get("allow_newer", False),
+        gpus=options.get("gpus", 1),
+        functional=options.get("functional", False),
+        threads=request.threads,
+        seed=request.seed,
+        allow_newer=options.get("allow_newer", False),
     )
-    command = [told["program"], *(str(argument) for argument in told.get("arguments", []))]
+    command = [options["program"], *(str(argument) for argument in options.get("arguments", []))]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         program = Program(command, machine, node, HostOptions(), lambda text: None)
         run = program.run(stdout=nowhere)
     finally:
         os.close(nowhere)
-    _refuse_exit(run.exit_code, str(told["program"]))
+    _refuse_exit(run.exit_code, str(options["program"]))
     return Outcome(headline(run))
 
 
-def _memory(given: Given) -> Outcome:
+def _memory(request: RunRequest) -> Outcome:
     from manyscale.machine import load_machine
     from manyscale.machine.loading import TRAFFIC
     from manyscale.machine.memory import MemoryWorkload, build_memory
@@ -179,28 +181,30 @@ def _memory(given: Given) -> Outcome:
     from manyscale.spec import build
     from manyscale.workloads import read_memory_trace
 
-    if given.machine is None:
+    if request.machine is None:
         raise InputError("say which machine: memory runs have none of their own")
-    told = dict(given.workload)
-    files = told.pop("traces", [])
-    told.setdefault("pattern", "trace" if files else None)
-    if told["pattern"] is None:
+    options = dict(request.workload)
+    files = options.pop("traces", [])
+    options.setdefault("pattern", "trace" if files else None)
+    if options["pattern"] is None:
         raise InputError("workload: say the pattern, such as stream or random, or give traces")
-    resolved = load_machine(given.machine, given.changes)
+    resolved = load_machine(request.machine, request.changes)
     machine = resolved.machine
     line = getattr(machine.memory.l1 if machine.memory else None, "line", 64)
     traces = [read_memory_trace(file, line).records for file in files]
-    system = build_memory(machine, build(MemoryWorkload, told, "workload"), traces=traces, seed=given.seed)
+    system = build_memory(
+        machine, build(MemoryWorkload, options, "workload"), traces=traces, seed=request.seed
+    )
     resolved.check_read(TRAFFIC)
-    result = system.run(threads=given.threads)
+    result = system.run(threads=request.threads)
     return Outcome(headline(summary(system, result), result), lambda: result.columns)
 
 
-def _system(given: Given) -> Outcome:
+def _system(request: RunRequest) -> Outcome:
     from manyscale.system import System
 
-    system = System.load(given.workload["file"], changes=given.changes, seed=given.seed)
-    result = system.run(until=given.workload.get("until"), threads=given.threads)
+    system = System.load(request.workload["file"], changes=request.changes, seed=request.seed)
+    result = system.run(until=request.workload.get("until"), threads=request.threads)
     return Outcome(result.headline, lambda: result.columns)
 
 
@@ -210,7 +214,7 @@ def _refuse_exit(code: int, program: str) -> None:
 
 
 _KINDS = (
-    Kind(
+    WorkloadKind(
         "network",
         "an MPI job on a network",
         (
@@ -226,7 +230,7 @@ _KINDS = (
         _network,
         modules=("manyscale.network",),
     ),
-    Kind(
+    WorkloadKind(
         "cpu",
         "a RISC-V program on simulated cores",
         (
@@ -243,7 +247,7 @@ _KINDS = (
         _cpu,
         modules=("manyscale.cpu",),
     ),
-    Kind(
+    WorkloadKind(
         "replay",
         "a recorded trace of a program on simulated cores",
         (
@@ -258,7 +262,7 @@ _KINDS = (
         _replay,
         modules=("manyscale.cpu",),
     ),
-    Kind(
+    WorkloadKind(
         "gpu",
         "a GPU kernel with its arguments",
         (
@@ -275,7 +279,7 @@ _KINDS = (
         _gpu,
         modules=("manyscale.gpu",),
     ),
-    Kind(
+    WorkloadKind(
         "cuda",
         "an unmodified CUDA program",
         (
@@ -288,7 +292,7 @@ _KINDS = (
         _cuda,
         modules=("manyscale.cuda",),
     ),
-    Kind(
+    WorkloadKind(
         "memory",
         "accesses by a pattern, or of traces, on a machine's memory",
         (
@@ -303,7 +307,7 @@ _KINDS = (
         _memory,
         modules=("manyscale.machine", "manyscale.workloads"),
     ),
-    Kind(
+    WorkloadKind(
         "system",
         "a saved system",
         (
@@ -313,19 +317,19 @@ _KINDS = (
         _system,
         modules=("manyscale.system",),
     ),
-    Kind(
+    WorkloadKind(
         "python",
-        "any function: it is given the workload's other parameters, and machine and seed if it takes them",
+        "any function: it is request the workload's other parameters, and machine and seed if it takes them",
         (Parameter("function", "text", "module:function", required=True),),
         call_function,
         free=True,
     ),
 )
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
+KINDS: Mapping[str, WorkloadKind] = {kind.name: kind for kind in _KINDS}
 
 
-def kind_of(name: object) -> Kind:
+def kind_of(name: object) -> WorkloadKind:
     """The kind of run of that name."""
     if not isinstance(name, str) or name not in KINDS:
         raise InputError(f"there is no kind of run {name!r}; {nearest(str(name), KINDS)}")

@@ -40,7 +40,7 @@ class _Worker:
     """A worker process as the controller sees it."""
 
     connection: Connection
-    process: int | None = None  # until the nursery has told
+    process: int | None = None  # until the fork server has said which
     ready: bool = False  # it has said that it waits for a point
     task: Task | None = None
     deadline: float = float("inf")
@@ -149,7 +149,7 @@ class LocalExecutor:
         self._news.append(Finished(record))
 
     def _lose(self, worker: _Worker) -> None:
-        """Its connection is closed; how it ended is told by the nursery."""
+        """Its connection is closed; how it ended is told by the fork server."""
         if not worker.gone:
             worker.gone = True
             self._selector.unregister(worker.connection)
@@ -164,7 +164,7 @@ class LocalExecutor:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.process, signal.SIGKILL)
 
-    # --- The nursery ---
+    # --- The fork server ---
 
     def _start_nursery(self) -> None:
         self._nurseries += 1
@@ -179,7 +179,7 @@ class LocalExecutor:
         command = [
             sys.executable,
             "-m",
-            "manyscale.studies.sweep.nursery",
+            "manyscale.studies.sweep.fork_server",
             str(theirs.fileno()),
             *self._modules,
         ]
@@ -200,7 +200,7 @@ class LocalExecutor:
         ours, theirs = socket.socketpair()
         try:
             socket.send_fds(self._control, [b"w"], [theirs.fileno()])
-        except OSError:  # the nursery has died; that is noticed when it is heard
+        except OSError:  # the fork server has died; that is noticed when it is read
             ours.close()
             self._drop_nursery()
             self._start_nursery()
@@ -245,7 +245,7 @@ class LocalExecutor:
             self._news.append(Lost(worker.task["key"], _ending(status)))
 
     def _drop_nursery(self) -> None:
-        """Ends the nursery and all workers; their points are not to blame."""
+        """Ends the fork server and all workers; their points are not to blame."""
         for worker in self._workers:
             self._lose(worker)
             if worker.task is not None:

@@ -18,7 +18,7 @@ from manyscale.studies.sweep.axes import Axis, AxisGroup
 from manyscale.studies.sweep.functions import source_of
 from manyscale.studies.sweep.quantities import canonical
 from manyscale.studies.sweep.template import filled
-from manyscale.studies.sweep.workload import Given, Kind, hash_of_file
+from manyscale.studies.sweep.workload import RunRequest, WorkloadKind, hash_of_file
 
 MOST_POINTS = 1_000_000
 
@@ -35,7 +35,7 @@ class Point:
     index: int
     coordinates: Mapping[str, Any]
     repetition: int
-    given: Given
+    request: RunRequest
     key: str
 
 
@@ -43,7 +43,7 @@ class Point:
 class Plan:
     """What is run at each point: the common part, and the axes that change it."""
 
-    kind: Kind
+    kind: WorkloadKind
     workload: Mapping[str, Any]
     machine: str | None
     changes: Mapping[str, Any]
@@ -79,10 +79,10 @@ class Plan:
             rest, place = divmod(rest, group.length)
             coordinates |= {axis.name: axis.values[place] for axis in group.axes}
         ordered = {axis.name: coordinates[axis.name] for axis in self.axes}
-        given = self._given(ordered, repetition)
-        return Point(index, ordered, repetition, given, self._key(given))
+        request = self._request(ordered, repetition)
+        return Point(index, ordered, repetition, request, self._key(request))
 
-    def _given(self, coordinates: Mapping[str, Any], repetition: int) -> Given:
+    def _request(self, coordinates: Mapping[str, Any], repetition: int) -> RunRequest:
         workload: dict[str, Any] = dict(self.workload)
         changes: dict[str, Any] = dict(self.changes)
         machine, seed = self.machine, self.seed
@@ -102,7 +102,7 @@ class Plan:
         changes = filled(changes, variables)
         if machine is not None:
             machine = _located_machine(str(filled(machine, variables)), self.folder)
-        return Given(
+        return RunRequest(
             self.kind.located(workload, self.folder),
             machine,
             [f"{name}={written(value)}" for name, value in changes.items()],
@@ -110,19 +110,19 @@ class Plan:
             self.threads,
         )
 
-    def _key(self, given: Given) -> str:
+    def _key(self, request: RunRequest) -> str:
         """A hash of all that decides what comes out: equal points have equal keys, in any study."""
-        files = [self._content(path) for path in self.kind.files(given.workload)]
-        if function := given.workload.get("function"):
+        files = [self._content(path) for path in self.kind.files(request.workload)]
+        if function := request.workload.get("function"):
             source = source_of(str(function))
             files.append("" if source is None else self._content(source))
         content = [
             self.version,
             self.kind.name,
-            canonical(given.workload),
-            self._machine_hash(given.machine),
-            sorted(_canonical_change(change) for change in given.changes),
-            given.seed,
+            canonical(request.workload),
+            self._machine_hash(request.machine),
+            sorted(_canonical_change(change) for change in request.changes),
+            request.seed,
             files,
         ]
         text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

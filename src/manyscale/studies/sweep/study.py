@@ -17,7 +17,7 @@ from manyscale.studies.sweep.functions import name_of
 from manyscale.studies.sweep.kinds import kind_of
 from manyscale.studies.sweep.metrics import Metric, make_metrics
 from manyscale.studies.sweep.points import MACHINE, MOST_POINTS, SEED, VARIABLE, WORKLOAD, Plan, Point
-from manyscale.studies.sweep.workload import Kind
+from manyscale.studies.sweep.workload import WorkloadKind
 from manyscale.units import shown
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Study:
             raise InputError(f"{where}: machines have no such parameter; {nearest(name, [*known, *own])}")
 
 
-def _checked_workload(workload: Any, where: str) -> tuple[Kind, dict[str, Any]]:
+def _checked_workload(workload: Any, where: str) -> tuple[WorkloadKind, dict[str, Any]]:
     told = _table(workload, where)
     if "kind" not in told:
         raise InputError(f"{where}: say its kind, such as network, cpu or gpu")

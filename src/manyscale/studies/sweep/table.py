@@ -30,7 +30,7 @@ def results_table(
     columns: dict[str, pl.Series] = {
         "point": pl.Series("point", [point.index for point, _ in rows], pl.Int64),
         "repetition": pl.Series("repetition", [point.repetition for point, _ in rows], pl.Int64),
-        "seed": pl.Series("seed", [point.given.seed for point, _ in rows], pl.Int64),
+        "seed": pl.Series("seed", [point.request.seed for point, _ in rows], pl.Int64),
     }
     for axis in axes:
         name = free_name(axis.name, columns)

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from manyscale.errors import ManyscaleError
 from manyscale.studies.sweep.kinds import kind_of
 from manyscale.studies.sweep.metrics import evaluate
-from manyscale.studies.sweep.workload import Given
+from manyscale.studies.sweep.workload import RunRequest
 
 _LONGEST_ERROR = 4000
 
@@ -50,14 +50,14 @@ def run_task(task: Task) -> Record:
     began = time.perf_counter()
     try:
         kind = kind_of(task["kind"])
-        given = Given(
+        request = RunRequest(
             kind.checked(task["workload"], "workload"),
             task["machine"],
             task["changes"],
             task["seed"],
             task["threads"],
         )
-        outcome = kind.run(given)
+        outcome = kind.run(request)
         values: dict[str, int | float | None] = {}
         units: dict[str, str] = {}
         for name, entry in outcome.headline.items():

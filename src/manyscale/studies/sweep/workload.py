@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a point of a study runs: the one interface of all kinds of runs, and the checking of what they are given."""
+"""What a point of a study runs: the one interface of all kinds of runs, and the checking of their parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXPECTED: Mapping[Shape, str] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """Something that a kind of run is told."""
+    """A parameter of a kind of run."""
 
     name: str
     shape: Shape
@@ -38,8 +38,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Given:
-    """All that one run is given; whoever runs it needs nothing else."""
+class RunRequest:
+    """What one run needs: workload, machine with changes, seed, threads."""
 
     workload: Mapping[str, Any]
     machine: str | None
@@ -57,13 +57,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of run: what it is told, and the function that does it."""
+class WorkloadKind:
+    """A kind of run: its parameters, and the function that does it."""
 
     name: str
     doc: str
     parameters: tuple[Parameter, ...]
-    run: Callable[[Given], Outcome]
+    run: Callable[[RunRequest], Outcome]
     machine: str | None = None  # the one it takes if none is named
     takes_machine: bool = True
     free: bool = False  # takes any further parameters

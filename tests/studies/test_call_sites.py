@@ -4,7 +4,7 @@
 import pytest
 
 from manyscale.studies.call_log import CallOfRank
-from manyscale.studies.projection.sites import phases_by_site
+from manyscale.studies.projection.call_sites import phases_by_call_site
 
 US = 10**9
 
@@ -24,7 +24,7 @@ def test_a_phase_is_all_that_a_rank_does_on_its_own_up_to_the_last_call_of_a_pla
         call("MPI_Barrier", 47, 48),
         call("MPI_Barrier", 50, 51),
     ]
-    found = phases_by_site([rank, []])
+    found = phases_by_call_site([rank, []])
     assert found.keys() == {"halo", "dot", "MPI_Barrier"}
     assert found["halo"] == [pytest.approx([12e-6, 2e-6]), []]
     assert found["dot"] == [pytest.approx([5e-6]), []]
@@ -32,12 +32,12 @@ def test_a_phase_is_all_that_a_rank_does_on_its_own_up_to_the_last_call_of_a_pla
 
 
 def test_what_comes_after_the_last_call_is_the_end():
-    found = phases_by_site([[call("MPI_Finalize", 3, 5)], []], end=9 * US)
+    found = phases_by_call_site([[call("MPI_Finalize", 3, 5)], []], end=9 * US)
     assert found == {"MPI_Finalize": [pytest.approx([3e-6]), []], "end": [pytest.approx([4e-6]), []]}
 
 
 def test_nothing_between_calls_is_lost_or_counted_twice():
     calls = [call("MPI_Send", 7 * n, 7 * n + 3, "a" if n % 3 else "", n // 2) for n in range(1, 50)]
-    total = sum(sum(times) for (times,) in phases_by_site([calls]).values())
+    total = sum(sum(times) for (times,) in phases_by_call_site([calls]).values())
     outside = 7 + 48 * 4  # microseconds before the first call, and between each two
     assert total == pytest.approx(outside * 1e-6)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute phases by the places in a program at which it communicates.
+"""Compute phases by the MPI call sites of a program.
 
-A place ("site") is a region that the program marks around calls of MPI, such as a halo exchange with all its sends and
-receives; a call outside of any region is a place of its own, named by the call. The phase of a site is all that a rank
-does on its own since it left the site before, up to the last call of this one: the work between the sites, and the
-packing of messages between the calls. A skeleton that communicates at the same places computes for so long before
-each.
+A call site is a region that the program marks around calls of MPI, such as a halo exchange with all its sends and
+receives; a call outside of any region is a call site of its own, named by the call. The phase of a call site is all
+that a rank does on its own since it left the one before, up to the last call of this one: the work between them, and
+the packing of messages between the calls. A skeleton with the same call sites computes for so long before each.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from manyscale.studies.call_log import CallOfRank
 _SECOND = 10**15
 
 
-def phases_by_site(
+def phases_by_call_site(
     calls_by_rank: Sequence[Sequence[CallOfRank]], end: int | None = None
 ) -> dict[str, list[list[float]]]:
-    """By site and rank: seconds that the rank computes for before each of its visits, in their order.
+    """By call site and rank: seconds that the rank computes for before each of its visits, in their order.
 
     Given the `end` of the run in femtoseconds, what comes after the last call is the phase "end".
     """
