@@ -26,6 +26,7 @@ $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 	  $(CORE_TESTS)
 	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --pattern-file bindings/stubs.pattern \
 	  --output-file src/manyscale/_core.pyi
+	$(BIN)/python tools/make_spec_stubs.py src/manyscale/machine/core_specs.pyi
 	mv $@.new $@
 
 demo: install

@@ -128,7 +128,7 @@ class Spec(BaseModel):
         for name, field in cls.model_fields.items():
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} has no doc; declare it with parameter(..., doc=...)")
-            kind = _field_type(field)
+            kind = field_type(field)
             if kind.optional and field.default is not None:
                 # Saved descriptions leave out what is None, so None must be what its absence means.
                 raise TypeError(f"{cls.__name__}.{name} may be None, so its default must be None")
@@ -159,7 +159,7 @@ class Spec(BaseModel):
         for name, field in type(self).model_fields.items():
             value = vars(self)[name]  # to be shown is not to be read
             if value is not None:
-                rows.append((name, repr(_plain(value, _field_type(field).quantity))))
+                rows.append((name, repr(_plain(value, field_type(field).quantity))))
         return rows
 
 
@@ -204,7 +204,7 @@ def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
         return f"there is no such parameter; {nearest(str(location[-1]), names)}"
     if kind == "missing":
         field = section_type(spec, location[:-1]).model_fields[str(location[-1])]
-        return f"is required ({_field_type(field).name}): {field.description}"
+        return f"is required ({field_type(field).name}): {field.description}"
     if kind == _PROBLEM:
         return str(problem["ctx"]["reason"])
     expected = {
@@ -242,7 +242,7 @@ def path_text(location: Location) -> str:
     return text
 
 
-class _FieldType(NamedTuple):
+class FieldType(NamedTuple):
     """What a field's annotation says."""
 
     name: str
@@ -252,19 +252,20 @@ class _FieldType(NamedTuple):
     optional: bool
 
 
-def _field_type(field: FieldInfo) -> _FieldType:
+def field_type(field: FieldInfo) -> FieldType:
+    """What the annotation of a field says."""
     for item in field.metadata:
         if isinstance(item, Quantity):
-            return _FieldType(item.dimension.name, item, None, False, False)
+            return FieldType(item.dimension.name, item, None, False, False)
     return _annotation_type(field.annotation)
 
 
-def _annotation_type(annotation: Any) -> _FieldType:
+def _annotation_type(annotation: Any) -> FieldType:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         quantity = next((item for item in arguments[1:] if isinstance(item, Quantity)), None)
         if quantity is not None:
-            return _FieldType(quantity.dimension.name, quantity, None, False, False)
+            return FieldType(quantity.dimension.name, quantity, None, False, False)
         return _annotation_type(arguments[0])
     if origin in (Union, types.UnionType) and len(arguments) == 2 and type(None) in arguments:
         inner = next(argument for argument in arguments if argument is not type(None))
@@ -273,11 +274,11 @@ def _annotation_type(annotation: Any) -> _FieldType:
         inner_type = _annotation_type(arguments[0])
         return inner_type._replace(name=f"list of {inner_type.name}", is_list=True)
     if origin is Literal:
-        return _FieldType(" | ".join(map(str, arguments)), None, None, False, False)
+        return FieldType(" | ".join(map(str, arguments)), None, None, False, False)
     if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return _FieldType("section", None, annotation, False, False)
+        return FieldType("section", None, annotation, False, False)
     if annotation in (bool, str):
-        return _FieldType({bool: "true or false", str: "text"}[annotation], None, None, False, False)
+        return FieldType({bool: "true or false", str: "text"}[annotation], None, None, False, False)
     raise TypeError(
         f"{annotation} is no type of a parameter: use a quantity, bool, str, Literal, a Spec or a list of one"
     )
@@ -285,7 +286,7 @@ def _annotation_type(annotation: Any) -> _FieldType:
 
 def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
     extra = field.json_schema_extra
-    quantity = _field_type(field).quantity
+    quantity = field_type(field).quantity
     if not isinstance(extra, dict) or quantity is None:
         return None, None
     low, high = extra.get("minimum"), extra.get("maximum")
@@ -299,12 +300,12 @@ def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
 def _limits(spec: type[Spec], name: str) -> tuple[Quantity | None, int | float | None, int | float | None]:
     """What a parameter is and its bounds: asked for each time a component is made."""
     field = spec.model_fields[name]
-    return (_field_type(field).quantity, *_bounds(field))
+    return (field_type(field).quantity, *_bounds(field))
 
 
 def _range_text(field: FieldInfo) -> str:
     minimum, maximum = _bounds(field)
-    quantity = _field_type(field).quantity
+    quantity = field_type(field).quantity
     if quantity is None:
         return ""
     low, high = (
@@ -321,7 +322,7 @@ def section_type(spec: type[Spec], location: Location) -> type[Spec]:
     """The Spec of the section at a location, such as ("gpu", "sm")."""
     for part in location:
         if isinstance(part, str):
-            spec = _field_type(spec.model_fields[part]).spec or spec
+            spec = field_type(spec.model_fields[part]).spec or spec
     return spec
 
 
@@ -340,7 +341,7 @@ def parameters(spec: type[Spec], prefix: str = "") -> list[Parameter]:
     """Every parameter of a Spec and of the Specs within it, in the order of declaration."""
     rows = []
     for name, field in spec.model_fields.items():
-        kind = _field_type(field)
+        kind = field_type(field)
         path = prefix + name + ("[]" if kind.is_list else "")
         if kind.spec is not None:
             rows.extend(parameters(kind.spec, f"{path}."))
@@ -354,7 +355,7 @@ def parameters(spec: type[Spec], prefix: str = "") -> list[Parameter]:
     return rows
 
 
-def _default_text(field: FieldInfo, kind: _FieldType) -> str:
+def _default_text(field: FieldInfo, kind: FieldType) -> str:
     if field.is_required():
         return "required"
     if field.default is None:
@@ -385,7 +386,7 @@ def dump(spec: Spec, *, names: Collection[str] | None = None, reads: bool = True
 @functools.cache
 def _quantities(spec: type[Spec]) -> list[tuple[str, Quantity | None]]:
     """The parameters of a Spec and what they are quantities of: asked for each time a component is saved."""
-    return [(name, _field_type(field).quantity) for name, field in spec.model_fields.items()]
+    return [(name, field_type(field).quantity) for name, field in spec.model_fields.items()]
 
 
 def _plain(value: Any, quantity: Quantity | None, nested: Callable[[Spec], Any] = lambda spec: spec) -> Any:

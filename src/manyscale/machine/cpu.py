@@ -29,11 +29,10 @@ _PROGRAM_ELSEWHERE = ("cores", "clock")
 WORK_LATENCY = "2ns"  # where none is stated
 
 if TYPE_CHECKING:  # what the core's tables make at run time
-    CpuCore = Spec
-    System = Spec
+    from manyscale.machine.core_specs import CpuCore, CpuSystem
 else:
     CpuCore = any_of("CpuCore", "A core.", [CORE], without=_CORE_ELSEWHERE)
-    System = any_of("System", "The operating system.", [PROGRAM], without=_PROGRAM_ELSEWHERE)
+    CpuSystem = any_of("System", "The operating system.", [PROGRAM], without=_PROGRAM_ELSEWHERE)
 
 
 class OpenMP(Spec):
@@ -114,7 +113,7 @@ class Cpu(Spec):
         None, doc="memory requests a core may issue in one cycle", minimum=1
     )
     core: CpuCore | None = parameter(None, doc="each of the cores")
-    system: System | None = parameter(None, doc="what the operating system takes")
+    system: CpuSystem | None = parameter(None, doc="what the operating system takes")
     openmp: OpenMP | None = parameter(None, doc="cost of OpenMP's runtime; needed to record programs")
     compaction: Compaction | None = parameter(
         None, doc="limits of trace compaction; needed to record programs"

@@ -174,8 +174,8 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
                 f"use up to {cpu.cores // sockets}, or a multiple of {used}"
             )
         network = network.model_copy(update={"sockets": used})
-    elif network is not None and getattr(network, "stops", None):
-        stops = share(network.stops, "memory.interconnect.stops")  # type: ignore[attr-defined]
+    elif network is not None and network.stops:
+        stops = share(network.stops, "memory.interconnect.stops")
         network = network.model_copy(update={"stops": stops})
     dram = dram.model_copy(update={"channels": share(dram.channels, "memory.dram.channels")})
     # Telling causes of misses apart costs time, and no result of a program needs it.

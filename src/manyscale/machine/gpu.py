@@ -10,15 +10,12 @@ from manyscale.machine.uvm import UnifiedMemory
 from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
 
 if TYPE_CHECKING:  # what the core's tables make at run time
-    Sm = Spec
-    Scheduler = Spec
-    L2 = Spec
-    Channel = Spec
+    from manyscale.machine.core_specs import GpuChannel, L2Slice, Scheduler, Sm
 else:
     Sm = any_of("Sm", "A streaming multiprocessor.", ["gpu.sm"])
     Scheduler = any_of("Scheduler", "The kernel and CTA scheduler.", ["gpu.scheduler"])
-    L2 = any_of("L2", "A slice of the L2.", ["memory.cache"])
-    Channel = any_of("Channel", "A channel of the GPU's memory.", ["memory.dram"])
+    L2Slice = any_of("L2", "A slice of the L2.", ["memory.cache"])
+    GpuChannel = any_of("Channel", "A channel of the GPU's memory.", ["memory.dram"])
 
 
 class GpuMemory(Spec):
@@ -48,7 +45,7 @@ class GpuMemory(Spec):
     standard: str | None = parameter(
         None, doc="DRAM standard of a channel, such as hbm2-v100 (machines/dram/)"
     )
-    channel: Channel | None = parameter(None, doc="what of a channel differs from the standard")
+    channel: GpuChannel | None = parameter(None, doc="what of a channel differs from the standard")
     link_latency: Time | None = parameter(None, doc="of the link from a slice to a channel", minimum="0fs")
 
 
@@ -91,7 +88,7 @@ class Gpu(Spec):
     l2_slice_capacity: Bytes | None = parameter(None, doc="capacity of one L2 slice", minimum="1B")
     sm: Sm | None = parameter(None, doc="each of the SMs")
     scheduler: Scheduler | None = parameter(None, doc="what starts kernels and CTAs")
-    l2: L2 | None = parameter(None, doc="each of the L2 slices")
+    l2: L2Slice | None = parameter(None, doc="each of the L2 slices")
     memory: GpuMemory | None = parameter(None, doc="GPU memory")
     crossbar: Crossbar | None = parameter(None, doc="network between SMs and L2")
     uvm: UnifiedMemory | None = parameter(None, doc="unified virtual memory")

@@ -30,16 +30,14 @@ DEFAULT_INTERLEAVE = 256  # bytes
 _CACHE = model("memory.generator").spec.model_fields["l1"].annotation.model_fields  # type: ignore[union-attr]
 
 if TYPE_CHECKING:  # what the core's tables make at run time
-    _Slice = Spec
-    _Network = Spec
-    _Channel = Spec
+    from manyscale.machine.core_specs import DramChannelModel, InterconnectModel, SharedSlice
 else:
-    _Slice = any_of("Slice", "A slice.", SLICES.values())
-    _Network = any_of("Network", "A network.", INTERCONNECTS.values())
-    _Channel = any_of("Channel", "A channel.", [CHANNEL])
+    SharedSlice = any_of("Slice", "A slice.", SLICES.values())
+    InterconnectModel = any_of("Network", "A network.", INTERCONNECTS.values())
+    DramChannelModel = any_of("Channel", "A channel.", [CHANNEL])
 
 
-class SharedCache(_Slice):
+class SharedCache(SharedSlice):
     """The cache that all cores share, in slices that lines are spread over."""
 
     slices: Count = parameter(1, doc="number of slices", minimum=1, maximum=4096)
@@ -51,7 +49,7 @@ class SharedCache(_Slice):
     )
 
 
-class Interconnect(_Network):
+class Interconnect(InterconnectModel):
     """The network between the cores and the slices, or the channels where there is no shared cache."""
 
     kind: Literal["crossbar", "ring", "mesh", "sockets", "none"] = parameter(
@@ -62,7 +60,7 @@ class Interconnect(_Network):
     link_latency: Time = parameter("1ns", doc="of the link from a core to the interconnect", minimum="0fs")
 
 
-class Dram(_Channel):
+class Dram(DramChannelModel):
     """The channels of DRAM that addresses are spread over."""
 
     channels: Count = parameter(1, doc="number of channels", minimum=1, maximum=65536)

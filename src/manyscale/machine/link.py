@@ -11,10 +11,9 @@ from manyscale.machine.model_specs import any_of, check_whole
 from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, dump, parameter
 
 if TYPE_CHECKING:
+    from manyscale.machine.core_specs import CopyEngine
     from manyscale.machine.gpu_system import GpuSystem
     from manyscale.system.component import NativeComponent
-
-    CopyEngine = Spec
 else:
     CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"], without=["line", "slice_hash"])
 

@@ -57,17 +57,12 @@ _PATTERN = ("pattern", "accesses", "footprint", "stride", "size", "writes", "ato
 _CORE = ("clock", "window", "interval", "writeback_buffer", "home_hash")
 
 if TYPE_CHECKING:  # what the core's tables make at run time
-    Core = Spec
-    L1 = Spec
-    L2 = Spec
-    Prefetcher = Spec
-    Translation = Spec
-    _Pattern = Spec
+    from manyscale.machine.core_specs import L1, L2, GeneratorCore, Pattern, Prefetcher, Translation
 else:
-    Core = some_of("Core", "A core: what it can have under way.", _generator, _CORE)
+    GeneratorCore = some_of("Core", "A core: what it can have under way.", _generator, _CORE)
     L1, L2 = _generator["l1"].annotation, _generator["l2"].annotation
     Prefetcher, Translation = _generator["prefetcher"].annotation, _generator["translation"].annotation
-    _Pattern = some_of("Pattern", "A pattern of accesses.", _generator, _PATTERN)
+    Pattern = some_of("Pattern", "A pattern of accesses.", _generator, _PATTERN)
 
 
 class Memory(Spec):
@@ -81,7 +76,7 @@ class Memory(Spec):
         None, doc="bandwidth of the memory's port on the mesh", minimum="1B/s"
     )
     cores: Count | None = parameter(None, doc="cores that make accesses", minimum=1, maximum=65536)
-    core: Core | None = parameter(None, doc="each of the cores")
+    core: GeneratorCore | None = parameter(None, doc="each of the cores")
     l1: L1 | None = parameter(None, doc="first private cache of a core")
     l2: L2 | None = parameter(None, doc="second private cache of a core; none if not stated")
     prefetcher: Prefetcher | None = parameter(None, doc="of the last private cache; none if not stated")
@@ -91,7 +86,7 @@ class Memory(Spec):
     dram: Dram | None = parameter(None, doc="channels of DRAM")
 
 
-class MemoryWorkload(_Pattern):
+class MemoryWorkload(Pattern):
     """What each core does: accesses by a pattern, each core in memory of its own unless it is shared."""
 
     shared: bool = parameter(False, doc="whether all cores use the same memory, and not one region each")
@@ -157,7 +152,7 @@ def stated_memory(machine: Machine, required: Sequence[str]) -> Memory:
                 f"{where}: memory.{name}: there is no such {what}, which is required: "
                 f"{Memory.model_fields[name].description}"
             )
-    if memory.l2 is not None and memory.l2.size == 0:  # type: ignore[attr-defined]
+    if memory.l2 is not None and memory.l2.size == 0:
         problems.append(f"{where}: memory.l2.size: is required; leave [memory.l2] out for no second level")
     if problems:
         raise refusal(problems)
@@ -169,7 +164,7 @@ def hierarchy_of(machine: Machine, memory: Memory, cores: int, counted_by: str =
     assert memory.l1 is not None and memory.dram is not None  # noqa: PT018
     stated = memory.interconnect
     network = None if stated is None or stated.kind == "none" else stated
-    line = int(memory.l1.line)  # type: ignore[attr-defined]
+    line = memory.l1.line
     where = machine.name or "the machine"
     return Hierarchy(where, cores, line, memory.shared, network, memory.dram, counted_by)
 

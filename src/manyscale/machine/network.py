@@ -16,11 +16,10 @@ from manyscale.spec import Count, Ratio, Spec, parameter, spec_from_table, table
 FIDELITIES = ("packet", "train", "flow", "ideal")
 
 if TYPE_CHECKING:  # what the core's tables make at run time
-    _Fabric = Spec
-    Mpi = Spec
+    from manyscale.machine.core_specs import Fabric, Mpi
 else:
     _tables = _core.network_tables()
-    _Fabric = spec_from_table("Fabric", "A network.", _tables["network"])
+    Fabric = spec_from_table("Fabric", "A network.", _tables["network"])
     Mpi = spec_from_table("Mpi", "The MPI library of each node.", _tables["mpi"])
 
 
@@ -37,7 +36,7 @@ class Fault(Spec):
     )
 
 
-class Network(_Fabric):
+class Network(Fabric):
     """The network between nodes, and the MPI library that uses it."""
 
     mpi: Mpi = parameter(Mpi(), doc="MPI library of each node")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.machine.model_specs import any_of
-from manyscale.spec import Bytes, Cycles, Spec, Time, dump, parameter
+from manyscale.spec import Bytes, Cycles, Time, dump, parameter
 
 if TYPE_CHECKING:
+    from manyscale.machine.core_specs import UvmModel
     from manyscale.machine.description import Machine
     from manyscale.machine.gpu_system import GpuSystem
     from manyscale.system.component import NativeComponent
-
-    _Model = Spec
 else:
-    _Model = any_of("UnifiedMemory", "Unified memory.", ["gpu.uvm"])
+    UvmModel = any_of("UnifiedMemory", "Unified memory.", ["gpu.uvm"])
 
 PAGE = 4096  # bytes of a page: the size that the model knows
 _LINK = "15ns"  # from an SM to the memory management unit, where the machine states none
@@ -26,7 +25,7 @@ LISTING = {"page_fault_handling_latency": "fault_latency", "page_walk_latency": 
 _OWN = ("page_size", "link_latency", *LISTING)
 
 
-class UnifiedMemory(_Model):
+class UnifiedMemory(UvmModel):
     """Unified virtual memory: pages that move between host and GPU on demand."""
 
     page_size: Bytes | None = parameter(None, doc="bytes of one page; only 4 KiB is simulated", minimum="1B")

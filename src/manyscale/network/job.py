@@ -74,7 +74,7 @@ def cluster(
     found = resolved.machine.network
     if found is None:
         raise InputError(f"the machine {resolved.machine.name} has no network section")
-    stated: Any = found.topology  # type: ignore[attr-defined]
+    stated = found.topology
     wanted: dict[str, Any] = {}
     kind = topology or stated.kind
     room = capacity(found)
