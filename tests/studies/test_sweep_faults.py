@@ -202,18 +202,18 @@ def test_a_point_that_takes_too_long_is_ended(work: str, tmp_path: Path) -> None
     assert sweep.info["counts"]["done"] == 2
 
 
-def test_the_death_of_the_nursery_is_survived(work: str, tmp_path: Path) -> None:
+def test_the_death_of_the_fork_server_is_survived(work: str, tmp_path: Path) -> None:
     done = 0
     with LocalExecutor(2) as executor:
 
-        def end_nursery(news: object) -> None:
+        def end_fork_server(news: object) -> None:
             nonlocal done
             done += 1
             if done == 5:
                 assert executor._process is not None
                 executor._process.kill()
 
-        sweep = squares(work, 20, milliseconds=2).run(tmp_path / "sweep", on=executor, notice=end_nursery)
+        sweep = squares(work, 20, milliseconds=2).run(tmp_path / "sweep", on=executor, notice=end_fork_server)
     check_squares(sweep.table, 20)
 
 

@@ -84,7 +84,7 @@ class LocalExecutor:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._drop_nursery()
+        self._drop_fork_server()
         self._selector.close()
 
     def submit(self, task: Task) -> None:
@@ -114,7 +114,7 @@ class LocalExecutor:
 
     def _hand_out(self) -> None:
         if self._waiting and self._control is None:
-            self._start_nursery()
+            self._start_fork_server()
         while self._waiting and len(self._workers) < self.capacity:
             self._start_worker()
         for worker in self._workers:
@@ -166,7 +166,7 @@ class LocalExecutor:
 
     # --- The fork server ---
 
-    def _start_nursery(self) -> None:
+    def _start_fork_server(self) -> None:
         self._nurseries += 1
         if self._nurseries > _MOST_NURSERIES:
             raise ManyscaleError(
@@ -202,8 +202,8 @@ class LocalExecutor:
             socket.send_fds(self._control, [b"w"], [theirs.fileno()])
         except OSError:  # the fork server has died; that is noticed when it is read
             ours.close()
-            self._drop_nursery()
-            self._start_nursery()
+            self._drop_fork_server()
+            self._start_fork_server()
             return
         finally:
             theirs.close()
@@ -220,7 +220,7 @@ class LocalExecutor:
         except OSError:
             data = b""
         if not data:
-            self._drop_nursery()
+            self._drop_fork_server()
             return
         *lines, self._heard = (self._heard + data).split(b"\n")
         for line in lines:
@@ -244,7 +244,7 @@ class LocalExecutor:
         else:
             self._news.append(Lost(worker.task["key"], _ending(status)))
 
-    def _drop_nursery(self) -> None:
+    def _drop_fork_server(self) -> None:
         """Ends the fork server and all workers; their points are not to blame."""
         for worker in self._workers:
             self._lose(worker)
