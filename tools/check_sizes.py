@@ -70,7 +70,9 @@ _SCOPE = re.compile(
 _NOT_A_FUNCTION = re.compile(
     r"^(?:if|for|while|switch|catch|do|else|try|return)\b|=\s*$|\[[^\]]*\]\s*\([^()]*\)\s*$"
 )
-_MACRO = re.compile(r"^[A-Z][A-Z0-9_]+\((?:[^()]|\([^()]*\))*\)$")  # used as a declaration, without a semicolon
+_MACRO = re.compile(
+    r"^[A-Z][A-Z0-9_]+\((?:[^()]|\([^()]*\))*\)$"
+)  # used as a declaration, without a semicolon
 _FUNCTION = re.compile(
     r"\)\s*(?:const|noexcept(?:\([^()]*\))?|override|final|mutable|&&?|requires\b.*|->.*|\s)*$", re.S
 )
