@@ -69,14 +69,14 @@ nb::dict report_dict(const RunReport& report) {
 
 // Runs without the interpreter lock; takes it now and then to see to signals and to show progress.
 nb::dict run(Simulation& simulation, Time until, std::uint32_t threads, const std::string& queue,
-             nb::object progress, nb::object processes, std::uint32_t parts) {
+             nb::object progress, nb::object processes, std::uint32_t partitions) {
   std::exception_ptr raised;
   std::unique_ptr<PythonExchange> exchange;
   if (!processes.is_none()) exchange = std::make_unique<PythonExchange>(processes);
   RunOptions options;
   options.until = until;
   options.threads = threads;
-  options.parts = parts;
+  options.partitions = partitions;
   options.queue = queue;
   options.exchange = exchange.get();
   options.poll = [&](const Progress& at) {
@@ -168,7 +168,7 @@ void bind_engine(nb::module_& module) {
       .def("enable_timeline", &Simulation::enable_timeline)
       .def("problems", &Simulation::problems)
       .def("run", &run, nb::arg("until") = never, nb::arg("threads") = 1, nb::arg("queue") = "radix",
-           nb::arg("progress") = nb::none(), nb::arg("processes") = nb::none(), nb::arg("parts") = 1)
+           nb::arg("progress") = nb::none(), nb::arg("processes") = nb::none(), nb::arg("partitions") = 1)
       .def("statistics", &statistics)
       .def("component_names",
            [](const Simulation& simulation) {

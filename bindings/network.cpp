@@ -397,7 +397,7 @@ void bind_network(nb::module_& module) {
       .def("completions", &completions)
       .def("timeline", &timeline)
       .def("write_timeline", &write_timeline, nb::arg("path"), nb::arg("names"), nb::arg("tick") = picosecond)
-      .def("explain_deadlock", &Job::standstill)
+      .def("explain_deadlock", &Job::explain_deadlock)
       .def("path", [](const Job& job, std::uint32_t source, std::uint32_t destination) {
         return job.network().path(source, destination);
       });

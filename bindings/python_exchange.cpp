@@ -19,27 +19,27 @@ PythonExchange::PythonExchange(nb::object processes)
       process_(nb::cast<std::uint32_t>(object_.attr("process"))),
       processes_(nb::cast<std::uint32_t>(object_.attr("processes"))) {}
 
-void PythonExchange::meet(const Meeting& meeting) {
+void PythonExchange::exchange(const BarrierExchange& barrier) {
   const nb::gil_scoped_acquire held;
   // Each process gets the record, and how many bytes follow for it.
   pieces_out_.clear();
   for (std::uint32_t process = 0; process < processes_; ++process) {
-    pieces_out_.insert(pieces_out_.end(), meeting.own.begin(), meeting.own.end());
-    put(pieces_out_, static_cast<std::uint64_t>(meeting.outgoing[process].size()));
+    pieces_out_.insert(pieces_out_.end(), barrier.own.begin(), barrier.own.end());
+    put(pieces_out_, static_cast<std::uint64_t>(barrier.outgoing[process].size()));
   }
   pieces_in_.resize(pieces_out_.size());
   object_.attr("alltoall")(view(pieces_out_.data(), pieces_out_.size()),
                            view(pieces_in_.data(), pieces_in_.size()));
-  meeting.records.clear();
+  barrier.records.clear();
   nb::list outgoing, incoming;
   BytesReader reader(pieces_in_);
   for (std::uint32_t process = 0; process < processes_; ++process) {
-    const auto record = reader.take(meeting.own.size());
-    meeting.records.insert(meeting.records.end(), record.begin(), record.end());
-    Bytes& arrived = meeting.incoming[process];
+    const auto record = reader.take(barrier.own.size());
+    barrier.records.insert(barrier.records.end(), record.begin(), record.end());
+    Bytes& arrived = barrier.incoming[process];
     arrived.resize(reader.take<std::uint64_t>());
     if (process == process_) continue;
-    Bytes& sent = meeting.outgoing[process];
+    Bytes& sent = barrier.outgoing[process];
     if (!sent.empty()) outgoing.append(nb::make_tuple(process, view(sent.data(), sent.size())));
     if (!arrived.empty()) incoming.append(nb::make_tuple(process, view(arrived.data(), arrived.size())));
   }

@@ -12,7 +12,7 @@ class PythonExchange final : public manyscale::Exchange {
 
   std::uint32_t process() const override { return process_; }
   std::uint32_t processes() const override { return processes_; }
-  void meet(const Meeting& meeting) override;
+  void exchange(const BarrierExchange& barrier) override;
 
  private:
   nb::object object_;

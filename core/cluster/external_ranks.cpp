@@ -81,8 +81,8 @@ bool ExternalRanks::send() {
       const auto bytes = static_cast<std::uint32_t>(piece.bytes.size());
       std::uint8_t* to = memory_ + ring + RingLayout::bytes_at;
       RingLayout::for_pieces(piece.position, bytes,
-                             [&](std::uint32_t place, std::uint32_t from, std::uint32_t count) {
-                               std::memcpy(to + place, piece.bytes.data() + from, count);
+                             [&](std::uint32_t offset, std::uint32_t from, std::uint32_t count) {
+                               std::memcpy(to + offset, piece.bytes.data() + from, count);
                              });
       std::atomic_ref(word(ring)).store(piece.position + bytes, std::memory_order_release);
       std::uint32_t& taken = word(layout.ring(remote, piece.from) + RingLayout::taken_at);
@@ -127,8 +127,8 @@ bool ExternalRanks::receive() {
       piece.bytes.resize(bytes);
       const std::uint8_t* from = memory_ + ring + RingLayout::bytes_at;
       RingLayout::for_pieces(piece.position, bytes,
-                             [&](std::uint32_t place, std::uint32_t to, std::uint32_t count) {
-                               std::memcpy(piece.bytes.data() + to, from + place, count);
+                             [&](std::uint32_t offset, std::uint32_t to, std::uint32_t count) {
+                               std::memcpy(piece.bytes.data() + to, from + offset, count);
                              });
       carried_[pair] = written;
       taken_[pair] = taken;

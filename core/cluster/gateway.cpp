@@ -8,11 +8,11 @@
 namespace manyscale::cluster {
 
 Gateway::Gateway(const Spec& spec, network::Network& network, std::uint32_t node, cpu::RankRings& rings,
-                 std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesUnderWay> under_way)
+                 std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesInFlight> in_flight)
     : spec_(spec),
       rings_(rings),
       node_of_rank_(std::move(node_of_rank)),
-      under_way_(std::move(under_way)),
+      in_flight_(std::move(in_flight)),
       nic_(*this, network, node) {
   declare(statistics_);
   program_.on_receive<&Gateway::rang>();
@@ -29,7 +29,7 @@ void Gateway::rang(const cpu::BellRang& bell, std::uint32_t) {
     message.destination = node_of_rank_[bell.rank];
     message.bytes = piece.bytes.size() + static_cast<std::uint64_t>(spec_.header);
     touch_memory(piece, false);
-    message.header[0] = under_way_->add(std::move(piece));
+    message.header[0] = in_flight_->add(std::move(piece));
     nic_.send(message, spec_.send_latency);
   }
 }
@@ -40,7 +40,7 @@ void Gateway::arrived(const network::Message& message) {
 }
 
 void Gateway::deliver(const Arrived& arrived) {
-  const std::unique_ptr<cpu::RingPiece> piece = under_way_->take(arrived.piece);
+  const std::unique_ptr<cpu::RingPiece> piece = in_flight_->take(arrived.piece);
   touch_memory(*piece, true);
   const std::uint32_t rank = piece->to;
   if (rings_.deliver(std::move(*piece))) program_.send({rank}, 0);

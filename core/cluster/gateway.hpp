@@ -32,7 +32,7 @@ class Gateway final : public Component {
   using Spec = GatewaySpec;
 
   Gateway(const Spec& spec, network::Network& network, std::uint32_t node, cpu::RankRings& rings,
-          std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesUnderWay> under_way);
+          std::vector<std::uint32_t> node_of_rank, std::shared_ptr<PiecesInFlight> in_flight);
 
   PortBase& program_port() { return program_; }
   PortBase& dma_port() { return dma_; }
@@ -50,7 +50,7 @@ class Gateway final : public Component {
   const Spec spec_;
   cpu::RankRings& rings_;
   const std::vector<std::uint32_t> node_of_rank_;
-  const std::shared_ptr<PiecesUnderWay> under_way_;
+  const std::shared_ptr<PiecesInFlight> in_flight_;
   GatewayStatistics statistics_;
   Port<memory::DmaProtocol, 0> dma_{*this, "dma", "reads and writes the node's memory", Links::optional};
   Port<cpu::GatewayProtocol, 1> program_{*this, "program", "the program whose ranks run on this node"};
@@ -69,7 +69,7 @@ struct describe<cluster::GatewaySpec> {
       Field<S, Time>{"send_latency", &S::send_latency, Unit::time,
                      "from a rank's doorbell to the message in the queue of the interface", 0, 1e15},
       Field<S, Time>{"receive_latency", &S::receive_latency, Unit::time,
-                     "from the arrival of a message to its place in memory", 0, 1e15},
+                     "from the arrival of a message to its write to memory", 0, 1e15},
       Field<S, std::int64_t>{"header", &S::header, Unit::bytes, "that a message has beside its data", 0,
                              4096}};
 };

@@ -13,7 +13,7 @@ NodeNetwork::NodeNetwork(Simulation& simulation, const network::NetworkDescripti
     : network_(simulation, description) {
   if (!engines.empty() && engines.size() != programs.size())
     throw std::invalid_argument("either all nodes have an engine for direct memory access, or none");
-  const auto under_way = std::make_shared<PiecesUnderWay>();
+  const auto in_flight = std::make_shared<PiecesInFlight>();
   if (programs.size() != network_.nodes())
     throw std::invalid_argument("the network has " + std::to_string(network_.nodes()) + " nodes, but " +
                                 std::to_string(programs.size()) + " are simulated");
@@ -27,7 +27,7 @@ NodeNetwork::NodeNetwork(Simulation& simulation, const network::NetworkDescripti
   }
   for (std::uint32_t node = 0; node < programs.size(); ++node) {
     auto made =
-        std::make_unique<Gateway>(gateway, network_, node, *programs[node]->rings(), node_of_rank, under_way);
+        std::make_unique<Gateway>(gateway, network_, node, *programs[node]->rings(), node_of_rank, in_flight);
     Gateway& added = *made;
     simulation.add("gateway[" + std::to_string(node) + "]", std::move(made));
     simulation.connect(programs[node]->gateway_port(), added.program_port(), 0);

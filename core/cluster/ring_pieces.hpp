@@ -15,7 +15,7 @@ namespace manyscale::cluster {
 
 // Owns the pieces that messages carry, which hold nothing but numbers, until they arrive; and those that
 // never do, because the run ends before. Gateways of all partitions share it.
-class PiecesUnderWay {
+class PiecesInFlight {
  public:
   // The number that takes the piece out again.
   std::uint64_t add(cpu::RingPiece piece) {
@@ -46,8 +46,8 @@ void for_transfers(const cpu::RankRings& rings, const cpu::RingPiece& piece, boo
   const auto bytes = static_cast<std::uint32_t>(piece.bytes.size());
   if (bytes > 0) {
     RingLayout::for_pieces(piece.position, bytes,
-                           [&](std::uint32_t place, std::uint32_t, std::uint32_t count) {
-                             transfer(memory::Transfer{ring + RingLayout::bytes_at + place, count, writes});
+                           [&](std::uint32_t offset, std::uint32_t, std::uint32_t count) {
+                             transfer(memory::Transfer{ring + RingLayout::bytes_at + offset, count, writes});
                            });
     transfer(memory::Transfer{ring, sizeof(std::uint32_t), writes});
   }

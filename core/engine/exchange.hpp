@@ -21,15 +21,16 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual std::uint32_t process() const = 0;
   virtual std::uint32_t processes() const = 0;
-  // A meeting of all processes: each gives a record of the same size and bytes for each of the others (by
-  // process; none for itself), and gets the records of all, in order, and the bytes that were for it.
-  struct Meeting {
+  // A barrier exchange of all processes: each gives a record of the same size and bytes for each of the
+  // others (by process; none for itself), and gets the records of all, in order, and the bytes that were for
+  // it.
+  struct BarrierExchange {
     std::span<const std::byte> own;
     std::vector<Bytes>& outgoing;
     std::vector<std::byte>& records;
     std::vector<Bytes>& incoming;
   };
-  virtual void meet(const Meeting& meeting) = 0;
+  virtual void exchange(const BarrierExchange& barrier) = 0;
 };
 
 // A component that may be in another process than the ones it is linked to: it reaches them by messages only,
@@ -43,7 +44,7 @@ class Distributable {
   // Whether it has to be in one process with all others that say so, which is the first.
   virtual bool stays_with_first() const { return false; }
   // Whether events for it refer to something outside of them.
-  virtual bool has_baggage() const { return false; }
+  virtual bool has_payload() const { return false; }
   // Adds what an event for it refers to; called where the sender is, on the component's double there.
   virtual void pack(const Event&, Bytes&) {}
   // Takes what was packed, and lets the event refer to it; called where the component is.

@@ -119,9 +119,9 @@ Clustering make_clusters(const Graph& graph, Time cut_latency) {
                      }));
 }
 
-std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering,
-                                        std::uint32_t parts) {
-  parts = std::max(1u, std::min(parts, clustering.count));
+std::vector<std::uint32_t> assign_partitions(const Graph& graph, const Clustering& clustering,
+                                             std::uint32_t partitions) {
+  partitions = std::max(1u, std::min(partitions, clustering.count));
   const auto weights = cluster_weights(graph, clustering);
   double remaining = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<std::uint32_t> part_of(clustering.count, 0);
@@ -129,12 +129,12 @@ std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& cl
   double filled = 0;
   auto left = clustering.count;
   for (const auto cluster : walk(graph, clustering)) {
-    const std::uint32_t parts_left = parts - part;
-    const double share = (remaining + filled) / parts_left;
+    const std::uint32_t partitions_left = partitions - part;
+    const double share = (remaining + filled) / partitions_left;
     const bool must_advance =
-        left < parts_left;  // the clusters left are just enough for the parts still empty
+        left < partitions_left;  // the clusters left are just enough for the partitions still empty
     const bool overshoots = filled > 0 && filled + weights[cluster] / 2 > share;
-    if (part + 1 < parts && filled > 0 && (must_advance || overshoots)) {
+    if (part + 1 < partitions && filled > 0 && (must_advance || overshoots)) {
       ++part;
       filled = 0;
     }

@@ -39,9 +39,9 @@ struct Clustering {
 // cluster.
 Clustering make_clusters(const Graph& graph, Time cut_latency);
 
-// Deals clusters to parts of about equal weight, neighbours together; gives the part of each node. Parts are
-// numbered from 0 without gaps, and there are at most as many as clusters.
-std::vector<std::uint32_t> assign_parts(const Graph& graph, const Clustering& clustering,
-                                        std::uint32_t parts);
+// Assigns clusters to partitions of about equal weight, neighbours together; returns the partition of each
+// node. Partitions are numbered from 0 without gaps, and there are at most as many as clusters.
+std::vector<std::uint32_t> assign_partitions(const Graph& graph, const Clustering& clustering,
+                                             std::uint32_t partitions);
 
 }  // namespace manyscale

@@ -142,10 +142,10 @@ class Reader {
       }
     }
     if (process) return;
-    const auto place = track(uuid);
-    out_.tracks[static_cast<std::size_t>(place)].name = std::move(name);
-    out_.tracks[static_cast<std::size_t>(place)].counter = counter;
-    if (parent != 0) parents_.emplace_back(place, parent);
+    const auto index = track(uuid);
+    out_.tracks[static_cast<std::size_t>(index)].name = std::move(name);
+    out_.tracks[static_cast<std::size_t>(index)].counter = counter;
+    if (parent != 0) parents_.emplace_back(index, parent);
   }
 
   void interned(Fields data) {
@@ -171,13 +171,13 @@ class Reader {
       if (event.number() == field::event_name_id) name = event.value();
       if (event.number() == field::event_value) value = event.real();
     }
-    const auto place = track(uuid);
-    auto& open = open_[static_cast<std::size_t>(place)];
+    const auto index = track(uuid);
+    auto& open = open_[static_cast<std::size_t>(index)];
     if (type == perfetto::counter) {
-      out_.levels.push_back({time, value, place});
+      out_.levels.push_back({time, value, index});
     } else if (type == perfetto::slice_begin || type == perfetto::instant) {
       if (type == perfetto::slice_begin) open.push_back(out_.spans.size());
-      out_.spans.push_back({time, time, place, named(name)});
+      out_.spans.push_back({time, time, index, named(name)});
     } else if (type == perfetto::slice_end && !open.empty()) {
       out_.spans[open.back()].end = time;
       open.pop_back();

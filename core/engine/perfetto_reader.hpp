@@ -12,7 +12,7 @@ namespace manyscale {
 struct TimelineFile {
   struct Track {
     std::string name;
-    std::int32_t parent;  // place of the track it belongs to; -1: none
+    std::int32_t parent;  // index of the track it belongs to; -1: none
     bool counter;
   };
   struct Span {

@@ -17,7 +17,7 @@ void load_plugin_library(const std::string& path) {
   const PluginExport& exported = *entry();
   if (exported.version != PluginExport::current_version || std::strcmp(exported.compiler, __VERSION__) != 0) {
     throw std::runtime_error(
-        path + " was built for another version of the core or by another compiler; build it anew");
+        path + " was built for another version of the core or by another compiler; build it again");
   }
   for (const auto& [kind, registry] : *exported.registries) {
     const auto known = registries().find(kind);

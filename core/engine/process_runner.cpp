@@ -18,29 +18,30 @@ ProcessRunner::ProcessRunner(Partition& own, const std::vector<Endpoint>& endpoi
       exchange_(exchange),
       outgoing_(exchange.processes()),
       incoming_(exchange.processes()) {
-  travellers_.reserve(endpoints.size());
+  distributables_.reserve(endpoints.size());
   for (const Endpoint& endpoint : endpoints) {
-    auto* traveller = dynamic_cast<Distributable*>(endpoint.component);
-    travellers_.push_back(traveller != nullptr && traveller->has_baggage() ? traveller : nullptr);
+    auto* distributable = dynamic_cast<Distributable*>(endpoint.component);
+    distributables_.push_back(distributable != nullptr && distributable->has_payload() ? distributable
+                                                                                       : nullptr);
   }
 }
 
 void ProcessRunner::run(Time lookahead, Time until, const RunWindow& run_window,
                         const std::function<bool()>& interrupted) {
-  // The first meeting is about what the processes know before the first window.
-  Report all = meet(own_.stop_requested || own_.error);
+  // The first barrier is about what the processes know before the first window.
+  Report all = exchange(own_.stop_requested || own_.error);
   while (all.stop == 0 && all.next != never && all.next <= until) {
     ++windows_;
     run_window(own_, std::min(add_saturating(all.next, lookahead), add_saturating(until, 1)));
-    all = meet(own_.stop_requested || own_.error || interrupted());
+    all = exchange(own_.stop_requested || own_.error || interrupted());
   }
 }
 
-ProcessRunner::Report ProcessRunner::meet(bool stop) {
+ProcessRunner::Report ProcessRunner::exchange(bool stop) {
   Partition::Outgoing& sent = own_.outgoing[own_.turn];
   const Report own{std::min(own_.queue->next_time(), sent.earliest), stop ? 1u : 0u};
   pack_events();
-  exchange_.meet({std::as_bytes(std::span(&own, 1)), outgoing_, records_, incoming_});
+  exchange_.exchange({std::as_bytes(std::span(&own, 1)), outgoing_, records_, incoming_});
   for (auto& bytes : outgoing_) bytes.clear();
   Report all{never, 0};
   BytesReader reader(records_);
@@ -66,12 +67,12 @@ void ProcessRunner::pack_events() {
     const auto plain = std::as_bytes(std::span(events));
     bytes.insert(bytes.end(), plain.begin(), plain.end());
     for (const Event& event : events) {
-      Distributable* traveller = travellers_[event.target];
-      if (traveller == nullptr) continue;
-      baggage_.clear();
-      traveller->pack(event, baggage_);
-      put(bytes, static_cast<std::uint64_t>(baggage_.size()));
-      bytes.insert(bytes.end(), baggage_.begin(), baggage_.end());
+      Distributable* distributable = distributables_[event.target];
+      if (distributable == nullptr) continue;
+      payload_.clear();
+      distributable->pack(event, payload_);
+      put(bytes, static_cast<std::uint64_t>(payload_.size()));
+      bytes.insert(bytes.end(), payload_.begin(), payload_.end());
     }
     events.clear();
   }
@@ -86,8 +87,8 @@ void ProcessRunner::unpack_events(std::span<const std::byte> bytes) {
   for (std::uint64_t i = 0; i < count; ++i) {
     auto event = events.take<Event>();
     if (event.target >= endpoints_.size()) throw SimulationError("another process has built another system");
-    if (Distributable* traveller = travellers_[event.target]; traveller != nullptr)
-      traveller->unpack(event, reader.take(reader.take<std::uint64_t>()));
+    if (Distributable* distributable = distributables_[event.target]; distributable != nullptr)
+      distributable->unpack(event, reader.take(reader.take<std::uint64_t>()));
     own_.queue->push(event);
   }
 }
@@ -99,7 +100,7 @@ std::vector<Bytes> share_with_all(Exchange& exchange, const Bytes& own) {
   }
   Bytes records;
   const std::byte nothing{};
-  exchange.meet({std::span(&nothing, 1), outgoing, records, incoming});
+  exchange.exchange({std::span(&nothing, 1), outgoing, records, incoming});
   incoming[exchange.process()] = own;
   return incoming;
 }

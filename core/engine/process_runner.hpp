@@ -28,17 +28,17 @@ class ProcessRunner {
     std::uint64_t stop;  // a model asked for the end, a handler threw, or somebody interrupted
   };
 
-  Report meet(bool stop);
+  Report exchange(bool stop);
   void pack_events();
   void unpack_events(std::span<const std::byte> bytes);
 
   Partition& own_;
   const std::vector<Endpoint>& endpoints_;
   Exchange& exchange_;
-  std::vector<Distributable*> travellers_;  // by endpoint: the component if it takes baggage
+  std::vector<Distributable*> distributables_;  // by endpoint: the component if it takes out-of-band payload
   std::vector<Bytes> outgoing_, incoming_;
   Bytes records_;
-  Bytes baggage_;
+  Bytes payload_;
   std::uint64_t windows_ = 0;
 };
 

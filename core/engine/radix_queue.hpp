@@ -23,7 +23,7 @@ class RadixQueue final : public EventQueue {
         late_.push(event);
       }
     } else {
-      place(event);
+      append(event);
       ++waiting_;
     }
   }
@@ -93,7 +93,7 @@ class RadixQueue final : public EventQueue {
   }
 
   // Puts an event that is not before the limit into its bucket.
-  void place(const Event& event) {
+  void append(const Event& event) {
     const auto differing = static_cast<std::uint64_t>(event.time ^ base_);
     const int level = differing == 0 ? 0 : (63 - std::countl_zero(differing)) / digit_bits;
     const int digit = static_cast<int>(event.time >> (level * digit_bits)) & (fan_out - 1);
@@ -132,15 +132,15 @@ class RadixQueue final : public EventQueue {
       }
       Chunk* chunk = detach(level, digit);
       limit_ = base_;
-      std::size_t placed = 0;
+      std::size_t appended = 0;
       try {
         while (chunk != nullptr) {
-          for (std::uint32_t i = 0; i < chunk->used; ++i, ++placed) place(chunk->events[i]);
+          for (std::uint32_t i = 0; i < chunk->used; ++i, ++appended) append(chunk->events[i]);
           chunk = release(chunk);
         }
       } catch (...) {  // without memory the rest is lost, and the run fails; what waits is counted right
         while (chunk != nullptr) chunk = release(chunk);
-        waiting_ -= size - placed;
+        waiting_ -= size - appended;
         throw;
       }
     }

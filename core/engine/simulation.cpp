@@ -115,14 +115,14 @@ void Simulation::partition(const Clustering& clustering, const RunOptions& optio
     collect_outgoing(*partition, pending);
   }
   const auto part = assign(clustering, options);
-  const std::uint32_t parts = std::max(1 + *std::max_element(part.begin(), part.end()), processes_);
+  const std::uint32_t partitions = std::max(1 + *std::max_element(part.begin(), part.end()), processes_);
   partitions_.clear();
-  for (std::uint32_t index = 0; index < parts; ++index) {
+  for (std::uint32_t index = 0; index < partitions; ++index) {
     auto partition = std::make_unique<Partition>();
     partition->index = index;
     partition->now = now_;
     partition->queue = make_queue(options.queue);
-    for (auto& outgoing : partition->outgoing) outgoing.to.resize(parts);
+    for (auto& outgoing : partition->outgoing) outgoing.to.resize(partitions);
     partitions_.push_back(std::move(partition));
   }
   for (const auto& component : components_) component->partition_ = partitions_[part[component->id()]].get();
@@ -152,8 +152,8 @@ void Simulation::start_components(bool first) {
   try {
     if (first && processes_ > 1) {
       for (const auto& component : components_) {
-        if (auto* traveller = dynamic_cast<Distributable*>(component.get()))
-          traveller->distribute(process_, processes_);
+        if (auto* distributable = dynamic_cast<Distributable*>(component.get()))
+          distributable->distribute(process_, processes_);
       }
     }
     for (const auto& component : components_) {
@@ -163,12 +163,12 @@ void Simulation::start_components(bool first) {
     }
   } catch (...) {
     if (processes_ == 1) throw;
-    // The other processes wait for this one at their first meeting, and are told there.
+    // The other processes wait for this one at their first barrier, and get the error there.
     Partition& own = *partitions_[process_];
     own.error = std::current_exception();
     own.error_time = own.now;
   }
-  if (processes_ > 1) return;  // what was sent is handed over at the first meeting
+  if (processes_ > 1) return;  // what was sent is handed over at the first barrier
   std::vector<Event> sent;
   for (const auto& partition : partitions_) collect_outgoing(*partition, sent);
   for (const Event& event : sent) endpoints_[event.target].component->partition_->queue->push(event);
@@ -226,7 +226,8 @@ RunReport Simulation::run(const RunOptions& options) {
     report.waits = processes_ > 1 ? all_waits(*options.exchange) : collect_waits();
     report.outcome = report.waits.empty() ? Outcome::finished : Outcome::deadlock;
   }
-  // Parts where nothing happened lately are as late as the others: their statistics may depend on the time.
+  // Partitions where nothing happened lately are as late as the others: their statistics may depend on the
+  // time.
   for (const auto& partition : partitions_) partition->now = now_;
   report.now = now_;
   report.windows = runner.windows();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulation: components, the links between them and the events under way. There is no global state;
+// A simulation: components, the links between them and the events in flight. There is no global state;
 // several simulations can run in one process at the same time.
 #pragma once
 #include <functional>
@@ -34,9 +34,9 @@ struct Progress {
 struct RunOptions {
   Time until = never;  // events up to and including this time are run
   std::uint32_t threads = 1;
-  // Into how many parts the system is divided, at least. More than there are threads take turns, so that what
-  // a thread works on for a while fits its caches.
-  std::uint32_t parts = 1;
+  // Into how many partitions the system is divided, at least. More than there are threads take turns, so that
+  // what a thread works on for a while fits its caches.
+  std::uint32_t partitions = 1;
   std::string queue = "radix";
   // Called on the calling thread every few tens of milliseconds; false ends the run.
   std::function<bool(const Progress&)> poll;

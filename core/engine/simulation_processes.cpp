@@ -71,17 +71,18 @@ bool Simulation::runs(const Component& component) const {
 // The partition of each component: for threads by the clusters as they are; for processes so that components
 // that have to be together are in the first.
 std::vector<std::uint32_t> Simulation::assign(const Clustering& clustering, const RunOptions& options) const {
-  if (processes_ == 1) return assign_parts(graph_, clustering, std::max(options.threads, options.parts));
+  if (processes_ == 1)
+    return assign_partitions(graph_, clustering, std::max(options.threads, options.partitions));
   std::vector<bool> tied(components_.size());
   const Component* first = nullptr;
   for (const auto& component : components_) {
-    const auto* traveller = dynamic_cast<const Distributable*>(component.get());
-    if (traveller == nullptr) {
+    const auto* distributable = dynamic_cast<const Distributable*>(component.get());
+    if (distributable == nullptr) {
       throw SimulationError("this system cannot be divided among processes: '" + component->name() +
                             "' shares what it works on with others; run it on one process, with several "
                             "threads");
     }
-    tied[component->id()] = traveller->stays_with_first();
+    tied[component->id()] = distributable->stays_with_first();
     if (tied[component->id()] && first == nullptr) first = component.get();
   }
   const Clustering shares = keep_together(clustering, tied);
@@ -92,7 +93,7 @@ std::vector<std::uint32_t> Simulation::assign(const Clustering& clustering, cons
                                : "'" + first->name() + "' and others have to stay together") +
                           "; run it on one process");
   }
-  auto part = assign_parts(graph_, shares, processes_);
+  auto part = assign_partitions(graph_, shares, processes_);
   const std::uint32_t theirs = first == nullptr ? 0 : part[first->id()];
   for (auto& number : part) {
     if (number == theirs || number == 0) number = theirs - number;

@@ -52,7 +52,7 @@ class FlatMap {
     std::size_t at = home(key);
     while (slots_[at].used && slots_[at].key != key) at = next(at);
     if (!slots_[at].used) return false;
-    // Entries further on that were pushed past this place move up, so that no chain is broken.
+    // Entries further on that were pushed past this slot move up, so that no chain is broken.
     std::size_t hole = at;
     for (std::size_t probe = next(at); slots_[probe].used; probe = next(probe)) {
       const std::size_t wanted = home(slots_[probe].key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists whose entries share one pool of places, so that nothing is allocated once the pool has grown.
+// Lists whose entries share one pool, so that nothing is allocated once the pool has grown.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -30,7 +30,7 @@ bool Host::collective(Rank& rank, const Operation& operation) {
   Request& request = requests_[number];
   request.began = rank.time;
   request.type = Request::Type::collective;
-  request.rank = place(rank);
+  request.rank = index_of(rank);
   request.operation = rank.operation;
   request.in_slot = !blocking;
   request.awaited = blocking;
@@ -50,7 +50,7 @@ bool Host::collective(Rank& rank, const Operation& operation) {
   Activity& activity = *activities_[activity_number];
   activity.call = make_call(rank, operation);
   activity.request = number;
-  activity.rank = place(rank);
+  activity.rank = index_of(rank);
   std::uint32_t& begun = collectives(rank)[operation.communicator];
   activity.tag = static_cast<std::int32_t>(begun++ & 0x7fffffff);
   activity.context = context_of(operation.communicator, true);

@@ -11,7 +11,7 @@ namespace manyscale::mpi {
 
 void Host::begin_flow(Rank& rank) {
   const Program& program = job_.program;
-  Flow& flow = flows_[place(rank)];
+  Flow& flow = flows_[index_of(rank)];
   flow.first = rank.operation;
   std::uint32_t end = flow.first;
   while (program.operations[end].kind != Kind::end) ++end;
@@ -23,14 +23,14 @@ void Host::begin_flow(Rank& rank) {
 }
 
 void Host::now_ready(Rank& rank, std::uint32_t operation) {
-  std::vector<Flow::Ready>& ready = flows_[place(rank)].ready;
+  std::vector<Flow::Ready>& ready = flows_[index_of(rank)].ready;
   const bool receive = job_.program.operations[operation].kind == Kind::receive;
   ready.push_back({receive ? -1 : rank.time, operation});
   std::push_heap(ready.begin(), ready.end(), std::greater<>());
 }
 
 void Host::advance_flow(Rank& rank) {
-  Flow& flow = flows_[place(rank)];
+  Flow& flow = flows_[index_of(rank)];
   rank.state = Rank::State::running;
   if (flow.computing != none) operation_ended(rank, std::exchange(flow.computing, none));
   for (int budget = most_at_once;;) {
@@ -61,9 +61,9 @@ bool Host::begin_operation(Rank& rank, std::uint32_t number) {
   rank.call_began = rank.time;
   no_longer_missing(rank, number, job_.program.dependencies.on_begin);
   if (operation.kind == Kind::compute) {
-    flows_[place(rank)].computing = number;
+    flows_[index_of(rank)].computing = number;
     if (!compute(rank, operation)) return false;
-    operation_ended(rank, std::exchange(flows_[place(rank)].computing, none));
+    operation_ended(rank, std::exchange(flows_[index_of(rank)].computing, none));
     return true;
   }
   const bool receiving = operation.kind == Kind::receive;
@@ -82,13 +82,13 @@ bool Host::begin_operation(Rank& rank, std::uint32_t number) {
 }
 
 void Host::operation_ended(Rank& rank, std::uint32_t operation) {
-  --flows_[place(rank)].left;
+  --flows_[index_of(rank)].left;
   no_longer_missing(rank, operation, job_.program.dependencies.on_end);
 }
 
 // Those that waited for an operation's end or beginning, and for nothing else, are ready now.
 void Host::no_longer_missing(Rank& rank, std::uint32_t operation, const Dependencies::Lists& lists) {
-  Flow& flow = flows_[place(rank)];
+  Flow& flow = flows_[index_of(rank)];
   for (std::uint32_t i = lists.first[operation]; i < lists.first[operation + 1]; ++i) {
     const std::uint32_t waiting = lists.waiting[i];
     if (--flow.missing[waiting - flow.first] == 0) now_ready(rank, waiting);

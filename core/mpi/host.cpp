@@ -47,7 +47,7 @@ void Host::arrived(const network::Message& message) {
 
 // MPI keeps the order of two ranks' messages; the network need not.
 void Host::take_in_order(const Envelope& envelope, std::uint64_t bytes) {
-  const std::uint32_t here = job_.place_of_rank[envelope.destination];
+  const std::uint32_t here = job_.index_of_rank[envelope.destination];
   std::uint32_t& expected = taken_numbers_(here, envelope.source);
   const std::uint64_t pair = std::uint64_t{here} << 32 | envelope.source;
   if (envelope.number != expected) {
@@ -82,8 +82,8 @@ void Host::sent(const network::Message& message) {
 }
 
 void Host::take(const Envelope& envelope, std::uint64_t bytes, bool local) {
-  Rank& rank = ranks_[job_.place_of_rank[envelope.destination]];
-  Arrival arrival{.envelope = envelope, .bytes = bytes, .rank = place(rank), .local = local};
+  Rank& rank = ranks_[job_.index_of_rank[envelope.destination]];
+  Arrival arrival{.envelope = envelope, .bytes = bytes, .rank = index_of(rank), .local = local};
   const bool matched_here = envelope.step == Step::eager || envelope.step == Step::ask;
   arrival.request = matched_here ? matcher_.match(arrival.rank, envelope) : envelope.request;
   if (job_.spec.offload) {
@@ -242,19 +242,19 @@ void Host::idle(Rank& rank, const Arrival& arrival) {
       notes.releases.resize(ranks_.size() * kept);
       notes.release_counts.resize(ranks_.size());
     }
-    const std::uint32_t here = place(rank);
+    const std::uint32_t here = index_of(rank);
     const std::uint32_t at = notes.release_counts[here]++ % kept;
     notes.releases[std::size_t{here} * kept + at] = {until, began, peer, rank.operation};
   }
   rank.time = until;
 }
 
-std::vector<Release> Host::releases(std::uint32_t place) const {
+std::vector<Release> Host::releases(std::uint32_t index) const {
   const std::uint32_t kept = job_.recording.waits_per_rank;
   std::vector<Release> result;
-  const std::uint32_t count = releases_noted(place);
+  const std::uint32_t count = releases_recorded(index);
   for (std::uint32_t i = 1; i <= std::min(count, kept); ++i)
-    result.push_back(notes_->releases[std::size_t{place} * kept + (count - i) % kept]);
+    result.push_back(notes_->releases[std::size_t{index} * kept + (count - i) % kept]);
   return result;
 }
 

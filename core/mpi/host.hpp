@@ -39,10 +39,10 @@ class Host : public Component, public Distributable {
   const Notes* notes() const { return notes_.get(); }
   const HostCounts& counts() const { return counts_; }
   const Latencies& latencies() const { return latencies_; }
-  // The noted standstills of a rank of this node, the last first; at most as many as are kept.
-  std::vector<Release> releases(std::uint32_t place) const;
-  bool releases_forgotten(std::uint32_t place) const {
-    return releases_noted(place) > job_.recording.waits_per_rank;
+  // The recorded waits of a rank of this node, the last first; at most as many as are kept.
+  std::vector<Release> releases(std::uint32_t index) const;
+  bool releases_forgotten(std::uint32_t index) const {
+    return releases_recorded(index) > job_.recording.waits_per_rank;
   }
   // The ranks that wait for something.
   std::vector<Blocked> blocked() const;
@@ -59,7 +59,7 @@ class Host : public Component, public Distributable {
     bool synchronous = false;
     bool in_slot = false;
   };
-  // A collective under way.
+  // A collective in flight.
   struct Activity {
     Schedule schedule;
     Call call;
@@ -129,7 +129,7 @@ class Host : public Component, public Distributable {
 
   // operations.cpp: what a rank does
   void advance(Rank& rank);
-  void resumed(const std::uint32_t& place);
+  void resumed(const std::uint32_t& index);
   bool execute(Rank& rank, const Operation& operation);
   bool compute(Rank& rank, const Operation& operation);
   bool point_to_point(Rank& rank, const Operation& operation);
@@ -186,8 +186,8 @@ class Host : public Component, public Distributable {
     return std::size_t{job_.program.slots} + job_.program.depth + job_.program.phases +
            job_.program.communicators.size();
   }
-  std::uint32_t* row(const Rank& rank) { return numbers_.data() + place(rank) * row_length(); }
-  const std::uint32_t* row(const Rank& rank) const { return numbers_.data() + place(rank) * row_length(); }
+  std::uint32_t* row(const Rank& rank) { return numbers_.data() + index_of(rank) * row_length(); }
+  const std::uint32_t* row(const Rank& rank) const { return numbers_.data() + index_of(rank) * row_length(); }
   std::uint32_t* iterations(const Rank& rank) { return row(rank) + job_.program.slots; }
   const std::uint32_t* iterations(const Rank& rank) const { return row(rank) + job_.program.slots; }
   std::uint32_t* occurrences(const Rank& rank) { return iterations(rank) + job_.program.depth; }
@@ -198,11 +198,11 @@ class Host : public Component, public Distributable {
     if (!notes_) notes_ = std::make_unique<Notes>();
     return *notes_;
   }
-  std::uint32_t releases_noted(std::uint32_t place) const {
-    return notes_ && !notes_->release_counts.empty() ? notes_->release_counts[place] : 0;
+  std::uint32_t releases_recorded(std::uint32_t index) const {
+    return notes_ && !notes_->release_counts.empty() ? notes_->release_counts[index] : 0;
   }
 
-  std::uint32_t place(const Rank& rank) const { return static_cast<std::uint32_t>(&rank - ranks_.data()); }
+  std::uint32_t index_of(const Rank& rank) const { return static_cast<std::uint32_t>(&rank - ranks_.data()); }
   bool is_local(std::uint32_t world_rank) const { return job_.node_of_rank[world_rank] == nic_.node(); }
   Time control_overhead(std::uint32_t pages) const {
     return add_saturating(job_.spec.control_overhead, times(job_.spec.page_overhead, pages));

@@ -38,7 +38,7 @@ Job::Job(const network::NetworkDescription& description, const MpiSpec& spec, Pr
 }
 
 const Rank& Job::rank(std::uint32_t world_rank) const {
-  return hosts_[context_.node_of_rank[world_rank]]->ranks()[context_.place_of_rank[world_rank]];
+  return hosts_[context_.node_of_rank[world_rank]]->ranks()[context_.index_of_rank[world_rank]];
 }
 
 HostCounts Job::counts() const {
@@ -83,18 +83,18 @@ Job::CriticalPath Job::critical_path() const {
     if (rank(i).end > rank(at).end) at = i;
   Time time = rank(at).end;
   std::uint32_t operation = rank(at).operation;
-  // Each rank's standstills, the last first, and how many of them are behind.
+  // Each rank's waits, the last first, and how many of them are behind.
   std::unordered_map<std::uint32_t, std::pair<std::vector<Release>, std::size_t>> known;
   while (time > 0) {
     const Host& host = *hosts_[context_.node_of_rank[at]];
-    const std::uint32_t place = context_.place_of_rank[at];
+    const std::uint32_t index = context_.index_of_rank[at];
     const auto [entry, fresh] = known.try_emplace(at);
     auto& [releases, next] = entry->second;
-    if (fresh) releases = host.releases(place);
+    if (fresh) releases = host.releases(index);
     while (next < releases.size() && releases[next].end > time) ++next;
     if (next == releases.size()) {
       path.pieces.push_back({at, at, operation, false, 0, time});
-      if (context_.recording.waits_per_rank == 0 || host.releases_forgotten(place)) path.complete = false;
+      if (context_.recording.waits_per_rank == 0 || host.releases_forgotten(index)) path.complete = false;
       break;
     }
     const Release release = releases[next++];
@@ -109,7 +109,7 @@ Job::CriticalPath Job::critical_path() const {
   return path;
 }
 
-std::string Job::standstill() const {
+std::string Job::explain_deadlock() const {
   constexpr std::size_t most_named = 16;
   const std::vector<Blocked> all = blocked();
   if (all.empty()) return "";

@@ -42,7 +42,7 @@ class Job {
   // All ranks that wait.
   std::vector<Blocked> blocked() const;
   // Who waits for whom, for a person; empty when nobody waits.
-  std::string standstill() const;
+  std::string explain_deadlock() const;
 
  private:
   Simulation simulation_;

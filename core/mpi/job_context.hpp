@@ -32,7 +32,7 @@ class JobContext {
   std::uint64_t seed;
   Recording recording;
   std::vector<std::uint32_t> node_of_rank;
-  std::vector<std::uint32_t> place_of_rank;           // among the ranks of its node
+  std::vector<std::uint32_t> index_of_rank;           // among the ranks of its node
   std::vector<std::uint32_t> ranks_by_node;           // node after node
   std::vector<std::uint32_t> first_of_node;           // where each node's ranks begin in `ranks_by_node`
   std::vector<std::optional<NodeSplit>> node_splits;  // of communicators that use hierarchical algorithms

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the message-passing layer of a node can be told: how long its processor is busy with messages, which
+// Parameters of the message-passing layer of a node: how long its processor is busy with messages, which
 // protocol it uses for which size, and how ranks of one node exchange messages.
 #pragma once
 #include <cstdint>

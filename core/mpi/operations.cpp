@@ -59,7 +59,7 @@ void Host::next(Rank& rank) {
 // Gives way to others until the rank's own time; false, as it does not go on at once.
 bool Host::pause(Rank& rank) {
   rank.state = Rank::State::computing;
-  resume_.after(rank.time - now(), place(rank));
+  resume_.after(rank.time - now(), index_of(rank));
   return false;
 }
 
@@ -292,7 +292,7 @@ bool Host::found(Rank& rank, const Operation& operation) {
   wanted.peer = transfer.peer;
   wanted.tag = transfer.tag;
   wanted.context = transfer.context;
-  const std::uint32_t number = matcher_.probe(place(rank), wanted);
+  const std::uint32_t number = matcher_.probe(index_of(rank), wanted);
   if (number == none) return false;
   rank.last_source = arrivals_[number].envelope.source;
   rank.last_tag = arrivals_[number].envelope.tag;

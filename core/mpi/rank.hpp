@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank: one process of the job, as a row of its host's array. What few ranks need at a time (requests,
-// messages, collectives under way) is not here but in the host's pools.
+// messages, collectives in flight) is not here but in the host's pools.
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@ struct RankTimes {
   Time compute = 0;
   Time overhead = 0;  // the processor at work for messages: sending, receiving, copying, combining
   Time waiting = 0;   // for partners that had not begun to send
-  Time transfer = 0;  // for messages under way
+  Time transfer = 0;  // for messages in flight
 };
 
 struct Rank {
@@ -26,7 +26,7 @@ struct Rank {
   };
 
   Time time = 0;        // its processor is busy until then; may be ahead of the simulation's time
-  Time call_began = 0;  // of the operation under way
+  Time call_began = 0;  // of the operation in flight
   RankTimes times{};
   Time end = 0;
   Time channel_free = 0;  // when its copies to other ranks of the node are done

@@ -82,21 +82,21 @@ struct Span {
 
 // A rank stood still until a message came.
 struct Release {
-  Time end = 0;            // of the standstill
+  Time end = 0;            // of the wait
   Time sent = 0;           // when the message was begun to be sent
   std::uint32_t peer = 0;  // who sent it
   std::uint32_t operation = 0;
 };
 
-// What a host notes when asked to. The standstills are the last so many of each rank, around.
+// What a host notes when asked to. The waits are the last so many of each rank, around.
 struct Notes {
   std::vector<Completion> completions;
   std::vector<Span> spans;
-  std::vector<Release> releases;              // [rank][standstill]
+  std::vector<Release> releases;              // [rank][wait]
   std::vector<std::uint32_t> release_counts;  // [rank]
 };
 
-// What a rank waits for at the end of a run that came to a standstill.
+// What a rank waits for at the end of a run that deadlocked.
 struct Missing {
   bool receive = true;     // else a send that nobody has answered
   std::uint32_t peer = 0;  // rank of the world, or any_rank

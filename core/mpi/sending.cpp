@@ -12,7 +12,7 @@ void Host::fill(Request& request, Request::Type type, const Rank& rank, const Tr
   request.type = type;
   request.bytes = transfer.bytes;
   request.value = transfer.value;
-  request.rank = place(rank);
+  request.rank = index_of(rank);
   request.peer = transfer.peer;
   request.tag = transfer.tag;
   request.context = transfer.context;
@@ -43,7 +43,7 @@ std::uint32_t Host::begin_send(Rank& rank, std::uint32_t number, const Transfer&
   if (transfer.activity == none) ++rank.sends;
   ++(local ? counts_.local_messages : counts_.messages);
   (local ? counts_.local_bytes : counts_.bytes) += static_cast<std::int64_t>(transfer.bytes);
-  if (!local) envelope.number = sent_numbers_(place(rank), transfer.peer)++;
+  if (!local) envelope.number = sent_numbers_(index_of(rank), transfer.peer)++;
   if (eager) {
     ++counts_.eager;
     charge(rank, send_cost(transfer.bytes, local));

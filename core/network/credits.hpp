@@ -45,13 +45,13 @@ class DrainPool {
   std::uint32_t free_ = nowhere;
 };
 
-// Fills a cache line. Few drains are under way at a time as a rule: the first are kept here, others in a
+// Fills a cache line. Few drains are in flight at a time as a rule: the first are kept here, others in a
 // list.
 struct alignas(64) Credits {
   std::int32_t available = 0;  // negative when more is promised to packets than has come back so far
   std::uint32_t kept = 0;      // drains in `first`
   std::uint32_t next_drain = nowhere, last_drain = nowhere;
-  std::uint32_t last_waiting = nowhere;  // of the packets under way that wait for room, in a circle
+  std::uint32_t last_waiting = nowhere;  // of the packets in flight that wait for room, in a circle
   std::uint32_t last_new = nowhere;      // of those from nodes, which come after them
   Time wake = never;                     // when the first of those is looked at again
 

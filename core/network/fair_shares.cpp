@@ -49,8 +49,8 @@ std::uint32_t FairShares::add(const std::vector<std::uint32_t>& channels) {
 void FairShares::remove(std::uint32_t index) {
   for (const Hop& hop : flows_[index].hops) {
     auto& members = channels_[hop.channel].members;
-    members[hop.place] = members.back();
-    flows_[members[hop.place].flow].hops[members[hop.place].hop].place = hop.place;
+    members[hop.position] = members.back();
+    flows_[members[hop.position].flow].hops[members[hop.position].hop].position = hop.position;
     members.pop_back();
     touch(hop.channel);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-min fair rates of flows over channels: no flow can have more without another having less that has no
 // more than it. Each channel has a level: its flows get no more than that, and those that get less elsewhere
-// leave the rest to the others. When flows come or go, the levels of their channels are found anew, then
+// leave the rest to the others. When flows come or go, the levels of their channels are found again, then
 // those of the channels whose flows have changed by that, and so on until changes are small: what is far away
 // is not looked at.
 #pragma once
@@ -18,7 +18,7 @@ class FairShares {
   // Adds a flow over these channels; gives its number. Its rate is 0 until they are computed.
   std::uint32_t add(const std::vector<std::uint32_t>& channels);
   void remove(std::uint32_t flow);
-  // Computes rates anew where they may have changed; lists the flows whose rate did change.
+  // Computes rates again where they may have changed; lists the flows whose rate did change.
   const std::vector<std::uint32_t>& compute();
 
   bool dirty() const { return !dirty_.empty(); }
@@ -32,7 +32,7 @@ class FairShares {
     std::uint32_t flow, hop;  // which of the flow's hops this is
   };
   struct Hop {
-    std::uint32_t channel, place;  // among the channel's members
+    std::uint32_t channel, position;  // among the channel's members
   };
   struct Flow {
     std::vector<Hop> hops;

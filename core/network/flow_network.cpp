@@ -191,7 +191,7 @@ void FlowNetwork::head_arrives(const std::uint32_t& slot) {
   arrive(slot);
 }
 
-// Finishes what ends now and, if flows have come or gone, shares the channels out anew.
+// Finishes what ends now and, if flows have come or gone, shares the channels out again.
 void FlowNetwork::tick(const std::uint64_t& stamp) {
   if (stamp != stamp_) return;
   tick_at_ = never;
@@ -227,43 +227,43 @@ bool FlowNetwork::Ends::before(std::uint32_t a, std::uint32_t b) const {
   return flows[a].ends != flows[b].ends ? flows[a].ends < flows[b].ends : a < b;
 }
 
-void FlowNetwork::Ends::put(std::size_t place, std::uint32_t flow) {
-  heap[place] = flow;
-  flows[flow].place = static_cast<std::uint32_t>(place);
+void FlowNetwork::Ends::put(std::size_t position, std::uint32_t flow) {
+  heap[position] = flow;
+  flows[flow].position = static_cast<std::uint32_t>(position);
 }
 
-// Moves what is at a place up or down to where it belongs.
-void FlowNetwork::Ends::settle(std::size_t place) {
-  const std::uint32_t flow = heap[place];
-  while (place > 0 && before(flow, heap[(place - 1) / 2])) {
-    put(place, heap[(place - 1) / 2]);
-    place = (place - 1) / 2;
+// Moves what is at a position up or down to where it belongs.
+void FlowNetwork::Ends::settle(std::size_t position) {
+  const std::uint32_t flow = heap[position];
+  while (position > 0 && before(flow, heap[(position - 1) / 2])) {
+    put(position, heap[(position - 1) / 2]);
+    position = (position - 1) / 2;
   }
-  for (std::size_t child = 2 * place + 1; child < heap.size(); child = 2 * place + 1) {
+  for (std::size_t child = 2 * position + 1; child < heap.size(); child = 2 * position + 1) {
     if (child + 1 < heap.size() && before(heap[child + 1], heap[child])) ++child;
     if (!before(heap[child], flow)) break;
-    put(place, heap[child]);
-    place = child;
+    put(position, heap[child]);
+    position = child;
   }
-  put(place, flow);
+  put(position, flow);
 }
 
 void FlowNetwork::Ends::update(std::uint32_t flow) {
-  if (flows[flow].place == nowhere) {
+  if (flows[flow].position == nowhere) {
     heap.push_back(flow);
-    flows[flow].place = static_cast<std::uint32_t>(heap.size() - 1);
+    flows[flow].position = static_cast<std::uint32_t>(heap.size() - 1);
   }
-  settle(flows[flow].place);
+  settle(flows[flow].position);
 }
 
 void FlowNetwork::Ends::remove(std::uint32_t flow) {
-  const std::uint32_t place = flows[flow].place;
+  const std::uint32_t position = flows[flow].position;
   const std::uint32_t last = heap.back();
   heap.pop_back();
-  flows[flow].place = nowhere;
+  flows[flow].position = nowhere;
   if (last == flow) return;
-  put(place, last);
-  settle(place);
+  put(position, last);
+  settle(position);
 }
 
 }  // namespace manyscale::network

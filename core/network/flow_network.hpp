@@ -23,7 +23,7 @@ struct FlowStatistics {
   Histogram latency;
 };
 
-class FlowNetwork final : public Component, public Carrier {
+class FlowNetwork final : public Component, public Fabric {
  public:
   FlowNetwork(const Routing& routing, MessagePool& pool, const NetworkSpec& spec);
 
@@ -47,10 +47,10 @@ class FlowNetwork final : public Component, public Carrier {
   // What a message sends by one rail: all of it, or its part where there are several.
   struct Flow {
     std::uint32_t slot = no_slot;
-    std::uint32_t share = nowhere;  // its number there, while it flows
-    std::uint32_t next = nowhere;   // in the pool
-    std::uint32_t place = nowhere;  // among the ends
-    std::uint64_t bytes = 0;        // with headers
+    std::uint32_t share = nowhere;     // its number there, while it flows
+    std::uint32_t next = nowhere;      // in the pool
+    std::uint32_t position = nowhere;  // among the ends
+    std::uint64_t bytes = 0;           // with headers
     std::uint64_t packets = 0;
     double left = 0;  // bytes
     double rate = 0;  // bytes per femtosecond
@@ -101,8 +101,8 @@ class FlowNetwork final : public Component, public Carrier {
     void update(std::uint32_t flow);
     void remove(std::uint32_t flow);
     bool before(std::uint32_t a, std::uint32_t b) const;
-    void put(std::size_t place, std::uint32_t flow);
-    void settle(std::size_t place);
+    void put(std::size_t position, std::uint32_t flow);
+    void settle(std::size_t position);
   } ends_{flows_, {}};
   std::uint64_t stamp_ = 0;  // of the tick that is wanted
   Time tick_at_ = never;

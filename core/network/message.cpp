@@ -37,7 +37,7 @@ void MessagePool::refill(FreeList& list) {
     return;
   }
   const std::size_t chunk = used_chunks_++ * processes_ + process_;
-  if (chunk >= most_chunks) throw SimulationError("more than 268 million messages are under way");
+  if (chunk >= most_chunks) throw SimulationError("more than 268 million messages are in flight");
   MessageSlot* slots = make_chunk(chunk);
   const auto first = static_cast<std::uint32_t>(chunk << chunk_bits);
   for (std::uint32_t i = 0; i < chunk_slots; ++i)

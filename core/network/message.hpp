@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: what hosts hand to their NIC, and where messages stay while they are under way.
+// Messages: what hosts hand to their NIC, and where messages stay while they are in flight.
 #pragma once
 #include <array>
 #include <atomic>
@@ -20,7 +20,7 @@ struct Message {
   bool tell_sent = false;                 // whether the sender wants to know when its last byte has left
 };
 
-// A message under way, with what the network notes about it. Bytes on the wire include headers.
+// A message in flight, with what the network notes about it. Bytes on the wire include headers.
 struct MessageSlot {
   Message message;
   // Written by the sender's side.
@@ -36,7 +36,7 @@ struct MessageSlot {
 
 inline constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
-// All messages of a network that are under way. Slots are taken by the sender's thread and given back by the
+// All messages of a network that are in flight. Slots are taken by the sender's thread and given back by the
 // receiver's, so each partition has a list of free ones and only now and then exchanges some with the others.
 // A slot's number never influences results.
 class MessagePool {
@@ -80,7 +80,7 @@ class MessagePool {
  private:
   static constexpr std::uint32_t chunk_bits = 12;
   static constexpr std::uint32_t chunk_slots = 1u << chunk_bits;
-  static constexpr std::uint32_t most_chunks = 1u << 16;  // 268 million messages under way
+  static constexpr std::uint32_t most_chunks = 1u << 16;  // 268 million messages in flight
   static constexpr std::uint32_t batch = 1024;
 
   struct alignas(128) FreeList {

@@ -65,13 +65,13 @@ void Network::add(Nic& nic) {
 void Network::connect() {
   for (Nic* nic : nics_) {
     if (flows_ != nullptr) {
-      nic->carrier_ = flows_;
+      nic->fabric_ = flows_;
       flows_->set_lane(nic->node(), flows_->nics().width());
       simulation_.connect(flows_->nics(), *nic, 0);
       continue;
     }
     SwitchGroup& group = *groups_[topology().domain(topology().node_switch(nic->node()))];
-    nic->carrier_ = &group;
+    nic->fabric_ = &group;
     packets_->nic_lanes[nic->node()] = group.nics().width();
     simulation_.connect(group.nics(), *nic, 0);
   }

@@ -56,7 +56,7 @@ class Network {
   // The channels that a message takes through an idle network, from node to node.
   std::vector<std::uint32_t> path(std::uint32_t source, std::uint32_t destination,
                                   std::uint32_t rail = 0) const;
-  // How long the first byte of a message is under way in an idle network.
+  // How long the first byte of a message is in flight in an idle network.
   Time latency(std::uint32_t source, std::uint32_t destination) const;
   // One per channel, in their order, without those that are down.
   std::vector<LinkReport> links() const;
@@ -65,7 +65,7 @@ class Network {
   // For NICs.
   void add(Nic& nic);
   MessagePool& messages() { return pool_; }
-  // Larger ones would be under way for longer than simulated time lasts.
+  // Larger ones would be in flight for longer than simulated time lasts.
   std::uint64_t largest_message() const { return largest_message_; }
   void check_way(std::uint32_t source, std::uint32_t destination) const {
     if (destination >= has_host_.size() || !has_host_[destination] || may_be_cut_) [[unlikely]]

@@ -22,13 +22,13 @@ void Nic::send(const Message& message, Time delay) {
   }
   if (message.bytes > network_.largest_message()) [[unlikely]] {
     throw SimulationError("a message of " + std::to_string(message.bytes) +
-                          " B would be under way for more than 1000 s of simulated time");
+                          " B would be in flight for more than 1000 s of simulated time");
   }
   network_.check_way(node_, message.destination);
   MessagePool& pool = network_.messages();
   const std::uint32_t slot = pool.take(owner().partition_index());
   pool[slot].message = message;
-  carrier_->submit(slot, delay);
+  fabric_->submit(slot, delay);
 }
 
 void Nic::notice(const Event& event) {

@@ -18,21 +18,21 @@ namespace manyscale::network {
 class Network;
 
 // What a network does for a NIC, one call per message. Implemented by each fidelity.
-class Carrier {
+class Fabric {
  public:
-  virtual ~Carrier() = default;
+  virtual ~Fabric() = default;
   // Takes a message that enters the NIC's queue after `delay`. Called by the sender's NIC in an event of its
   // host.
   virtual void submit(std::uint32_t slot, Time delay) = 0;
 };
 
-// What a carrier tells a NIC: the message of this slot has left it, or has arrived.
+// What a fabric tells a NIC: the message of this slot has left it, or has arrived.
 struct Notice {
   std::uint32_t slot = 0;
   bool arrived = false;
 };
 
-// The border between carriers and NICs.
+// The border between fabrics and NICs.
 struct NoticeProtocol {
   static constexpr std::string_view name = "network notice";
   static constexpr std::array<std::string_view, 2> roles{"network", "nic"};
@@ -73,7 +73,7 @@ class Nic : public PortBase {
 
   Network& network_;
   const std::uint32_t node_;
-  Carrier* carrier_ = nullptr;
+  Fabric* fabric_ = nullptr;
   Callback arrived_ = nullptr;
   Callback sent_ = nullptr;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where carriers tell NICs what has become of their messages.
+// Where fabrics tell NICs what has become of their messages.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace manyscale::network {
 
 class NoticePort : public PortBase {
  public:
-  // `lanes` says by which link each node is reached; the carriers of a network share it.
+  // `lanes` says by which link each node is reached; the fabrics of a network share it.
   NoticePort(Component& owner, const std::vector<std::uint32_t>& lanes)
       : PortBase(owner, "nics", std::string(NoticeProtocol::name), std::string(NoticeProtocol::roles[0]),
                  std::string(NoticeProtocol::roles[1]), Links::many, "the nodes' ends of the network"),

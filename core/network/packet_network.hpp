@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "network/agenda.hpp"
+#include "network/calendar_queue.hpp"
 #include "network/credits.hpp"
 #include "network/link_history.hpp"
 #include "network/message.hpp"
@@ -100,7 +100,7 @@ struct PacketNetwork {
   const std::uint32_t packet_bytes;     // of a full packet
   const std::int64_t buffer;
   const double ugal_bias;
-  // Room that packets from nodes leave to those under way, where both use the same virtual channels:
+  // Room that packets from nodes leave to those in flight, where both use the same virtual channels:
   // otherwise rings fill up with new packets until hardly any can move.
   const std::int64_t kept_free;
   Time shortest_hop = never;  // latency of a channel and of the switch it leads to

@@ -14,10 +14,10 @@ SwitchGroup::SwitchGroup(PacketNetwork& network, std::uint32_t domain)
       by_load_(network.routing.algorithm() == Algorithm::adaptive ||
                network.routing.algorithm() == Algorithm::ugal),
       peers_(network.topology.domains()),
-      agenda_(network.shortest_hop) {
+      calendar_(network.shortest_hop) {
   advance_.on_expire<&SwitchGroup::advance>();
-  later_.on_expire<&SwitchGroup::note_later>();
-  nic_due_.on_expire<&SwitchGroup::nic_due>();
+  later_.on_expire<&SwitchGroup::schedule_later>();
+  nic_timer_.on_expire<&SwitchGroup::serve_nic_entry>();
   enter_.on_expire<&SwitchGroup::enter>();
   declare(statistics_);
 }
@@ -40,7 +40,7 @@ void SwitchGroup::join(Simulation& simulation, SwitchGroup& other) {
     peer.port_lane = from->mail_->width();
     for (auto& mail : peer.mail) mail = std::make_unique<Mail>();
   }
-  simulation.connect(*mail_, *other.mail_, agenda_.window());
+  simulation.connect(*mail_, *other.mail_, calendar_.window());
 }
 
 std::vector<Wait> SwitchGroup::waits() const {
@@ -51,25 +51,25 @@ std::vector<Wait> SwitchGroup::waits() const {
 // Events
 
 void SwitchGroup::advance(const std::int64_t&) {
-  agenda_.open(now());
-  window_end_ = now() + agenda_.window();
+  calendar_.open(now());
+  window_end_ = now() + calendar_.window();
   turn_ ^= 1;
-  Due due;
-  while (agenda_.take(due)) {
+  CalendarEntry entry;
+  while (calendar_.take(entry)) {
     fetch_ahead();
-    time_ = due.time;
-    switch (due.task) {
+    time_ = entry.time;
+    switch (entry.task) {
       case Task::serve_lane:
-        serve(network_.lanes[due.number].inlet.head);
+        serve(network_.lanes[entry.number].inlet.head);
         break;
       case Task::serve_packet:
-        serve(due.number);
+        serve(entry.number);
         break;
       case Task::wake: {
-        Credits& credits = network_.lanes[due.number].credits;
-        if (credits.wake != due.time) break;  // an earlier time was found since
+        Credits& credits = network_.lanes[entry.number].credits;
+        if (credits.wake != entry.time) break;  // an earlier time was found since
         credits.wake = never;
-        serve_waiting(credits, due.number);
+        serve_waiting(credits, entry.number);
       }
     }
   }
@@ -79,46 +79,47 @@ void SwitchGroup::advance(const std::int64_t&) {
 // Has the processor fetch what comes up, in steps that each need what the one before has fetched. The network
 // is too large for its caches, and without this most of the time would be spent waiting for memory.
 void SwitchGroup::fetch_ahead() {
-  const auto packet_of = [this](const Due& due) {
-    switch (due.task) {
+  const auto packet_of = [this](const CalendarEntry& entry) {
+    switch (entry.task) {
       case Task::serve_lane:
-        return network_.lanes[due.number].inlet.head;
+        return network_.lanes[entry.number].inlet.head;
       case Task::serve_packet:
-        return due.number;
+        return entry.number;
       case Task::wake:
         break;
     }
-    const Credits& credits = network_.lanes[due.number].credits;
+    const Credits& credits = network_.lanes[entry.number].credits;
     return credits.last_waiting != nowhere ? credits.last_waiting : credits.last_new;
   };
-  if (const Due* due = agenda_.ahead(16)) {
-    if (due->task == Task::serve_packet) {
-      __builtin_prefetch(&packets_[due->number], 1);
+  if (const CalendarEntry* entry = calendar_.ahead(16)) {
+    if (entry->task == Task::serve_packet) {
+      __builtin_prefetch(&packets_[entry->number], 1);
     } else {
-      const Lane& lane = network_.lanes[due->number];
-      __builtin_prefetch(due->task == Task::wake ? static_cast<const void*>(&lane.credits) : &lane.inlet, 1);
+      const Lane& lane = network_.lanes[entry->number];
+      __builtin_prefetch(entry->task == Task::wake ? static_cast<const void*>(&lane.credits) : &lane.inlet,
+                         1);
     }
   }
-  if (const Due* due = agenda_.ahead(11)) {
-    if (due->task == Task::serve_packet) {
-      const Lane& lane = network_.lanes[packets_[due->number].lane];
+  if (const CalendarEntry* entry = calendar_.ahead(11)) {
+    if (entry->task == Task::serve_packet) {
+      const Lane& lane = network_.lanes[packets_[entry->number].lane];
       __builtin_prefetch(&lane.inlet, 1);
       __builtin_prefetch(&lane.credits, 1);
-    } else if (const std::uint32_t packet = packet_of(*due); packet != nowhere) {
+    } else if (const std::uint32_t packet = packet_of(*entry); packet != nowhere) {
       __builtin_prefetch(&packets_[packet], 1);
     }
   }
-  if (const Due* due = agenda_.ahead(7)) {
-    if (const std::uint32_t index = packet_of(*due); index != nowhere) {
+  if (const CalendarEntry* entry = calendar_.ahead(7)) {
+    if (const std::uint32_t index = packet_of(*entry); index != nowhere) {
       Packet& packet = packets_[index];
       const Lane& lane = network_.lanes[packet.lane];
-      if (due->task != Task::wake && !by_load_) route(packet, lane.inlet);
+      if (entry->task != Task::wake && !by_load_) route(packet, lane.inlet);
       if (packet.out != nowhere) __builtin_prefetch(&network_.outputs[packet.out], 1);
-      if (due->task == Task::wake) __builtin_prefetch(&lane.inlet, 1);
+      if (entry->task == Task::wake) __builtin_prefetch(&lane.inlet, 1);
     }
   }
-  if (const Due* due = agenda_.ahead(3); due != nullptr && due->task != Task::wake) {
-    const Packet& packet = packets_[packet_of(*due)];
+  if (const CalendarEntry* entry = calendar_.ahead(3); entry != nullptr && entry->task != Task::wake) {
+    const Packet& packet = packets_[packet_of(*entry)];
     if (packet.out != nowhere) {
       const Output& out = network_.outputs[packet.out];
       const Lane& lane = network_.lanes[out.first_lane + packet.route.virtual_channel];
@@ -128,31 +129,31 @@ void SwitchGroup::fetch_ahead() {
   }
 }
 
-void SwitchGroup::note(const Due& due) {
-  if (due.time < window_end_) {
-    agenda_.add_late(due);
+void SwitchGroup::schedule(const CalendarEntry& entry) {
+  if (entry.time < window_end_) {
+    calendar_.add_late(entry);
     return;
   }
-  const std::int64_t window = agenda_.window_of(due.time);
-  const std::int64_t ahead = window - agenda_.window_of(now());
-  if (ahead >= Agenda::reach) {
-    later_.after((ahead - Agenda::reach / 2) * agenda_.window(), due);
-  } else if (agenda_.add(due)) {
+  const std::int64_t window = calendar_.window_of(entry.time);
+  const std::int64_t ahead = window - calendar_.window_of(now());
+  if (ahead >= CalendarQueue::reach) {
+    later_.after((ahead - CalendarQueue::reach / 2) * calendar_.window(), entry);
+  } else if (calendar_.add(entry)) {
     // After what others send for this window.
-    advance_.after(window * agenda_.window() - now(), window, default_priority + 1);
+    advance_.after(window * calendar_.window() - now(), window, default_priority + 1);
   }
 }
 
-void SwitchGroup::nic_due(const NicDue& due) {
+void SwitchGroup::serve_nic_entry(const NicEntry& entry) {
   time_ = now();
-  if (!due.wake) {
-    serve_nic(due.lane);
+  if (!entry.wake) {
+    serve_nic(entry.lane);
     return;
   }
-  Credits& credits = network_.lanes[due.lane].credits;
+  Credits& credits = network_.lanes[entry.lane].credits;
   if (credits.wake != time_) return;
   credits.wake = never;
-  serve_waiting(credits, due.lane);
+  serve_waiting(credits, entry.lane);
 }
 
 void SwitchGroup::receive_mail(const MailNotice& notice, std::uint32_t) {
@@ -169,7 +170,7 @@ void SwitchGroup::receive_mail(const MailNotice& notice, std::uint32_t) {
     // Looked at when the window is opened, so that what then leaves is part of the window's mail.
     if (!credits.awaited() || credits.wake <= time_) continue;
     credits.wake = time_;
-    note({time_, passing.lane, Task::wake});
+    schedule({time_, passing.lane, Task::wake});
   }
   notice.mail->room.clear();
 }
@@ -191,10 +192,10 @@ void SwitchGroup::post_mail() {
 void SwitchGroup::schedule(std::uint32_t lane, Time time) {
   if (is_nic(lane)) {
     nic_link(lane).busy = true;
-    nic_due_.after(time - now(), {lane, false});
+    nic_timer_.after(time - now(), {lane, false});
   } else {
     network_.lanes[lane].inlet.busy = true;
-    note({time, lane, Task::serve_lane});
+    schedule({time, lane, Task::serve_lane});
   }
 }
 
@@ -203,7 +204,7 @@ void SwitchGroup::enqueue(std::uint32_t index) {
   Packet& packet = packets_[index];
   packet.next = packet.out = nowhere;
   if (!network_.in_order) {
-    note({packet.ready, index, Task::serve_packet});
+    schedule({packet.ready, index, Task::serve_packet});
     return;
   }
   Inlet& inlet = network_.lanes[packet.lane].inlet;
@@ -292,7 +293,7 @@ void SwitchGroup::wait_for_room(std::uint32_t index, Credits& credits, std::uint
 }
 
 // Lets those leave that wait for room and have it; for the first that has not, notes when it will. Packets
-// under way go before those from nodes.
+// in flight go before those from nodes.
 void SwitchGroup::serve_waiting(Credits& credits, std::uint32_t lane) {
   while (credits.awaited()) {
     std::uint32_t& last = credits.last_waiting != nowhere ? credits.last_waiting : credits.last_new;
@@ -305,9 +306,9 @@ void SwitchGroup::serve_waiting(Credits& credits, std::uint32_t lane) {
       if (start >= credits.wake) return;
       credits.wake = start;
       if (is_nic(packet.lane)) {
-        nic_due_.after(start - now(), {lane, true});
+        nic_timer_.after(start - now(), {lane, true});
       } else {
-        note({start, lane, Task::wake});
+        schedule({start, lane, Task::wake});
       }
       return;
     }

@@ -6,10 +6,11 @@
 // packet leaves when its head has come, not its tail (cut-through). Not modelled: the receiving NIC, and
 // where packets need not leave in order, limits of the crossbar.
 //
-// What is to be done in a group is on its own agenda, one entry per packet and hop, plus one where a packet
-// has to wait for room. All of a window of time is done at its beginning, which is safe because a window is
-// no longer than any hop (a channel and the switch at its end): what nodes and other groups send within a
-// window arrives after it. NICs live in the time of their hosts, so what they do are events of their own.
+// The work of a group is in a calendar queue of its own, one entry per packet and hop, plus one where a
+// packet has to wait for room. All of a window of time is done at its beginning, which is safe because a
+// window is no longer than any hop (a channel and the switch at its end): what nodes and other groups send
+// within a window arrives after it. NICs live in the time of their hosts, so what they do are events of their
+// own.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,7 @@ struct SwitchGroupStatistics {
   Histogram latency;
 };
 
-class SwitchGroup final : public Component, public Carrier, public Distributable {
+class SwitchGroup final : public Component, public Fabric, public Distributable {
  public:
   SwitchGroup(PacketNetwork& network, std::uint32_t domain);
 
@@ -67,7 +68,7 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
 
   // Mail between processes: packets with what their receiver has to know of their message, and room.
   void distribute(std::uint32_t process, std::uint32_t processes) override;
-  bool has_baggage() const override { return true; }
+  bool has_payload() const override { return true; }
   void pack(const Event& event, Bytes& bytes) override;
   void unpack(Event& event, std::span<const std::byte> bytes) override;
 
@@ -79,7 +80,7 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
 
  private:
   using MailPort = Port<MailProtocol, 0>;
-  struct NicDue {
+  struct NicEntry {
     std::uint32_t lane;
     bool wake;
   };
@@ -91,8 +92,8 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
 
   // Events.
   void advance(const std::int64_t& window);
-  void note_later(const Due& due) { note(due); }
-  void nic_due(const NicDue& due);
+  void schedule_later(const CalendarEntry& entry) { schedule(entry); }
+  void serve_nic_entry(const NicEntry& entry);
   void enter(const std::uint32_t& slot);
   void receive_mail(const MailNotice& notice, std::uint32_t lane);
 
@@ -109,7 +110,7 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
   }
 
   // Switches.
-  void note(const Due& due);
+  void schedule(const CalendarEntry& entry);
   void schedule(std::uint32_t lane, Time time);
   void enqueue(std::uint32_t packet);
   void fetch_ahead();
@@ -147,10 +148,10 @@ class SwitchGroup final : public Component, public Carrier, public Distributable
   };
   std::vector<Arrivals> arrivals_;
   Timer<std::int64_t> advance_{*this};
-  Timer<Due> later_{*this};
-  Timer<NicDue> nic_due_{*this};
+  Timer<CalendarEntry> later_{*this};
+  Timer<NicEntry> nic_timer_{*this};
   Timer<std::uint32_t> enter_{*this};
-  Agenda agenda_;
+  CalendarQueue calendar_;
   Time time_ = 0;        // of what is being done: now or, within a window, later
   Time window_end_ = 0;  // of the last window opened
   std::uint32_t turn_ = 0;

@@ -49,7 +49,7 @@ struct Channel {
 
 // A way out of a switch to another, as a shape of topology lists them: its number there is its port.
 struct Outlet {
-  std::uint32_t to = nowhere;  // nowhere: the place stays empty, as at the rim of a mesh
+  std::uint32_t to = nowhere;  // nowhere: the port stays empty, as at the rim of a mesh
   Time latency = 0;
   double bandwidth = 0;
 };

@@ -21,7 +21,7 @@ void check(bool condition, const char* what) {
   if (!condition) std::fprintf(stderr, "failed: %s\n", what);
 }
 
-StatisticRows run_phold(std::uint32_t threads, RunReport& report, std::uint32_t parts = 1) {
+StatisticRows run_phold(std::uint32_t threads, RunReport& report, std::uint32_t partitions = 1) {
   Simulation simulation(7);
   std::vector<Component*> nodes;
   for (int i = 0; i < 6; ++i) {
@@ -35,7 +35,7 @@ StatisticRows run_phold(std::uint32_t threads, RunReport& report, std::uint32_t 
   RunOptions options;
   options.until = microsecond;
   options.threads = threads;
-  options.parts = parts;
+  options.partitions = partitions;
   report = simulation.run(options);
   return simulation.statistics();
 }
@@ -50,15 +50,15 @@ void same_statistics_on_one_and_two_threads() {
   check(first.value == second.value, "the same statistics");
 }
 
-// More parts than threads take turns.
+// More partitions than threads take turns.
 void same_statistics_in_parts() {
-  RunReport whole, parts, shared;
+  RunReport whole, partitions, shared;
   const StatisticRows first = run_phold(1, whole);
-  const StatisticRows second = run_phold(1, parts, 3);
+  const StatisticRows second = run_phold(1, partitions, 3);
   const StatisticRows third = run_phold(2, shared, 5);
-  check(parts.threads == 1 && shared.threads == 2, "no more threads than asked for");
-  check(whole.events == parts.events && whole.events == shared.events, "the same number of events");
-  check(whole.windows == parts.windows && whole.windows == shared.windows, "the same windows");
+  check(partitions.threads == 1 && shared.threads == 2, "no more threads than asked for");
+  check(whole.events == partitions.events && whole.events == shared.events, "the same number of events");
+  check(whole.windows == partitions.windows && whole.windows == shared.windows, "the same windows");
   check(first.value == second.value && first.value == third.value, "the same statistics");
 }
 

@@ -53,14 +53,14 @@ class HallExchange final : public Exchange {
 
   std::uint32_t process() const override { return process_; }
   std::uint32_t processes() const override { return hall_.processes; }
-  void meet(const Meeting& meeting) override {
-    hall_.records[process_].assign(meeting.own.begin(), meeting.own.end());
-    hall_.boxes[process_] = &meeting.outgoing;
+  void exchange(const BarrierExchange& barrier) override {
+    hall_.records[process_].assign(barrier.own.begin(), barrier.own.end());
+    hall_.boxes[process_] = &barrier.outgoing;
     hall_.gate.arrive_and_wait();
-    meeting.records.clear();
+    barrier.records.clear();
     for (std::uint32_t other = 0; other < hall_.processes; ++other) {
-      meeting.records.insert(meeting.records.end(), hall_.records[other].begin(), hall_.records[other].end());
-      meeting.incoming[other] = (*hall_.boxes[other])[process_];
+      barrier.records.insert(barrier.records.end(), hall_.records[other].begin(), hall_.records[other].end());
+      barrier.incoming[other] = (*hall_.boxes[other])[process_];
     }
     hall_.gate.arrive_and_wait();
   }

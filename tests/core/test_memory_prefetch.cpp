@@ -74,7 +74,7 @@ void prefetches_of_the_second_level_take_no_places_of_the_first() {
     spec.levels[0].outstanding_misses = 2;
     spec.levels[1].outstanding_misses = 12;
     spec.prefetcher = stride(16);
-    spec.misses_apart = apart;
+    spec.mshrs_per_level = apart;
     Machine machine(spec, {stream(64, load, 0, 20 * nanosecond)});
     const double most = machine.probers[0]->caches.levels()[1]->statistics.outstanding.highest();
     check_equal(static_cast<std::int64_t>(most), apart ? 11 : 2,
@@ -85,7 +85,7 @@ void prefetches_of_the_second_level_take_no_places_of_the_first() {
   // Without a prefetcher the first level's places are the limit either way.
   PrivateCachesSpec spec = two_levels(false);
   spec.levels[0].outstanding_misses = 2;
-  spec.misses_apart = true;
+  spec.mshrs_per_level = true;
   Machine machine(spec, {stream(16, load, 0, nanosecond)});
   check_equal(
       static_cast<std::int64_t>(machine.probers[0]->caches.levels()[1]->statistics.outstanding.highest()), 2,
@@ -125,7 +125,7 @@ void everything_together_stays_consistent() {
     spec.first_prefetcher.kind = seed % 3 == 0 ? "next_line" : "stride";
     spec.prefetcher.kind = seed % 3 == 1 ? "stream" : "stride";
     spec.fetch_ahead = 2;
-    spec.misses_apart = seed % 4 < 2;
+    spec.mshrs_per_level = seed % 4 < 2;
     std::vector<std::vector<Step>> steps(3);
     for (auto& core : steps) {
       for (int run = 0; run < 400; ++run) {

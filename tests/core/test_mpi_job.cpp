@@ -174,7 +174,7 @@ void operations_without_an_order() {
   }
 }
 
-void a_standstill() {
+void a_deadlock() {
   Maker maker(3);
   maker.add({.kind = Kind::receive, .peer = maker.neighbour(1), .tag = maker.constant(7)});
   network::NetworkDescription description;
@@ -182,7 +182,7 @@ void a_standstill() {
   description.spec.topology.nodes = 3;
   Job job(description, MpiSpec{}, maker.program, {0, 1, 2}, 1, {});
   check(job.simulation().run({}).outcome == manyscale::Outcome::deadlock, "nobody sends");
-  check(job.standstill().find("in a circle: rank 0 waits for rank 1") != std::string::npos,
+  check(job.explain_deadlock().find("in a circle: rank 0 waits for rank 1") != std::string::npos,
         "the circle is named");
 }
 
@@ -192,7 +192,7 @@ int main() {
   every_collective();
   rings_of_messages();
   operations_without_an_order();
-  a_standstill();
+  a_deadlock();
   if (failed == 0) std::puts("all passed");
   return failed == 0 ? 0 : 1;
 }

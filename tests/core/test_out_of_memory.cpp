@@ -30,7 +30,7 @@ std::vector<double> run_phold(std::uint32_t threads, std::uint32_t parts) {
   RunOptions options;
   options.until = 40 * nanosecond;
   options.threads = threads;
-  options.parts = parts;
+  options.partitions = parts;
   simulation.run(options);
   const StatisticRows rows = simulation.statistics();
   std::vector<double> values;

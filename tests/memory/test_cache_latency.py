@@ -196,7 +196,7 @@ def test_the_first_level_counts_its_misses_from_its_own_tags(level: str) -> None
     assert got == expected, f"{got} fs, {got - expected:+} fs from {expected} fs"
 
 
-# Bandwidth. One core is fast enough to keep anything below it busy: 16 GHz, 512 accesses under way.
+# Bandwidth. One core is fast enough to keep anything below it busy: 16 GHz, 512 outstanding accesses.
 FAST_L1 = {"size": "32KiB", "ways": 8, "tag_latency": 1, "data_latency": 1, "outstanding_misses": 256}
 FAST_SHARED = {"size": "128KiB", "tag_latency": 1, "data_latency": 1, "outstanding_misses": 512}
 
@@ -307,7 +307,7 @@ def test_memory_moves_as_much_as_its_bus_lets_it(bandwidth: int, writes: float) 
 def test_lines_under_way_limit_bandwidth_as_little_says(outstanding: int) -> None:
     """Bandwidth = MSHRs x line / latency; an access that found none free looks at the tags again when one is.
 
-    Mean occupancy = time that lines were under way / time of the run = bandwidth x their latency / line.
+    Mean occupancy = time that lines were outstanding / time of the run = bandwidth x their latency / line.
     """
     accesses = 4096
     hierarchy = Hierarchy(l2=None, bandwidth=2 * 10**12)

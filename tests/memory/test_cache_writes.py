@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cache writes back and through, sector by sector, and which accesses share a line under way."""
+"""What a cache writes back and through, sector by sector, and which accesses share an outstanding line."""
 
 from __future__ import annotations
 
@@ -338,12 +338,12 @@ def test_every_access_is_a_hit_a_miss_or_merged(given: dict[str, Any]) -> None:
 
 
 def test_lines_under_way_are_none_at_the_end() -> None:
-    """The gauge of lines under way ends at zero at every level."""
+    """The gauge of outstanding lines ends at zero at every level."""
     result = one_core(pattern="random", accesses=500, l1=l1_of(16, 2), l2=l1_of(64, 4)).run()
     core = numbers(result, "core")
     assert numbers(result, "shared")["outstanding"] == 0
     assert core["l2.outstanding"] == 0
-    assert core["l1.outstanding"] == 0, f"L1 still has {core['l1.outstanding']} lines under way"
+    assert core["l1.outstanding"] == 0, f"L1 still has {core['l1.outstanding']} outstanding lines"
 
 
 @pytest.mark.parametrize("allocate", [True, False])

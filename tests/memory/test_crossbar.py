@@ -133,7 +133,7 @@ def test_jitter_reorders_where_it_is_asked_to_and_stays_within_its_bound() -> No
 
 
 def test_littles_law() -> None:
-    """Mean number under way = messages per time x mean latency."""
+    """Mean number in flight = messages per time x mean latency."""
     traffic = Traffic("memory.crossbar", (4, 4), random_sends(3, 4, 4, 500, 4))
     rate = traffic.value("messages") / (traffic.cycles() * CYCLE)
     assert traffic.mean_occupancy() == pytest.approx(rate * traffic.value("latency.mean"), rel=0.01)

@@ -76,8 +76,8 @@ def test_messages_go_along_the_row_first() -> None:
         [Send(0, 0, 0, 4)],
         width=3,
         height=3,
-        requester_places="0",
-        responder_places="8",
+        requester_positions="0",
+        responder_positions="8",
         flit="32B",
     )
     busy = {
@@ -102,8 +102,8 @@ def test_credits_limit_a_flow_to_depth_by_round_trip(
         burst(1, rounds, lambda s, k: 0),
         width=4,
         height=1,
-        requester_places="0",
-        responder_places="3",
+        requester_positions="0",
+        responder_positions="3",
         router=router,
         link=link,
         credit=credit,
@@ -124,7 +124,7 @@ def test_messages_of_several_flits_and_deep_buffers() -> None:
             burst(1, 200, lambda s, k: 0, sectors=4),
             width=2,
             height=1,
-            responder_places="1",
+            responder_positions="1",
             link=round_trip_link,
             depth=depth,
         )
@@ -139,7 +139,7 @@ def test_merging_flows_share_links_in_turn() -> None:
     The output is full all the time: a flit per cycle.
     """
     sends = burst(4, 400, lambda s, k: 0)
-    traffic = Traffic("memory.mesh", (4, 1), sends, width=4, height=1, responder_places="3", depth=4)
+    traffic = Traffic("memory.mesh", (4, 1), sends, width=4, height=1, responder_positions="3", depth=4)
     first = traffic.at_responder[0][:640]
     shares = Counter(arrival.source for arrival in first)
     for source, share in enumerate([1 / 8, 1 / 8, 1 / 4, 1 / 2]):
@@ -159,7 +159,7 @@ def test_back_pressure_reaches_the_source_and_those_who_share_its_way(
     """
     rounds = 400
     sends = burst(4, rounds, lambda s, k: 0 if s == 1 else 1)
-    traffic = Traffic("memory.mesh", (4, 2), sends, width=4, height=1, responder_places="2,3", depth=depth)
+    traffic = Traffic("memory.mesh", (4, 2), sends, width=4, height=1, responder_positions="2,3", depth=depth)
     half = traffic.at_responder[0][: rounds // 2]
     assert half[-1].time / CYCLE / len(half) == pytest.approx(cycles_per_message, rel=0.08)
     assert (traffic.value("credit_stall") > 0) == (depth == 4)
@@ -175,7 +175,7 @@ def test_a_full_request_network_does_not_hold_up_responses() -> None:
         [Send(300 * CYCLE, 0, 0, 4)],
         width=4,
         height=1,
-        responder_places="3",
+        responder_positions="3",
         depth=4,
     )
     assert traffic.latencies(1)[0] == (4 * 2 + 5 * 1 + 3) * CYCLE
@@ -281,7 +281,7 @@ def test_messages_of_a_pair_keep_their_order(parameters: dict[str, object]) -> N
 
 
 def test_littles_law() -> None:
-    """Mean number under way = messages per time x mean latency."""
+    """Mean number in flight = messages per time x mean latency."""
     traffic = Traffic("memory.mesh", (9, 9), random_sends(3, 9, 9, 250, 8), width=3, height=3)
     rate = traffic.value("messages") / (traffic.cycles() * CYCLE)
     assert traffic.mean_occupancy() == pytest.approx(rate * traffic.value("latency.mean"), rel=0.01)
@@ -300,7 +300,14 @@ def test_statistics_do_not_depend_on_threads() -> None:
 def test_latencies_beyond_the_span_of_the_wheel() -> None:
     """Longer than the 256 cycles that are looked ahead: latency = 2 x 700 + 3 x 1000."""
     traffic = Traffic(
-        "memory.mesh", (2, 1), [Send(0, 1, 0)], width=2, height=1, responder_places="0", router=700, link=1000
+        "memory.mesh",
+        (2, 1),
+        [Send(0, 1, 0)],
+        width=2,
+        height=1,
+        responder_positions="0",
+        router=700,
+        link=1000,
     )
     assert traffic.requests[0].time == (2 * 700 + 3 * 1000) * CYCLE
 
@@ -324,8 +331,8 @@ def test_bad_parameters_are_named(parameters: dict[str, object]) -> None:
     [
         ((5, 1), {}, r"net: a mesh of 2 x 2 routers is too small for 5 requesters and 1 responders"),
         ((3, 2), {"share_routers": False}, r"too small for 3 requesters and 2 responders with a router each"),
-        ((2, 1), {"requester_places": "1,1"}, r"net: router 1 is the place of two nodes of one kind"),
-        ((2, 1), {"requester_places": "1,4"}, r"requester_places is '1,4': there is no place 4"),
+        ((2, 1), {"requester_positions": "1,1"}, r"net: router 1 is the position of two nodes of one kind"),
+        ((2, 1), {"requester_positions": "1,4"}, r"requester_positions is '1,4': there is no position 4"),
     ],
 )
 def test_nodes_that_do_not_fit_are_explained(

@@ -57,8 +57,8 @@ def test_places_can_be_given_and_shared() -> None:
         (2, 1),
         each_pair(2, 1, 0),
         stops=10,
-        requester_places="0, 9",
-        responder_places="9",
+        requester_positions="0, 9",
+        responder_positions="9",
     )
     assert [traffic.latencies()[number] for number in (0, 1)] == [(1 + 1 + 1) * CYCLE, (1 + 0 + 1) * CYCLE]
     assert traffic.value("counterclockwise_busy") == CYCLE
@@ -71,7 +71,7 @@ def test_a_message_on_the_ring_has_the_right_of_way() -> None:
     The message from stop 0 is at segment 2 in cycles 2 to 5. One that gets on at stop 2 in cycle 0 takes it in
     cycles 0 to 3, so it has to wait till cycle 6; one of a single flit gets on before, at once.
     """
-    places = {"stops": 10, "requester_places": "0,2", "responder_places": "4"}
+    places = {"stops": 10, "requester_positions": "0,2", "responder_positions": "4"}
     long = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 4, 1)], **places)
     assert long.latencies() == {0: (1 + 4 + 4) * CYCLE, 1: (6 + 1 + 2 + 4) * CYCLE}
     short = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 0, 1)], **places)
@@ -105,8 +105,8 @@ def test_opposite_traffic_fills_both_ways(sectors: int, hop: int) -> None:
         burst(8, 200, lambda s, k: (s + 4) % 8, sectors=sectors),
         stops=8,
         hop=hop,
-        requester_places=places,
-        responder_places=places,
+        requester_positions=places,
+        responder_positions=places,
     )
     assert traffic.value("hops.min") == traffic.value("hops.max") == 4
     assert traffic.value("flits") / traffic.cycles() == pytest.approx(4, rel=0.03)
@@ -121,8 +121,8 @@ def test_uniform_traffic_stays_below_what_the_segments_can_take() -> None:
         (8, 8),
         burst(8, 300, permutations(8, 300), sectors=1),
         stops=8,
-        requester_places=places,
-        responder_places=places,
+        requester_positions=places,
+        responder_positions=places,
     )
     used = (traffic.value("clockwise_busy") + traffic.value("counterclockwise_busy")) / CYCLE
     assert used == traffic.value("requests_busy") / CYCLE
@@ -138,7 +138,7 @@ def test_messages_of_a_pair_keep_their_order(parameters: dict[str, object]) -> N
 
 
 def test_littles_law() -> None:
-    """Mean number under way = messages per time x mean latency."""
+    """Mean number in flight = messages per time x mean latency."""
     traffic = Traffic("memory.ring", (4, 4), random_sends(3, 4, 4, 500, 4))
     rate = traffic.value("messages") / (traffic.cycles() * CYCLE)
     assert traffic.mean_occupancy() == pytest.approx(rate * traffic.value("latency.mean"), rel=0.01)
@@ -170,11 +170,11 @@ def test_bad_parameters_are_named(parameters: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("places", "message"),
     [
-        ("0,1", r"requester_places is '0,1': it has 2 places for 3 requesters"),
-        ("0,1,9", r"requester_places is '0,1,9': there is no place 9, the last one is 3"),
-        ("0,1,x", r"requester_places is '0,1,x': write whole numbers with commas"),
+        ("0,1", r"requester_positions is '0,1': it has 2 positions for 3 requesters"),
+        ("0,1,9", r"requester_positions is '0,1,9': there is no position 9, the last one is 3"),
+        ("0,1,x", r"requester_positions is '0,1,x': write whole numbers with commas"),
     ],
 )
 def test_bad_places_are_explained(places: str, message: str) -> None:
     with pytest.raises(ms.ManyscaleError, match=message):
-        Traffic("memory.ring", (3, 1), [], requester_places=places)
+        Traffic("memory.ring", (3, 1), [], requester_positions=places)

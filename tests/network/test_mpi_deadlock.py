@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that come to a standstill are diagnosed: who waits, in which call, for whom and which tag."""
+"""Programs that deadlock are diagnosed: who waits, in which call, for whom and which tag."""
 
 from __future__ import annotations
 

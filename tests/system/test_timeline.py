@@ -131,7 +131,7 @@ def test_memory_shows_its_misses_and_lines_under_way(tmp_path: Path) -> None:
             levels.setdefault(names[packet.track_event.track_uuid], []).append(
                 packet.track_event.double_counter_value
             )
-    assert set(levels) == {"misses under way", "lines under way"}
+    assert set(levels) == {"outstanding misses", "outstanding lines"}
     for values in levels.values():
         assert max(values) == 6
         assert values[-1] == 0

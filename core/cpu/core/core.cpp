@@ -39,7 +39,7 @@ memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   caches.prefetcher = spec.prefetcher;
   caches.first_prefetcher = spec.first_prefetcher;
   caches.fetch_ahead = spec.fetch_ahead;
-  caches.misses_apart = spec.misses_apart;
+  caches.mshrs_per_level = spec.mshrs_per_level;
   return caches;
 }
 

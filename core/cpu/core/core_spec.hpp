@@ -79,7 +79,7 @@ struct CoreSpec {
   memory::PrefetcherSpec prefetcher{};
   memory::PrefetcherSpec first_prefetcher{};
   std::int64_t fetch_ahead = 0;
-  bool misses_apart = false;
+  bool mshrs_per_level = false;
   TranslationUnitSpec translation{};
   BranchSpec branch{};
 };
@@ -204,7 +204,7 @@ struct describe<cpu::CoreSpec> {
                                          "prefetcher of the L1 data cache, where there is an L2 cache"},
       I{"fetch_ahead", &S::fetch_ahead, Unit::count,
         "instruction lines brought in behind one that was missed", 0, 64},
-      Field<S, bool>{"misses_apart", &S::misses_apart, Unit::none,
+      Field<S, bool>{"mshrs_per_level", &S::mshrs_per_level, Unit::none,
                      "whether prefetches of the last private level take none of the L1 cache's MSHRs"},
       Section<S, cpu::TranslationUnitSpec>{"translation", &S::translation, "TLBs and page walks"},
       Section<S, cpu::BranchSpec>{"branch", &S::branch, "branch predictor"}};

@@ -52,9 +52,8 @@ constexpr auto cache_count_fields() {
                             "misses that a fully associative cache of this size would not have"},
       Statistic<S, Counter>{"misses_coherence", &S::coherence, "access",
                             "misses on lines lost to another cache"},
-      Statistic<S, Counter>{"merged", &S::merged, "access", "misses that joined a line already under way"},
-      Statistic<S, Counter>{"blocked", &S::blocked, "access",
-                            "accesses that had to wait for a free place to miss in"},
+      Statistic<S, Counter>{"merged", &S::merged, "access", "misses that joined a line already outstanding"},
+      Statistic<S, Counter>{"blocked", &S::blocked, "access", "accesses that had to wait for a free MSHR"},
       Statistic<S, Counter>{"evictions", &S::evictions, "line", "lines replaced"},
       Statistic<S, Counter>{"writebacks", &S::writebacks, "line", "dirty lines sent down"},
       Statistic<S, Counter>{"invalidations", &S::invalidations, "line",
@@ -63,7 +62,7 @@ constexpr auto cache_count_fields() {
       Statistic<S, Counter>{"bytes_out", &S::bytes_out, "B", "data sent down"},
       Statistic<S, Counter>{
           "line_time", &S::line_time, "fs",
-          "time that lines were under way, summed over them; over the run's time, the mean occupancy"}};
+          "time that lines were outstanding, summed over them; over the run's time, the mean occupancy"}};
 }
 
 }  // namespace manyscale::memory
@@ -81,7 +80,7 @@ struct describe<memory::CacheStatistics> {
   static constexpr auto fields = std::tuple_cat(
       memory::cache_count_fields<S>(),
       std::tuple{
-          Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "lines under way"},
+          Statistic<S, Gauge>{"outstanding", &S::outstanding, "line", "outstanding lines"},
           Statistic<S, Histogram>{"miss_latency", &S::miss_latency, "fs", "time from a miss to its data"},
           Statistic<S, Histogram>{"queueing", &S::queueing, "fs",
                                   "time an access waited for a port or bank"}});

@@ -17,12 +17,12 @@ class MissClassifier {
   // Without `enabled` it keeps nothing and calls every miss cold.
   MissClassifier(std::uint32_t lines, std::int64_t line_size, bool enabled)
       : line_shift_(std::countr_zero(static_cast<std::uint64_t>(line_size))),
-        places_(enabled ? lines : 0),
+        entries_(enabled ? lines : 0),
         where_(enabled ? lines + 1 : 8) {}
 
   // Notes an access to a line, hit or miss, and says what a miss's cause would be.
   MissCause access(std::uint64_t line) {
-    if (places_.empty()) return MissCause::cold;
+    if (entries_.empty()) return MissCause::cold;
     if (line == last_) return MissCause::conflict;
     last_ = line;
     if (const std::uint32_t* found = where_.find(line)) {
@@ -34,7 +34,7 @@ class MissClassifier {
   }
 
  private:
-  struct Place {
+  struct Entry {
     std::uint64_t line;
     std::uint32_t newer, older;
   };
@@ -50,14 +50,14 @@ class MissClassifier {
   }
 
   void unlink(std::uint32_t at) {
-    const Place& place = places_[at];
-    (place.newer == end ? newest_ : places_[place.newer].older) = place.older;
-    (place.older == end ? oldest_ : places_[place.older].newer) = place.newer;
+    const Entry& entry = entries_[at];
+    (entry.newer == end ? newest_ : entries_[entry.newer].older) = entry.older;
+    (entry.older == end ? oldest_ : entries_[entry.older].newer) = entry.newer;
   }
   void link_front(std::uint32_t at) {
-    places_[at].newer = end;
-    places_[at].older = newest_;
-    (newest_ == end ? oldest_ : places_[newest_].newer) = at;
+    entries_[at].newer = end;
+    entries_[at].older = newest_;
+    (newest_ == end ? oldest_ : entries_[newest_].newer) = at;
     newest_ = at;
   }
   void move_to_front(std::uint32_t at) {
@@ -67,14 +67,14 @@ class MissClassifier {
   }
   void insert(std::uint64_t line) {
     std::uint32_t at = used_;
-    if (used_ < places_.size()) {
+    if (used_ < entries_.size()) {
       ++used_;
     } else {
       at = oldest_;
       unlink(at);
-      where_.erase(places_[at].line);
+      where_.erase(entries_[at].line);
     }
-    places_[at].line = line;
+    entries_[at].line = line;
     link_front(at);
     where_.insert_new(line, at);
   }
@@ -82,7 +82,7 @@ class MissClassifier {
   static constexpr std::uint32_t end = ~0u;
 
   int line_shift_;
-  std::vector<Place> places_;
+  std::vector<Entry> entries_;
   std::uint32_t used_ = 0;
   std::uint32_t newest_ = end, oldest_ = end;
   std::uint64_t last_ = ~std::uint64_t{0};

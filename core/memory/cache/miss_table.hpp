@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines under way and who waits for each (MSHRs). The waiters of all lines share one pool.
+// Outstanding lines and the accesses that wait for each (MSHRs). The waiters of all lines share one pool.
 #pragma once
 #include <cstdint>
 
@@ -14,8 +14,8 @@ template <class Waiter>
 class MissTable {
  public:
   struct Entry {
-    Time since = 0;                        // it is under way
-    Time since_first = 0;                  // the first level knew of the miss
+    Time since = 0;                        // it is outstanding
+    Time since_first = 0;                  // the L1 knew of the miss
     typename ListPool<Waiter>::List list;  // of those who wait
     std::uint32_t waiters = 0;
     Origin origin = nobody;        // of the first who asked for it
@@ -23,10 +23,10 @@ class MissTable {
     std::uint8_t arrived = 0;      // sectors
     bool for_write = false;        // asked with write permission
     bool prefetch = false;         // nobody asked for it yet
-    bool to_first = false;         // of prefetch: into the first level, too
+    bool to_first = false;         // of prefetch: into the L1, too
     bool outdated = false;         // written meanwhile: not to be kept
     bool fetch = false;            // a fetch of instructions asked for it
-    bool alone = false;            // and no level of data keeps a place for it
+    bool alone = false;            // and no level of data reserves an entry for it
     Served served = Served::dram;  // where it was found, once it has arrived
   };
 

@@ -11,9 +11,9 @@ const PrivateCachesSpec& checked(const PrivateCachesSpec& spec) {
   return spec;
 }
 
-// A line under way takes a place at every level.
+// An outstanding line takes an MSHR at every level.
 std::int64_t fewest_misses(const PrivateCachesSpec& spec) {
-  if (spec.misses_apart) return spec.levels.back().outstanding_misses;
+  if (spec.mshrs_per_level) return spec.levels.back().outstanding_misses;
   std::int64_t fewest = spec.levels.front().outstanding_misses;
   for (const auto& level : spec.levels) fewest = std::min(fewest, level.outstanding_misses);
   return fewest;
@@ -46,14 +46,14 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
   if (has_first_prefetcher_ && spec.first_prefetcher.line_size != spec.levels.front().line)
     throw std::invalid_argument("first_prefetcher.line_size: must be the line size of the caches");
   if (spec.fetch_ahead > 0 && levels_.size() == 1)
-    throw std::invalid_argument("fetch_ahead: instructions are fetched ahead from a second level");
+    throw std::invalid_argument("fetch_ahead: instructions are fetched ahead from an L2");
   if (spec.coherent && !spec.levels.back().allocate_on_write) {
     throw std::invalid_argument("allocate_on_write: a coherent cache takes a line for every write");
   }
   if (write_through_ && spec.coherent) throw std::invalid_argument("write: coherent caches are write-back");
   if (spec.keep_values) values_.resize(outermost().array.lines());
   if (levels_.size() > 1) {
-    places_of(AccessKind::load).resize(spec.levels.front().outstanding_misses);
+    mshrs_of(AccessKind::load).resize(spec.levels.front().outstanding_misses);
     for (auto& level : levels_) level->available.assign(level->array.lines(), 0);
   }
   if (spec.instruction) {
@@ -61,7 +61,7 @@ PrivateCaches::PrivateCaches(Owner& owner, const PrivateCachesSpec& spec, Time p
       throw std::invalid_argument("line: the cache of instructions needs the line size of the others");
     instruction_ = std::make_unique<Level>(*spec.instruction, period, seed + levels_.size());
     instruction_->available.assign(instruction_->array.lines(), 0);
-    if (levels_.size() > 1) places_of(AccessKind::fetch).resize(spec.instruction->outstanding_misses);
+    if (levels_.size() > 1) mshrs_of(AccessKind::fetch).resize(spec.instruction->outstanding_misses);
   }
   if (write_through_) {
     atomics_.resize(256);
@@ -121,7 +121,7 @@ AccessResult PrivateCaches::access(const Access& access, Time now) {
 AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint64_t line,
                                                 std::uint8_t sectors, Time begin) {
   const bool reads = only_reads(access.kind);
-  PlacesToMiss& places = places_of(access.kind);
+  MshrPool& mshrs = mshrs_of(access.kind);
   Time time = begin;
   for (std::size_t i = 0; i < levels_.size(); ++i) {
     Level& level = level_of(access.kind, i);
@@ -129,7 +129,7 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
     // A clean line that nobody else holds may be written without asking.
     if (at != CacheArray::none && (level.array.line(at).valid & sectors) == sectors &&
         (reads || level.array.line(at).state != LineState::shared)) {
-      if (i > 0) time = level.begin(line, std::max(time, places.next_free()));
+      if (i > 0) time = level.begin(line, std::max(time, mshrs.next_free()));
       const Time ready = time + level.tag_time + level.data_time;
       for (std::size_t above = 0; above < i; ++above) {
         Level& missed = level_of(access.kind, above);
@@ -138,7 +138,7 @@ AccessResult PrivateCaches::access_beyond_first(const Access& access, std::uint6
         missed.statistics.miss_latency.record(ready - begin - missed.tag_time);
         missed.statistics.bytes_in += level.spec.line;
       }
-      if (i > 0) places.take(ready);
+      if (i > 0) mshrs.take(ready);
       ++(reads ? level.statistics.reads : level.statistics.writes);
       ++level.statistics.hits;
       level.classifier.access(line);
@@ -167,7 +167,7 @@ AccessResult PrivateCaches::write_through(const Access& access, std::uint64_t li
   if (atomic && free_tags_.empty()) return blocked(access.kind);
   ++level.statistics.writes;
   const MissCause cause = level.classifier.access(line);
-  // What is under way was read before this write: it serves those who wait and is not kept.
+  // What is outstanding was read before this write: it serves those who wait and is not kept.
   auto* entry = misses_.find(line);
   if (entry != nullptr) entry->outdated = true;
   const std::uint32_t at = level.array.find_present(line);
@@ -212,7 +212,7 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
     return write_around(access, line, sectors, begin);
   }
   if (misses_.full() || (spec_.coherent && writing_back(line))) return blocked(access.kind);
-  if (!has_place(access.kind)) return blocked(access.kind);
+  if (!has_mshr(access.kind)) return blocked(access.kind);
   std::uint32_t at = level.array.find(line);
   const bool held = at != CacheArray::none && is_present(level.array.line(at).state);
   if (!held) {
@@ -223,7 +223,7 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
     if (gives_back && writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer))
       return blocked(access.kind);
   }
-  const Time known = begin + level_of(access.kind, 0).tag_time;  // that it is a miss, at the first level
+  const Time known = begin + level_of(access.kind, 0).tag_time;  // that it is a miss, at the L1
   Time when = known;
   for (std::size_t i = 1; i < levels_.size(); ++i)
     when = levels_[i]->begin(line, when) + levels_[i]->tag_time;
@@ -248,10 +248,11 @@ AccessResult PrivateCaches::miss(const Access& access, std::uint64_t line, std::
   return {AccessResult::Status::waiting, 0, 0};
 }
 
-// Whether one more line may be under way to a first level.
-bool PrivateCaches::has_place(AccessKind kind) const {
+// Whether one more line may be outstanding to an L1.
+bool PrivateCaches::has_mshr(AccessKind kind) const {
   if (kind == AccessKind::fetch) return can_fetch();
-  return !spec_.misses_apart || demands_ < static_cast<std::size_t>(levels_.front()->spec.outstanding_misses);
+  return !spec_.mshrs_per_level ||
+         demands_ < static_cast<std::size_t>(levels_.front()->spec.outstanding_misses);
 }
 
 // A store that misses goes down and takes no line.
@@ -268,16 +269,16 @@ AccessResult PrivateCaches::write_around(const Access& access, std::uint64_t lin
   return {AccessResult::Status::done, when, 0};
 }
 
-// Joins a line under way; asks for sectors that were not asked for yet.
+// Joins an outstanding line; asks for sectors that were not asked for yet.
 bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin) {
   auto& entry = *misses_.find(line);
   if (!misses_.can_wait(entry) || entry.outdated) return false;
-  // Data that shares a line with instructions under way has no place kept for it.
+  // Data that shares a line with outstanding instructions has no entry reserved for it.
   if (entry.alone && access.kind != AccessKind::fetch) return false;
   const bool prefetched = entry.prefetch;
   if (prefetched) {
     if (!entry.to_first) {
-      if (!has_place(access.kind)) return false;
+      if (!has_mshr(access.kind)) return false;
       entry.fetch = access.kind == AccessKind::fetch;
       ++(entry.fetch ? fetches_ : demands_);
     }
@@ -289,7 +290,7 @@ bool PrivateCaches::merge(const Access& access, std::uint64_t line, std::uint8_t
       first_prefetcher_.on_use(true);
     }
   }
-  // It waits at the first level and goes no further.
+  // It waits at the L1 and goes no further.
   Level& first = level_of(access.kind, 0);
   ++(only_reads(access.kind) ? first.statistics.reads : first.statistics.writes);
   ++first.statistics.merged;
@@ -342,7 +343,7 @@ void PrivateCaches::ask(std::uint64_t line, std::uint8_t sectors, AccessKind kin
 }
 
 // Gives up a line of the outermost level, and with it its copies further in. What is sent for it leaves a
-// cycle after the request that takes its place.
+// cycle after the request that replaces it.
 void PrivateCaches::evict(std::uint32_t at, Time when) {
   Level& level = outermost();
   CacheArray::Line& victim = level.array.line(at);
@@ -445,7 +446,7 @@ bool PrivateCaches::writing_back(std::uint64_t line) const {
 }
 
 void PrivateCaches::invalidate_all() {
-  // What is under way may have been read before now: it serves those who wait and is not kept.
+  // What is outstanding may have been read before now: it serves those who wait and is not kept.
   misses_.for_each([](std::uint64_t, auto& entry) { entry.outdated = true; });
   for (auto& level : levels_) {
     for (std::uint32_t at = 0; at < level->array.lines(); ++at) {
@@ -469,7 +470,7 @@ void PrivateCaches::send(Message message, Time when) {
 
 std::string PrivateCaches::waits() const {
   std::string text;
-  if (misses_.size() > 0) text += std::to_string(misses_.size()) + " lines under way";
+  if (misses_.size() > 0) text += std::to_string(misses_.size()) + " outstanding lines";
   if (!writebacks_.empty())
     text += (text.empty() ? "" : ", ") + std::to_string(writebacks_.size()) + " lines being given back";
   if (pending_writes_ > 0)

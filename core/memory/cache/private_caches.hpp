@@ -2,8 +2,8 @@
 // The caches that belong to one core or SM: one to three levels, each inside the next (inclusive), called
 // directly by the component that embeds them. A hit at any level is answered at once with the time its data
 // is there; only what misses all levels becomes a message. Coherent (MESI, with a home that keeps the
-// directory) or not; write-back or write-through. Beside the first level there may be one for instructions;
-// what it misses, the second level serves, and what that loses, it loses too. Where there is only one level,
+// directory) or not; write-back or write-through. Beside the L1 there may be one for instructions;
+// what it misses, the L2 serves, and what that loses, it loses too. Where there is only one level,
 // its misses go out by themselves. Leaves out: the traffic of dirty lines between the levels (they change
 // hands without taking a port).
 #pragma once
@@ -52,16 +52,16 @@ struct AccessResult {
 
 struct PrivateCachesSpec {
   std::vector<CacheSpec> levels;           // from the core outwards, all with the same line size
-  std::optional<CacheSpec> instruction{};  // first level of instructions; without it there are no fetches
+  std::optional<CacheSpec> instruction{};  // L1I; without it there are no fetches
   bool coherent = false;
   bool keep_values = false;
   std::int64_t homes = 1;             // responders that lines are spread over
   std::string home_hash = "modulo";   // how; see SliceHash
   PrefetcherSpec prefetcher{};        // of the outermost level
-  PrefetcherSpec first_prefetcher{};  // of the first level of data, where there are more
+  PrefetcherSpec first_prefetcher{};  // of L1D, where there are more
   std::int64_t fetch_ahead = 0;       // lines brought in behind one that a fetch missed
-  // Whether prefetches of the last level take none of the first level's places to miss in.
-  bool misses_apart = false;
+  // Whether prefetches of the last level take no MSHRs of L1.
+  bool mshrs_per_level = false;
   std::int64_t writeback_buffer = 16;  // owned lines given back and not yet confirmed, if coherent
 };
 
@@ -95,11 +95,11 @@ class PrivateCaches {
 
   std::size_t outstanding() const { return misses_.size() + writebacks_.size() + pending_writes_; }
   std::vector<std::unique_ptr<Level>>& levels() { return levels_; }
-  // The first level of instructions; nullptr if there is none.
+  // L1I; nullptr if there is none.
   Level* instruction() { return instruction_.get(); }
   const PrefetcherStatistics& prefetcher_statistics() const { return prefetcher_.statistics(); }
   const PrefetcherStatistics& first_prefetcher_statistics() const { return first_prefetcher_.statistics(); }
-  // What is under way, for a deadlock's diagnosis; empty if nothing is.
+  // What is outstanding, for a deadlock's diagnosis; empty if nothing is.
   std::string waits() const;
 
  private:
@@ -112,10 +112,10 @@ class PrivateCaches {
     bool dirty;
   };
 
-  // Places of a first level for what the second serves: each is taken until then.
-  class PlacesToMiss {
+  // MSHRs of an L1 for what L2 serves: each is occupied until then.
+  class MshrPool {
    public:
-    void resize(std::int64_t places) { until_.assign(static_cast<std::size_t>(places), 0); }
+    void resize(std::int64_t mshrs) { until_.assign(static_cast<std::size_t>(mshrs), 0); }
     Time next_free() const { return until_.empty() ? 0 : until_[next_]; }
     void take(Time until) {
       if (until_.empty()) return;
@@ -136,7 +136,7 @@ class PrivateCaches {
   bool can_fetch() const {
     return fetches_ < static_cast<std::size_t>(instruction_->spec.outstanding_misses);
   }
-  PlacesToMiss& places_of(AccessKind kind) { return places_to_miss_[kind == AccessKind::fetch]; }
+  MshrPool& mshrs_of(AccessKind kind) { return l1_mshrs_[kind == AccessKind::fetch]; }
   std::uint8_t wanted_sectors(const Access& access) const;
   AccessResult access_beyond_first(const Access& access, std::uint64_t line, std::uint8_t sectors,
                                    Time begin);
@@ -146,7 +146,7 @@ class PrivateCaches {
   AccessResult miss(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
   AccessResult write_around(const Access& access, std::uint64_t line, std::uint8_t sectors, Time begin);
   AccessResult blocked(AccessKind kind);
-  bool has_place(AccessKind kind) const;
+  bool has_mshr(AccessKind kind) const;
   void train(const Access& access, bool hit, Time when);
   void prefetch(std::uint64_t line, Time when);
   Table::Entry* open_prefetch(std::uint64_t line, Time when, AccessKind kind = AccessKind::load);
@@ -179,18 +179,18 @@ class PrivateCaches {
   const bool write_through_;
   std::vector<std::unique_ptr<Level>> levels_;
   std::unique_ptr<Level> instruction_;
-  std::size_t fetches_ = 0;  // lines under way that a fetch asked for
-  std::size_t demands_ = 0;  // lines under way to the first level of data
+  std::size_t fetches_ = 0;  // outstanding lines that a fetch asked for
+  std::size_t demands_ = 0;  // outstanding lines of L1D
   Table misses_;
   Prefetcher prefetcher_;
   Prefetcher first_prefetcher_;
   const bool has_first_prefetcher_;
   SliceHash homes_;
   std::vector<Writeback> writebacks_;
-  PlacesToMiss places_to_miss_[2];      // of the first levels of data and of instructions
+  MshrPool l1_mshrs_[2];                // of L1D and L1I
   std::vector<Value> values_;           // of the outermost level's lines, if kept
   std::size_t pending_writes_ = 0;      // written through and not yet confirmed
-  std::vector<std::uint32_t> atomics_;  // tokens of atomic operations under way at the responder, by tag
+  std::vector<std::uint32_t> atomics_;  // tokens of outstanding atomic operations at the responder, by tag
   std::vector<std::uint8_t> free_tags_;
   bool somebody_blocked_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The side of instructions: a first level beside that of data, which only reads.
+// The side of instructions: an L1 beside that of data, which only reads.
 #include "memory/cache/private_caches.hpp"
 
 namespace manyscale::memory {
@@ -28,7 +28,7 @@ AccessResult PrivateCaches::fetch(const Access& access, Time now) {
           arrives_later ? Served::l2 : Served::l1};
 }
 
-// Where there is no second level, a fetch looks whether the data's cache beside it has the line, and else
+// Where there is no L2, a fetch looks whether the data's cache beside it has the line, and else
 // asks for itself.
 AccessResult PrivateCaches::fetch_alone(const Access& access, std::uint64_t line, Time begin) {
   Level& first = *instruction_;
@@ -50,8 +50,8 @@ AccessResult PrivateCaches::fetch_alone(const Access& access, std::uint64_t line
   if (misses_.full() || !can_fetch() || (spec_.coherent && writing_back(line))) return blocked(access.kind);
   ++first.statistics.reads;
   const MissCause cause = first.classifier.access(line);
-  const std::uint32_t place = first.array.find(line);
-  const bool lost = place != CacheArray::none && first.array.line(place).state == LineState::lost;
+  const std::uint32_t index = first.array.find(line);
+  const bool lost = index != CacheArray::none && first.array.line(index).state == LineState::lost;
   first.statistics.count_miss(lost ? MissCause::coherence : cause);
   auto& entry = misses_.open(line, known);
   entry.since_first = known;

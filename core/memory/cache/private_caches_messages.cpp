@@ -84,7 +84,7 @@ void PrivateCaches::serve_waiters(std::uint64_t line, std::uint32_t at, Time now
   while (entry->waiters > 0) {
     const Access& next = misses_.front(*entry);
     const std::uint8_t sectors = wanted_sectors(next);
-    if ((level.array.line(at).valid & sectors) != sectors) break;  // still under way
+    if ((level.array.line(at).valid & sectors) != sectors) break;  // still outstanding
     if (!only_reads(next.kind) && level.array.line(at).state == LineState::shared) {
       // A write joined a read, and the answer came without permission to write.
       entry->for_write = true;
@@ -137,7 +137,7 @@ void PrivateCaches::give_up(const Message& message, Time now) {
       set_inwards(line, LineState::shared);
     } else {
       ++level.statistics.invalidations;
-      // While it asks to write the line, its place stays kept for the answer.
+      // While it asks to write the line, its entry stays reserved for the answer.
       if (misses_.find(line) != nullptr) {
         held.state = LineState::pending;
       } else {

@@ -4,7 +4,7 @@
 
 namespace manyscale::memory {
 
-// Shows an access that left the first level to the prefetcher, and fetches what it proposes.
+// Shows an access that left the L1 to the prefetcher, and fetches what it proposes.
 void PrivateCaches::train(const Access& access, bool hit, Time when) {
   if (!prefetcher_.enabled() || access.kind == AccessKind::fetch) return;
   PrefetchCandidates candidates;
@@ -26,7 +26,7 @@ void PrivateCaches::prefetch(std::uint64_t line, Time when) {
 PrivateCaches::Table::Entry* PrivateCaches::open_prefetch(std::uint64_t line, Time when, AccessKind kind) {
   Level& level = outermost();
   std::uint32_t at = level.array.find(line);
-  // The last free place is for those who wait; and giving an owned line back may need a place of its own.
+  // The last free MSHR is for demand misses; and writing an owned line back may need one of its own.
   if (misses_.size() + 2 > misses_.capacity()) return nullptr;
   if (spec_.coherent &&
       (writing_back(line) || writebacks_.size() >= static_cast<std::size_t>(spec_.writeback_buffer)))
@@ -43,7 +43,7 @@ PrivateCaches::Table::Entry* PrivateCaches::open_prefetch(std::uint64_t line, Ti
   return &entry;
 }
 
-// Shows an access to the prefetcher of the first level, and brings in what it proposes.
+// Shows an access to the prefetcher of the L1, and brings in what it proposes.
 void PrivateCaches::train_first(const Access& access, bool hit, Time when) {
   PrefetchCandidates candidates;
   first_prefetcher_.observe(access.address, access.id, hit, candidates);
@@ -54,22 +54,23 @@ void PrivateCaches::train_first(const Access& access, bool hit, Time when) {
   }
 }
 
-// Brings a line into the first level, from the next or from outside, if there is room for it without holding
+// Brings a line into the L1, from the next or from outside, if there is room for it without holding
 // anybody up. The prefetcher of the last level sees it like an access.
 void PrivateCaches::prefetch_first(const Access& access, Time when) {
   const std::uint64_t line = access.address;
   Level& first = *levels_.front();
-  auto* under_way = misses_.find(line);
-  if (under_way != nullptr && under_way->prefetch && !under_way->to_first && has_place(AccessKind::load)) {
-    under_way->to_first = true;  // it goes on to the first level
+  auto* outstanding = misses_.find(line);
+  if (outstanding != nullptr && outstanding->prefetch && !outstanding->to_first &&
+      has_mshr(AccessKind::load)) {
+    outstanding->to_first = true;  // it goes on to the L1
     ++demands_;
     return;
   }
-  if (first.array.find_present(line) != CacheArray::none || under_way != nullptr) {
+  if (first.array.find_present(line) != CacheArray::none || outstanding != nullptr) {
     first_prefetcher_.on_redundant();
     return;
   }
-  PlacesToMiss& places = places_of(AccessKind::load);
+  MshrPool& mshrs = mshrs_of(AccessKind::load);
   for (std::size_t i = 1; i < levels_.size(); ++i) {
     Level& level = *levels_[i];
     const std::uint32_t at = level.array.find_present(line);
@@ -77,10 +78,10 @@ void PrivateCaches::prefetch_first(const Access& access, Time when) {
       when += level.tag_time;
       continue;
     }
-    if (places.next_free() > when) return;
+    if (mshrs.next_free() > when) return;
     const Time begin = level.begin(line, when);
     const Time ready = begin + level.tag_time + level.data_time;
-    places.take(ready);
+    mshrs.take(ready);
     level.array.touch(at);
     use_prefetched(level.array.line(at));
     first.statistics.bytes_in += level.spec.line;
@@ -89,7 +90,7 @@ void PrivateCaches::prefetch_first(const Access& access, Time when) {
     train(access, true, begin + level.tag_time);
     return;
   }
-  if (!has_place(AccessKind::load)) return;
+  if (!has_mshr(AccessKind::load)) return;
   auto* entry = open_prefetch(line, when);
   if (entry == nullptr) return;
   entry->prefetch = entry->to_first = true;

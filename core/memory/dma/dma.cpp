@@ -34,9 +34,9 @@ Dma::Dma(const Spec& spec)
   memory_.on_receive<&Dma::receive>();
   device_.on_receive<&Dma::commanded>();
   timer_.on_expire<&Dma::wake>();
-  const auto places = static_cast<std::uint32_t>(spec.buffer.outstanding_misses);
-  begun_.resize(places);
-  for (std::uint32_t token = places; token-- > 0;) free_tokens_.push_back(token);
+  const auto entries = static_cast<std::uint32_t>(spec.buffer.outstanding_misses);
+  begun_.resize(entries);
+  for (std::uint32_t token = entries; token-- > 0;) free_tokens_.push_back(token);
 }
 
 void Dma::start() {

@@ -21,7 +21,7 @@ namespace manyscale::memory {
 struct DmaSpec {
   std::int64_t clock = 1'000'000'000;
   std::int64_t bandwidth = 12'500'000'000;  // of a link of 100 Gb/s
-  // Lines pass through these few places, and are then in the shared cache.
+  // Lines pass through these few entries, and are then in the shared cache.
   CacheSpec buffer{.size = 1024, .ways = 16, .outstanding_misses = 16, .classify_misses = false};
   bool coherent = false;
   std::int64_t homes = 1;
@@ -69,9 +69,9 @@ class Dma final : public Component, public Distributable, public PrivateCaches::
 
   std::deque<Transfer> queue_;
   bool waiting_ = false;  // for the timer
-  bool blocked_ = false;  // until the caches have a place again
+  bool blocked_ = false;  // until the caches have a free MSHR again
   Time next_issue_ = 0;
-  std::vector<Time> begun_;  // of the lines under way, by token
+  std::vector<Time> begun_;  // of the outstanding lines, by token
   std::vector<std::uint32_t> free_tokens_;
 };
 
@@ -87,7 +87,7 @@ struct describe<memory::DmaSpec> {
       Field<S, std::int64_t>{"bandwidth", &S::bandwidth, Unit::bandwidth,
                              "bytes that it reads and writes in a second: that of the device's link", 1,
                              1e15},
-      Section<S, memory::CacheSpec>{"buffer", &S::buffer, "places that lines pass through"},
+      Section<S, memory::CacheSpec>{"buffer", &S::buffer, "entries that lines pass through"},
       Field<S, bool>{"coherent", &S::coherent, Unit::none, "whether homes keep a directory of its lines"},
       Field<S, std::int64_t>{"homes", &S::homes, Unit::count, "slices that lines are spread over", 1, 4096},
       Field<S, std::string>{"home_hash", &S::home_hash, Unit::none,

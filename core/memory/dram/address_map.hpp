@@ -8,8 +8,9 @@
 
 namespace manyscale::memory {
 
-// A burst's place; `bank` counts over all ranks and bank groups: (rank * bank_groups + group) * banks + bank.
-struct DramPlace {
+// A burst's address; `bank` counts over all ranks and bank groups: (rank * bank_groups + group) * banks +
+// bank.
+struct DramAddress {
   std::uint32_t bank = 0;
   std::int32_t row = 0;
   std::int32_t column = 0;
@@ -31,8 +32,8 @@ class AddressMap {
     return address / (channels_ << interleave_shift_) << interleave_shift_ | (address & offset_mask_);
   }
 
-  // The place of a burst, which is a local address divided by the bytes of a burst.
-  DramPlace place(std::uint64_t burst) const {
+  // The address of a burst, which is a local address divided by the bytes of a burst.
+  DramAddress decode(std::uint64_t burst) const {
     std::array<std::uint32_t, fields> value{};
     for (std::size_t i = 0; i < piece_count_; ++i) {
       const Piece& piece = pieces_[i];

@@ -16,11 +16,11 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
   const Cycle to_column = write ? spec_.trcd_write : spec_.trcd;
   Served served{never, 0};
   for (std::uint32_t left = burst_mask(local, sectors, map_.burst_shift()); left != 0; left &= left - 1) {
-    const DramPlace place = map_.place(first + static_cast<std::uint64_t>(std::countr_zero(left)));
-    Bank& bank = banks_[place.bank];
+    const DramAddress address = map_.decode(first + static_cast<std::uint64_t>(std::countr_zero(left)));
+    Bank& bank = banks_[address.bank];
     Cycle column = std::max(cycle, bank.column);
     Cycle started = column;
-    if (bank.open_row == place.row) {
+    if (bank.open_row == address.row) {
       ++counts.row_hits;
     } else {
       if (bank.open_row < 0) {
@@ -32,7 +32,7 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
       }
       ++counts.activates;
       bank.activated = column;
-      bank.open_row = place.row;
+      bank.open_row = address.row;
       column += to_column;
     }
     const Cycle data = std::max(column + to_data, bus_);

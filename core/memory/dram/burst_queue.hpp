@@ -15,7 +15,7 @@ inline constexpr std::uint32_t most_banks = 256;
 
 // A column command to be made, on behalf of a request.
 struct Burst {
-  DramPlace place;
+  DramAddress address;
   std::uint32_t request = 0;
   std::uint64_t order = 0;  // of arrival
   Cycle entered = 0;
@@ -53,13 +53,13 @@ class BurstQueue {
     added.newer = none;
     (newest_ == none ? oldest_ : bursts_[newest_].newer) = index;
     newest_ = index;
-    Bank& bank = banks_[burst.place.bank];
+    Bank& bank = banks_[burst.address.bank];
     added.older_in_bank = bank.newest;
     added.newer_in_bank = none;
     (bank.newest == none ? bank.oldest : bursts_[bank.newest].newer_in_bank) = index;
     bank.newest = index;
-    if (bank.hit == none && burst.place.row == open_row) bank.hit = index;
-    active_[burst.place.bank / 64] |= std::uint64_t{1} << burst.place.bank % 64;
+    if (bank.hit == none && burst.address.row == open_row) bank.hit = index;
+    active_[burst.address.bank / 64] |= std::uint64_t{1} << burst.address.bank % 64;
     return index;
   }
 
@@ -68,7 +68,7 @@ class BurstQueue {
     Bank& bank = banks_[bank_index];
     const std::uint16_t index = bank.hit;
     const Burst& burst = bursts_[index];
-    bank.hit = match(burst.newer_in_bank, burst.place.row);
+    bank.hit = match(burst.newer_in_bank, burst.address.row);
     (burst.older_in_bank == none ? bank.oldest : bursts_[burst.older_in_bank].newer_in_bank) =
         burst.newer_in_bank;
     (burst.newer_in_bank == none ? bank.newest : bursts_[burst.newer_in_bank].older_in_bank) =
@@ -84,10 +84,10 @@ class BurstQueue {
   }
   void row_closed(std::uint32_t bank) { banks_[bank].hit = none; }
 
-  // Whether a burst for that place is queued.
-  bool holds(const DramPlace& place) const {
-    for (std::uint16_t i = banks_[place.bank].oldest; i != none; i = bursts_[i].newer_in_bank) {
-      if (bursts_[i].place.row == place.row && bursts_[i].place.column == place.column) return true;
+  // Whether a burst for that address is queued.
+  bool holds(const DramAddress& address) const {
+    for (std::uint16_t i = banks_[address.bank].oldest; i != none; i = bursts_[i].newer_in_bank) {
+      if (bursts_[i].address.row == address.row && bursts_[i].address.column == address.column) return true;
     }
     return false;
   }
@@ -109,7 +109,7 @@ class BurstQueue {
   };
 
   std::uint16_t match(std::uint16_t index, std::int32_t row) const {
-    while (index != none && bursts_[index].place.row != row) index = bursts_[index].newer_in_bank;
+    while (index != none && bursts_[index].address.row != row) index = bursts_[index].newer_in_bank;
     return index;
   }
 

@@ -97,8 +97,8 @@ void DramController::enter(std::uint32_t index, Request& request, Cycle now) {
   while (request.entering != 0) {
     const std::uint64_t burst =
         request.burst + static_cast<std::uint64_t>(std::countr_zero(request.entering));
-    const DramPlace place = map_.place(burst);
-    if (direction == reading && !queues_[writing].empty() && queues_[writing].holds(place)) {
+    const DramAddress address = map_.decode(burst);
+    if (direction == reading && !queues_[writing].empty() && queues_[writing].holds(address)) {
       request.entering &= request.entering - 1;
       ++counts_of(index).forwarded;
       start(request, now);
@@ -107,7 +107,7 @@ void DramController::enter(std::uint32_t index, Request& request, Cycle now) {
     }
     if (queues_[direction].full()) return;
     request.entering &= request.entering - 1;
-    insert(index, place, direction, now);
+    insert(index, address, direction, now);
   }
   if (request.write && request.wants_ack) {
     request.wants_ack = false;
@@ -133,7 +133,7 @@ inline void DramController::consider(std::uint32_t index, Cycle now) {
     // itself not for any.
     if (starving_ != BurstQueue::none && hit != BurstQueue::none && hit != starving_) {
       if (columns_held_) return;
-      if (queue[starving_].place.bank == index) hit = BurstQueue::none;
+      if (queue[starving_].address.bank == index) hit = BurstQueue::none;
     }
     if (hit != BurstQueue::none) {
       command = direction_ == reading ? DramCommand::read : DramCommand::write;
@@ -154,22 +154,23 @@ inline void DramController::consider(std::uint32_t index, Cycle now) {
   plan_ = {cycle, key, command, burst, index};
 }
 
-void DramController::insert(std::uint32_t index, const DramPlace& place, BusDirection direction, Cycle now) {
+void DramController::insert(std::uint32_t index, const DramAddress& address, BusDirection direction,
+                            Cycle now) {
   Burst burst;
-  burst.place = place;
+  burst.address = address;
   burst.request = index;
   burst.order = ++order_;
   burst.entered = now;
-  queues_[direction].push(burst, gates_.bank(place.bank).open_row);
+  queues_[direction].push(burst, gates_.bank(address.bank).open_row);
   if (!planned_) return;
   // Only this bank's next command can have changed, unless the direction turns.
   if (wanted_direction(now) != direction_) {
     planned_ = false;
   } else if (direction == direction_) {
-    if (plan_.command == DramCommand::precharge && plan_.place == place.bank) {
+    if (plan_.command == DramCommand::precharge && plan_.bank_or_rank == address.bank) {
       planned_ = false;  // the row may be wanted after all
     } else {
-      consider(place.bank, now);
+      consider(address.bank, now);
     }
   }
 }
@@ -233,7 +234,7 @@ void DramController::make_plan(Cycle now) {
   const BurstQueue& queue = queues_[direction_];
   starving_ = starving(queue, now) ? queue.oldest() : BurstQueue::none;
   columns_held_ = starving_ != BurstQueue::none &&
-                  gates_.bank(queue[starving_].place.bank).open_row == queue[starving_].place.row;
+                  gates_.bank(queue[starving_].address.bank).open_row == queue[starving_].address.row;
   plan_ = {};
   queue.for_each_bank([&](std::uint32_t bank) { consider(bank, now); });
   if (pending_refreshes_ > 0) {
@@ -248,7 +249,7 @@ void DramController::make_plan(Cycle now) {
 
 DramController::Plan DramController::refresh_candidate(std::uint32_t rank, Cycle now) const {
   Plan plan;
-  plan.place = rank;
+  plan.bank_or_rank = rank;
   plan.key = urgent;
   if (gates_.any_open(rank)) {
     plan.command = DramCommand::precharge_all;
@@ -261,18 +262,18 @@ DramController::Plan DramController::refresh_candidate(std::uint32_t rank, Cycle
 }
 
 void DramController::issue(const Plan& plan) {
-  const std::uint32_t bank = plan.place;
+  const std::uint32_t bank = plan.bank_or_rank;
   BurstQueue& queue = queues_[direction_];
   switch (plan.command) {
     case DramCommand::activate: {
       Burst& burst = queue[plan.burst];
       burst.activated = true;
       start(requests_[burst.request], plan.cycle);
-      gates_.activate(bank, burst.place.row, plan.cycle);
-      for (BurstQueue& each : queues_) each.row_opened(bank, burst.place.row);
+      gates_.activate(bank, burst.address.row, plan.cycle);
+      for (BurstQueue& each : queues_) each.row_opened(bank, burst.address.row);
       ++counts_of(burst.request).activates;
       occupy_bus(false, plan.cycle);
-      record(plan.cycle, plan.command, bank, burst.place.row, -1);
+      record(plan.cycle, plan.command, bank, burst.address.row, -1);
       break;
     }
     case DramCommand::precharge: {
@@ -287,10 +288,10 @@ void DramController::issue(const Plan& plan) {
       break;
     }
     case DramCommand::precharge_all:
-      precharge_all(plan.place, plan.cycle);
+      precharge_all(plan.bank_or_rank, plan.cycle);
       break;
     case DramCommand::refresh:
-      refresh(plan.place, plan.cycle);
+      refresh(plan.bank_or_rank, plan.cycle);
       break;
     default:
       issue_column(plan);
@@ -300,7 +301,7 @@ void DramController::issue(const Plan& plan) {
 void DramController::issue_column(const Plan& plan) {
   BurstQueue& queue = queues_[direction_];
   const Burst burst = queue[plan.burst];
-  const std::uint32_t bank = burst.place.bank;
+  const std::uint32_t bank = burst.address.bank;
   DramCounts& counts = counts_of(burst.request);
   ++(burst.precharged ? counts.row_conflicts : burst.activated ? counts.row_misses : counts.row_hits);
   counts.bus_busy += spec_.burst_cycles * period_;
@@ -311,12 +312,12 @@ void DramController::issue_column(const Plan& plan) {
   gates_.column(bank, direction_, close, plan.cycle);
   occupy_bus(true, plan.cycle);
   if (direction_ == reading) {
-    record(plan.cycle, close ? DramCommand::read_precharge : DramCommand::read, bank, burst.place.row,
-           burst.place.column);
+    record(plan.cycle, close ? DramCommand::read_precharge : DramCommand::read, bank, burst.address.row,
+           burst.address.column);
     finish(burst.request, plan.cycle + spec_.tcl + spec_.burst_cycles);
   } else {
-    record(plan.cycle, close ? DramCommand::write_precharge : DramCommand::write, bank, burst.place.row,
-           burst.place.column);
+    record(plan.cycle, close ? DramCommand::write_precharge : DramCommand::write, bank, burst.address.row,
+           burst.address.column);
     finish(burst.request, plan.cycle + spec_.tcwl + spec_.burst_cycles);
   }
 }

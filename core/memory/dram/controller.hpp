@@ -75,7 +75,7 @@ class DramController {
     std::uint64_t key = 0;
     DramCommand command = DramCommand::refresh;
     std::uint16_t burst = BurstQueue::none;
-    std::uint32_t place = 0;  // bank, or rank of precharge_all and refresh
+    std::uint32_t bank_or_rank = 0;  // rank of precharge_all and refresh
 
     bool before(const Plan& other) const {
       return cycle < other.cycle || (cycle == other.cycle && key < other.key);
@@ -94,7 +94,7 @@ class DramController {
   BusDirection wanted_direction(Cycle now) const;
   void admit(Cycle now);
   void enter(std::uint32_t index, Request& request, Cycle now);
-  void insert(std::uint32_t index, const DramPlace& place, BusDirection direction, Cycle now);
+  void insert(std::uint32_t index, const DramAddress& address, BusDirection direction, Cycle now);
   void finish(std::uint32_t index, Cycle cycle);
   void make_plan(Cycle now);
   void consider(std::uint32_t bank, Cycle now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a memory channel can be told. Timing parameters have their JEDEC names and count cycles of the command
+// Parameters of a memory channel. Timing parameters have their JEDEC names and count cycles of the command
 // clock; machines/dram/ has them for common standards.
 #pragma once
 #include <string>

@@ -39,13 +39,13 @@ struct InterconnectStatistics : InterconnectCounts {
   Histogram queueing;
 };
 
-// Reads a list of places such as "0,3,5", one for each of `nodes` ("requester" or "responder"). Throws
-// SimulationError where it is no such list or a place is not below `limit`.
-std::vector<std::uint32_t> read_places(const std::string& component, const std::string& list,
-                                       const std::string& nodes, std::uint32_t count, std::uint32_t limit);
+// Reads a list of positions such as "0,3,5", one for each of `nodes` ("requester" or "responder"). Throws
+// SimulationError where it is no such list or a position is not below `limit`.
+std::vector<std::uint32_t> read_positions(const std::string& component, const std::string& list,
+                                          const std::string& nodes, std::uint32_t count, std::uint32_t limit);
 
-// A place for each of `count` nodes, spread evenly over `limit` of them.
-std::vector<std::uint32_t> spread_places(std::uint32_t count, std::uint32_t limit);
+// A position for each of `count` nodes, spread evenly over `limit` of them.
+std::vector<std::uint32_t> spread_positions(std::uint32_t count, std::uint32_t limit);
 
 // The part of an on-chip network that does not depend on its topology. Leaves out: a limit to the queues at
 // the entries, and receivers that cannot take what arrives. Fabric, the class derived from it, has

@@ -22,7 +22,7 @@ Mesh::Mesh(const Spec& spec)
 
 void Mesh::prepare() {
   const auto routers = static_cast<std::uint32_t>(spec_.width * spec_.height);
-  place_nodes(routers);
+  position_nodes(routers);
   inputs_.resize(std::size_t{routers} * inputs);
   outputs_.resize(std::size_t{routers} * outputs);
   for (std::uint32_t router = 0; router < routers; ++router) {
@@ -51,7 +51,7 @@ void Mesh::wire(std::uint32_t router) {
   }
 }
 
-void Mesh::place_nodes(std::uint32_t routers) {
+void Mesh::position_nodes(std::uint32_t routers) {
   const std::uint32_t requesters = requester_count();
   const std::uint32_t responders = responder_count();
   const std::uint32_t most = spec_.share_routers ? std::max(requesters, responders) : requesters + responders;
@@ -61,29 +61,29 @@ void Mesh::place_nodes(std::uint32_t routers) {
                           std::to_string(requesters) + " requesters and " + std::to_string(responders) +
                           " responders" + (spec_.share_routers ? "" : " with a router each"));
   }
-  places_[1] = spec_.responder_places.empty()
-                   ? spread_places(responders, routers)
-                   : read_places(name(), spec_.responder_places, "responder", responders, routers);
+  positions_[1] = spec_.responder_positions.empty()
+                      ? spread_positions(responders, routers)
+                      : read_positions(name(), spec_.responder_positions, "responder", responders, routers);
   std::vector<bool> taken(routers);
-  const auto claim = [&](const std::vector<std::uint32_t>& places) {
-    for (const std::uint32_t router : places) {
+  const auto claim = [&](const std::vector<std::uint32_t>& positions) {
+    for (const std::uint32_t router : positions) {
       if (taken[router]) {
-        throw SimulationError(name() + ": router " + std::to_string(router) + " is the place of two " +
+        throw SimulationError(name() + ": router " + std::to_string(router) + " is the position of two " +
                               (spec_.share_routers ? "nodes of one kind" : "nodes"));
       }
       taken[router] = true;
     }
   };
-  claim(places_[1]);
+  claim(positions_[1]);
   if (spec_.share_routers) taken.assign(routers, false);
-  if (!spec_.requester_places.empty()) {
-    places_[0] = read_places(name(), spec_.requester_places, "requester", requesters, routers);
+  if (!spec_.requester_positions.empty()) {
+    positions_[0] = read_positions(name(), spec_.requester_positions, "requester", requesters, routers);
   } else {
-    for (std::uint32_t router = 0; places_[0].size() < requesters; ++router) {
-      if (!taken[router]) places_[0].push_back(router);
+    for (std::uint32_t router = 0; positions_[0].size() < requesters; ++router) {
+      if (!taken[router]) positions_[0].push_back(router);
     }
   }
-  claim(places_[0]);
+  claim(positions_[0]);
 }
 
 void Mesh::accept(Direction direction, const Message& message, Cycle ready) {
@@ -94,7 +94,7 @@ void Mesh::accept(Direction direction, const Message& message, Cycle ready) {
                       now(),
                       ready,
                       ready,
-                      places_[1 - direction][message.destination],
+                      positions_[1 - direction][message.destination],
                       static_cast<std::uint32_t>(flits),
                       0,
                       none};
@@ -106,7 +106,7 @@ void Mesh::accept(Direction direction, const Message& message, Cycle ready) {
     unused_ = packets_[index].next;
     packets_[index] = packet;
   }
-  push(places_[direction][message.source] * inputs + first_queue + direction, index, ready);
+  push(positions_[direction][message.source] * inputs + first_queue + direction, index, ready);
   clock().wake_at(std::max(ready, wheel_.next(ready - 1)));
 }
 
@@ -247,31 +247,31 @@ std::uint32_t Mesh::route(std::uint32_t input, const Packet& packet) const {
 // The first cycle at which a message can be sent to a buffer so that each flit finds a credit in its turn.
 Cycle Mesh::credits_at(std::uint32_t input, std::uint32_t flits) const {
   const Cycle* const credits = credits_.data() + std::size_t{input} * depth_;
-  std::uint32_t place = inputs_[input].next;
+  std::uint32_t position = inputs_[input].next;
   Cycle at = 0;
   for (std::uint32_t flit = 0; flit < flits; ++flit) {
-    at = std::max(at, credits[place] - flit);
-    if (++place == depth_) place = 0;
+    at = std::max(at, credits[position] - flit);
+    if (++position == depth_) position = 0;
   }
   return at;
 }
 
 void Mesh::take_credits(std::uint32_t input, std::uint32_t flits) {
   Cycle* const credits = credits_.data() + std::size_t{input} * depth_;
-  std::uint32_t& place = inputs_[input].next;
+  std::uint32_t& position = inputs_[input].next;
   for (std::uint32_t flit = 0; flit < flits; ++flit) {
-    credits[place] = never;
-    if (++place == depth_) place = 0;
+    credits[position] = never;
+    if (++position == depth_) position = 0;
   }
 }
 
 // A message leaves a buffer from now on, a flit per cycle.
 void Mesh::return_credits(std::uint32_t input, std::uint32_t flits, Cycle now) {
   Cycle* const credits = credits_.data() + std::size_t{input} * depth_;
-  std::uint32_t& place = inputs_[input].first;
+  std::uint32_t& position = inputs_[input].first;
   for (std::uint32_t flit = 0; flit < flits; ++flit) {
-    credits[place] = now + flit + spec_.credit;
-    if (++place == depth_) place = 0;
+    credits[position] = now + flit + spec_.credit;
+    if (++position == depth_) position = 0;
   }
   const std::uint32_t before = inputs_[input].before;
   if (outputs_[before].out_of_credit) {

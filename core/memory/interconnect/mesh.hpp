@@ -13,8 +13,8 @@ struct MeshSpec : InterconnectSpec {
   Cycle credit = 1;
   std::int64_t depth = 16;
   bool share_routers = true;
-  std::string requester_places;
-  std::string responder_places;
+  std::string requester_positions;
+  std::string responder_positions;
 };
 
 struct MeshStatistics {
@@ -68,8 +68,8 @@ class Mesh final : public Interconnect<Mesh> {
     std::uint32_t head = none;
     std::uint32_t tail = none;
     std::uint32_t before = 0;  // the output that sends to it
-    std::uint32_t first = 0;   // the place of its first flit
-    std::uint32_t next = 0;    // the place for the next flit to come
+    std::uint32_t first = 0;   // the position of its first flit
+    std::uint32_t next = 0;    // the position for the next flit to come
     Cycle left = 0;            // when the last message has left
     Cycle stalled = never;     // since when the head has waited for credits
   };
@@ -82,7 +82,7 @@ class Mesh final : public Interconnect<Mesh> {
   };
 
   void prepare();
-  void place_nodes(std::uint32_t routers);
+  void position_nodes(std::uint32_t routers);
   void wire(std::uint32_t router);
   void accept(Direction direction, const Message& message, Cycle ready);
   Cycle tick(Cycle cycle);
@@ -101,9 +101,9 @@ class Mesh final : public Interconnect<Mesh> {
   MeshStatistics statistics_;
   const std::uint32_t width_;
   const std::uint32_t depth_;
-  std::array<std::vector<std::uint32_t>, 2> places_;  // the routers of requesters and of responders
-  std::vector<std::uint32_t> columns_;                // of routers
-  std::vector<Input> inputs_;                         // of all routers
+  std::array<std::vector<std::uint32_t>, 2> positions_;  // the routers of requesters and of responders
+  std::vector<std::uint32_t> columns_;                   // of routers
+  std::vector<Input> inputs_;                            // of all routers
   std::vector<Output> outputs_;
   std::vector<Cycle> credits_;  // `depth` for each input: when each is there, `never` while a flit is
   std::vector<Packet> packets_;
@@ -128,18 +128,18 @@ struct describe<memory::MeshSpec> {
           Field<Spec, Cycle>{"link", &Spec::link, Unit::cycles, "from router to router, or to or from a node",
                              1, 1e6},
           Field<Spec, Cycle>{"credit", &Spec::credit, Unit::cycles,
-                             "from a flit's leaving a buffer to the next use of its place by the sender", 1,
-                             1e6},
+                             "from a flit's leaving a buffer to the next use of its position by the sender",
+                             1, 1e6},
           Field<Spec, std::int64_t>{"depth", &Spec::depth, Unit::count,
                                     "flits that an input buffer holds; at least those of the longest message",
                                     1, 65536},
           Field<Spec, bool>{"share_routers", &Spec::share_routers, Unit::none,
                             "a requester and a responder may be at one router (tiles)"},
-          Field<Spec, std::string>{"requester_places", &Spec::requester_places, Unit::none,
+          Field<Spec, std::string>{"requester_positions", &Spec::requester_positions, Unit::none,
                                    "the router of each requester, such as 0,1,4, counted along the rows; "
                                    "empty: the first ones, or where routers are not shared the first ones "
                                    "without a responder"},
-          Field<Spec, std::string>{"responder_places", &Spec::responder_places, Unit::none,
+          Field<Spec, std::string>{"responder_positions", &Spec::responder_positions, Unit::none,
                                    "the router of each responder; empty: spread evenly over all"}});
 };
 

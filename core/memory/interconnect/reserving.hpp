@@ -10,7 +10,7 @@ namespace manyscale::memory {
 struct Passage {
   Cycle entry_free;  // when its entry port can take the next message
   Cycle delivered;   // when its last flit has arrived
-  Cycle unloaded;    // how long it would take if nothing else were under way
+  Cycle unloaded;    // how long it would take if nothing else were outstanding
   Cycle busy;        // cycles for which it takes wires, summed over them
 };
 

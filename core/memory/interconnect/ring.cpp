@@ -17,24 +17,24 @@ void Ring::prepare() {
   const std::uint32_t requesters = requester_count();
   const std::uint32_t responders = responder_count();
   stops_ = spec_.stops == 0 ? requesters + responders : static_cast<std::uint32_t>(spec_.stops);
-  places_[1] = spec_.responder_places.empty()
-                   ? spread_places(responders, stops_)
-                   : read_places(name(), spec_.responder_places, "responder", responders, stops_);
-  if (!spec_.requester_places.empty()) {
-    places_[0] = read_places(name(), spec_.requester_places, "requester", requesters, stops_);
+  positions_[1] = spec_.responder_positions.empty()
+                      ? spread_positions(responders, stops_)
+                      : read_positions(name(), spec_.responder_positions, "responder", responders, stops_);
+  if (!spec_.requester_positions.empty()) {
+    positions_[0] = read_positions(name(), spec_.requester_positions, "requester", requesters, stops_);
   } else {
     // Stops without a responder, where there are enough of them.
     std::vector<bool> taken(stops_);
-    for (const std::uint32_t stop : places_[1]) taken[stop] = true;
+    for (const std::uint32_t stop : positions_[1]) taken[stop] = true;
     std::vector<std::uint32_t> open;
     for (std::uint32_t stop = 0; stop < stops_; ++stop) {
       if (!taken[stop]) open.push_back(stop);
     }
     if (open.size() >= requesters) {
-      for (const std::uint32_t i : spread_places(requesters, static_cast<std::uint32_t>(open.size())))
-        places_[0].push_back(open[i]);
+      for (const std::uint32_t i : spread_positions(requesters, static_cast<std::uint32_t>(open.size())))
+        positions_[0].push_back(open[i]);
     } else {
-      places_[0] = spread_places(requesters, stops_);
+      positions_[0] = spread_positions(requesters, stops_);
     }
   }
   for (auto& ways : segments_) {
@@ -44,8 +44,8 @@ void Ring::prepare() {
 
 Passage Ring::carry(Direction direction, std::uint32_t source, std::uint32_t destination, Cycle flits,
                     Cycle now) {
-  const std::uint32_t from = places_[direction][source];
-  const std::uint32_t to = places_[1 - direction][destination];
+  const std::uint32_t from = positions_[direction][source];
+  const std::uint32_t to = positions_[1 - direction][destination];
   const std::uint32_t clockwise = to >= from ? to - from : to + stops_ - from;
   const std::uint32_t other = clockwise == 0 ? 0 : stops_ - clockwise;
   const bool back = other < clockwise || (other == clockwise && from % 2 == 1);

@@ -9,8 +9,8 @@ struct RingSpec : InterconnectSpec {
   std::int64_t stops = 0;
   Cycle hop = 1;
   Cycle stop_latency = 1;
-  std::string requester_places;
-  std::string responder_places;
+  std::string requester_positions;
+  std::string responder_positions;
 };
 
 struct RingStatistics {
@@ -41,7 +41,7 @@ class Ring final : public ReservingInterconnect<Ring> {
   const Spec spec_;
   RingStatistics statistics_;
   std::uint32_t stops_ = 0;
-  std::array<std::vector<std::uint32_t>, 2> places_;  // the stops of requesters and of responders
+  std::array<std::vector<std::uint32_t>, 2> positions_;  // the stops of requesters and of responders
   // By direction, and by the way round. Segment k goes from the k-th stop of that way to the next; the stops
   // of the counterclockwise way are numbered backwards, so that both ways go up.
   std::array<std::array<std::vector<Timetable>, 2>, 2> segments_;
@@ -62,9 +62,10 @@ struct describe<memory::RingSpec> {
           Field<Spec, Cycle>{"hop", &Spec::hop, Unit::cycles, "from one stop to the next", 1, 1e6},
           Field<Spec, Cycle>{"stop_latency", &Spec::stop_latency, Unit::cycles,
                              "for getting on and off together", 0, 1e6},
-          Field<Spec, std::string>{"requester_places", &Spec::requester_places, Unit::none,
-                                   "the stop of each requester, such as 0,2,4; empty: see responder_places"},
-          Field<Spec, std::string>{"responder_places", &Spec::responder_places, Unit::none,
+          Field<Spec, std::string>{
+              "requester_positions", &Spec::requester_positions, Unit::none,
+              "the stop of each requester, such as 0,2,4; empty: see responder_positions"},
+          Field<Spec, std::string>{"responder_positions", &Spec::responder_positions, Unit::none,
                                    "the stop of each responder; empty: both kinds spread evenly, with stops "
                                    "of their own where there is one for each node"}});
 };

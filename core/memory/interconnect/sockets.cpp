@@ -10,8 +10,8 @@ namespace manyscale::memory {
 
 namespace {
 
-const Registered<Sockets> registered{"memory.sockets",
-                                     "The networks of several sockets, joined by links; places pages."};
+const Registered<Sockets> registered{
+    "memory.sockets", "The networks of several sockets, joined by links; allocates pages to sockets."};
 
 bool is_first_touch(const std::string& placement) {
   if (placement == "first_touch") return true;

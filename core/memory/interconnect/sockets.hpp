@@ -25,8 +25,8 @@ struct SocketsStatistics {
 // of its destination; to another socket it takes the link there, one in each direction between any two
 // sockets, and crosses the other socket's network too. Each page of memory belongs to a socket, that of the
 // core whose request for it comes first or one in turn, and requests go to a responder of that socket: the
-// requester's choice tells which. Leaves out: the places of cores and slices within a socket, and copies of
-// the other socket's lines in the cache of one's own.
+// requester's choice tells which. Leaves out: the positions of cores and slices within a socket, and copies
+// of the other socket's lines in the cache of one's own.
 class Sockets final : public ReservingInterconnect<Sockets> {
  public:
   using Spec = SocketsSpec;
@@ -63,21 +63,21 @@ struct describe<memory::SocketsSpec> {
   using Spec = memory::SocketsSpec;
   static constexpr auto fields = std::tuple_cat(
       memory::interconnect_fields<Spec>("what a port takes in a cycle"),
-      std::tuple{
-          Field<Spec, std::int64_t>{"sockets", &Spec::sockets, Unit::count,
-                                    "sockets, with as many requesters and responders each", 1, 64},
-          Field<Spec, std::string>{
-              "placement", &Spec::placement, Unit::none,
-              "whose memory a page is in: first_touch (that of the first core to ask for "
-              "it) or interleave (page by page in turn)"},
-          Field<Spec, std::int64_t>{"page_size", &Spec::page_size, Unit::bytes,
-                                    "what is placed in one socket's memory, a power of two", 64, 1LL << 40},
-          Field<Spec, Cycle>{"traversal", &Spec::traversal, Unit::cycles,
-                             "through the network of a socket, for the first flit", 0, 1e6},
-          Field<Spec, Time>{"crossing_latency", &Spec::crossing_latency, Unit::time,
-                            "of a link from one socket to another", 0, 1e15},
-          Field<Spec, std::int64_t>{"crossing_bandwidth", &Spec::crossing_bandwidth, Unit::bandwidth,
-                                    "of a link from one socket to another, each direction", 1, 1e15}});
+      std::tuple{Field<Spec, std::int64_t>{"sockets", &Spec::sockets, Unit::count,
+                                           "sockets, with as many requesters and responders each", 1, 64},
+                 Field<Spec, std::string>{
+                     "placement", &Spec::placement, Unit::none,
+                     "whose memory a page is in: first_touch (that of the first core to ask for "
+                     "it) or interleave (page by page in turn)"},
+                 Field<Spec, std::int64_t>{"page_size", &Spec::page_size, Unit::bytes,
+                                           "what is allocated in one socket's memory, a power of two", 64,
+                                           1LL << 40},
+                 Field<Spec, Cycle>{"traversal", &Spec::traversal, Unit::cycles,
+                                    "through the network of a socket, for the first flit", 0, 1e6},
+                 Field<Spec, Time>{"crossing_latency", &Spec::crossing_latency, Unit::time,
+                                   "of a link from one socket to another", 0, 1e15},
+                 Field<Spec, std::int64_t>{"crossing_bandwidth", &Spec::crossing_bandwidth, Unit::bandwidth,
+                                           "of a link from one socket to another, each direction", 1, 1e15}});
 };
 
 template <>
@@ -87,7 +87,7 @@ struct describe<memory::SocketsStatistics> {
       Statistic<S, Counter>{"remote", &S::remote, "message", "messages from one socket to another"},
       Statistic<S, Counter>{"link_busy", &S::link_busy, "fs",
                             "time for which links were taken, summed over them"},
-      Statistic<S, Counter>{"pages", &S::pages, "page", "pages placed by first touch"},
+      Statistic<S, Counter>{"pages", &S::pages, "page", "pages allocated by first touch"},
       Statistic<S, Histogram>{"link_queueing", &S::link_queueing, "fs", "time a message waited for a link"}};
 };
 

@@ -161,7 +161,7 @@ void Home::acknowledged(const Message& message) {
   if (transaction.fresh) {
     transaction.at = absorb(line, transaction.value);
     if (transaction.at == CacheArray::none) {
-      // No place for it here: memory takes it, and the requester gets it straight away.
+      // No entry for it here: memory takes it, and the requester gets it straight away.
       memory_.write(line, spec_.cache.all_sectors(), transaction.value, when - now());
       grant(transaction, holders, Op::data, transaction.value, when);
       return;
@@ -255,7 +255,7 @@ void Home::put(const Request& request) {
   send(request.requester, {line, 0, Op::put_ack, 0, 0}, when);
 }
 
-// Takes newer data into the array; gives its place, `none` when there is none for it.
+// Takes newer data into the array; returns its entry, `none` when there is none for it.
 std::uint32_t Home::absorb(std::uint64_t line, Value value) {
   std::uint32_t at = level_.array.find_present(line);
   if (at == CacheArray::none) {
@@ -270,7 +270,7 @@ std::uint32_t Home::absorb(std::uint64_t line, Value value) {
 }
 
 // A free place in the line's set. Where private caches hold the line to replace and the slice is inclusive,
-// they must give it up first: then there is no place yet.
+// they must give it up first: then there is no entry yet.
 std::uint32_t Home::make_room(std::uint64_t line) {
   const std::uint32_t at = level_.array.victim(line);
   if (at == CacheArray::none || !is_present(level_.array.line(at).state)) return at;
@@ -322,7 +322,7 @@ void Home::finish(std::uint32_t index) {
   if (!without_room_.empty()) retry_in_set(level_.array.set_of(line));
 }
 
-// A place may have become free in this set: those who wait for one there look again.
+// An entry may have become free in this set: transactions that wait for one are tried again.
 void Home::retry_in_set(std::uint32_t set) {
   std::vector<std::uint32_t> retry;
   std::erase_if(without_room_, [&](std::uint32_t waiting) {
@@ -339,7 +339,7 @@ void Home::retry_in_set(std::uint32_t set) {
 void Home::show_outstanding() {
   const auto busy = static_cast<double>(busy_.size());
   level_.statistics.outstanding.set(busy);
-  show_level("lines under way", busy);
+  show_level("outstanding lines", busy);
 }
 
 void Home::send(std::uint32_t requester, Message message, Time when) {
@@ -350,7 +350,7 @@ void Home::send(std::uint32_t requester, Message message, Time when) {
 std::vector<Wait> Home::waits() const {
   std::vector<Wait> waits;
   busy_.for_each([&](std::uint64_t line, std::uint32_t index) {
-    static constexpr const char* phases[] = {"acknowledgements", "a place in its set", "memory",
+    static constexpr const char* phases[] = {"acknowledgements", "an entry in its set", "memory",
                                              "the requester's confirmation"};
     const Transaction& transaction = *transactions_[index];
     waits.push_back(

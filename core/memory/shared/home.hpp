@@ -49,7 +49,7 @@ class Home final : public Component, public Distributable {
   struct Transaction {
     Request request;
     std::uint64_t line = 0;
-    std::uint32_t at = CacheArray::none;  // its place in the array, if it has one
+    std::uint32_t at = CacheArray::none;  // its entry in the array, if it has one
     Phase phase = Phase::acks;
     bool recall = false;
     bool fresh = false;                 // an owner has sent data
@@ -89,7 +89,7 @@ class Home final : public Component, public Distributable {
   std::vector<std::unique_ptr<Transaction>> transactions_;
   std::vector<std::uint32_t> free_;
   ListPool<Request> queued_;
-  std::vector<std::uint32_t> without_room_;  // transactions that wait for a place in the array
+  std::vector<std::uint32_t> without_room_;  // transactions that wait for an entry in the array
   std::vector<Value> values_;
   ResponderPort requesters_{*this, "requesters", "private caches, or an interconnect to them", Links::many};
   MemorySide memory_;

@@ -99,7 +99,7 @@ bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time beg
     }
     level_.array.fill(at, line, LineState::exclusive, 0);
   } else if (!present) {
-    at = level_.array.find(line);  // the place of a line under way
+    at = level_.array.find(line);  // the entry of an outstanding line
   }
   CacheCounts& counts = traffic_[message.origin];
   ++counts.writes;
@@ -188,8 +188,8 @@ void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Serv
          request.message.tag);
 }
 
-// A place for the line, after sending down what was there; `none` when all are kept for lines under way, or
-// when no more can be sent down now.
+// An entry for the line, after writing back what was there; `none` when all are reserved for outstanding
+// lines, or when no more can be sent down now.
 std::uint32_t SharedCache::make_room(std::uint64_t line, Origin origin) {
   const std::uint32_t at = level_.array.victim(line);
   if (at == CacheArray::none) return at;
@@ -272,7 +272,7 @@ void SharedCache::fill(const Message& message) {
 void SharedCache::show_outstanding() {
   const auto lines = static_cast<double>(misses_.size());
   level_.statistics.outstanding.set(lines);
-  show_level("lines under way", lines);
+  show_level("outstanding lines", lines);
 }
 
 void SharedCache::answer(const Request& request, Op op, Value value, Time when, std::uint8_t tag) {

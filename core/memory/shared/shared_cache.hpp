@@ -74,7 +74,7 @@ class SharedCache final : public Component, public Distributable {
   Level level_;
   Attributed<CacheCounts> traffic_;
   MissTable<Request> misses_;
-  std::deque<Request> stalled_;  // came when there was no place to miss in, or none for a write to memory
+  std::deque<Request> stalled_;  // came when no MSHR was free, or no buffer for a write to memory
   std::int64_t writes_under_way_ = 0;
   std::vector<Value> values_;
   ResponderPort requesters_{*this, "requesters", "who asks: cores, SMs or an interconnect", Links::many};

@@ -107,7 +107,7 @@ void Generator::schedule(Time when) {
   timer_.after(when - now(), Wake{});
 }
 
-// Makes all accesses that can be made now. While nothing is under way nothing can come in, so accesses that
+// Makes all accesses that can be made now. While nothing is outstanding nothing can come in, so accesses that
 // hit need no event each; with coherence another cache may ask for a line at any time, so there every access
 // has its event.
 void Generator::pump() {
@@ -127,9 +127,9 @@ void Generator::pump() {
       translated_ = translator_ == nullptr;
     }
     if (pattern_ == Pattern::chase && in_flight_ > 0) return;
-    // Of the window's places the misses under way take some; the rest is for the latest hits.
-    const Time place = done_at_[(ring_ + static_cast<std::size_t>(in_flight_)) % done_at_.size()];
-    const Time when = std::max({now(), next_issue_, place});
+    // Outstanding misses take some entries of the window; the rest is for the latest hits.
+    const Time slot = done_at_[(ring_ + static_cast<std::size_t>(in_flight_)) % done_at_.size()];
+    const Time when = std::max({now(), next_issue_, slot});
     if (when > now() && (spec_.coherent || caches_->outstanding() > 0)) {
       schedule(when);
       return;
@@ -209,7 +209,7 @@ bool Generator::issue(Time when) {
   free_slots_.pop_back();
   slots_[slot] = {current_, when};
   ++in_flight_;
-  show_level("misses under way", static_cast<double>(in_flight_));
+  show_level("outstanding misses", static_cast<double>(in_flight_));
   return true;
 }
 
@@ -221,7 +221,7 @@ void Generator::access_done(std::uint32_t token, Time ready, Value value, Served
   const Slot slot = slots_[token];
   free_slots_.push_back(token);
   --in_flight_;
-  show_level("misses under way", static_cast<double>(in_flight_));
+  show_level("outstanding misses", static_cast<double>(in_flight_));
   completed(slot.access, slot.issued, now(), ready, value);
   if (pattern_ == Pattern::chase) next_issue_ = std::max(next_issue_, ready);
 }
@@ -304,7 +304,8 @@ Access Generator::next_access() {
       // A full-period walk over the lines of the footprint in an order no prefetcher guesses.
       const auto lines = footprint / static_cast<std::uint64_t>(spec_.l1.line);
       access.address += chase_at_ * static_cast<std::uint64_t>(spec_.l1.line);
-      // The generator x -> 5 x + 1 has full period on powers of two; places beyond the footprint are skipped.
+      // The generator x -> 5 x + 1 has full period on powers of two; positions beyond the footprint are
+      // skipped.
       const std::uint64_t mask = std::bit_ceil(lines) - 1;
       do chase_at_ = (chase_at_ * 0x5851f42d4c957f2du + 0x14057b7ef767814fu) & mask;
       while (chase_at_ >= lines);
@@ -325,7 +326,7 @@ Access Generator::next_access() {
 
 std::vector<Wait> Generator::waits() const {
   if (next_number_ == total_ && !has_current_ && in_flight_ == 0) return {};
-  return {{std::to_string(in_flight_) + " accesses under way (" + caches_->waits() + ")",
+  return {{std::to_string(in_flight_) + " accesses outstanding (" + caches_->waits() + ")",
            memory_.width() > 0 ? memory_.lanes()[0].peer->owner().name() : ""}};
 }
 

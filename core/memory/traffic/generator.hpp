@@ -112,8 +112,8 @@ class Generator final : public Component, public Distributable, public PrivateCa
   };
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
-  std::vector<Time>
-      done_at_;  // of the last accesses that hit, oldest at ring_: until then they take a place of the window
+  std::vector<Time> done_at_;  // of the last accesses that hit, oldest at ring_: until then they take an
+                               // entry of the window
   std::size_t ring_ = 0;
   std::uint64_t chase_at_ = 0;
   std::vector<PerformedAccess> log_;
@@ -144,7 +144,7 @@ struct describe<memory::GeneratorSpec> {
       Field<S, std::int64_t>{"base", &S::base, Unit::bytes, "where that begins", 0, 1e18},
       Field<S, std::int64_t>{"stride", &S::stride, Unit::bytes, "distance of the pattern stride", 1, 1e12},
       Field<S, std::int64_t>{"size", &S::size, Unit::bytes, "bytes of one access", 1, 32},
-      Field<S, std::int64_t>{"window", &S::window, Unit::count, "accesses under way at a time", 1, 65536},
+      Field<S, std::int64_t>{"window", &S::window, Unit::count, "outstanding accesses at a time", 1, 65536},
       Field<S, std::int64_t>{"interval", &S::interval, Unit::cycles, "cycles between two issues", 1, 1e9},
       Field<S, double>{"writes", &S::writes, Unit::ratio, "share of stores (stream, stride, random)", 0, 1},
       Field<S, double>{"atomics", &S::atomics, Unit::ratio, "share of atomic additions (random)", 0, 1},

@@ -7,7 +7,7 @@ namespace manyscale::mpi {
 
 Schedule reduce_to_blocks(Call& call) {
   const Fold fold(call.size());
-  const std::uint32_t rank = from_root(call), place = fold.place(rank);
+  const std::uint32_t rank = from_root(call), position = fold.position(rank);
   if (fold.has_guest(rank)) {
     co_yield call.receive(member_at(call, rank + 1), call.bytes);
     co_yield call.combine(call.bytes);
@@ -15,10 +15,10 @@ Schedule reduce_to_blocks(Call& call) {
   }
   std::uint32_t begin = 0, end = fold.size;
   for (std::uint32_t distance = fold.size / 2; distance > 0; distance /= 2) {
-    const std::uint32_t partner = member_at(call, fold.begin(place ^ distance)), middle = begin + distance;
+    const std::uint32_t partner = member_at(call, fold.begin(position ^ distance)), middle = begin + distance;
     const std::uint64_t lower = blocks(call.bytes, fold.size, begin, middle);
     const std::uint64_t upper = blocks(call.bytes, fold.size, middle, end);
-    const bool low = (place & distance) == 0;
+    const bool low = (position & distance) == 0;
     co_yield call.exchange(partner, low ? upper : lower, partner, low ? lower : upper);
     co_yield call.combine(low ? lower : upper);
     call.value += call.received;
@@ -60,7 +60,7 @@ Schedule allreduce_recursive_doubling(Call& call) {
     call.value += call.received;
   }
   for (std::uint32_t distance = 1; distance < fold.size; distance *= 2) {
-    const std::uint32_t partner = fold.begin(fold.place(rank) ^ distance);
+    const std::uint32_t partner = fold.begin(fold.position(rank) ^ distance);
     co_yield call.exchange(partner, call.bytes, partner, call.bytes);
     co_yield call.combine(call.bytes);
     call.value += call.received;
@@ -113,10 +113,10 @@ Schedule allreduce_rabenseifner(Call& call) {
   }
   Schedule halve = reduce_to_blocks(call);
   while (halve.next()) co_yield halve.action();
-  const std::uint32_t place = fold.place(rank);
+  const std::uint32_t position = fold.position(rank);
   for (std::uint32_t distance = 1; distance < fold.size; distance *= 2) {
-    const std::uint32_t partner = fold.begin(place ^ distance);
-    const std::uint32_t mine = place & ~(distance - 1), theirs = mine ^ distance;
+    const std::uint32_t partner = fold.begin(position ^ distance);
+    const std::uint32_t mine = position & ~(distance - 1), theirs = mine ^ distance;
     co_yield call.exchange(partner, blocks(bytes, fold.size, mine, mine + distance), partner,
                            blocks(bytes, fold.size, theirs, theirs + distance));
   }

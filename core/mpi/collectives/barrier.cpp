@@ -40,7 +40,7 @@ Schedule barrier_recursive_doubling(Call& call) {
   }
   if (fold.has_guest(rank)) co_yield call.receive(rank + 1, 0);
   for (std::uint32_t distance = 1; distance < fold.size; distance *= 2) {
-    const std::uint32_t partner = fold.begin(fold.place(rank) ^ distance);
+    const std::uint32_t partner = fold.begin(fold.position(rank) ^ distance);
     co_yield call.exchange(partner, 0, partner, 0);
   }
   if (fold.has_guest(rank)) co_yield call.send(rank + 1, 0);

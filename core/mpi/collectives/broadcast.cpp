@@ -30,18 +30,18 @@ Schedule broadcast_down(Call& call, Tree tree) {
 }
 
 // The members of a binomial subtree whose root is this far from the root of all.
-std::uint32_t subtree(std::uint32_t size, std::uint32_t place) {
-  const std::uint32_t span = place == 0 ? std::bit_ceil(size) : place & (~place + 1);
-  return std::min(span, size - place);
+std::uint32_t subtree(std::uint32_t size, std::uint32_t position) {
+  const std::uint32_t span = position == 0 ? std::bit_ceil(size) : position & (~position + 1);
+  return std::min(span, size - position);
 }
 
 // The root's message is cut into a block for each member; each gets those of its binomial subtree.
 Schedule scatter_blocks(Call& call) {
-  const std::uint32_t size = call.size(), place = from_root(call);
-  const Tree tree = knomial_tree(size, place, 2);
+  const std::uint32_t size = call.size(), position = from_root(call);
+  const Tree tree = knomial_tree(size, position, 2);
   if (tree.parent != none) {
     co_yield call.receive(member_at(call, tree.parent),
-                          blocks(call.bytes, size, place, place + subtree(size, place)));
+                          blocks(call.bytes, size, position, position + subtree(size, position)));
     call.value = call.received;
   }
   for (const std::uint32_t child : tree.children)
@@ -79,7 +79,7 @@ Schedule broadcast_pipeline(Call& call) {
 
 // Van de Geijn: scatter, then allgather by recursive doubling; groups that are no power of two use a ring.
 Schedule broadcast_scatter_allgather(Call& call) {
-  const std::uint32_t size = call.size(), place = from_root(call);
+  const std::uint32_t size = call.size(), position = from_root(call);
   if (!std::has_single_bit(size)) {
     Schedule ring = broadcast_scatter_ring(call);
     while (ring.next()) co_yield ring.action();
@@ -88,8 +88,8 @@ Schedule broadcast_scatter_allgather(Call& call) {
   Schedule scatter = scatter_blocks(call);
   while (scatter.next()) co_yield scatter.action();
   for (std::uint32_t distance = 1; distance < size; distance *= 2) {
-    const std::uint32_t partner = place ^ distance;
-    const std::uint32_t mine = place & ~(distance - 1), theirs = partner & ~(distance - 1);
+    const std::uint32_t partner = position ^ distance;
+    const std::uint32_t mine = position & ~(distance - 1), theirs = partner & ~(distance - 1);
     co_yield call.exchange(member_at(call, partner), blocks(call.bytes, size, mine, mine + distance),
                            member_at(call, partner), blocks(call.bytes, size, theirs, theirs + distance));
   }
@@ -97,13 +97,13 @@ Schedule broadcast_scatter_allgather(Call& call) {
 
 // Scatter, then allgather around a ring.
 Schedule broadcast_scatter_ring(Call& call) {
-  const std::uint32_t size = call.size(), place = from_root(call);
+  const std::uint32_t size = call.size(), position = from_root(call);
   Schedule scatter = scatter_blocks(call);
   while (scatter.next()) co_yield scatter.action();
   for (std::uint32_t step = 0; step + 1 < size; ++step) {
-    const std::uint32_t sent = (place + size - step) % size, got = (place + 2 * size - step - 1) % size;
-    co_yield call.exchange(member_at(call, (place + 1) % size), blocks(call.bytes, size, sent, sent + 1),
-                           member_at(call, (place + size - 1) % size),
+    const std::uint32_t sent = (position + size - step) % size, got = (position + 2 * size - step - 1) % size;
+    co_yield call.exchange(member_at(call, (position + 1) % size), blocks(call.bytes, size, sent, sent + 1),
+                           member_at(call, (position + size - 1) % size),
                            blocks(call.bytes, size, got, got + 1));
   }
 }

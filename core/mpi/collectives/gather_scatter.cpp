@@ -9,9 +9,9 @@ namespace manyscale::mpi::collectives {
 namespace {
 
 // The parts of a member's binomial subtree; members are counted from the root.
-std::uint64_t subtree_bytes(const Call& call, std::uint32_t place) {
-  const std::uint32_t span = place == 0 ? call.size() : place & (~place + 1);
-  return call.parts(member_at(call, place), std::min(span, call.size() - place));
+std::uint64_t subtree_bytes(const Call& call, std::uint32_t position) {
+  const std::uint32_t span = position == 0 ? call.size() : position & (~position + 1);
+  return call.parts(member_at(call, position), std::min(span, call.size() - position));
 }
 
 }  // namespace
@@ -27,12 +27,12 @@ Schedule gather_linear(Call& call) {
 }
 
 Schedule gather_binomial(Call& call) {
-  const std::uint32_t place = from_root(call);
-  const Tree tree = knomial_tree(call.size(), place, 2);
+  const std::uint32_t position = from_root(call);
+  const Tree tree = knomial_tree(call.size(), position, 2);
   for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child)
     co_yield call.begin_receive(member_at(call, *child), subtree_bytes(call, *child));
   co_yield call.wait();
-  if (tree.parent != none) co_yield call.send(member_at(call, tree.parent), subtree_bytes(call, place));
+  if (tree.parent != none) co_yield call.send(member_at(call, tree.parent), subtree_bytes(call, position));
 }
 
 Schedule scatter_linear(Call& call) {
@@ -46,9 +46,9 @@ Schedule scatter_linear(Call& call) {
 }
 
 Schedule scatter_binomial(Call& call) {
-  const std::uint32_t place = from_root(call);
-  const Tree tree = knomial_tree(call.size(), place, 2);
-  if (tree.parent != none) co_yield call.receive(member_at(call, tree.parent), subtree_bytes(call, place));
+  const std::uint32_t position = from_root(call);
+  const Tree tree = knomial_tree(call.size(), position, 2);
+  if (tree.parent != none) co_yield call.receive(member_at(call, tree.parent), subtree_bytes(call, position));
   for (const std::uint32_t child : tree.children)
     co_yield call.begin_send(member_at(call, child), subtree_bytes(call, child));
   co_yield call.wait();

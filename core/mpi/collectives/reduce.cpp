@@ -66,11 +66,11 @@ Schedule reduce_rabenseifner(Call& call) {
   }
   Schedule halve = reduce_to_blocks(call);
   while (halve.next()) co_yield halve.action();
-  const std::uint32_t place = fold.place(rank);
+  const std::uint32_t position = fold.position(rank);
   for (std::uint32_t distance = 1; distance < fold.size; distance *= 2) {
-    const std::uint32_t partner = member_at(call, fold.begin(place ^ distance));
-    const std::uint32_t mine = place & ~(distance - 1), theirs = mine ^ distance;
-    if ((place & distance) != 0) {
+    const std::uint32_t partner = member_at(call, fold.begin(position ^ distance));
+    const std::uint32_t mine = position & ~(distance - 1), theirs = mine ^ distance;
+    if ((position & distance) != 0) {
       co_yield call.send(partner, blocks(bytes, fold.size, mine, mine + distance));
       co_return;
     }

@@ -37,13 +37,13 @@ Schedule reduce_scatter_recursive_halving(Call& call) {
     co_yield call.combine(whole);
     call.value += call.received;
   }
-  const std::uint32_t place = fold.place(rank);
+  const std::uint32_t position = fold.position(rank);
   std::uint32_t begin = 0, end = fold.size;
   for (std::uint32_t distance = fold.size / 2; distance > 0; distance /= 2) {
-    const std::uint32_t partner = fold.begin(place ^ distance), middle = begin + distance;
+    const std::uint32_t partner = fold.begin(position ^ distance), middle = begin + distance;
     const std::uint64_t lower = call.parts(fold.begin(begin), fold.begin(middle) - fold.begin(begin));
     const std::uint64_t upper = call.parts(fold.begin(middle), fold.begin(end) - fold.begin(middle));
-    const bool low = (place & distance) == 0;
+    const bool low = (position & distance) == 0;
     co_yield call.exchange(partner, low ? upper : lower, partner, low ? lower : upper);
     co_yield call.combine(low ? lower : upper);
     call.value += call.received;

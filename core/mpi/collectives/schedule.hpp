@@ -73,8 +73,8 @@ class Schedule {
 // Whose defaults choose the algorithms of collectives.
 enum class Library : std::uint8_t { openmpi, mpich };
 
-// Of a message, or of a collective's parts together: far above what a network carries in the time that can be
-// simulated, and low enough for sums of sizes to stay in range.
+// Of a message, or of all blocks of a collective: far above what a network carries in the time that
+// can be simulated, and low enough for sums of sizes to stay in range.
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 48;
 
 // What a rank calls a collective with, and what it holds of the result so far.
@@ -128,7 +128,7 @@ struct Call {
     return sum;
   }
 
-  // Actions; those that begin something leave it under way, the others wait.
+  // Actions; those that begin something leave it in flight, the others wait.
   Action begin_send(std::uint32_t member, std::uint64_t size) const {
     return {.to = group.world(member), .send_bytes = size, .value = value};
   }

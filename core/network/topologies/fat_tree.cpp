@@ -85,7 +85,7 @@ class FatTree : public RoutedTopology<FatTree> {
 
  private:
   void parse_levels();
-  std::uint64_t place_switches();
+  std::uint64_t number_switches();
 
   struct Level {
     std::uint32_t down = 0, up = 0;   // children (nodes for leaves) and links up per switch
@@ -147,7 +147,7 @@ void FatTree::parse_levels() {
 }
 
 // Computes the switches of each level; returns how many there are in all.
-std::uint64_t FatTree::place_switches() {
+std::uint64_t FatTree::number_switches() {
   std::uint64_t switches = 0, channels = 0;
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     Level& level = levels_[l];
@@ -188,7 +188,7 @@ void FatTree::build(const NetworkDescription& description) {
   const std::uint32_t capacity = bounded_product(downs, "the number of nodes of the fat tree");
   capacity_ = capacity;
   nodes_ = nodes_of(description, capacity, "the fat tree " + spec_.shape);
-  const std::uint64_t switches = place_switches();
+  const std::uint64_t switches = number_switches();
   positions_.resize(switches);
   for (std::uint32_t l = 0; l < levels_.size(); ++l) {
     const Level& level = levels_[l];

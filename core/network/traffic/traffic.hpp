@@ -58,7 +58,7 @@ struct describe<network::TrafficSpec> {
       Field<S, std::int64_t>{"messages", &S::messages, Unit::count, "that each node sends", 0, 1e12},
       Field<S, std::int64_t>{"bytes", &S::bytes, Unit::bytes, "of a message", 0, 1e12},
       Field<S, std::int64_t>{"outstanding", &S::outstanding, Unit::count,
-                             "messages of a node that are under way at a time", 1, 1e6},
+                             "messages of a node that are in flight at a time", 1, 1e6},
       Field<S, std::int64_t>{"stride", &S::stride, Unit::count, "distance to the partner, in nodes", 0, 1e9},
       Field<S, Time>{
           "interval", &S::interval, Unit::time,

@@ -75,7 +75,7 @@ def run(
     window: Annotated[
         int | None,
         typer.Option(
-            "--window", metavar="N", help="Accesses a core has under way at most (memory.core.window)."
+            "--window", metavar="N", help="Outstanding accesses of a core at most (memory.core.window)."
         ),
     ] = None,
     threads: Threads = 1,

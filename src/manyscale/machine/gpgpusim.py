@@ -245,7 +245,7 @@ class _Cache:
     line: int
     ways: int
     policies: list[str]  # replacement, writes, allocation, allocation of writes, index
-    misses: list[str]  # kind, lines under way, accesses that wait for one
+    misses: list[str]  # kind, MSHRs, accesses that one can merge
 
     @property
     def size(self) -> int:

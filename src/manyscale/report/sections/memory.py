@@ -26,7 +26,7 @@ def levels(parent: Parent, evidence: Evidence) -> None:
     section = parent.section("Memory")
     if rows:
         section.table(
-            rows, "Caches; accesses that met a line under way are neither hits nor misses.", columns=_COLUMNS
+            rows, "Caches; accesses to an outstanding line are neither hits nor misses.", columns=_COLUMNS
         )
     if channels:
         section.table(

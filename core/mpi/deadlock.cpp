@@ -13,7 +13,7 @@ std::vector<Blocked> Host::blocked() const {
   std::vector<std::size_t> entry(ranks_.size());
   for (const Rank& rank : ranks_) {
     if (rank.state != Rank::State::waiting) continue;
-    entry[place(rank)] = result.size();
+    entry[index_of(rank)] = result.size();
     Blocked& blocked = result.emplace_back();
     blocked.rank = rank.world;
     blocked.operation = rank.operation;

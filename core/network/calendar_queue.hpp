@@ -17,41 +17,41 @@ namespace manyscale::network {
 enum class Task : std::uint32_t { serve_lane, serve_packet, wake };
 
 // Something to do at a time, for a lane or packet of that number.
-struct Due {
+struct CalendarEntry {
   Time time = 0;
   std::uint32_t number = 0;
   Task task = Task::serve_lane;
 
-  friend bool operator<(const Due& a, const Due& b) {
+  friend bool operator<(const CalendarEntry& a, const CalendarEntry& b) {
     if (a.time != b.time) return a.time < b.time;
     return a.number != b.number ? a.number < b.number : a.task < b.task;
   }
 };
 
-class Agenda {
+class CalendarQueue {
  public:
   static constexpr std::int64_t reach = 2048;  // windows that can be noted ahead
 
-  explicit Agenda(Time window) : window_(window) {}
+  explicit CalendarQueue(Time window) : window_(window) {}
 
   Time window() const { return window_; }
   std::int64_t window_of(Time time) const { return time / window_; }
 
   // Notes something for a window not yet opened; true if it is the first of that window.
-  bool add(const Due& due) {
-    Bucket& bucket = buckets_[static_cast<std::size_t>(window_of(due.time) % reach)];
+  bool add(const CalendarEntry& entry) {
+    Bucket& bucket = buckets_[static_cast<std::size_t>(window_of(entry.time) % reach)];
     const bool first = bucket.last == nullptr;
     if (first || bucket.last->used == chunk_size) {
       Chunk* chunk = take_chunk();
       chunk->before = bucket.last;
       bucket.last = chunk;
     }
-    bucket.last->items[bucket.last->used++] = due;
+    bucket.last->items[bucket.last->used++] = entry;
     return first;
   }
   // Notes something for the window that is open.
-  void add_late(const Due& due) {
-    late_.push_back(due);
+  void add_late(const CalendarEntry& entry) {
+    late_.push_back(entry);
     std::push_heap(late_.begin(), late_.end(), later);
   }
 
@@ -66,24 +66,24 @@ class Agenda {
     std::sort(items_.begin(), items_.end());
   }
   // The next thing of the open window, or false.
-  bool take(Due& due) {
+  bool take(CalendarEntry& entry) {
     if (late_.empty()) {
       if (next_ == items_.size()) return false;
-      due = items_[next_++];
+      entry = items_[next_++];
       return true;
     }
     if (next_ < items_.size() && items_[next_] < late_.front()) {
-      due = items_[next_++];
+      entry = items_[next_++];
       return true;
     }
     std::pop_heap(late_.begin(), late_.end(), later);
-    due = late_.back();
+    entry = late_.back();
     late_.pop_back();
     return true;
   }
-  // What comes up a few places later, for the processor to fetch it ahead.
-  const Due* ahead(std::size_t places) const {
-    return next_ + places < items_.size() ? &items_[next_ + places] : nullptr;
+  // What comes up a few entries later, for the processor to fetch it ahead.
+  const CalendarEntry* ahead(std::size_t entries) const {
+    return next_ + entries < items_.size() ? &items_[next_ + entries] : nullptr;
   }
 
  private:
@@ -92,13 +92,13 @@ class Agenda {
   struct Chunk {
     Chunk* before;
     std::uint32_t used;
-    std::array<Due, chunk_size> items;
+    std::array<CalendarEntry, chunk_size> items;
   };
   struct Bucket {
     Chunk* last = nullptr;
   };
 
-  static bool later(const Due& a, const Due& b) { return b < a; }
+  static bool later(const CalendarEntry& a, const CalendarEntry& b) { return b < a; }
 
   Chunk* take_chunk() {
     if (free_ == nullptr) {
@@ -120,9 +120,9 @@ class Agenda {
 
   Time window_;
   std::array<Bucket, reach> buckets_{};
-  std::vector<Due> items_;
+  std::vector<CalendarEntry> items_;
   std::size_t next_ = 0;
-  std::vector<Due> late_;  // a heap
+  std::vector<CalendarEntry> late_;  // a heap
   std::vector<std::unique_ptr<Chunk>> chunks_;
   Chunk* free_ = nullptr;
 };
