@@ -82,24 +82,24 @@ class _Encoder:
 
     def encoded(self) -> dict[str, Any]:
         program = self._program
-        places = self._places()
+        indices = self._indices()
         rows = []
         phase = named = self._named_phases()
-        for place, operation in enumerate(program.operations):
+        for index, operation in enumerate(program.operations):
             if operation.kind == "end":
                 phase = named  # segments have no rank in common, so they share the phases' counters
             if operation.kind == "end_where":
                 continue
             row = self._row(operation)
             if operation.kind in ("loop", "end_loop", "where"):
-                row["target"] = places[program.partner[place]]
+                row["target"] = indices[program.partner[index]]
             if "phase" in operation.operands:
                 row["slot"] = self._column(operation.operands["phase"])
             elif operation.kind == "draw" or isinstance(operation.operands.get("time"), Table):
                 row["slot"] = self._column(phase)
                 phase += 1
             rows.append([row[name] for name in self._fields])
-        entry = self._entry(places)  # one of the columns, so before they are listed
+        entry = self._entry(indices)  # one of the columns, so before they are listed
         encoded = {
             "ranks": program.ranks,
             "operations": np.array(rows, np.int32).reshape(len(rows), len(self._fields)),
@@ -125,19 +125,19 @@ class _Encoder:
         ]
         return 1 + max((extremes(column)[1] for column in given), default=-1)
 
-    def _places(self) -> list[int]:
+    def _indices(self) -> list[int]:
         """The number of each operation in the core."""
-        places, at = [], 0
+        indices, at = [], 0
         for operation in self._program.operations:
-            places.append(at)
+            indices.append(at)
             at += operation.kind != "end_where"
-        return places
+        return indices
 
-    def _entry(self, places: list[int]) -> int:
+    def _entry(self, indices: list[int]) -> int:
         entry = self._program.entry
         if isinstance(entry, int) and entry == 0:
             return _NONE
-        moved = np.array(places, np.int64)[entry]
+        moved = np.array(indices, np.int64)[entry]
         return self._column(int(moved) if np.ndim(moved) == 0 else moved)
 
     def _row(self, operation: Operation) -> dict[str, int]:
@@ -197,17 +197,17 @@ def _communicator(group: Group, ranks: int) -> dict[str, Any]:
     """A group of ranks as the core takes it: the world, ranks at equal distances, or arrays."""
     if isinstance(group.size, int) and group.size == ranks:
         return {"kind": "world"}
-    colors, places, sizes = (np.asarray(part) for part in (group.color, group.place, group.size))
+    colors, positions, sizes = (np.asarray(part) for part in (group.color, group.position, group.size))
     first = np.flatnonzero(colors == colors[0])
     stride = int(first[1] - first[0]) if len(first) > 1 else 1
     count = int(sizes[0])
     everyone = np.arange(ranks)
-    if np.all(sizes == count) and count and np.array_equal(places, everyone // stride % count):
-        base = everyone - places * stride
+    if np.all(sizes == count) and count and np.array_equal(positions, everyone // stride % count):
+        base = everyone - positions * stride
         pairs = np.unique(np.stack([base, colors]), axis=1).shape[1]
         if colors.min() >= 0 and pairs == np.unique(base).size == np.unique(colors).size:
             return {"kind": "strided", "stride": stride, "count": count}
-    return {"kind": "groups", "group": colors.astype(np.int32), "key": places.astype(np.int32)}
+    return {"kind": "groups", "group": colors.astype(np.int32), "key": positions.astype(np.int32)}
 
 
 def _pattern(pattern: Pattern) -> dict[str, Any]:

@@ -257,16 +257,16 @@ def goal_text(schedule: GoalSchedule, file: IO[str]) -> None:
     for number in range(schedule.ranks):
         part = schedule.by_rank.get(number, GoalRank())
         file.write(f"\nrank {number} {{\n")
-        for place, kind in enumerate(part.kinds):
-            file.write(f"l{place + 1}: {_words(kind, part, place)}\n")
+        for index, kind in enumerate(part.kinds):
+            file.write(f"l{index + 1}: {_words(kind, part, index)}\n")
         for word, pairs in (("requires", part.requires), ("irequires", part.follows)):
             for later, earlier in pairs:
                 file.write(f"l{later + 1} {word} l{earlier + 1}\n")
         file.write("}\n")
 
 
-def _words(kind: str, part: GoalRank, place: int) -> str:
+def _words(kind: str, part: GoalRank, index: int) -> str:
     if kind == CALC:
-        return f"calc {part.amounts[place]}"
+        return f"calc {part.amounts[index]}"
     way = "to" if kind == SEND else "from"
-    return f"{kind} {part.amounts[place]}b {way} {part.peers[place]} tag {part.tags[place]}"
+    return f"{kind} {part.amounts[index]}b {way} {part.peers[index]} tag {part.tags[index]}"

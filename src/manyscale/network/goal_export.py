@@ -68,10 +68,10 @@ def _write_dependencies(program: Program, dependencies: Dependencies, schedule: 
     entries = as_array(program.entry, program.ranks)
     starts = np.unique(entries)
     pairs: dict[int, tuple[list[tuple[int, int]], ...]] = {int(start): ([], []) for start in starts}
-    for place, table in enumerate((dependencies.ended, dependencies.begun)):
+    for index, table in enumerate((dependencies.ended, dependencies.begun)):
         segments = starts[np.searchsorted(starts, table[:, 0], side="right") - 1]
         for start, (later, earlier) in zip(segments.tolist(), table.tolist(), strict=True):
-            pairs[start][place].append((later - start, earlier - start))
+            pairs[start][index].append((later - start, earlier - start))
     for rank in range(program.ranks):
         part = schedule.rank(rank)
         for step in program.steps(rank):
@@ -112,35 +112,35 @@ class _Writer:
                 self._message(SEND, step["peer"], step["bytes"], step["tag"], step.communicator),
                 self._message(RECV, step["source"], step["received"], step["tag"], step.communicator),
             ]
-            self._block(*(place for place in pair if place is not None))
+            self._block(*(index for index in pair if index is not None))
         elif kind in ("send", "ssend", "recv", "isend", "issend", "irecv"):
             way = RECV if "recv" in kind else SEND
-            place = self._message(way, step["peer"], step["bytes"], step["tag"], step.communicator)
-            if place is None:
+            index = self._message(way, step["peer"], step["bytes"], step["tag"], step.communicator)
+            if index is None:
                 return
             if kind.startswith("i"):
-                self._requests[step["request"]] = [place]
-                self._begun = place
+                self._requests[step["request"]] = [index]
+                self._begun = index
             else:
-                self._block(place)
+                self._block(index)
         elif kind in ("wait", "waitall"):
             slots = range(step["request"], step["request"] + step.operands.get("count", 1))
-            done = [place for slot in slots for place in self._requests.pop(slot, ())]
-            self._needs = [*self._needs, *(place for place in done if place not in self._needs)]
+            done = [index for slot in slots for index in self._requests.pop(slot, ())]
+            self._needs = [*self._needs, *(index for index in done if index not in self._needs)]
         else:
             raise InputError(f"{self._program.name}: rank {self._rank} calls {kind}, which GOAL cannot say")
 
     def _add(self, kind: str, amount: int, peer: int = ANYONE, tag: int = 0) -> int:
-        place = self._part.add(kind, amount, peer, tag)
-        self._part.requires += [(place, earlier) for earlier in self._needs]
+        index = self._part.add(kind, amount, peer, tag)
+        self._part.requires += [(index, earlier) for earlier in self._needs]
         if self._begun is not None and self._begun not in self._needs:
-            self._part.follows.append((place, self._begun))
-        return place
+            self._part.follows.append((index, self._begun))
+        return index
 
-    def _block(self, *places: int) -> None:
+    def _block(self, *indices: int) -> None:
         """What comes next waits for these."""
-        if places:
-            self._needs = list(places)
+        if indices:
+            self._needs = list(indices)
             self._begun = None
 
     def _message(self, kind: str, peer: int, amount: int, tag: int, communicator: int) -> int | None:
@@ -162,7 +162,9 @@ class _Writer:
     def _collective(self, step: Step) -> None:
         """The messages that the simulated library sends for it; others go on beside one that was only begun."""
         members = self._members(step.communicator)
-        place = int(as_array(self._program.groups[step.communicator].place, self._program.ranks)[self._rank])
+        index = int(
+            as_array(self._program.groups[step.communicator].position, self._program.ranks)[self._rank]
+        )
         if step.kind in _WITH_PARTS and _differs(self._program.operations[step.operation].operands["bytes"]):
             raise InputError(
                 f"{self._program.name}: the parts of a {step.kind} differ between ranks, which is not written as GOAL"
@@ -171,7 +173,7 @@ class _Writer:
             core_kind(step.kind),
             algorithm_number(step.kind, step.algorithm),
             self._library.library,
-            place,
+            index,
             [self._library.node(member) for member in members],
             step["bytes"],
             step.operands.get("peer", 0),

@@ -74,7 +74,7 @@ def _check_no_circle(rank: int, part: GoalRank, name: str) -> None:
             missing[later] -= 1
             if not missing[later]:
                 ready.append(later)
-    stuck = next((place for place, count in enumerate(missing) if count), None)
+    stuck = next((index for index, count in enumerate(missing) if count), None)
     if stuck is not None:
         raise InputError(
             f"{name}: rank {rank}: operations require each other in a circle, among them number {stuck + 1} "

@@ -35,28 +35,28 @@ class Grid:
         return math.prod(self.extents)
 
     def coordinates(self, rank: Any) -> list[Any]:
-        """The place of a rank along each axis."""
-        places = []
+        """The coordinate of a rank along each axis."""
+        coordinates = []
         for extent in reversed(self.extents):
-            places.append(rank % extent)
+            coordinates.append(rank % extent)
             rank = rank // extent
-        return places[::-1]
+        return coordinates[::-1]
 
-    def rank(self, places: Sequence[Any]) -> Any:
-        """The rank at a place."""
+    def rank(self, coordinates: Sequence[Any]) -> Any:
+        """The rank at given coordinates."""
         rank = 0
-        for place, extent in zip(places, self.extents, strict=True):
-            rank = rank * extent + place
+        for coordinate, extent in zip(coordinates, self.extents, strict=True):
+            rank = rank * extent + coordinate
         return rank
 
     def neighbour(self, rank: Any, offset: Sequence[int]) -> Any:
         """The rank at an offset; nobody beyond an edge that is not periodic."""
         there: list[Any] = []
         inside: Any = True
-        for place, step, extent, wraps in zip(
+        for coordinate, step, extent, wraps in zip(
             self.coordinates(rank), offset, self.extents, self.periodic, strict=True
         ):
-            moved = place + step
+            moved = coordinate + step
             if wraps:
                 moved = moved % extent
             else:

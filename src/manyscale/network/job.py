@@ -159,7 +159,7 @@ def run(
         nodes = -(-program.ranks // ranks_per_node)
     if load is not None:
         changes = [*changes, f"network.load_interval={load}"]
-    place = cluster(
+    on_cluster = cluster(
         machine,
         changes,
         nodes=nodes,
@@ -169,10 +169,10 @@ def run(
         mapping=mapping,
     )
     if program is None:
-        program = program_for(work, ranks or place.nodes * ranks_per_node, parameters)
+        program = program_for(work, ranks or on_cluster.nodes * ranks_per_node, parameters)
     if notice is not None:
         notice(program)
-    job = Job(program, place, seed=seed, timeline=timeline)
+    job = Job(program, on_cluster, seed=seed, timeline=timeline)
     facts = {
         "kind": "network",
         "name": program.name,
@@ -187,17 +187,17 @@ class Job:
     def __init__(
         self,
         program: Program,
-        place: Cluster,
+        on_cluster: Cluster,
         *,
         seed: int = 0,
         timeline: Sequence[int] = (),
         critical_path: bool = True,
     ) -> None:
         self.program = program
-        self.cluster = place
+        self.cluster = on_cluster
         self.seed = seed
         self.node_of_rank = map_ranks(
-            place.mapping, program.ranks, place.nodes, place.ranks_per_node, seed=seed
+            on_cluster.mapping, program.ranks, on_cluster.nodes, on_cluster.ranks_per_node, seed=seed
         )
         self.timeline = sorted(set(timeline))
         for rank in self.timeline:
@@ -205,8 +205,8 @@ class Job:
                 raise InputError(f"there is no rank {rank} to show; the ranks are 0 to {program.ranks - 1}")
         if len(self.timeline) > MOST_TIMELINES:
             raise InputError(f"a timeline shows at most {MOST_TIMELINES} ranks, not {len(self.timeline)}")
-        description = network_description(place) | {"node_of_rank": self.node_of_rank}
-        place.machine.check_read(JOBS)
+        description = network_description(on_cluster) | {"node_of_rank": self.node_of_rank}
+        on_cluster.machine.check_read(JOBS)
         try:
             self.native = _core.NetworkJob(
                 description,
@@ -216,9 +216,9 @@ class Job:
                 critical_path=critical_path,
             )
         except MemoryError as error:
-            raise shortage(error, f"the network of {place.nodes:,} nodes") or error from None
+            raise shortage(error, f"the network of {on_cluster.nodes:,} nodes") or error from None
         except (ValueError, _core.SimulationError) as error:  # what the core says against a description
-            raise InputError(f"{place.machine.machine.name}: {error}") from None
+            raise InputError(f"{on_cluster.machine.machine.name}: {error}") from None
 
     def run(
         self,
@@ -279,8 +279,8 @@ class Job:
         """The statistics of a job that failed on its way."""
         so_far = {"outcome": "failed", "events": 0, "threads": 1, "wall_seconds": 0.0}
         report = so_far | {"now": self.native.simulation.now}
-        place = self.cluster.network
-        return JobResult(self.program, place, self.node_of_rank, self.native, report, None).columns
+        on_cluster = self.cluster.network
+        return JobResult(self.program, on_cluster, self.node_of_rank, self.native, report, None).columns
 
     def _ended(self, result: JobResult) -> JobResult:
         """The result of a job that came to its end; for any other, what stopped it."""
@@ -292,9 +292,9 @@ class Job:
         return result
 
 
-def network_description(place: Cluster) -> dict[str, Any]:
+def network_description(on_cluster: Cluster) -> dict[str, Any]:
     """What the core is told of a cluster's network and of the MPI library on it."""
-    fabric, mpi = core_values(place.network)
+    fabric, mpi = core_values(on_cluster.network)
     description: dict[str, Any] = {
         "network": fabric,
         "mpi": mpi,
@@ -305,14 +305,14 @@ def network_description(place: Cluster) -> dict[str, Any]:
                 -1 if fault.link is None else fault.link,
                 fault.speed,
             )
-            for fault in place.network.faults or ()
+            for fault in on_cluster.network.faults or ()
         ],
     }
     if fabric["topology.kind"] == "graph":
-        if place.network.graph is None:
+        if on_cluster.network.graph is None:
             raise InputError("the topology 'graph' needs network.graph, a file of switches, links and nodes")
         description["graph"] = read_graph(
-            place.network.graph, fabric["link.bandwidth"], fabric["link.latency"]
+            on_cluster.network.graph, fabric["link.bandwidth"], fabric["link.latency"]
         )
     return description
 

@@ -27,7 +27,7 @@ class LinkTimes:
 def draw_load(title: str, links: Sequence[LinkTimes], interval: float) -> str:
     """SVG with load (share of the bandwidth) above and queues (relative to the longest) below; seconds an interval."""
     shown = links[:MOST_LINKS]
-    count = 1 + max((place for link in shown for place, _, _ in link.intervals), default=0)
+    count = 1 + max((index for link in shown for index, _, _ in link.intervals), default=0)
     longest = max((queue for link in shown for _, _, queue in link.intervals), default=0.0)
     wide = (WIDTH - MARGIN - _NAMES) / count
     block = _LINE * len(shown)
@@ -45,8 +45,8 @@ def draw_load(title: str, links: Sequence[LinkTimes], interval: float) -> str:
     for part, heading in enumerate(headings):
         top = 60 + part * (block + 40)
         parts.append(f'<text x="{_NAMES}" y="{top - 6}" font-size="13">{heading}</text>')
-        for place, link in enumerate(shown):
-            y = top + _LINE * place
+        for index, link in enumerate(shown):
+            y = top + _LINE * index
             parts.append(
                 f'<text x="{_NAMES - 6}" y="{y + 11}" text-anchor="end">{html.escape(link.name)}</text>'
             )

@@ -81,8 +81,8 @@ def layered(levels: Sequence[Sequence[int]]) -> dict[int, Point]:
     """Switches in rows, the first at the bottom."""
     positions = {}
     for row, switches in enumerate(levels):
-        for place, switch in enumerate(switches):
-            positions[switch] = ((place + 0.5) / len(switches), -0.5 * row)
+        for index, switch in enumerate(switches):
+            positions[switch] = ((index + 0.5) / len(switches), -0.5 * row)
     return positions
 
 
@@ -94,16 +94,16 @@ def box(extents: Sequence[int]) -> dict[int, Point]:
     height = (extents[1] if len(extents) > 1 else 1) + 1
     positions = {}
     for switch in range(math.prod(extents)):
-        places, left = [], switch
+        coordinates, left = [], switch
         for extent in extents:
-            places.append(left % extent)
+            coordinates.append(left % extent)
             left //= extent
-        second = places[1] if len(places) > 1 else 0
+        second = coordinates[1] if len(coordinates) > 1 else 0
         plane = switch // math.prod(extents[:2])
         # A little off the raster, so that links along one line do not hide each other.
         positions[switch] = (
-            plane % across * width + places[0] + 0.12 * second,
-            plane // across * height + second + 0.12 * places[0],
+            plane % across * width + coordinates[0] + 0.12 * second,
+            plane // across * height + second + 0.12 * coordinates[0],
         )
     return positions
 
@@ -115,9 +115,9 @@ def groups(count: int, size: int) -> dict[int, Point]:
         angle = 2 * math.pi * group / count
         centre = (math.cos(angle), math.sin(angle))
         radius = min(0.8 * math.pi / max(count, 3), 0.4)
-        for place in range(size):
-            turn = angle + 2 * math.pi * place / size
-            positions[group * size + place] = (
+        for index in range(size):
+            turn = angle + 2 * math.pi * index / size
+            positions[group * size + index] = (
                 centre[0] + radius * math.cos(turn),
                 centre[1] + radius * math.sin(turn),
             )

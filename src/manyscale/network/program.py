@@ -50,17 +50,17 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The ranks of a communicator: `color` says who is together (negative: in none), `place` the rank therein."""
+    """The ranks of a communicator: `color` says who is together (negative: in none), `position` the rank therein."""
 
     color: int | IntArray
-    place: int | IntArray
+    position: int | IntArray
     size: int | IntArray
 
     def members(self, rank: int, ranks: int) -> IntArray:
         """World ranks of the group that a world rank is in, by their rank in the communicator."""
-        colors, places = as_array(self.color, ranks), as_array(self.place, ranks)
+        colors, positions = as_array(self.color, ranks), as_array(self.position, ranks)
         found = np.flatnonzero(colors == colors[rank])
-        return found[np.argsort(places[found], kind="stable")]
+        return found[np.argsort(positions[found], kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Step:
     communicator: int
     algorithm: str
     occurrence: int  # how many times this rank has met the operation, or its phase, before
-    operation: int  # its place in the program
+    operation: int  # its index in the program
 
     def __getitem__(self, name: str) -> int:
         return self.operands[name]
@@ -119,7 +119,7 @@ class Program:
         """Bytes of the columns, each array counted once."""
         columns: list[Column] = [self.entry]
         columns += [column for operation in self.operations for column in operation.operands.values()]
-        columns += [column for group in self.groups for column in (group.color, group.place, group.size)]
+        columns += [column for group in self.groups for column in (group.color, group.position, group.size)]
         arrays = {}
         for column in columns:
             held = (
@@ -151,7 +151,7 @@ class Program:
         if not 0 <= rank < self.ranks:
             raise InputError(f"{self.name}: there is no rank {rank}; the ranks are 0 to {self.ranks - 1}")
         met: dict[int, int] = {}
-        running: list[list[int]] = []  # of each loop under way: its place, iteration and count
+        running: list[list[int]] = []  # of each active loop: its index, iteration and count
         at = value_at(self.entry, rank)
         while at < len(self.operations):
             operation = self.operations[at]
@@ -203,16 +203,16 @@ def _partners(operations: Sequence[Operation]) -> dict[int, int]:
     """For each begin of a block its end, and the other way round."""
     partners: dict[int, int] = {}
     open_blocks: list[int] = []
-    for place, operation in enumerate(operations):
+    for index, operation in enumerate(operations):
         if operation.kind not in KINDS:
-            raise InputError(f"operation {place} is '{operation.kind}', which is none of {', '.join(KINDS)}")
+            raise InputError(f"operation {index} is '{operation.kind}', which is none of {', '.join(KINDS)}")
         if operation.kind in ("loop", "where"):
-            open_blocks.append(place)
+            open_blocks.append(index)
         elif operation.kind in _ENDS:
             if not open_blocks or operations[open_blocks[-1]].kind != _ENDS[operation.kind]:
-                raise InputError(f"operation {place} ends a {_ENDS[operation.kind]} that has not begun")
+                raise InputError(f"operation {index} ends a {_ENDS[operation.kind]} that has not begun")
             begin = open_blocks.pop()
-            partners[begin], partners[place] = place, begin
+            partners[begin], partners[index] = index, begin
     if open_blocks:
         raise InputError(f"the {operations[open_blocks[-1]].kind} at operation {open_blocks[-1]} has no end")
     return partners

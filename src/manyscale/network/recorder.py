@@ -322,7 +322,7 @@ class Mpi:
         if number == len(self._shared.groups):
             self._shared.split(parent, colors, keys)
         group = self._shared.groups[number]
-        own = [as_array(column, self.size) for column in (group.place, group.size)]
+        own = [as_array(column, self.size) for column in (group.position, group.size)]
         if self._all:
             return Communicator(number, *own)
         return Communicator(number, int(own[0][self.rank]), int(own[1][self.rank]))

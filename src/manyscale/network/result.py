@@ -139,18 +139,18 @@ class JobResult(NotebookView):
         found = self._native.link_history()
         sent, waited = np.asarray(found["sent"], float), np.asarray(found["waited"], float)
         interval = int(found["interval"])
-        row, place = np.nonzero((sent > 0) | (waited > 0))
+        row, index = np.nonzero((sent > 0) | (waited > 0))
         carried = np.maximum(self.links["bytes"].to_numpy(), 1)
         seconds_per_byte = self.links["busy"].to_numpy() * max(self._end, 1) / carried
         length = max(interval, 1)
         return pl.DataFrame(
             {
                 "row": row,
-                "begin": place * interval / _SECOND,
+                "begin": index * interval / _SECOND,
                 "seconds": np.full(row.size, interval / _SECOND),
-                "bytes": sent[row, place],
-                "load": sent[row, place] * seconds_per_byte[row] / length,
-                "queue": waited[row, place] / length,
+                "bytes": sent[row, index],
+                "load": sent[row, index] * seconds_per_byte[row] / length,
+                "queue": waited[row, index] / length,
             }
         )
 
@@ -285,9 +285,9 @@ class JobResult(NotebookView):
         times = []
         for row in rows[:MOST_LINKS]:
             own = table.filter(table["row"] == row)
-            places = (own["begin"] / interval).round().cast(int)
+            indices = (own["begin"] / interval).round().cast(int)
             name = link_name(self.links.row(row, named=True))
-            times.append(LinkTimes(name, list(zip(places, own["load"], own["queue"], strict=True))))
+            times.append(LinkTimes(name, list(zip(indices, own["load"], own["queue"], strict=True))))
         return draw_load(self._title(), times, interval)
 
     def _title(self) -> str:
@@ -307,7 +307,7 @@ class JobResult(NotebookView):
         else:
             return drawing.layered(drawing.levels_of(switches, with_nodes, links))
         if not set(switches) <= set(placed):
-            raise InputError("there are switches that the picture has no place for")
+            raise InputError("there are switches that the picture does not show")
         return placed
 
     def write_tables(self, writer: RunWriter) -> None:

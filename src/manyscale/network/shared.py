@@ -58,17 +58,17 @@ class Shared:
         colors = np.asarray(as_array(as_column(color, self.ranks, "color"), self.ranks)).copy()
         colors[outer < 0] = -1
         keys = as_array(as_column(key, self.ranks, "key"), self.ranks)
-        places = as_array(above.place, self.ranks)
+        positions = as_array(above.position, self.ranks)
         # Ranks of different groups of the parent never meet, even with the same color.
         _, joint = np.unique(np.stack([outer, colors]), axis=1, return_inverse=True)
         joint = joint.reshape(-1)
         joint[colors < 0] = -1
-        order = np.lexsort((places, keys, joint))
+        order = np.lexsort((positions, keys, joint))
         sorted_joint = joint[order]
         starts = np.searchsorted(sorted_joint, sorted_joint, side="left")
-        place = np.empty(self.ranks, np.int64)
-        place[order] = np.arange(self.ranks) - starts
+        position = np.empty(self.ranks, np.int64)
+        position[order] = np.arange(self.ranks) - starts
         counts = np.bincount(joint[joint >= 0], minlength=1) if np.any(joint >= 0) else np.zeros(1, int)
         size = np.where(joint >= 0, counts[np.maximum(joint, 0)], 0)
-        self.groups.append(Group(joint, place, size))
+        self.groups.append(Group(joint, position, size))
         return len(self.groups) - 1

@@ -100,6 +100,6 @@ class Fft3d(Varying):
             mpi.barrier()
 
 
-def _share(count: int, parts: int, place: Any) -> Any:
-    """How many of `count` things the part at a place has when they are dealt as equally as can be."""
-    return count // parts + np.where(place < count % parts, 1, 0)
+def _share(count: int, parts: int, index: Any) -> Any:
+    """How many of `count` things the part of an index has when they are divided as equally as possible."""
+    return count // parts + np.where(index < count % parts, 1, 0)

@@ -47,12 +47,12 @@ class Milc(Varying):
             self.call_nobody(mpi, peers * len(_HOPS))
             requests = []
             for receives in (True, False):
-                for place, peer in enumerate(peers):
+                for index, peer in enumerate(peers):
                     for hop in _HOPS:
                         if receives:
-                            requests.append(mpi.irecv(peer, hop * face, tag=10 * place + hop))
+                            requests.append(mpi.irecv(peer, hop * face, tag=10 * index + hop))
                         else:
-                            requests.append(mpi.isend(peer, hop * face, tag=10 * (place ^ 1) + hop))
+                            requests.append(mpi.isend(peer, hop * face, tag=10 * (index ^ 1) + hop))
             self.work(mpi, parity)
             mpi.waitall(requests)
             self.work(mpi, parity)

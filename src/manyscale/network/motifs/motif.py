@@ -22,14 +22,14 @@ from manyscale.spec import Ratio, Spec, parameter
 AnyMotif = TypeVar("AnyMotif", bound="Motif")
 
 Timings = Mapping[str, Distribution | Pattern]
-"""How long a rank computes before each place at which a program communicates, by the name of the place."""
+"""How long a rank computes before each call site at which a program communicates, by the name of the call site."""
 
 
 class Motif(Spec):
     """A built-in skeleton. Its parameters are those of a Spec; `emit` records what the ranks do.
 
     Compute phases are of one of two kinds. Without measurements, a skeleton knows how long its parts take (`work`).
-    With timings measured on a program that communicates at the same places, it computes before each of these for as
+    With timings measured on a program that communicates at the same call sites, it computes before each of these for as
     long as that program did (`compute_before`).
     """
 
@@ -82,11 +82,11 @@ class Motif(Spec):
             mpi.compute(duration() if callable(duration) else duration)
 
     def measured(self, site: str) -> bool:
-        """Whether there are measured times of a place."""
+        """Whether there are measured times of a call site."""
         return self.timed and site in self._timings[-1][1]
 
     def compute_before(self, mpi: Mpi, name: str, scale: Any = None) -> None:
-        """What was measured before a place at which the program communicates; nothing without measurements.
+        """What was measured before a call site at which the program communicates; nothing without measurements.
 
         It can be scaled, where the program does more or less than the one that was measured.
         """
@@ -169,11 +169,11 @@ def exchange(mpi: Mpi, peers: Sequence[Any], amounts: Sequence[Any], blocking: b
     Receives are posted first; the sends block or are waited for with the receives.
     """
     requests: list[Request] = [
-        mpi.irecv(peer, amount, tag=place)
-        for place, (peer, amount) in enumerate(zip(peers, amounts, strict=True))
+        mpi.irecv(peer, amount, tag=index)
+        for index, (peer, amount) in enumerate(zip(peers, amounts, strict=True))
     ]
-    for place, (peer, amount) in enumerate(zip(peers, amounts, strict=True)):
-        tag = place ^ 1  # what goes up arrives from below
+    for index, (peer, amount) in enumerate(zip(peers, amounts, strict=True)):
+        tag = index ^ 1  # what goes up arrives from below
         if blocking:
             mpi.send(peer, amount, tag=tag)
         else:

@@ -51,16 +51,16 @@ class Caffe(Varying):
         leaf = children[0] == mpi.NOBODY
         with mpi.loop(self.iterations):
             gradients = [
-                [mpi.irecv(child, message, tag=place) for child in children] if many else []
-                for place in range(self.layers)
+                [mpi.irecv(child, message, tag=index) for child in children] if many else []
+                for index in range(self.layers)
             ]
             sent: list[Request] = []
-            for place in range(self.layers):
+            for index in range(self.layers):
                 mpi.compute(backward)
                 if many:
                     with mpi.where(leaf):  # has nothing to add and sends at once
                         mpi.compute(coding)
-                        sent.append(mpi.isend(parent, message, tag=place))
+                        sent.append(mpi.isend(parent, message, tag=index))
             if many:
                 sent += self._reduce(mpi, parent, children, gradients, message, coding)
             self._spread(mpi, parent, children, message, coding, forward, many)
@@ -79,14 +79,14 @@ class Caffe(Varying):
         sent = []
         has_child = [child != mpi.NOBODY for child in children]
         passes_on = has_child[0] & (parent != mpi.NOBODY)
-        for place, requests in enumerate(gradients):
+        for index, requests in enumerate(gradients):
             for there, request in zip(has_child, requests, strict=True):
                 mpi.wait(request)
                 with mpi.where(there):
                     mpi.compute(2 * coding)  # decode and add
             with mpi.where(passes_on):
                 mpi.compute(coding)
-                sent.append(mpi.isend(parent, message, tag=place))
+                sent.append(mpi.isend(parent, message, tag=index))
         return sent
 
     def _spread(
@@ -101,19 +101,19 @@ class Caffe(Varying):
     ) -> None:
         """New weights come down the tree as they were encoded at the root; each layer then computes forwards."""
         arriving = (
-            [mpi.irecv(parent, message, tag=self.layers + place) for place in range(self.layers)]
+            [mpi.irecv(parent, message, tag=self.layers + index) for index in range(self.layers)]
             if many
             else []
         )
         passed: list[Request] = []
         root = parent == mpi.NOBODY
         below = ~root
-        for place in range(self.layers):
+        for index in range(self.layers):
             if many:
                 with mpi.where(root):
                     mpi.compute(2 * coding)  # the step, and encoding
-                mpi.wait(arriving[place])
-                passed += [mpi.isend(child, message, tag=self.layers + place) for child in children]
+                mpi.wait(arriving[index])
+                passed += [mpi.isend(child, message, tag=self.layers + index) for child in children]
                 with mpi.where(below):
                     mpi.compute(coding)
             mpi.compute(forward)
