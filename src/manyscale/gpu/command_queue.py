@@ -107,7 +107,7 @@ class CommandQueue:
         try:
             with core_errors():
                 report = self._simulation.run(
-                    until=until, threads=threads, parts=partitions, progress=MemoryWatch(progress)
+                    until=until, threads=threads, partitions=partitions, progress=MemoryWatch(progress)
                 )
         except _core.KernelFault as error:
             self.fault = KernelError.of(error)
