@@ -199,7 +199,7 @@ class CpuCore(Spec):
     writeback_buffer: int | None = None
     first_prefetcher: CpuCoreFirstPrefetcher | None = None
     fetch_ahead: int | None = None
-    misses_apart: bool | None = None
+    mshrs_per_level: bool | None = None
     translation: CpuCoreTranslation | None = None
     branch: CpuCoreBranch | None = None
 
@@ -529,8 +529,8 @@ class InterconnectModel(Spec):
     stops: int | None = None
     hop: int | None = None
     stop_latency: int | None = None
-    requester_places: str | None = None
-    responder_places: str | None = None
+    requester_positions: str | None = None
+    responder_positions: str | None = None
     width: int | None = None
     height: int | None = None
     router: int | None = None
