@@ -138,6 +138,8 @@ void bind_gpu_timing(nb::module_& module) {
             return self.occupancy(*kernel.module, kernel.kernel, threads, shared);
           },
           nb::arg("kernel"), nb::arg("threads"), nb::arg("shared"))
+      .def("order_matters",
+           [](const Launches& self, std::size_t launch) { return self.order_matters(launch); })
       .def("take_profile", &Launches::profile, nb::arg("launch"), nb::arg("operations") = true)
       .def("take_output", [](Launches& self) { return output_by_launch(self.take_output()); })
       .def("release", [](Launches& self, std::size_t launch) { self.release(launch); });

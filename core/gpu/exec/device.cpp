@@ -159,6 +159,14 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
     program.problems.push_back({signature.name, "", "the machine code has no such kernel", {}});
   if (program.codes.empty()) program.codes.emplace_back();
   name_lines(program);
+  if (kernel < module_.functions.size() && module_.functions[kernel].is_entry)
+    program.cross_cta_reads = find_cross_cta_reads(
+        module_, kernel, reachable_functions(module_, kernel),
+        [&](std::uint32_t function, std::uint32_t variable) -> DeviceMemory::Range {
+          if (function != ptx::kNone) return {};
+          const auto placed = this->variable(module_.variables[variable].name);
+          return placed ? DeviceMemory::Range{placed->address, placed->bytes} : DeviceMemory::Range{};
+        });
   return programs_.emplace(key, std::move(program)).first->second;
 }
 
@@ -241,6 +249,8 @@ Launch Device::prepare(LoadedModule& module, std::uint32_t kernel, const LaunchR
   launch.block = request.block;
   launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
   launch.parameters.assign(request.parameters.begin(), request.parameters.end());
+  launch.order_matters =
+      program.order_matters || program.cross_cta_reads.possible(memory, request.parameters, request.grid);
   launch.threads = request.threads;
   launch.check = request.check;
   launch.maximum_instructions = request.maximum_instructions;

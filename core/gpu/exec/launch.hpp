@@ -49,6 +49,7 @@ struct Launch {
   std::array<std::span<const std::byte>, ConstantBanks::kCount> banks{};
   std::vector<std::byte> launch_bank;       // bank 0: the shape of the grid, windows and parameters
   unsigned threads = 1;                     // of the host
+  bool order_matters = false;               // results can depend on the order in which CTAs run
   bool check = false;                       // look for races and uninitialised reads
   std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit
   std::uint64_t sequence = 0;               // which launch on the device this is

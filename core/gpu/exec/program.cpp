@@ -38,34 +38,6 @@ bool calls_indirectly(const ptx::Module& module, const ptx::Function& function) 
   });
 }
 
-// The functions a kernel can get to: by name, or, once there is an indirect call, by any address in the
-// module.
-std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint32_t kernel) {
-  std::set<std::uint32_t> reached;
-  std::vector<std::uint32_t> work{kernel};
-  bool addresses_added = false;
-  while (!work.empty()) {
-    const std::uint32_t id = work.back();
-    work.pop_back();
-    if (!reached.insert(id).second) continue;
-    const ptx::Function& function = module.functions[id];
-    for_each_operand(module, function, [&](const Operand& operand) {
-      if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
-    });
-    if (addresses_added || !calls_indirectly(module, function)) continue;
-    addresses_added = true;
-    for (const ptx::Variable& variable : module.variables)
-      for (const ptx::Relocation& relocation : variable.relocations)
-        if (relocation.is_function) work.push_back(relocation.id);
-    for (const ptx::Function& other : module.functions)
-      for_each_operand(module, other, [&](const Operand& operand) {
-        if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
-      });
-  }
-  std::erase_if(reached, [&](std::uint32_t id) { return id != kernel && module.functions[id].is_entry; });
-  return reached;
-}
-
 // Places the shared variables that the functions use: those of known size first, the dynamic ones behind
 // them.
 void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& functions) {
@@ -123,6 +95,32 @@ bool order_matters(const Program& program) {
 
 }  // namespace
 
+std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint32_t kernel) {
+  std::set<std::uint32_t> reached;
+  std::vector<std::uint32_t> work{kernel};
+  bool addresses_added = false;
+  while (!work.empty()) {
+    const std::uint32_t id = work.back();
+    work.pop_back();
+    if (!reached.insert(id).second) continue;
+    const ptx::Function& function = module.functions[id];
+    for_each_operand(module, function, [&](const Operand& operand) {
+      if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
+    });
+    if (addresses_added || !calls_indirectly(module, function)) continue;
+    addresses_added = true;
+    for (const ptx::Variable& variable : module.variables)
+      for (const ptx::Relocation& relocation : variable.relocations)
+        if (relocation.is_function) work.push_back(relocation.id);
+    for (const ptx::Function& other : module.functions)
+      for_each_operand(module, other, [&](const Operand& operand) {
+        if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
+      });
+  }
+  std::erase_if(reached, [&](std::uint32_t id) { return id != kernel && module.functions[id].is_entry; });
+  return reached;
+}
+
 std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::uint32_t kernel) {
   const ptx::Function& function = module.functions[kernel];
   std::vector<KernelParameter> parameters;
@@ -156,6 +154,14 @@ Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement&
   for (std::uint32_t id : functions)
     program.codes.push_back(module.functions[id].has_body ? FunctionDecoder(decoder, id).decode() : Code{});
   program.order_matters = order_matters(program);
+  program.cross_cta_reads = find_cross_cta_reads(
+      module, kernel, functions, [&](std::uint32_t function, std::uint32_t variable) -> DeviceMemory::Range {
+        const bool own = function != ptx::kNone;
+        const auto& addresses = own ? placement.function_variables[function] : placement.variables;
+        const auto& variables = own ? module.functions[function].variables : module.variables;
+        const std::uint64_t address = variable < addresses.size() ? addresses[variable] : 0;
+        return {address, address == 0 ? 0 : variables[variable].size};
+      });
   return program;
 }
 

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "gpu/exec/cross_cta_reads.hpp"
 #include "gpu/exec/op.hpp"
 #include "gpu/ptx/module.hpp"
 #include "gpu/sass/instruction.hpp"
@@ -156,7 +158,8 @@ struct Program {
   std::map<std::uint32_t, std::string> ptx_texts;  // by line, of the PTX that machine code was made from
   std::vector<ConstantWord> constant_words;
   ConstantBanks banks;
-  bool order_matters = false;  // results can depend on the order in which CTAs run: they run in turn
+  bool order_matters = false;     // results can depend on the order in which CTAs run: they run in turn
+  CrossCtaReads cross_cta_reads;  // of the PTX; nothing where there is only machine code
   std::vector<Problem> problems;
 
   // The index of the code of a function of the module; kNone if it cannot be reached.
@@ -172,6 +175,10 @@ struct Program {
 // `reorder`, independent operations are put in the order that an assembler would choose.
 Program decode(const ptx::Module& module, std::uint32_t kernel, const Placement& placement,
                bool reorder = false);
+
+// The functions a kernel can get to: by name, or, once there is an indirect call, by any address in the
+// module.
+std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint32_t kernel);
 
 // The signature alone.
 std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::uint32_t kernel);

@@ -47,6 +47,8 @@ class KernelLaunches {
                                                    std::uint32_t threads, std::uint64_t shared);
   LaunchOutcome outcome(std::size_t index) const;
   const Program& program(std::size_t index) const { return *table_->launches.at(index)->launch.program; }
+  // Whether its results can depend on the order in which CTAs run.
+  bool order_matters(std::size_t index) const { return table_->launches.at(index)->launch.order_matters; }
   // What the SMs have counted for a launch that has ended; it can be taken once.
   KernelProfile take_profile(std::uint32_t index);
   // What kernels printed and warned of since the last call, by launch and in the order of time.

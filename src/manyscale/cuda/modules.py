@@ -35,7 +35,6 @@ class LoadedKernel:
         self.static_shared: int = native.static_shared_bytes
         self.maximum_threads: int = native.maximum_threads
         self.local_bytes: int = native.local_bytes
-        self.order_matters: bool = native.order_matters
         self.dynamic_shared = 48 * 1024 - self.static_shared  # cudaFuncAttributeMaxDynamicSharedMemorySize
         self.carveout = -1
         self.registers = 0  # of a thread; 0: nobody has asked yet

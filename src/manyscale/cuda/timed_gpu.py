@@ -121,7 +121,7 @@ class TimedGpu(TimedDevice):
             stream.number,
             kernel.name,
             launch,
-            kernel.order_matters,
+            self.queue.launches.order_matters(launch),
             (record.grid, record.block),
             record=record,
             printed_to=printed_to,

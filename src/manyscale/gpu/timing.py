@@ -187,7 +187,8 @@ class TimedDevice(Device):
             )
         except _core.BadLaunch as error:
             raise InputError(f"kernel {kernel}: {error}") from None
-        queued = QueuedLaunch(self, stream.number, kernel, launch, native.order_matters, (grid, block))
+        order_matters = self.queue.launches.order_matters(launch)
+        queued = QueuedLaunch(self, stream.number, kernel, launch, order_matters, (grid, block))
         queued.isa = native.isa
         # What is launched without a stream begins at once: its times are those of the GPU alone.
         delay = 0 if stream is self._default else None

@@ -173,7 +173,7 @@ class CpuCore(Spec):
     fetch_buffer: int | None = None
     front_end_depth: int | None = None
     mispredict_penalty: int | None = None
-    late_branch_penalty: int | None = None
+    misfetch_penalty: int | None = None
     dispatch_width: int | None = None
     reorder_buffer: int | None = None
     issue_queue: int | None = None
@@ -356,7 +356,7 @@ class Sm(Spec):
     l1_miss_latency: int | None = None
     cta_launch_latency: int | None = None
 
-class SchedulerRoom(Spec):
+class SchedulerLimits(Spec):
     ctas: int | None = None
     threads: int | None = None
     warps: int | None = None
@@ -370,7 +370,7 @@ class Scheduler(Spec):
     cta_interval: int | None = None
     concurrent_kernels: int | None = None
     in_order: bool | None = None
-    room: SchedulerRoom | None = None
+    limits: SchedulerLimits | None = None
 
 class L2SliceCache(Spec):
     size: int | None = None
@@ -441,6 +441,7 @@ class GpuChannel(Spec):
     starvation_limit: int | None = None
 
 class CopyEngine(Spec):
+    page_size: int | None = None
     pages_in_flight: int | None = None
     pages_ahead: int | None = None
     through_l2: bool | None = None
@@ -680,14 +681,14 @@ class Pattern(Spec):
 
 class FabricTopology(Spec):
     kind: str = ""
-    shape: str = ""
-    nodes: int = 0
     nodes_per_switch: int = 0
     links: str = ""
-    roots: int = 0
     groups: int = 0
     group_switches: int = 0
     global_links: int = 0
+    shape: str = ""
+    roots: int = 0
+    nodes: int = 0
     rails: int = 0
 
 class FabricLink(Spec):
