@@ -68,19 +68,24 @@ test-core: install
 ASAN_LIBRARIES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
 test-asan: LIBRARIES = $(ASAN_LIBRARIES)
 test-asan: TESTS = -m "core and not long"
-test-asan: export ASAN_OPTIONS = detect_leaks=0
+# A failed allocation is an answer, as without the sanitizer. What it finds would be lost in pytest's capture.
+test-asan: export ASAN_OPTIONS = detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/build/asan/report
+test-asan: export UBSAN_OPTIONS = print_stacktrace=1:log_path=$(CURDIR)/build/asan/report
 test-tsan: LIBRARIES = $(shell g++ -print-file-name=libtsan.so)
 test-tsan: TESTS = -m parallel $(wildcard tests/engine tests/system tests/memory)
-test-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 halt_on_error=1
+test-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 halt_on_error=1 log_path=$(CURDIR)/build/tsan/report
 test-asan: .venv-asan/.installed
 test-tsan: .venv-tsan/.installed
+# In processes of their own, so that a finding ends one test and not all.
 test-asan test-tsan:
-	LD_PRELOAD=$(LIBRARIES) .venv-$(@:test-%=%)/bin/python -m pytest $(TESTS) -p no:cacheprovider
+	rm -f build/$(@:test-%=%)/report.*
+	LD_PRELOAD=$(LIBRARIES) .venv-$(@:test-%=%)/bin/python -m pytest $(TESTS) -p no:cacheprovider \
+	  --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal || { cat build/$(@:test-%=%)/report.*; exit 1; }
 
 # Damaged files of every format, for a while, with the core instrumented; what it finds is kept in build/fuzz.
 fuzz: SECONDS = 60
 fuzz: .venv-asan/.installed
-	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(ASAN_LIBRARIES) .venv-asan/bin/python tests/fuzz/campaign.py --seconds $(SECONDS)
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 LD_PRELOAD=$(ASAN_LIBRARIES) .venv-asan/bin/python tests/fuzz/campaign.py --seconds $(SECONDS)
 
 .venv-asan/.installed: SANITIZE = address,undefined
 .venv-tsan/.installed: SANITIZE = thread

@@ -18,9 +18,10 @@ _SHARED_MEMORY = Path("/dev/shm")
 _PATIENCE = 30.0
 _ROUND = 0.02
 
-# A shell that started the tests in the background may have had them ignore SIGINT.
+# A shell that started the tests in the background may have had them ignore SIGINT, and nohup SIGHUP.
 _COMMAND = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "signal.signal(signal.SIGHUP, signal.{hangup});"
     "from manyscale.cli.app import main; sys.exit(main())"
 )
 
@@ -37,7 +38,9 @@ def wait_until(there: Callable[[], Any], what: str) -> Any:
 class Started:
     """A command that runs with a folder for temporary files of its own; its processes carry a mark."""
 
-    def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, environment: dict[str, str] | None = None, nohup: bool = False
+    ) -> None:
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
         self._mark = f"MANYSCALE_TEST_MARK={secrets.token_hex(8)}"
@@ -46,7 +49,7 @@ class Started:
         self._output, self._errors = folder / "stdout", folder / "stderr"
         with self._output.open("wb") as output, self._errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _COMMAND, *arguments],
+                [sys.executable, "-c", _COMMAND.format(hangup="SIG_IGN" if nohup else "SIG_DFL"), *arguments],
                 cwd=folder,
                 env=os.environ | {"TMPDIR": str(self.temporary), name: value} | (environment or {}),
                 stdin=subprocess.DEVNULL,
@@ -130,9 +133,11 @@ class Started:
 
 
 @contextlib.contextmanager
-def started(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Started]:
+def started(
+    folder: Path, *arguments: str, environment: dict[str, str] | None = None, nohup: bool = False
+) -> Iterator[Started]:
     """`manyscale` with these arguments, running in a folder."""
-    command = Started(folder, *arguments, environment=environment)
+    command = Started(folder, *arguments, environment=environment, nohup=nohup)
     try:
         yield command
     finally:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,8 @@ def demo(tmp_path_factory) -> dict:
         text=True,
         timeout=600,
         check=True,
-        env={"PATH": "/nowhere", "HOME": str(directory.parent), "http_proxy": "http://127.0.0.1:1"},
+        env={"PATH": "/nowhere", "HOME": str(directory.parent), "http_proxy": "http://127.0.0.1:1"}
+        | {name: os.environ[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS") if name in os.environ},
     )
     return json.loads(done.stdout)
 

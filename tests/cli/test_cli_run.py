@@ -152,6 +152,7 @@ def test_a_model_written_in_python_is_not_imported(folder, capsys):
     assert "component one is a Python model 'Mine'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_within_a_second_and_keeps_partial_results(folder, threads):
     """The quickest of a few tries, since the host may be busy with other tests."""

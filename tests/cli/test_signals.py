@@ -206,14 +206,10 @@ def test_a_signal_that_comes_twice_does_not_end_the_writing_of_results(tmp_path:
 def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
     """A command under nohup goes on after its terminal has gone."""
     command = COMMANDS["mem run"]
-    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with started(tmp_path, *command.arguments) as one:
-            wait_until(lambda: in_run(tmp_path), "the command to begin")
-            one.process.send_signal(signal.SIGHUP)
-            with pytest.raises(subprocess.TimeoutExpired):
-                one.process.wait(0.5)
-            assert one.kill(signal.SIGTERM) == 143
-    finally:
-        signal.signal(signal.SIGHUP, old)
+    with started(tmp_path, *command.arguments, nohup=True) as one:
+        wait_until(lambda: in_run(tmp_path), "the command to begin")
+        one.process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            one.process.wait(0.5)
+        assert one.kill(signal.SIGTERM) == 143
     assert load(tmp_path / "out").status == "stopped"

@@ -33,13 +33,13 @@ struct RingLayout {
   }
   std::uint64_t total() const { return ring(0, ranks); }
 
-  // Calls copy(place among a ring's bytes, place in the run, bytes) for each of the pieces, at most two, that
+  // Calls copy(place among a ring's bytes, place in the run, bytes) for each of the pieces, none to two, that
   // a run of bytes from a position is in a ring.
   template <class Copy>
   static void for_pieces(std::uint32_t position, std::uint32_t bytes, Copy copy) {
     const std::uint32_t begin = position % ring_bytes;
     const std::uint32_t before_end = bytes < ring_bytes - begin ? bytes : ring_bytes - begin;
-    copy(begin, std::uint32_t{0}, before_end);
+    if (before_end != 0) copy(begin, std::uint32_t{0}, before_end);
     if (before_end != bytes) copy(std::uint32_t{0}, before_end, bytes - before_end);
   }
 };

@@ -350,7 +350,8 @@ void Sm::find_earliest(std::uint32_t index) {
     wait_for_counters(slot, waiting);
   if (slot.at->reads_constant) {
     Cycle& when = slot.record->parameters_ready;
-    if (when == 0) when = waiting.until + spec_.l1_miss_latency;
+    // A warp that waits for memory asks for its parameters when the answer has come.
+    if (when == 0 && waiting.until != kPending) when = waiting.until + spec_.l1_miss_latency;
     waiting.consider(when, Stall::long_scoreboard);
   }
   if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::long_scoreboard);
