@@ -12,6 +12,7 @@ clock (`wall_…`) are left out. The exit code is 1 when a number differs.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -86,9 +87,7 @@ def prepare(folder: Path) -> None:
     for name, source in described["inputs"].items():
         shutil.copy(ROOT / source, inputs / name)
     sys.path.insert(0, str(ROOT / "tests"))
-    from systems import make_phold
-
-    make_phold().save(inputs / "system.toml", force=True)
+    importlib.import_module("systems").make_phold().save(inputs / "system.toml", force=True)
     for words in map(str.split, described["prepare"]["commands"]):
         if words[0] == "manyscale" or shutil.which(words[0]):
             subprocess.run(arguments(words), cwd=inputs, check=True, stdout=subprocess.DEVNULL)

@@ -203,7 +203,7 @@ void the_target_buffer_holds_what_fits() {
     check_equal(per_pass[1], per_pass[2], "later passes are alike");
     return per_pass[2];
   };
-  check_equal(misses(16, 2), 0, "16 jumps in 16 places");
+  check_equal(misses(16, 2), 0, "16 jumps in 16 entries");
   check_equal(misses(17, 2), 5, "the 17th and the four of its set push each other out");
   check_equal(misses(5, 8), 5, "five jumps in one set of four");
   check_equal(misses(4, 8), 0, "four jumps in one set of four");
@@ -231,7 +231,7 @@ void indirect_jumps_follow_the_path() {
     Random random(7, 8);
     int count = 0, in_turn = 0;
     for (int i = 0; i < 20'000; ++i) {
-      // A switch whose case is told by two branches before it, and one that goes to four places in turn.
+      // A switch whose case is told by two branches before it, and one that goes to four targets in turn.
       std::uint64_t which = 0;
       for (int bit = 0; bit < 2; ++bit) {
         const bool taken = random.below(2) == 1;
@@ -249,7 +249,7 @@ void indirect_jumps_follow_the_path() {
     const double expected = tables == 0 ? 3.0 / 4 : 0;
     check_between(count / 10'000.0, expected - 0.02, expected + 0.02,
                   std::to_string(tables) + " tables, one of four cases");
-    check_equal(in_turn, tables == 0 ? 10'000 : 0, std::to_string(tables) + " tables, four places in turn");
+    check_equal(in_turn, tables == 0 ? 10'000 : 0, std::to_string(tables) + " tables, four targets in turn");
   }
 }
 

@@ -28,6 +28,11 @@ inline constexpr std::uint64_t kKib = 1024;
 inline constexpr std::uint64_t kMib = 1024 * kKib;
 inline constexpr Time kLinkLatency = 15 * nanosecond;  // between SMs and the memory management unit
 
+// The link to the host of Listing 1 of the SST-GPU final report.
+inline HostLinkSpec pcie() {
+  return {.bandwidth = 16'000'000'000, .data_latency = 23'840 * picosecond};
+}
+
 struct Access {
   std::uint64_t address = 0;
   bool write = false;
@@ -209,7 +214,7 @@ struct Machine {
     auto made = std::make_unique<UnifiedMemory>(spec);
     uvm = made.get();
     simulation.add("uvm", std::move(made));
-    auto link = std::make_unique<HostLink>(HostLinkSpec{});
+    auto link = std::make_unique<HostLink>(pcie());
     Component& wires = simulation.add("link", std::move(link));
     simulation.connect(port(*uvm, "link"), port(wires, "engines"), 0);
     std::uint64_t address = kBase;

@@ -156,7 +156,7 @@ void remote_accesses_take_their_time() {
   machine.uvm->advise(kBase, 4 * kMib, Advice::prefer_host);
   StandInSm& sm = machine.add_sm({{at(0, 0)}});
   machine.run();
-  const HostLinkSpec link;
+  const HostLinkSpec link = pcie();
   const Time wires = 128 * second / link.bandwidth;
   check_equal(sm.outcomes[0][0].done,
               4 * kLinkLatency + 100 * nanosecond + wires + link.data_latency + 200 * nanosecond,

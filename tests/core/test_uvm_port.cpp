@@ -60,7 +60,7 @@ struct GmmuMachine {
     auto made = std::make_unique<GmmuAlone>(spec);
     alone = made.get();
     simulation.add("gmmu", std::move(made));
-    Component& wires = simulation.add("link", std::make_unique<HostLink>(HostLinkSpec{}));
+    Component& wires = simulation.add("link", std::make_unique<HostLink>(pcie()));
     simulation.connect(Machine::port(*alone, "link"), Machine::port(wires, "engines"), 0);
     auto client = std::make_unique<StandInSm>(std::move(sequences));
     sm = client.get();
@@ -246,7 +246,7 @@ struct DriverMachine {
     auto made = std::make_unique<DriverAlone>(spec);
     alone = made.get();
     simulation.add("driver", std::move(made));
-    Component& wires = simulation.add("link", std::make_unique<HostLink>(HostLinkSpec{}));
+    Component& wires = simulation.add("link", std::make_unique<HostLink>(pcie()));
     simulation.connect(Machine::port(*alone, "link"), Machine::port(wires, "engines"), 0);
   }
   const PageEvent* find(PageEvent::Kind kind) const {
