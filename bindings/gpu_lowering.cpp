@@ -28,7 +28,7 @@ struct LoweredKernel {
   std::vector<OperationRow> operations;  // of the kernel, then of the functions it calls
 };
 
-void append(LoweredKernel& lowered, const Code& code, const MachineFunction& function) {
+void append(LoweredKernel& lowered, const Code& code, const SassFunction& function) {
   const std::vector<std::uint8_t> depths = loop_depths(code.ops);
   for (std::size_t op = 0; op < code.ops.size(); ++op) {
     if (code.ops[op].flow == Flow::join) continue;
@@ -36,7 +36,7 @@ void append(LoweredKernel& lowered, const Code& code, const MachineFunction& fun
     std::vector<InstructionRow> rows;
     const bool behind_join = op != 0 && code.ops[op - 1].flow == Flow::join;
     for (std::uint32_t i = function.first[behind_join ? op - 1 : op]; i < function.first[op + 1]; ++i) {
-      const MachineInstruction& instruction = function.instructions[i];
+      const SassInstruction& instruction = function.instructions[i];
       const auto registers = function.registers.begin() + instruction.first;
       rows.emplace_back(std::string(name_of(instruction.kind)),
                         std::vector<unsigned>(registers, registers + instruction.reads),
@@ -53,9 +53,9 @@ LoweredKernel lower_kernel(const KernelHandle& kernel) {
   if (!program.problems.empty())
     throw std::invalid_argument("the kernel cannot be executed: " + program.problems[0].text + ": " +
                                 program.problems[0].why);
-  const MachineProgram machine = lower(program);
+  const SassProgram machine = lower(program);
   LoweredKernel lowered;
-  for (const MachineFunction& function : machine.functions) {
+  for (const SassFunction& function : machine.functions) {
     lowered.registers = std::max(lowered.registers, function.used_registers);
     lowered.spilled += function.spilled;
   }

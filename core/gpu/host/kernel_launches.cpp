@@ -50,7 +50,7 @@ std::pair<std::int64_t, std::uint32_t> KernelLaunches::occupancy(LoadedModule& m
 LaunchOutcome KernelLaunches::outcome(std::size_t index) const {
   const TimedLaunch& launch = *table_->launches.at(index);
   std::size_t instructions = 0;
-  for (const MachineFunction& function : launch.machine->functions)
+  for (const SassFunction& function : launch.machine->functions)
     instructions += function.instructions.size();
   return {launch.begun,
           launch.first_cta,
@@ -83,9 +83,9 @@ std::map<std::uint32_t, LaunchOutput> KernelLaunches::take_output() {
 const KernelLaunches::Lowered& KernelLaunches::lowered(const Program& program) {
   Lowered& code = lowered_[&program];
   if (!code.machine) {
-    code.machine = std::make_shared<MachineProgram>(lower(program));
+    code.machine = std::make_shared<SassProgram>(lower(program));
     code.address = next_address_;
-    for (const MachineFunction& function : code.machine->functions)
+    for (const SassFunction& function : code.machine->functions)
       next_address_ += (function.instructions.size() * 16 + 255) / 256 * 256;
   }
   return code;

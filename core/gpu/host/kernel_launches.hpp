@@ -58,7 +58,7 @@ class KernelLaunches {
 
  private:
   struct Lowered {
-    std::shared_ptr<const MachineProgram> machine;
+    std::shared_ptr<const SassProgram> machine;
     std::uint64_t address = 0;
   };
 

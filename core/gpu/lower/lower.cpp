@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "gpu/lower/expansions_sm70.hpp"
 #include "gpu/lower/loop_heads.hpp"
-#include "gpu/lower/macros.hpp"
 #include "gpu/lower/reciprocals.hpp"
 #include "gpu/lower/regions.hpp"
 #include "gpu/lower/register_file.hpp"
@@ -27,7 +27,7 @@ constexpr std::uint32_t kReservedRegisters = 5;
 
 // An instruction whose operands are values.
 struct Step {
-  MachineInstruction instruction;
+  SassInstruction instruction;
   std::vector<std::uint32_t> reads;
   std::vector<std::uint32_t> writes;
   bool guarded = false;  // by the predicates that it reads
@@ -48,7 +48,7 @@ class FunctionLowering {
         turning_heads_(heads_that_turn(values_, regions_, sequences_)),
         reciprocals_(move_reciprocals(values_, regions_, sequences_)) {}
 
-  MachineFunction lower(std::uint32_t most_registers) {
+  SassFunction lower(std::uint32_t most_registers) {
     for (std::uint32_t id = 0; id < values_.count(); ++id)
       words_.push_back(static_cast<std::uint8_t>(values_.words(id)));
     for (std::uint32_t op = 0; op < code_.ops.size(); ++op)
@@ -130,14 +130,14 @@ class FunctionLowering {
     reciprocal_values_.push_back(value);
     std::vector<std::uint32_t> needed;
     if (reciprocal.divisor.kind == Source::Kind::reg) needed.push_back(reciprocal.divisor.reg());
-    for (char letter : reciprocal.letters) {
+    for (const ExpansionStep& own : reciprocal.steps) {
       Step step;
       step.instruction.reads_constant = needed.empty() && reciprocal.divisor.kind == Source::Kind::bank;
-      if (letter < 'a') {
+      if (own.chained) {
         step.reads = needed;
         step.writes = needed = {value};
       }
-      add(kind_of_letter(letter), std::move(step));
+      add(own.kind, std::move(step));
     }
   }
 
@@ -161,7 +161,7 @@ class FunctionLowering {
       whole.reads.push_back(reciprocal_values_[known]);
     for (std::uint32_t id : values_.writes(op)) whole.writes.push_back(id);
     if (const auto others = loads_with_.find(op); others != loads_with_.end()) {
-      whole.instruction.joined = static_cast<std::uint8_t>(1 + others->second.size());
+      whole.instruction.vectorised = static_cast<std::uint8_t>(1 + others->second.size());
       for (std::uint32_t other : others->second)
         for (std::uint32_t id : values_.writes(other)) whole.writes.push_back(id);
     }
@@ -175,33 +175,33 @@ class FunctionLowering {
       const std::uint32_t value = register_of(constants.list[i], op);
       if (std::ranges::find(whole.reads, value) == whole.reads.end()) whole.reads.push_back(value);
     }
-    if (const CombinedAtomic* combined = combined_atomic(values_, op);
-        combined != nullptr && has_one_address(op))
-      return choose_combined(*combined, sequence.main, whole);
+    if (const WarpAggregatedAtomic* aggregated = warp_aggregated_atomic(values_, op);
+        aggregated != nullptr && has_one_address(op))
+      return choose_warp_aggregated(*aggregated, sequence.main, whole);
     // The first instruction reads what the operation reads. Each that needs the one before it waits for the
     // result's registers, and the last of these has the result.
-    std::string_view letters = sequence.letters;
+    Expansion steps = sequence.steps;
     // Where all lanes go the same way, none has to wait for others behind the slow path.
-    if (letters.starts_with("bb") && letters.ends_with('b') && !regions_.is_divergent(values_.result(op)))
-      letters = letters.substr(2, letters.size() - 3);
+    if (has_slow_path(steps) && !regions_.is_divergent(values_.result(op)))
+      steps = steps.subspan(2, steps.size() - 3);
     const std::size_t first = steps_.size();
     const bool has_main = sequence.main != Kind::count;
     std::size_t last = 0;
-    for (std::size_t i = 0; i < letters.size(); ++i)
-      if (letters[i] < 'a') last = i;
-    for (std::size_t i = 0; i < letters.size(); ++i) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (steps[i].chained) last = i;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
       Step step;
-      const bool chained = letters[i] < 'a';
+      const bool chained = steps[i].chained;
       if (i == 0 && !has_main) step = whole;
       if (i == 0 && i != last && !chained) step.writes.clear();
       if (chained && !has_main && i != 0) {
-        step.reads = first_chained(letters) == i ? whole.reads : whole.writes;
+        step.reads = first_chained(steps) == i ? whole.reads : whole.writes;
         step.writes = whole.writes;
       }
       if (i == last && !has_main) step.writes = whole.writes;
-      const Kind kind = kind_of_letter(letters[i]);
-      step.instruction.either = letters.size() == 1 && selection_.form(op) == Form::plain &&
-                                (kind == Kind::integer || kind == Kind::logic) && is_either(op);
+      const Kind kind = steps[i].kind;
+      step.instruction.dual_pipe = steps.size() == 1 && selection_.form(op) == Form::plain &&
+                                   (kind == Kind::integer || kind == Kind::logic) && is_dual_pipe(op);
       add(kind, std::move(step));
     }
     if (!has_main) return first;
@@ -218,45 +218,50 @@ class FunctionLowering {
   }
 
   // An atomic operation that one lane makes for all; returns the instruction with which it takes effect.
-  std::size_t choose_combined(const CombinedAtomic& combined, Kind kind, Step whole) {
+  std::size_t choose_warp_aggregated(const WarpAggregatedAtomic& aggregated, Kind kind, Step whole) {
     const std::uint32_t shared_value = new_value();  // what the lanes compute together
     std::vector<std::uint32_t> needed = whole.reads;
     bool decided = false;  // whether all lanes are here
-    auto chain = [&](std::string_view letters) {
-      for (char letter : letters) {
+    auto chain = [&](Expansion steps) {
+      for (const ExpansionStep& own : steps) {
         Step step;
-        if (letter < 'a') {
+        if (own.chained) {
           step.reads = needed;
           step.writes = {shared_value};
           needed = {shared_value};
         }
-        step.instruction.all_lanes = combined.alone_first && decided;
-        add(kind_of_letter(letter), std::move(step));
-        decided |= kind_of_letter(letter) == Kind::branch;
+        step.instruction.all_lanes = aggregated.alone_first && decided;
+        add(own.kind, std::move(step));
+        decided |= own.kind == Kind::branch;
       }
     };
-    chain(combined.before);
+    chain(aggregated.before);
     const std::size_t main = steps_.size();
     whole.reads.push_back(shared_value);
-    whole.instruction.combined = true;
+    whole.instruction.warp_aggregated = true;
     add(kind, whole);
-    if (combined.after.empty()) return main;
+    if (aggregated.after.empty()) return main;
     needed = whole.writes;
-    chain(combined.after);
+    chain(aggregated.after);
     steps_.back().writes = whole.writes;
     return main;
   }
 
-  // What an assembler gives to the multiplier where the other unit has enough to do.
-  bool is_either(std::uint32_t op) const {
+  // What ptxas gives to the FMA pipe where the ALU pipe has enough to do.
+  bool is_dual_pipe(std::uint32_t op) const {
     const std::string_view opcode = values_.opcode(op);
     return opcode == "add" || opcode == "sub" || opcode == "mov" || opcode == "shl";
   }
 
-  static std::size_t first_chained(std::string_view letters) {
-    for (std::size_t i = 0; i < letters.size(); ++i)
-      if (letters[i] < 'a') return i;
-    return 0;
+  static std::size_t first_chained(Expansion steps) {
+    const auto found = std::ranges::find(steps, true, &ExpansionStep::chained);
+    return found == steps.end() ? 0 : static_cast<std::size_t>(found - steps.begin());
+  }
+
+  // Whether it begins with a convergence barrier and the branch to a slow path, and ends with a branch.
+  static bool has_slow_path(Expansion steps) {
+    auto jumps = [](const ExpansionStep& step) { return step.kind == Kind::branch && !step.chained; };
+    return steps.size() >= 3 && jumps(steps[0]) && jumps(steps[1]) && jumps(steps.back());
   }
 
   // A constant stays in its register for what comes after in every case.
@@ -278,7 +283,7 @@ class FunctionLowering {
       Step step;
       step.writes.push_back(value);
       step.instruction.reads_constant = constant.source.kind == Source::Kind::bank;
-      step.instruction.either = true;
+      step.instruction.dual_pipe = true;
       add(Kind::integer, std::move(step));
     }
     return value;
@@ -335,14 +340,14 @@ class FunctionLowering {
   void keep_registers(Kind kind, unsigned barriers, const RegisterFile& file) {
     constexpr unsigned kReturnAddress = 2;
     constexpr unsigned kFirstKept = 16;  // by the rules for calls
-    auto push_one = [&](Kind each) -> MachineInstruction& {
-      MachineInstruction& instruction = result_.instructions.emplace_back();
+    auto push_one = [&](Kind each) -> SassInstruction& {
+      SassInstruction& instruction = result_.instructions.emplace_back();
       instruction.kind = each;
       instruction.first = static_cast<std::uint32_t>(result_.registers.size());
       return instruction;
     };
     for (unsigned i = 0; i < kReturnAddress + barriers + file.kept; ++i) {
-      MachineInstruction& instruction = push_one(kind);
+      SassInstruction& instruction = push_one(kind);
       (kind == Kind::store_local ? instruction.reads : instruction.writes) = 1;
       result_.registers.push_back(static_cast<std::uint8_t>(std::min(kFirstKept + i, kMostRegisters - 1)));
     }
@@ -367,7 +372,7 @@ class FunctionLowering {
   }
 
   void push(const Step& step, const RegisterFile& file) {
-    MachineInstruction instruction = step.instruction;
+    SassInstruction instruction = step.instruction;
     instruction.first = static_cast<std::uint32_t>(result_.registers.size());
     auto list = [&](const std::vector<std::uint32_t>& values, std::uint8_t& predicates, std::uint8_t& count) {
       for (std::uint32_t id : values) {
@@ -399,7 +404,7 @@ class FunctionLowering {
   std::map<std::uint32_t, std::vector<std::uint32_t>> loads_with_;
   std::vector<Step> steps_;
   std::vector<std::uint32_t> first_;  // of an operation: steps
-  MachineFunction result_;
+  SassFunction result_;
 };
 
 // The registers that a thread may have so that as many CTAs fit on an SM as the kernel asks for.
@@ -442,9 +447,9 @@ std::vector<char> recursive_functions(const Program& program) {
 
 }  // namespace
 
-MachineProgram lower(const Program& program, std::uint32_t most_registers) {
+SassProgram lower(const Program& program, std::uint32_t most_registers) {
   if (program.module == nullptr) return scheduled_program(program);
-  MachineProgram result;
+  SassProgram result;
   result.functions.resize(program.codes.size());
   std::uint64_t address = 0;
   std::uint32_t registers = 0;

@@ -2,12 +2,12 @@
 // From a decoded program to what hardware would execute for it, as the vendor's assembler would make of it.
 #pragma once
 #include "gpu/exec/program.hpp"
-#include "gpu/lower/machine_code.hpp"
+#include "gpu/lower/sass_code.hpp"
 
 namespace manyscale::gpu {
 
 // Lowers all functions of a program. Registers beyond `most_registers` are spilled. Of a program that is
 // machine code already, nothing is changed.
-MachineProgram lower(const Program& program, std::uint32_t most_registers = 255);
+SassProgram lower(const Program& program, std::uint32_t most_registers = 255);
 
 }  // namespace manyscale::gpu

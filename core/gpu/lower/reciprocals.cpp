@@ -54,7 +54,10 @@ class Mover {
     if (sources.count != 2 || sources.list[1].kind == Source::Kind::none) return;
     const Source& divisor = sources.list[1];
     // Up to the product that makes the reciprocal exact.
-    const std::size_t length = sequences_[op].letters.find('W') + 1;
+    const Expansion steps = sequences_[op].steps;
+    const auto product = std::ranges::find_if(
+        steps, [](const ExpansionStep& step) { return step.chained && step.kind == Kind::multiply_wide; });
+    const auto length = product == steps.end() ? 0 : static_cast<std::size_t>(product - steps.begin()) + 1;
     const std::uint32_t place = place_of(op, divisor);
     const bool is_signed = values_.type(op) == ptx::Type::s32;
     auto& known = known_[{static_cast<unsigned>(divisor.kind), divisor.value, is_signed}];
@@ -66,11 +69,11 @@ class Mover {
     if (found == kNoOperation || changes) {
       if (place == op && changes) return;
       found = static_cast<std::uint32_t>(result_.list.size());
-      result_.list.push_back({place, divisor, sequences_[op].letters.substr(0, length)});
+      result_.list.push_back({place, divisor, steps.first(length)});
       known.push_back(found);
     }
     result_.of[op] = found;
-    sequences_[op].letters.remove_prefix(length);
+    sequences_[op].steps = steps.subspan(length);
   }
 
   void sort_by_place() {

@@ -2,7 +2,6 @@
 // Divisions of whole numbers begin with a reciprocal of the divisor, which need not be computed each time.
 #pragma once
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "gpu/lower/regions.hpp"
@@ -14,7 +13,7 @@ namespace manyscale::gpu {
 struct Reciprocal {
   std::uint32_t ahead_of;  // an operation
   Source divisor;
-  std::string_view letters;  // as in macros.hpp
+  Expansion steps;
 };
 
 struct Reciprocals {

@@ -226,13 +226,13 @@ Kind kind_of(const Instruction& instruction) {
   return kind;
 }
 
-MachineFunction scheduled_function(std::span<const Instruction> instructions) {
-  MachineFunction result;
+SassFunction scheduled_function(std::span<const Instruction> instructions) {
+  SassFunction result;
   result.scheduled = true;
   result.instructions.reserve(instructions.size());
   Reads before;
   for (const Instruction& instruction : instructions) {
-    MachineInstruction& made = result.instructions.emplace_back();
+    SassInstruction& made = result.instructions.emplace_back();
     made.kind = kind_of(instruction);
     made.executes = true;
     made.reads_constant = made.kind != Kind::load_constant && reads_constant(instruction);
@@ -256,12 +256,12 @@ MachineFunction scheduled_function(std::span<const Instruction> instructions) {
   return result;
 }
 
-MachineProgram scheduled_program(const Program& program) {
-  MachineProgram result;
+SassProgram scheduled_program(const Program& program) {
+  SassProgram result;
   result.registers = program.registers;
   std::uint64_t address = 0;
   for (const Code& code : program.codes) {
-    MachineFunction& function = result.functions.emplace_back(scheduled_function(code.machine));
+    SassFunction& function = result.functions.emplace_back(scheduled_function(code.machine));
     function.address = address;
     function.used_registers = program.registers;
     address += code.machine.size() * Instruction::kBytes;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "gpu/exec/program.hpp"
-#include "gpu/lower/machine_code.hpp"
+#include "gpu/lower/sass_code.hpp"
 #include "gpu/sass/instruction.hpp"
 
 namespace manyscale::gpu {
@@ -14,9 +14,9 @@ namespace manyscale::gpu {
 Kind kind_of(const sass::Instruction& instruction);
 
 // A program whose code is machine code.
-MachineProgram scheduled_program(const Program& program);
+SassProgram scheduled_program(const Program& program);
 
 // A function whose operations are its machine instructions, one to one.
-MachineFunction scheduled_function(std::span<const sass::Instruction> instructions);
+SassFunction scheduled_function(std::span<const sass::Instruction> instructions);
 
 }  // namespace manyscale::gpu

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "gpu/lower/macros.hpp"
+#include "gpu/lower/expansions_sm70.hpp"
 
 namespace manyscale::gpu {
 
@@ -13,11 +13,11 @@ using ptx::Type;
 
 namespace {
 
-// Rows of kMacros by opcode.
-const std::unordered_map<std::string_view, std::vector<const Macro*>>& macros_by_opcode() {
+// Rows of kExpansions by opcode.
+const std::unordered_map<std::string_view, std::vector<const ExpandedInstruction*>>& expansions_by_opcode() {
   static const auto table = [] {
-    std::unordered_map<std::string_view, std::vector<const Macro*>> result;
-    for (const Macro& macro : kMacros) result[macro.opcode].push_back(&macro);
+    std::unordered_map<std::string_view, std::vector<const ExpandedInstruction*>> result;
+    for (const ExpandedInstruction& row : kExpansions) result[row.opcode].push_back(&row);
     return result;
   }();
   return table;
@@ -61,17 +61,18 @@ Sequence conversion(const Values& values, std::uint32_t op) {
     const unsigned from_bytes = ptx::size_of(from);
     if (from_bytes == 4 && values.is_narrow(values.result(op))) return {};
     const bool narrow_signed = ptx::is_signed(from) && from_bytes <= 2;
-    if (to_bytes == 8) return {narrow_signed ? "LL" : "L"};
+    if (to_bytes == 8) return {narrow_signed ? ">LOP3 >LOP3"_steps : ">LOP3"_steps};
     if (to_bytes == 1 || (from_bytes == 1 && to_bytes == 2))
-      return {ptx::is_signed(to_bytes == 1 ? to : from) ? "LL" : "L"};
-    return {"L"};
+      return {ptx::is_signed(to_bytes == 1 ? to : from) ? ">LOP3 >LOP3"_steps : ">LOP3"_steps};
+    return {">LOP3"_steps};
   }
   if (to == Type::f32 && from == Type::f32)
-    return {values.has(op, "sat") || values.has(op, "ftz") ? "F" : "C"};
-  if (from == Type::f16 && to == Type::f32) return {"H"};
-  if (to == Type::f16x2 || to == Type::bf16x2 || to == Type::tf32) return {"F"};
-  if (!ptx::is_float(to) && ptx::size_of(to) == 1) return {ptx::is_signed(to) ? "CLL" : "CL"};
-  return {"C"};
+    return {values.has(op, "sat") || values.has(op, "ftz") ? ">FFMA"_steps : ">F2F"_steps};
+  if (from == Type::f16 && to == Type::f32) return {">HFMA2"_steps};
+  if (to == Type::f16x2 || to == Type::bf16x2 || to == Type::tf32) return {">FFMA"_steps};
+  if (!ptx::is_float(to) && ptx::size_of(to) == 1)
+    return {ptx::is_signed(to) ? ">F2F >LOP3 >LOP3"_steps : ">F2F >LOP3"_steps};
+  return {">F2F"_steps};
 }
 
 void read_shape(std::string_view modifier, unsigned& m, unsigned& n, unsigned& k) {
@@ -113,29 +114,31 @@ Sequence tensor(const Values& values, std::uint32_t op) {
 
 Sequence comparison(const Values& values, std::uint32_t op) {
   const Type type = values.type(op);
-  if (type == Type::f64) return {"D"};
-  if (type == Type::f32) return {"F"};
-  if (ptx::size_of(type) == 8) return {"II"};
+  if (type == Type::f64) return {">DFMA"_steps};
+  if (type == Type::f32) return {">FFMA"_steps};
+  if (ptx::size_of(type) == 8) return {">IADD3 >IADD3"_steps};
   if (ptx::size_of(type) == 2 && !ptx::is_float(type)) {
     const Sources from = values.sources(op);
     const auto extensions = std::ranges::count_if(
         from.all(), [&](const Source& source) { return !is_extended(values, source, ptx::is_signed(type)); });
-    return {extensions == 0 ? "I" : extensions == 1 ? "LI" : "lLI"};
+    return {extensions == 0   ? ">IADD3"_steps
+            : extensions == 1 ? ">LOP3 >IADD3"_steps
+                              : "LOP3 >LOP3 >IADD3"_steps};
   }
-  return {"I"};
+  return {">IADD3"_steps};
 }
 
 Sequence integer(const Values& values, Form form, std::uint32_t op) {
   const Type type = values.type(op);
   const bool wide = ptx::size_of(type) == 8 && !values.is_narrow(values.result(op));
-  if (type == Type::f64) return {"D"};
-  if (type == Type::f32) return {"F"};
-  if (form == Form::multiply_add) return {wide ? "W" : "M"};
+  if (type == Type::f64) return {">DFMA"_steps};
+  if (type == Type::f32) return {">FFMA"_steps};
+  if (form == Form::multiply_add) return {wide ? ">IMAD.WIDE"_steps : ">IMAD"_steps};
   // A pointer that moves on in a loop: the pair of registers is written elsewhere and half of it moved back.
   const bool moves_on = values.definition(values.result(op)) == kNoOperation &&
                         values.sources(op).list[0] == Source{Source::Kind::reg, values.result(op)};
-  if (wide && form == Form::plain && moves_on) return {"IIi"};
-  return {wide ? "II" : "I"};
+  if (wide && form == Form::plain && moves_on) return {">IADD3 >IADD3 IADD3"_steps};
+  return {wide ? ">IADD3 >IADD3"_steps : ">IADD3"_steps};
 }
 
 Sequence move(const Values& values, std::uint32_t op) {
@@ -149,61 +152,28 @@ Sequence move(const Values& values, std::uint32_t op) {
   const bool wide = !values.writes(op).empty() && values.words(values.result(op)) == 2;
   // One instruction clears a pair.
   if (wide && text.opcode == "mov" && values.sources(op).list[0].is_zero()) return alone(Kind::move_special);
-  if (text.opcode == "selp" && values.type(op) == Type::f32) return {"F"};
-  return {wide ? "Ii" : "I"};
+  if (text.opcode == "selp" && values.type(op) == Type::f32) return {">FFMA"_steps};
+  return {wide ? ">IADD3 IADD3"_steps : ">IADD3"_steps};
 }
 
-bool fits(const Values& values, const Macro& macro, std::uint32_t op, Type type) {
-  if (!macro.type.empty() && ptx::name_of(type) != macro.type) return false;
-  if (!macro.modifier.empty() && !values.has(op, macro.modifier)) return false;
-  if (!macro.constant) return true;
+bool fits(const Values& values, const ExpandedInstruction& row, std::uint32_t op, Type type) {
+  if (!row.type.empty() && ptx::name_of(type) != row.type) return false;
+  if (!row.modifier.empty() && !values.has(op, row.modifier)) return false;
+  if (!row.constant) return true;
   const Sources from = values.sources(op);
   return from.count != 0 && from.list[from.count - 1].is_constant();
 }
 
 }  // namespace
 
-Kind kind_of_letter(char letter) {
-  switch (letter | 0x20) {
-    case 'l':
-      return Kind::logic;
-    case 'm':
-      return Kind::multiply_add;
-    case 'w':
-      return Kind::multiply_wide;
-    case 'f':
-      return Kind::fp32;
-    case 'd':
-      return Kind::fp64;
-    case 'h':
-      return Kind::fp16;
-    case 's':
-      return Kind::special_function;
-    case 'c':
-      return Kind::convert;
-    case 'b':
-      return Kind::branch;
-    case 'n':
-      return Kind::other;
-    case 'v':
-      return Kind::vote;
-    case 'x':
-      return Kind::shuffle;
-    case 'r':
-      return Kind::move_special;
-    default:
-      return Kind::integer;
-  }
-}
-
-const CombinedAtomic* combined_atomic(const Values& values, std::uint32_t op) {
+const WarpAggregatedAtomic* warp_aggregated_atomic(const Values& values, std::uint32_t op) {
   if (values.info(op).kind != Class::atomic || values.is_guarded(op)) return nullptr;
   const Type type = values.type(op);
   if (ptx::is_float(type) || ptx::size_of(type) != 4) return nullptr;
   const bool used = !values.writes(op).empty() && !values.users(values.result(op)).empty();
   const auto operands = values.module().operands_of(*values.text(op));
   const bool constant = !operands.empty() && values.source(operands.back(), type).is_constant();
-  for (const CombinedAtomic& row : kCombinedAtomics)
+  for (const WarpAggregatedAtomic& row : kWarpAggregatedAtomics)
     if (values.has(op, row.operation) && row.has_result == used && row.constant == constant) return &row;
   return nullptr;
 }
@@ -218,15 +188,15 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
   const Type type = values.type(op);
   const std::string_view name = values.opcode(op);
   const Form form = selection.form(op);
-  if (const auto found = macros_by_opcode().find(name); found != macros_by_opcode().end()) {
+  if (const auto found = expansions_by_opcode().find(name); found != expansions_by_opcode().end()) {
     const bool flushes = values.has(op, "ftz") && type == Type::f32;
-    for (const Macro* macro : found->second) {
-      if (!fits(values, *macro, op, type)) continue;
+    for (const ExpandedInstruction* row : found->second) {
+      if (!fits(values, *row, op, type)) continue;
       // Without denormal numbers an approximation is the special function alone.
-      if (flushes && macro->modifier == "approx") return {name == "div" ? "SF" : "S"};
-      if (flushes && macro->modifier == "full") return {"fffSF"};
-      if (flushes && (name == "rsqrt" || name == "lg2" || name == "ex2")) return {"S"};
-      return {macro->sequence};
+      if (flushes && row->modifier == "approx") return {name == "div" ? ">MUFU >FFMA"_steps : ">MUFU"_steps};
+      if (flushes && row->modifier == "full") return {"FFMA FFMA FFMA >MUFU >FFMA"_steps};
+      if (flushes && (name == "rsqrt" || name == "lg2" || name == "ex2")) return {">MUFU"_steps};
+      return {row->expansion};
     }
   }
   const bool narrow = values.writes(op).size() == 1 && values.is_narrow(values.result(op));
@@ -236,12 +206,13 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
     case Class::store:
       // Arguments and results of functions are in registers.
       if (values.has(op, "param") && values.reads(op).size() <= 1 && !values.has(op, "v4"))
-        return {wide ? "Ii" : "I"};
+        return {wide ? ">IADD3 IADD3"_steps : ">IADD3"_steps};
       return alone(memory_kind(values, op));
     case Class::atomic: {
       const Kind kind = memory_kind(values, op);
       // Shared memory has no addition of floats: a loop of compare and swap.
-      if (kind == Kind::atomic_shared && ptx::is_float(type)) return {"iFIb", kind, 1};
+      if (kind == Kind::atomic_shared && ptx::is_float(type))
+        return {"IADD3 >FFMA >IADD3 BRA"_steps, kind, 1};
       return alone(kind);
     }
     case Class::texture:
@@ -250,41 +221,41 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
       if (name == "bar" || name == "barrier") return alone(Kind::other);
       return alone(name == "shfl" ? Kind::shuffle : Kind::vote);
     case Class::barrier:
-      return {"n", Kind::barrier, 1};
+      return {"NOP"_steps, Kind::barrier, 1};
     case Class::fence:
-      return {values.has(op, "cta") ? "" : "nn", Kind::fence, 1};
+      return {values.has(op, "cta") ? ""_steps : "NOP NOP"_steps, Kind::fence, 1};
     case Class::branch:
       return alone(operation.flow == Flow::exit || (operation.flow == Flow::ret && is_kernel) ? Kind::exit
                                                                                               : Kind::branch);
     case Class::tensor:
       return tensor(values, op);
     case Class::fp64:
-      return {"D"};
+      return {">DFMA"_steps};
     case Class::fp32:
-      return {"F"};
+      return {">FFMA"_steps};
     case Class::fp16:
-      return {"H"};
+      return {">HFMA2"_steps};
     case Class::special_function:
-      return {"S"};
+      return {">MUFU"_steps};
     case Class::convert:
       return conversion(values, op);
     case Class::move:
       return move(values, op);
     case Class::multiply:
-      if (narrow) return {"M"};
-      if (name == "mad" && values.has(op, "wide")) return {"WII"};
-      return {values.has(op, "wide") || values.has(op, "hi") || wide ? "W" : "M"};
+      if (narrow) return {">IMAD"_steps};
+      if (name == "mad" && values.has(op, "wide")) return {">IMAD.WIDE >IADD3 >IADD3"_steps};
+      return {values.has(op, "wide") || values.has(op, "hi") || wide ? ">IMAD.WIDE"_steps : ">IMAD"_steps};
     case Class::logic: {
-      if (!values.writes(op).empty() && values.is_predicate(values.result(op))) return {"L"};
-      if (form == Form::test) return {"L"};
+      if (!values.writes(op).empty() && values.is_predicate(values.result(op))) return {">LOP3"_steps};
+      if (form == Form::test) return {">LOP3"_steps};
       const Sources from = values.sources(op);
       const bool far = (name == "shl" || name == "shr") && from.list[1].kind == Source::Kind::immediate &&
                        from.list[1].value >= 32;
-      return {wide && !far ? "Ll" : "L"};
+      return {wide && !far ? ">LOP3 LOP3"_steps : ">LOP3"_steps};
     }
     case Class::compare:
       if (name == "selp") return move(values, op);
-      if (form == Form::test) return {"L"};
+      if (form == Form::test) return {">LOP3"_steps};
       return comparison(values, op);
     case Class::integer:
       return integer(values, form, op);
@@ -373,7 +344,7 @@ Constants constants_of(const Values& values, const Selection& selection, std::ui
     default:
       return result;
   }
-  if (macros_by_opcode().contains(name) && name != "min" && name != "max" && name != "mul") return result;
+  if (expansions_by_opcode().contains(name) && name != "min" && name != "max" && name != "mul") return result;
   std::vector<Source> found;
   collect(values, selection, op, found, 0);
   if (found.size() < 2) return result;

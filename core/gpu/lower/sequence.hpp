@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine instructions that an operation becomes, by kind.
+// The SASS instructions that an operation becomes, by kind.
 #pragma once
-#include <string_view>
+#include <algorithm>
 #include <vector>
 
-#include "gpu/lower/machine_code.hpp"
+#include "gpu/lower/expansion.hpp"
 #include "gpu/lower/selection.hpp"
 
 namespace manyscale::gpu {
 
 struct Sequence {
-  std::string_view letters;  // as in macros.hpp
+  Expansion steps;
   Kind main =
       Kind::count;      // the instruction behind them that has the operation's effect; count: there is none
   unsigned repeat = 1;  // of the main one
-  bool branches() const { return letters.find_first_of("bB") != std::string_view::npos; }
-  std::size_t length() const { return letters.size() + (main == Kind::count ? 0 : repeat); }
+  bool branches() const {
+    return std::ranges::find(steps, Kind::branch, &ExpansionStep::kind) != steps.end();
+  }
+  std::size_t length() const { return steps.size() + (main == Kind::count ? 0 : repeat); }
 };
-
-Kind kind_of_letter(char letter);
 
 // What an operation executes, without the constants that it must bring into registers.
 Sequence sequence_of(const Values& values, const Selection& selection, std::uint32_t op, bool is_kernel);
 
-struct CombinedAtomic;
+struct WarpAggregatedAtomic;
 // What the assembler makes of an atomic operation if all lanes have the same address; null if that is nothing
 // special.
-const CombinedAtomic* combined_atomic(const Values& values, std::uint32_t op);
+const WarpAggregatedAtomic* warp_aggregated_atomic(const Values& values, std::uint32_t op);
 
 // A constant that may need a register, because an instruction takes only one that is not.
 struct Constant {

@@ -119,19 +119,19 @@ class Sm final : public Component {
 
   // A warp that is on the SM. What each issue needs comes first: it is seldom in a cache.
   struct alignas(64) WarpSlot {
-    Warp* warp = nullptr;                    // null: nobody is here
-    const MachineInstruction* at = nullptr;  // the next to issue
-    const MachineInstruction* end = nullptr;
+    Warp* warp = nullptr;                 // null: nobody is here
+    const SassInstruction* at = nullptr;  // the next to issue
+    const SassInstruction* end = nullptr;
     OperationProfile* profile = nullptr;  // of the operation that `at` belongs to
     LaunchRecord* record = nullptr;
-    const MachineFunction* function = nullptr;
+    const SassFunction* function = nullptr;
     Cycle after = 0;        // not before, since the last issue
     Cycle fetch_until = 0;  // the line of instructions is there
     CtaSlot* cta = nullptr;
-    const MachineInstruction* fetched_end = nullptr;  // the first behind the line of instructions it has
-    std::uint32_t operation = 0;                      // of the function: the one that `at` belongs to
+    const SassInstruction* fetched_end = nullptr;  // the first behind the line of instructions it has
+    std::uint32_t operation = 0;                   // of the function: the one that `at` belongs to
     Stall reason = Stall::wait;
-    bool straight_on = false;     // after the operation comes the one behind it
+    bool falls_through = false;   // after the operation comes the one behind it
     bool blocked = false;         // at a barrier
     bool reduces = false;         // its last store or reduction was a reduction
     std::uint32_t conflict = 0;   // cycles that conflicts add to what `reason` is about
@@ -158,7 +158,7 @@ class Sm final : public Component {
   struct Candidate {
     std::uint64_t priority = 0;  // that the warp scheduler gave the warp
     std::uint8_t pipe = 0;       // that its next instruction needs
-    bool either = false;         // or the multiplier
+    bool dual_pipe = false;      // or the multiplier
     Room room = Room::none;
     bool yields = false;  // after its last instruction other warps go first
     bool pipe_was_busy = false;
@@ -215,7 +215,7 @@ class Sm final : public Component {
 
   // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
-  std::size_t pipe_for(const SubCore& sub, const MachineInstruction& instruction) const;
+  std::size_t pipe_for(const SubCore& sub, const SassInstruction& instruction) const;
   bool can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
@@ -252,7 +252,7 @@ class Sm final : public Component {
   static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
   // For how long an instruction keeps its pipe: longer if the register file needs more cycles for its
   // operands.
-  Cycle pipe_interval(const SubCore& sub, std::uint32_t index, const MachineInstruction& instruction) const {
+  Cycle pipe_interval(const SubCore& sub, std::uint32_t index, const SassInstruction& instruction) const {
     const IssueControl& control = instruction.control;
     const bool cached = sub.last == index;  // no other warp's operands have taken their place
     const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
@@ -261,17 +261,17 @@ class Sm final : public Component {
 
   // --- Memory (sm_memory.cpp) ---
   Cycle enter_memory(SubCore& sub, Cycle now);
-  void access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
+  void access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
               Cycle now);
-  void access_spilled(std::uint32_t index, const MachineInstruction& instruction, Cycle begin);
-  void access_constants(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+  void access_spilled(std::uint32_t index, const SassInstruction& instruction, Cycle begin);
+  void access_constants(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                         Cycle begin);
   Cycle constant_latency(std::uint64_t address);
-  void access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+  void access_shared(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                      Cycle begin);
-  void access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+  void access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                      Cycle begin);
-  void set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer,
+  void set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer,
                  Pipe pipe = Pipe::lsu, std::uint32_t load = 0, Cycle conflict = 0);
   void count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const;
   void use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics);
@@ -282,7 +282,7 @@ class Sm final : public Component {
                 Cycle when);
   void load_arrived(std::uint32_t load, Cycle when);
   void write_done(std::uint32_t warp, Cycle cycle);
-  std::uint32_t new_load(std::uint32_t warp, const MachineInstruction& instruction);
+  std::uint32_t new_load(std::uint32_t warp, const SassInstruction& instruction);
 
   // --- Managed memory (sm_translation.cpp) ---
   static bool faults_block(const SmTlbSpec& spec);

@@ -75,7 +75,7 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
     const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + place * step;
     Candidate& candidate = candidates_[first + place];
     Cycle when = sub.free[candidate.pipe];
-    if (candidate.either) when = std::min(when, sub.free[kFma]);
+    if (candidate.dual_pipe) when = std::min(when, sub.free[kFma]);
     if (when > now) {
       candidate.pipe_was_busy = true;
       next = std::min(next, when);
@@ -114,9 +114,9 @@ void Sm::make_room(Cycle now) {
 }
 
 // The pipe that an instruction goes to: that of its kind, or the one of two that is free first.
-std::size_t Sm::pipe_for(const SubCore& sub, const MachineInstruction& instruction) const {
+std::size_t Sm::pipe_for(const SubCore& sub, const SassInstruction& instruction) const {
   const auto own = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);
-  return instruction.either && sub.free[kFma] < sub.free[own] ? kFma : own;
+  return instruction.dual_pipe && sub.free[kFma] < sub.free[own] ? kFma : own;
 }
 
 // Whether there is room for a memory instruction.
@@ -201,7 +201,7 @@ void Sm::account(std::uint32_t index, Cycle now) {
 
 void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
-  const MachineInstruction& instruction = *slot.at;
+  const SassInstruction& instruction = *slot.at;
   const auto kind = static_cast<std::size_t>(instruction.kind);
   account(index, now);
   const std::size_t pipe = pipe_for(sub, instruction);
@@ -225,7 +225,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     access_.mask = 0;
     if (instruction.kind == Kind::branch) slot.branch = slot.warp->next();  // else it is null
     try {
-      slot.straight_on = slot.warp->step();
+      slot.falls_through = slot.warp->step();
     } catch (const Fault& fault) {
       throw explain(slot.cta->cta, *slot.warp, fault);
     }
@@ -271,7 +271,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
   bool elsewhere = false;
   try {
     for (;;) {
-      if (slot.straight_on) {
+      if (slot.falls_through) {
         ++slot.operation;
         ++slot.profile;
         slot.at = slot.end;
@@ -289,7 +289,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
       }
       slot.branch = nullptr;
       if (slot.at != slot.end) break;
-      slot.straight_on = slot.warp->step();
+      slot.falls_through = slot.warp->step();
       slot.profile->threads += std::popcount(slot.warp->mask);
       ++slot.profile->executed;
     }
@@ -305,7 +305,7 @@ void Sm::enter_operation(WarpSlot& slot, const Op& op) const {
   const TimedLaunch& timed = *launches_->launches[slot.cta->launch];
   const Code& code = slot.warp->code();
   const auto function = static_cast<std::size_t>(&code - timed.launch.program->codes.data());
-  const MachineFunction& machine = timed.machine->functions[function];
+  const SassFunction& machine = timed.machine->functions[function];
   slot.operation = static_cast<std::uint32_t>(&op - code.ops.data());
   slot.at = machine.instructions.data() + machine.first[slot.operation];
   slot.end = machine.instructions.data() + machine.first[slot.operation + 1];
@@ -358,7 +358,7 @@ void Sm::find_earliest(std::uint32_t index) {
   earliest(index) = waiting.until;
   Candidate& candidate = this->candidate(index);
   candidate.pipe = static_cast<std::uint8_t>(pipe_of_[static_cast<std::size_t>(slot.at->kind)]);
-  candidate.either = slot.at->either;
+  candidate.dual_pipe = slot.at->dual_pipe;
   candidate.room = room_[static_cast<std::size_t>(slot.at->kind)];
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;
@@ -366,7 +366,7 @@ void Sm::find_earliest(std::uint32_t index) {
 }
 
 void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
-  const MachineInstruction& instruction = *slot.at;
+  const SassInstruction& instruction = *slot.at;
   const Scoreboard& board = *slot.board;
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
   const auto reader = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);

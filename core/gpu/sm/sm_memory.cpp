@@ -40,7 +40,7 @@ PendingAccess::Operation operation_of(Kind kind) {
 
 }  // namespace
 
-void Sm::set_ready(WarpSlot& slot, const MachineInstruction& instruction, Cycle when, Stall writer, Pipe pipe,
+void Sm::set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer, Pipe pipe,
                    std::uint32_t load, Cycle conflict) {
   if (slot.function->scheduled) {
     if (instruction.control.copies && when != kPending) slot.copied = std::max(slot.copied, when);
@@ -76,7 +76,7 @@ void Sm::use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& s
   statistics.data_cycles += passes;
 }
 
-void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& instruction, bool executed,
+void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
                 Cycle now) {
   WarpSlot& slot = *warps_[index];
   if (is_local(instruction.kind) && !instruction.executes)
@@ -92,13 +92,13 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
   Access& access = *slot.warp->access;
   if (instruction.kind == Kind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
-  if (instruction.combined && access.mask == kAllLanes) access.mask = 1;
+  if (instruction.warp_aggregated && access.mask == kAllLanes) access.mask = 1;
   const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
   if (access.space == Space::generic && in_window(first, kSharedWindow)) access.space = Space::shared;
   if (access.space == Space::generic && in_window(first, kLocalWindow)) access.space = Space::local;
   if (access.space == Space::shared) {
-    access.bytes = static_cast<std::uint8_t>(access.bytes * instruction.joined);
-    if (instruction.joined > 1)
+    access.bytes = static_cast<std::uint8_t>(access.bytes * instruction.vectorised);
+    if (instruction.vectorised > 1)
       for (std::uint64_t& address : access.addresses) address &= ~(std::uint64_t{access.bytes} - 1);
     return access_shared(index, instruction, access, begin);
   }
@@ -115,7 +115,7 @@ void Sm::access(SubCore& sub, std::uint32_t index, const MachineInstruction& ins
 }
 
 // A value that found no register: a word of all lanes lies together, at a place of its register's own.
-void Sm::access_spilled(std::uint32_t index, const MachineInstruction& instruction, Cycle begin) {
+void Sm::access_spilled(std::uint32_t index, const SassInstruction& instruction, Cycle begin) {
   Access access;
   access.mask = kAllLanes;
   access.bytes = 4;
@@ -127,7 +127,7 @@ void Sm::access_spilled(std::uint32_t index, const MachineInstruction& instructi
 
 // Constants are read one address after the other. Kernel parameters and textures leave no addresses: they
 // take the time of a constant that is there.
-void Sm::access_constants(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+void Sm::access_constants(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                           Cycle begin) {
   Cycle ready = begin + spec_.constant_latency;
   Cycle passes = 0;
@@ -158,7 +158,7 @@ Cycle Sm::constant_latency(std::uint64_t address) {
   return spec_.constant_miss_latency;
 }
 
-void Sm::access_shared(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+void Sm::access_shared(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                        Cycle begin) {
   const bool atomic = instruction.kind == Kind::atomic_shared;
   const auto [taken, needed] = bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic);
@@ -173,7 +173,7 @@ void Sm::access_shared(std::uint32_t index, const MachineInstruction& instructio
             Stall::short_scoreboard, Pipe::lsu, 0, conflict_);
 }
 
-void Sm::access_global(std::uint32_t index, const MachineInstruction& instruction, const Access& access,
+void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                        Cycle begin) {
   WarpSlot& slot = *warps_[index];
   coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
@@ -309,7 +309,7 @@ void Sm::wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missi
   if (missing.asked != 0) request(record, line, missing.asked, memory::Op::read, 0, when);
 }
 
-std::uint32_t Sm::new_load(std::uint32_t warp, const MachineInstruction& instruction) {
+std::uint32_t Sm::new_load(std::uint32_t warp, const SassInstruction& instruction) {
   if (free_loads_.empty()) {
     free_loads_.push_back(static_cast<std::uint32_t>(loads_.size()));
     loads_.push_back({});

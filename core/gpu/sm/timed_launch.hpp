@@ -9,7 +9,7 @@
 
 #include "engine/port.hpp"
 #include "gpu/exec/launch.hpp"
-#include "gpu/lower/machine_code.hpp"
+#include "gpu/lower/sass_code.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::gpu {
@@ -17,7 +17,7 @@ namespace manyscale::gpu {
 // A launch with what its CTAs take of an SM, and how it went.
 struct TimedLaunch {
   Launch launch;
-  std::shared_ptr<const MachineProgram> machine;
+  std::shared_ptr<const SassProgram> machine;
   std::uint64_t code_address = 0;  // where its instructions lie
   std::vector<std::uint32_t>
       first_operation;  // by function: its first in a list of all operations; then their number

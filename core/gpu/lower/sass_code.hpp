@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timing model reads: the instructions that hardware would execute for a program, with their registers
-// and the kind of unit each needs, and no latencies. It does not know PTX, so that real machine code can be
-// put here too.
+// SASS as the timing model of an SM reads it: the instructions of a program with their registers and kinds.
+// Leaves out latencies, and what instructions compute. Lowered PTX and decoded cubins have the same form.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace manyscale::gpu {
 
-// Kinds of machine instructions that hardware treats alike. In brackets, what Volta calls them.
+// Kinds of SASS instructions that an SM treats alike, with opcodes of Volta.
 enum class Kind : std::uint8_t {
   integer,           // IADD3, LEA, IMNMX, ISETP, SEL, MOV, …
   logic,             // LOP3, SHF, PRMT, PLOP3
@@ -59,7 +58,7 @@ constexpr std::string_view name_of(Kind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
-// What a compiler tells the issue logic with an instruction of real machine code.
+// What a compiler tells the issue logic with an instruction of SASS.
 struct IssueControl {
   static constexpr std::uint8_t kCounters = 6;  // of a warp: dependence counters
   static constexpr std::uint8_t kNone = 7;
@@ -81,28 +80,28 @@ struct IssueControl {
 
 // One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value
 // takes two.
-struct MachineInstruction {
+struct SassInstruction {
   Kind kind = Kind::other;
   bool executes = false;  // with it, the operation of the program that it belongs to takes effect
-  bool either =
-      false;  // of integer: an addition, a shift or a move that the multiplier can do as well (IMAD.MOV, …)
+  bool dual_pipe =
+      false;  // of integer: an addition, a shift or a move that the FMA pipe can do as well (IMAD.MOV, …)
   bool reads_constant = false;        // an operand from the constant bank, such as a kernel's parameter
   std::uint8_t reads_predicates = 0;  // a bit each, P0 to P6
   std::uint8_t guards = 0;            // those of the predicates it reads that decide whether it takes effect
   std::uint8_t writes_predicates = 0;
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;
-  bool combined = false;    // of an atomic operation: one for all lanes, if all take part
-  bool all_lanes = false;   // not executed unless all lanes of the warp are here
-  std::uint8_t joined = 1;  // of a load: neighbours of the program that it loads at once, itself included
-  IssueControl control;     // of a scheduled function
-  std::uint32_t first = 0;  // MachineFunction::registers[first … + reads), then those it writes
+  bool warp_aggregated = false;  // of an atomic operation: one for all lanes, if all take part
+  bool all_lanes = false;        // not executed unless all lanes of the warp are here
+  std::uint8_t vectorised = 1;  // of a load: neighbours of the program that it loads at once, itself included
+  IssueControl control;         // of a scheduled function
+  std::uint32_t first = 0;      // SassFunction::registers[first … + reads), then those it writes
 };
 
-// The machine instructions of one function, by the operations of its code.
-struct MachineFunction {
+// The SASS instructions of one function, by the operations of its code.
+struct SassFunction {
   std::vector<std::uint32_t> first;  // of operation i: instructions[first[i] … first[i + 1]); may be none
-  std::vector<MachineInstruction> instructions;
+  std::vector<SassInstruction> instructions;
   std::vector<std::uint8_t> registers;  // lists of the instructions
   std::uint64_t address = 0;            // of the first instruction in the program, 16 bytes each
   std::uint32_t used_registers = 0;     // 32-bit registers that a thread needs here
@@ -111,9 +110,9 @@ struct MachineFunction {
   std::uint8_t limited_counters = 0;  // that some instruction waits for in part, a bit each
 };
 
-struct MachineProgram {
-  std::vector<MachineFunction> functions;  // by function id of the module
-  std::uint32_t registers = 0;             // that a thread of the kernel is given: a multiple of 8
+struct SassProgram {
+  std::vector<SassFunction> functions;  // by function id of the module
+  std::uint32_t registers = 0;          // that a thread of the kernel is given: a multiple of 8
 };
 
 }  // namespace manyscale::gpu
