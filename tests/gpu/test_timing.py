@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from manyscale import InputError, KernelError, gpu, identical, load_machine
-from manyscale.gpu import timing
+from manyscale.gpu import command_queue
 
 pytestmark = pytest.mark.core
 
@@ -91,11 +91,11 @@ def test_published_latencies(elements, stride, published):
 
 
 @pytest.mark.parametrize(("threads", "sms"), [(2, 99), (4, 99), (1, 1), (2, 1)])
-def test_threads_and_parts_do_not_show(threads, sms, monkeypatch):
-    """Statistics of every component, and the results, on several threads and in parts as on one and whole."""
+def test_threads_and_partitions_do_not_show(threads, sms, monkeypatch):
+    """Statistics of every component, and the results, on several threads and partitions as on one."""
     results = []
-    for count, of_a_part in ((1, 99), (threads, sms)):
-        monkeypatch.setattr(timing, "_SMS_OF_A_PART", of_a_part)
+    for count, of_a_partition in ((1, 99), (threads, sms)):
+        monkeypatch.setattr(command_queue, "_SMS_OF_A_PARTITION", of_a_partition)
         on = device(threads=count)
         a = on.array(np.arange(5000, dtype=np.float32))
         total = on.zeros(5000)

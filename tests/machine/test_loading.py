@@ -267,3 +267,12 @@ def test_any_override_is_accepted_or_an_input_error(text: str) -> None:
 def test_any_name_is_a_machine_or_an_input_error(text: str) -> None:
     with contextlib.suppress(InputError):
         load_machine(text, [])
+
+
+def test_former_names_of_parameters_are_understood(tmp_path):
+    """In files, as traces and run directories of earlier versions hold them, and on the command line."""
+    path = tmp_path / "old.toml"
+    path.write_text('inherits = "broadwell"\n[cpu.core]\nmisses_apart = false\n')
+    for resolved in (load_machine(path), load_machine("broadwell", ["cpu.core.misses_apart=false"])):
+        assert "cpu.core.mshrs_per_level" in resolved.changed
+        assert "mshrs_per_level = false" in to_toml(resolved.machine, resolved.sources)

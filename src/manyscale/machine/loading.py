@@ -20,6 +20,7 @@ from manyscale.errors import InputError
 from manyscale.machine.description import Machine
 from manyscale.machine.ini import looks_like_ini, read_ini
 from manyscale.machine.presets import list_presets, preset_path, presets_folder
+from manyscale.machine.renamed import current
 from manyscale.machine.statements import (
     Layer,
     Statement,
@@ -330,12 +331,13 @@ def _toml_tree(container: Container, origin: str, source: str) -> Tree:
         if key is None:
             continue
         own = _comment(item) or source
+        name = current(key.key)
         if isinstance(item, InlineTable):
-            tree = merge(tree, {key.key: _toml_tree(item.value, origin, own)})
+            tree = merge(tree, {name: _toml_tree(item.value, origin, own)})
         elif isinstance(item, Table):
-            tree = merge(tree, {key.key: _toml_tree(item.value, origin, source)})
+            tree = merge(tree, {name: _toml_tree(item.value, origin, source)})
         else:
-            tree[key.key] = Statement(item.unwrap(), own, origin)
+            tree[name] = Statement(item.unwrap(), own, origin)
     return tree
 
 
@@ -350,7 +352,7 @@ def _override_tree(overrides: Iterable[str]) -> Tree:
         path = path.strip()
         if not equals or not _PATH.fullmatch(path):
             raise InputError(f"--set {shown(override)}: expected path=value, such as gpu.clock=1.5GHz")
-        state(tree, path.split("."), _override_statements(text.strip(), f"--set {path}"))
+        state(tree, [current(name) for name in path.split(".")], _override_statements(text.strip(), f"--set {path}"))
     return tree
 
 
