@@ -16,6 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 # Functions that write without results/files.py -> why they may.
 PYTHON = {
     "results/files.py": "the one place",
+    "plugins.py:compile_library": "a compiled plug-in of the cache, made beside it and moved when whole",
     "results/lock.py": "a lock has no content",
     "studies/sweep/sweep_directory.py:_claim": "a lock has no content",
     "results/journal.py:append": "a journal that only grows, a checksum in each line; gone when the tables are written",

@@ -41,7 +41,7 @@ def test_a_client_that_does_not_greet_is_dropped(server: ServerThread) -> None:
     with raw(server) as client:
         client.sendall(REQUEST.pack(0, Call.DEVICE_SYNCHRONIZE, 0, 0, 0))
         assert client.recv(1) == b""
-    assert "did not begin with a greeting" in server.said[0]
+    assert "did not begin with a handshake" in server.said[0]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_numbers_of_the_link_are_those_of_the_machine():
     changes = [
         "link.bandwidth=50GB/s",
         "link.data_latency=100ns",
-        "link.page_size=64KiB",
+        "link.copy_engine.page_size=64KiB",
         "link.command_latency=1us",
     ]
     on = device(STRAIGHT, *changes)

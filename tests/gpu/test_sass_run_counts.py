@@ -56,7 +56,7 @@ def test_as_many_instructions_are_executed_as_in_machine_code(counted) -> None:
     assert len(counted) > 70
     assert abs(ours.total() / theirs.total() - 1) < 0.05
     errors = {name: ours[name] / count - 1 for name, count in theirs.items()}
-    assert set(errors) >= {"integer", "fp32", "fp64", "special", "memory", "branch", "tensor", "other"}
+    assert set(errors) >= {"alu", "fma", "fp64", "xu", "lsu", "cbu", "tensor", "other"}
     assert {name: round(error, 3) for name, error in errors.items() if abs(error) > 0.15} == {}
 
 

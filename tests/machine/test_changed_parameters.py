@@ -248,7 +248,7 @@ def test_parameters_of_the_file_that_a_run_does_not_use_are_reported_once(tmp_pa
     path.write_text('inherits = "v100"\nname = "mine"\n[gpu.crossbar]\nbandwidth = "1GB/s"\n')
     for _ in range(2):
         kernels(load_machine(path, SMALL_GPU))
-    said = "mine: a run of GPU kernels does not use [cpu], [memory], [mesh], gpu.crossbar.bandwidth"
+    said = "mine: a run of GPU kernels does not use gpu.crossbar.bandwidth"
     assert [record.getMessage() for record in caplog.records] == [said]
     assert load_machine("memory-small").unused()  # nothing has read it
     resolved = load_machine("memory-small")

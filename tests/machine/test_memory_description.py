@@ -145,7 +145,7 @@ def test_the_presets_of_the_reports_load_and_say_what_they_lack(name: str) -> No
         ("memory.l2.size=1000B", "memory.l2.size: 1000B is no multiple of line x ways"),
         ("memory.l2.size=0B", "memory.l2.size: is required"),
         ("memory.l2.line=128B", "memory.l2.line: all levels need the same line size"),
-        ("memory.l1.replacement=lifo", "memory.l1.replacement: there is no policy 'lifo'"),
+        ("memory.l1.replacement=lifo", "memory.l1: there is no replacement policy 'lifo'"),
         ("memory.shared.cache.size=1000B", "memory.shared.cache.size: 1000B is no multiple of line x ways"),
         (
             "memory.shared.cache.line=128B",

@@ -508,7 +508,7 @@ def test_the_seed_decides_what_random_patterns_touch() -> None:
         ({"l1": {"size": "1000B"}}, r"1000B is no multiple of line x ways \(64B x 8 = 512B\)"),
         ({"l1": {"size": "1KiB", "line": "32B", "ways": 3}}, r"line x ways \(32B x 3 = 96B\)"),
         ({"l2": {"size": "1000B"}}, r"1000B is no multiple of line x ways"),
-        ({"l1": {"size": "0B"}}, "room for at least one line"),
+        ({"l1": {"size": "0B"}}, "holds at least one line"),
         ({"l1": {"size": "3KiB", "line": "48B"}}, "48.*power of two|power of two.*48"),
         ({"l1": {"size": "32KiB", "line": "512B"}}, "from 32B to 256B"),
         (
@@ -518,7 +518,10 @@ def test_the_seed_decides_what_random_patterns_touch() -> None:
         ({"l1": {"write": "through"}}, "a write-through cache is the only private level"),
         ({"l1": {"write": "through"}, "l2": NONE, "coherent": True}, "coherent caches are write-back"),
         ({"l1": {"write": "around"}}, "expected 'back' or 'through', not 'around'"),
-        ({"l1": {"replacement": "fifo"}}, "no policy 'fifo'; known: lru, tree-plru, srrip, random"),
+        (
+            {"l1": {"replacement": "fifo"}},
+            "no replacement policy 'fifo'; there are lru, random, srrip, tree-plru",
+        ),
         ({"l1": {"line": "128B"}}, "all levels need the same line size"),
         ({"footprint": "16B", "size": "32B"}, "footprint: 16B is out of range"),
         ({"footprint": "32B", "size": "33B"}, "size: 33B is out of range"),
@@ -527,7 +530,7 @@ def test_the_seed_decides_what_random_patterns_touch() -> None:
         ({"prefetcher": {"kind": "markov"}}, "no prefetcher 'markov'"),
         ({"home_hash": "md5"}, "no slice hash 'md5'"),
         ({"shared": {"size": "1000B"}}, r"1000B is no multiple of line x ways \(64B x 16 = 1024B\)"),
-        ({"shared": {"replacement": "fifo"}}, "no policy 'fifo'"),
+        ({"shared": {"replacement": "fifo"}}, "no replacement policy 'fifo'"),
         ({"window": 0}, "window: 0 is out of range"),
     ],
 )

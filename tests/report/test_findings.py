@@ -22,7 +22,7 @@ def cpi(**shares: float) -> pl.DataFrame:
 def test_a_kernel_is_limited_as_its_profile_says(tmp_path):
     first, *_ = sentences(kernel_run(tmp_path / "run"))
     assert first.startswith("stencil (1ms): DRAM bandwidth: 81% of its peak while CTAs run")
-    assert "most of its warps' cycles (70%) wait for global, local or constant memory" in first
+    assert "most of its warps' cycles (70%) wait for global or local memory or texture" in first
     assert "DRAM moves 729GB/s, 81% of its peak" in first
     assert "it reaches 81% of its roofline bound" in first
 

@@ -28,7 +28,7 @@ CASES = {
         "8 3 5 4 2 2 1",
         {"nx": 8, "ny": 3, "nz": 5, "chunk": 4, "angles": 2, "groups": 2, "iterations": 1},
     ),
-    "milc": ("4 2", {"call_sites": 4, "iterations": 2}),
+    "milc": ("4 2", {"sites": 4, "iterations": 2}),
     "fft2d": ("32 2", {}),
     "training": ("16 3 4 2", {}),
 }

@@ -50,8 +50,7 @@ std::pair<std::int64_t, std::uint32_t> KernelLaunches::occupancy(LoadedModule& m
 LaunchOutcome KernelLaunches::outcome(std::size_t index) const {
   const TimedLaunch& launch = *table_->launches.at(index);
   std::size_t instructions = 0;
-  for (const SassFunction& function : launch.machine->functions)
-    instructions += function.instructions.size();
+  for (const SassFunction& function : launch.machine->functions) instructions += function.instructions.size();
   return {launch.begun,
           launch.first_cta,
           launch.ended,

@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ def _recorded_machine(text: str, changes: tuple[str, ...]) -> ResolvedMachine:
     with temporary_folder() as folder:
         path = folder / "recorded.toml"
         path.write_text(text)
-        return load_machine(path, changes)
+        return replace(load_machine(path, changes), own=frozenset())  # no file of the user's
 
 
 def _places(

@@ -61,7 +61,8 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
         own = link.copy_engine and link.copy_engine.page_size
         if own not in (None, link.page_size):
             raise InputError(
-                f"{system.name}: link.copy_engine.page_size: link.page_size says {link.page_size} B; state one"
+                f"{system.name}: link.copy_engine.page_size: link.page_size says {link.page_size} B; "
+                "state the first one only"
             )
         stated["page_size"] = f"{link.page_size}B"
     crossbar: Any = system.components["crossbar"]

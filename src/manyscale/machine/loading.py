@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,9 +88,11 @@ class ResolvedMachine:
     changed: dict[str, str] = field(default_factory=dict)
     """Parameters that the user changed, by path: on the command line, or in a file of theirs that inherits another.
     The text says where."""
+    own: frozenset[str] = frozenset()
+    """Parameters that a file of the user's states; a preset describes more than any one run simulates."""
 
     def check_read(self, run: str) -> None:
-        """Refuses changes of parameters that nothing has read so far, and reports others that the machine states.
+        """Refuses changes of parameters that nothing has read so far, and reports others of the user's file.
 
         To be called when a run has made a system of the machine. `run` says what it simulates, such as "MPI jobs".
         """
@@ -100,15 +102,15 @@ class ResolvedMachine:
         ]
         if refused:
             raise refusal(refused)
-        if unused := self.unused():
+        if unused := self.unused(self.own):
             _report(f"{self.machine.name or 'the machine'}: a run of {run} does not use {', '.join(unused)}")
 
-    def unused(self) -> list[str]:
+    def unused(self, among: Collection[str] | None = None) -> list[str]:
         """Parameters that the machine states and nothing has read so far: a section of such as one, "[cpu]"."""
         stated = [path for path, source in self.sources.items() if "." in path and source != DEFAULT]
         paths = unread(self.machine, stated)
         found: dict[str, None] = {}
-        for path in paths:
+        for path in paths if among is None else [path for path in paths if path in among]:
             sections = [path[:index] for index, letter in enumerate(path) if letter == "."]
             whole = (
                 section
@@ -170,7 +172,7 @@ def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Res
     watch(machine)
     unwatched = ("name", "description")
     stated = {name: where for name, where in changed.items() if name not in unwatched}
-    return ResolvedMachine(machine, sources, workload, stated)
+    return ResolvedMachine(machine, sources, workload, stated, frozenset(mine))
 
 
 def _stated_paths(spec: Spec, prefix: str = "") -> Iterator[str]:
@@ -352,7 +354,11 @@ def _override_tree(overrides: Iterable[str]) -> Tree:
         path = path.strip()
         if not equals or not _PATH.fullmatch(path):
             raise InputError(f"--set {shown(override)}: expected path=value, such as gpu.clock=1.5GHz")
-        state(tree, [current(name) for name in path.split(".")], _override_statements(text.strip(), f"--set {path}"))
+        state(
+            tree,
+            [current(name) for name in path.split(".")],
+            _override_statements(text.strip(), f"--set {path}"),
+        )
     return tree
 
 

@@ -74,3 +74,5 @@ def topology_for(kind: str, nodes: int, ports: int = 48) -> dict[str, Any]:
         return {"kind": kind, **_core.fit_topology(kind, nodes, ports)}
     except _core.SimulationError as error:
         raise InputError(str(error)) from None
+    except TypeError:  # it does not fit into a number of the core
+        raise InputError(f"a network has no {nodes:,} nodes") from None
