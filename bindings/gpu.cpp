@@ -26,6 +26,9 @@ using namespace manyscale::gpu;
 
 namespace {
 
+using FaultState = std::tuple<std::string, std::string, std::string, std::array<std::uint32_t, 3>,
+                              std::array<std::uint32_t, 3>, std::uint64_t>;
+
 // A view of the memory of any Python object that has some.
 class Buffer {
  public:
@@ -185,7 +188,16 @@ void bind_launch_errors(nb::module_& module) {
       .def_ro("source", &FaultLocation::source)
       .def_ro("cta", &FaultLocation::cta)
       .def_ro("thread", &FaultLocation::thread)
-      .def_ro("address", &FaultLocation::address);
+      .def_ro("address", &FaultLocation::address)
+      // Faults cross processes, with all that was raised before them.
+      .def("__getstate__",
+           [](const FaultLocation& self) {
+             return std::make_tuple(self.kernel, self.instruction, self.source, self.cta, self.thread,
+                                    self.address);
+           })
+      .def("__setstate__", [](FaultLocation& self, const FaultState& state) {
+        new (&self) FaultLocation(std::make_from_tuple<FaultLocation>(state));
+      });
   static const nb::handle fault = nb::exception<KernelFault>(module, "KernelFault");  // the module keeps them
   static const nb::handle refusal = nb::exception<BadLaunch>(module, "BadLaunch");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {

@@ -45,6 +45,9 @@ def test_a_fault_has_a_kind_and_a_location(kind: str, timed: bool):
     assert error.location.instruction in KINDS[kind]
     assert error.location.address == {"invalid_address": 24}.get(kind, error.location.address)
     assert pickle.loads(pickle.dumps(error)).location == error.location  # it crosses processes
+    raised = error.__context__  # by the core; dask sends it too
+    assert isinstance(raised, _core.KernelFault)
+    assert pickle.loads(pickle.dumps(raised.location)).cta == raised.location.cta
 
 
 def test_a_deadlock_and_too_many_instructions_have_kinds():
