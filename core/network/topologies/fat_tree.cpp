@@ -201,7 +201,7 @@ Shape FatTree::shape() const {
   Shape shape;
   shape.outlets.resize(positions_.size());
   shape.domain.resize(positions_.size());
-  // Subtrees below the roots stay together; the roots are dealt out.
+  // Subtrees below the roots stay together; the roots are spread over the domains.
   const Level& root = levels_.back();
   const std::uint32_t pods = levels_.size() > 1 ? root.down : 1;
   shape.domains = std::min(pods, 8u);
