@@ -140,7 +140,9 @@ def _kind(head: str) -> str:
 
 
 def _name(head: str) -> str:
-    """The name of the function with this head."""
+    """The name of the function, or of the test case, with this head."""
+    if test_case := re.search(r"\bTEST\((\w+)\)", head):
+        return test_case[1]
     found = re.search(r"([\w:~]+|operator\s*[^\s\w(]+|operator\(\))\s*\(", head)
     return found[1] if found else "?"
 

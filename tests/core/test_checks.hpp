@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting checks, for test programs without a framework.
+// Test cases that register themselves, and checks that are counted. A new test case is a definition,
+// `TEST(its_name) {`, and no more: the main of every program (main.cpp) runs all that there are.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,11 +9,34 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace manyscale::test {
 
-inline int passed = 0;
-inline int failed = 0;
+struct TestCase {
+  const char* name;
+  void (*run)();
+};
+
+// In the order of their definitions.
+inline std::vector<TestCase>& test_cases() {
+  static std::vector<TestCase> all;
+  return all;
+}
+
+struct Registration {
+  Registration(const char* name, void (*run)()) { test_cases().push_back({name, run}); }
+};
+
+inline std::int64_t passed = 0;
+inline std::int64_t failed = 0;
+inline std::int64_t skipped = 0;
+
+// A test case that cannot run on this host says why and returns.
+inline void skip(const char* reason) {
+  ++skipped;
+  std::printf("skipped: %s\n", reason);
+}
 
 inline void check(bool condition, const std::string& what) {
   ++(condition ? passed : failed);
@@ -39,9 +63,9 @@ void check_refused(const std::function<void()>& action, const std::string& word)
   }
 }
 
-inline int finish() {
-  std::printf("%d checks passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 }  // namespace manyscale::test
+
+#define TEST(name)                                                               \
+  static void name();                                                            \
+  static const ::manyscale::test::Registration name##_registration(#name, name); \
+  static void name()

@@ -60,7 +60,7 @@ int wrong_at_loop(const BranchSpec& spec, int iterations, int rounds, int counte
   return count;
 }
 
-void loops_within_the_history_are_predicted() {
+TEST(loops_within_the_history_are_predicted) {
   for (const int iterations : {2, 3, 5, 7, 8, 16, 31, 64, 120, 200}) {
     check_equal(wrong_at_loop(of_kind("tage"), iterations, 400, 20), 0,
                 "tage, loop of " + std::to_string(iterations));
@@ -77,7 +77,7 @@ void loops_within_the_history_are_predicted() {
   check_equal(wrong_at_loop(of_kind("static_not_taken"), 10, 100, 20), 180, "only the end is not taken");
 }
 
-void the_loop_predictor_knows_long_loops() {
+TEST(the_loop_predictor_knows_long_loops) {
   BranchSpec spec;
   check_equal(wrong_at_loop(spec, 1000, 40, 20), 20, "a loop of 1000 without a loop predictor");
   spec.loop_entries = 16;
@@ -85,7 +85,7 @@ void the_loop_predictor_knows_long_loops() {
   check_equal(wrong_at_loop(spec, 7, 400, 20), 0, "a short loop with both");
 }
 
-void nested_loops_are_predicted() {
+TEST(nested_loops_are_predicted) {
   BranchPredictor predictor(of_kind("tage"));
   int late_wrong = 0;
   for (int round = 0; round < 600; ++round) {
@@ -101,7 +101,7 @@ void nested_loops_are_predicted() {
   check_equal(late_wrong, 0, "loops of 5 and 7, one within the other");
 }
 
-void random_branches_are_wrong_half_the_time() {
+TEST(random_branches_are_wrong_half_the_time) {
   for (const char* kind : {"tage", "gshare", "bimodal"}) {
     BranchPredictor predictor(of_kind(kind));
     Random random(1, 2);
@@ -111,7 +111,7 @@ void random_branches_are_wrong_half_the_time() {
   }
 }
 
-void biased_branches_are_wrong_about_as_often_as_the_rare_case() {
+TEST(biased_branches_are_wrong_about_as_often_as_the_rare_case) {
   BranchPredictor predictor(of_kind("tage"));
   Random random(1, 3);
   int count = 0;
@@ -122,7 +122,7 @@ void biased_branches_are_wrong_about_as_often_as_the_rare_case() {
   check_between(count / 100'000.0, 0.095, 0.16, "taken nine times out of ten");
 }
 
-void correlated_branches_are_predicted() {
+TEST(correlated_branches_are_predicted) {
   Random random(4, 5);
   for (const auto& [kind, most] : {std::pair{"tage", 0.01}, {"gshare", 0.04}}) {
     BranchPredictor predictor(of_kind(kind));
@@ -138,7 +138,7 @@ void correlated_branches_are_predicted() {
   }
 }
 
-void branches_that_share_a_counter_disturb_each_other() {
+TEST(branches_that_share_a_counter_disturb_each_other) {
   for (const std::int64_t entries : {1, 2}) {
     BranchSpec spec = of_kind("bimodal");
     spec.base_entries = entries;
@@ -152,7 +152,7 @@ void branches_that_share_a_counter_disturb_each_other() {
   }
 }
 
-void calls_deeper_than_the_return_stack_lose_the_outermost() {
+TEST(calls_deeper_than_the_return_stack_lose_the_outermost) {
   for (const int depth : {1, 4, 5, 6, 8}) {
     BranchSpec spec;
     spec.return_stack = 4;
@@ -177,7 +177,7 @@ void calls_deeper_than_the_return_stack_lose_the_outermost() {
   check(wrong(without, indirect(0x200, 0x104, Trait::returns)), "a return without a stack");
 }
 
-void compressed_calls_return_two_bytes_on() {
+TEST(compressed_calls_return_two_bytes_on) {
   BranchPredictor predictor(BranchSpec{});
   predictor.predict(indirect(0x100, 0x200, Trait::call | Trait::compressed));
   check(!wrong(predictor, indirect(0x200, 0x102, Trait::returns)), "back to pc + 2");
@@ -187,7 +187,7 @@ void compressed_calls_return_two_bytes_on() {
   check(!wrong(predictor, indirect(0x110, 0x204, Trait::returns)), "and back to 0x204");
 }
 
-void the_target_buffer_holds_what_fits() {
+TEST(the_target_buffer_holds_what_fits) {
   BranchSpec spec;
   spec.btb_entries = 16;
   spec.btb_ways = 4;
@@ -212,7 +212,7 @@ void the_target_buffer_holds_what_fits() {
   check_equal(misses(17, 8), 17, "LRU over one more than fits");
 }
 
-void a_correct_direction_without_a_target_is_a_misfetch() {
+TEST(a_correct_direction_without_a_target_is_a_misfetch) {
   BranchPredictor predictor(of_kind("bimodal"));
   check(predictor.predict(branch(0x10, true)) == Prediction::mispredict, "counters begin at not taken");
   check(predictor.predict(branch(0x10, true)) == Prediction::correct, "and its target is known by now");
@@ -223,7 +223,7 @@ void a_correct_direction_without_a_target_is_a_misfetch() {
   check_equal(predictor.statistics().btb_misses.value(), 2, "targets not known");
 }
 
-void indirect_jumps_follow_the_path() {
+TEST(indirect_jumps_follow_the_path) {
   for (const std::int64_t tables : {0, 3}) {
     BranchSpec spec;
     spec.indirect_tables = tables;
@@ -253,7 +253,7 @@ void indirect_jumps_follow_the_path() {
   }
 }
 
-void perfect_and_always_wrong_do_as_they_say() {
+TEST(perfect_and_always_wrong_do_as_they_say) {
   BranchPredictor perfect(of_kind("perfect")), awful(of_kind("always_wrong"));
   Random random(9, 9);
   for (int i = 0; i < 1000; ++i) {
@@ -274,7 +274,7 @@ void perfect_and_always_wrong_do_as_they_say() {
   check_equal(counted.return_wrong.value(), 1000, "return_wrong");
 }
 
-void recorded_predictions_are_believed() {
+TEST(recorded_predictions_are_believed) {
   BranchPredictor predictor(of_kind("recorded"));
   Record seen = branch(0x10, true);
   check(predictor.predict(seen) == Prediction::correct, "nothing is said against it");
@@ -286,7 +286,7 @@ void recorded_predictions_are_believed() {
   check_equal(predictor.statistics().conditional_wrong.value(), 1, "of them wrong");
 }
 
-void wrong_parameters_are_refused() {
+TEST(wrong_parameters_are_refused) {
   const auto refuse = [](auto change, const std::string& word) {
     BranchSpec spec;
     change(spec);
@@ -301,22 +301,3 @@ void wrong_parameters_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  loops_within_the_history_are_predicted();
-  the_loop_predictor_knows_long_loops();
-  nested_loops_are_predicted();
-  random_branches_are_wrong_half_the_time();
-  biased_branches_are_wrong_about_as_often_as_the_rare_case();
-  correlated_branches_are_predicted();
-  branches_that_share_a_counter_disturb_each_other();
-  calls_deeper_than_the_return_stack_lose_the_outermost();
-  compressed_calls_return_two_bytes_on();
-  the_target_buffer_holds_what_fits();
-  a_correct_direction_without_a_target_is_a_misfetch();
-  indirect_jumps_follow_the_path();
-  perfect_and_always_wrong_do_as_they_say();
-  recorded_predictions_are_believed();
-  wrong_parameters_are_refused();
-  return finish();
-}

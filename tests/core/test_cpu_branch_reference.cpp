@@ -150,9 +150,8 @@ void compare(std::uint64_t seed) {
   check_equal(different, 0, "program " + std::to_string(seed) + ": predictions that differ");
 }
 
-}  // namespace
-
-int main() {
+TEST(tage_predicts_as_a_plain_one_does) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) compare(seed);
-  return finish();
 }
+
+}  // namespace

@@ -15,7 +15,7 @@ struct KindLatency {
 };
 
 // n dependent instructions take n times the latency of their kind.
-void chains() {
+TEST(chains) {
   const CoreSpec spec = plain_core();
   const KindTimings& t = spec.timing;
   for (const KindLatency& each : {KindLatency{Kind::integer, t.integer.latency, "integer"},
@@ -54,7 +54,7 @@ void chains() {
 }
 
 // Independent instructions take an issue slot of a unit each, for the unit's interval.
-void throughput() {
+TEST(throughput) {
   CoreSpec spec = plain_core();
   check_equal(steady(spec, {record(Kind::integer)}, 6000), 1000, "three integer units");
   check_equal(steady(spec, {record(Kind::multiply)}, 2000), 1000, "one multiplier");
@@ -77,7 +77,7 @@ void throughput() {
 }
 
 // Four wide at one place and eight wide elsewhere: four in a cycle.
-void widths() {
+TEST(widths) {
   const std::vector<Record> mix{record(Kind::integer),
                                 record(Kind::integer),
                                 record(Kind::integer),
@@ -105,7 +105,7 @@ void widths() {
 }
 
 // Instructions folded into a record take widths and places, and do nothing.
-void folded() {
+TEST(folded) {
   CoreSpec spec = plain_core();
   spec.fetch_width = spec.dispatch_width = spec.commit_width = 4;
   Record heavy = record(Kind::integer);
@@ -119,7 +119,7 @@ void folded() {
 
 // The first instruction is dispatched when the front end is through, and each mispredicted branch costs
 // resolving, redirecting and the front end again.
-void mispredicts() {
+TEST(mispredicts) {
   CoreSpec spec = plain_core();
   const std::vector<Record> part{record(Kind::integer), record(Kind::integer, 1), branch(1)};
   spec.branch.kind = "always_wrong";
@@ -135,7 +135,7 @@ void mispredicts() {
 
 // As long as a place is taken, nothing else can have it: a divide at the head lets in what there are places
 // for.
-void places() {
+TEST(places) {
   // A window of n with a divide each n instructions: each divide waits for the one before to commit.
   CoreSpec spec = plain_core();
   spec.reorder_buffer = 16;
@@ -173,7 +173,7 @@ void places() {
               "a queue full of folded ones");
 }
 
-void wrong_specs() {
+TEST(wrong_specs) {
   const auto refused = [](const CoreSpec& spec, const std::string& word) {
     try {
       Core core(spec);
@@ -194,14 +194,3 @@ void wrong_specs() {
 }
 
 }  // namespace
-
-int main() {
-  chains();
-  throughput();
-  widths();
-  folded();
-  mispredicts();
-  places();
-  wrong_specs();
-  return finish();
-}

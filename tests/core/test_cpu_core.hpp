@@ -17,7 +17,6 @@ namespace manyscale::cpu::test {
 using manyscale::test::check;
 using manyscale::test::check_between;
 using manyscale::test::check_equal;
-using manyscale::test::finish;
 
 // Plays one list of records to each core and halts where they say so.
 class ScriptedSource final : public Component {

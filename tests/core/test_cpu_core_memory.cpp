@@ -30,7 +30,7 @@ std::int64_t second_half(const CoreSpec& spec, std::size_t n, const std::functio
 
 // Misses that depend on each other come one by one; others as many at a time as the window, the load queue
 // and the cache let them.
-void misses_side_by_side() {
+TEST(misses_side_by_side) {
   CoreSpec spec = plain_core();
   const auto chase = [](std::size_t i) { return load(data + i * 64, 1); };
   check_equal(second_half(spec, 400, chase), 200 * miss_latency, "a chase through memory");
@@ -65,7 +65,7 @@ void misses_side_by_side() {
 }
 
 // A load gets the data of an older store after the forwarding latency.
-void forwarding() {
+TEST(forwarding) {
   const CoreSpec spec = plain_core();
   // x = *p + 1; *p = x: load, addition, store, over and over.
   const std::vector<Record> part{load(data), record(Kind::integer, 1), store(data, 1)};
@@ -91,7 +91,7 @@ void forwarding() {
 }
 
 // Stores that miss are written behind the program's back, until there is no place for another.
-void store_buffer() {
+TEST(store_buffer) {
   CoreSpec spec = plain_core();
   spec.store_queue = 16;
   const auto missing = [](std::size_t i) { return store(data + i * 64); };
@@ -125,7 +125,7 @@ Record halting(Kind kind, std::uint64_t address = 0) {
 
 // A fence waits until it is the oldest and older stores are written; it is announced to the source then and
 // not before.
-void fences() {
+TEST(fences) {
   const CoreSpec spec = plain_core();
   const Ran ran = run(spec, at_addresses({store(data), halting(Kind::fence), record(Kind::integer)}));
   check_equal(static_cast<std::int64_t>(ran.reached.size()), 1, "one fence is reached");
@@ -139,7 +139,7 @@ void fences() {
 }
 
 // Two cores that want one line, and what they pay for it.
-void sharing() {
+TEST(sharing) {
   const CoreSpec spec = plain_core();
   const auto halves = [&](const std::function<Scripts(std::size_t)>& scripts) {
     return run_coherent(spec, scripts(400))[0].cycles - run_coherent(spec, scripts(200))[0].cycles;
@@ -191,7 +191,7 @@ void sharing() {
 }
 
 // In order: what comes after a load runs until its data is needed.
-void in_order() {
+TEST(in_order) {
   CoreSpec spec = plain_core();
   spec.in_order = true;
   const auto used = [](std::size_t i) {
@@ -208,7 +208,7 @@ void in_order() {
 }
 
 // A straight line of code that is not in the instruction cache: every line is fetched from memory.
-void instruction_lines() {
+TEST(instruction_lines) {
   CoreSpec spec = plain_core();
   spec.l1i.size = 32 * 1024;
   const auto straight = [&](std::size_t n) {
@@ -226,7 +226,7 @@ void instruction_lines() {
 }
 
 // A page that no TLB knows costs a walk.
-void pages() {
+TEST(pages) {
   CoreSpec spec = plain_core();
   spec.translation.enabled = true;
   spec.translation.data.entries = 16;
@@ -247,7 +247,7 @@ void pages() {
               "walks whose entries are in the cache");
 }
 
-void split_lines() {
+TEST(split_lines) {
   const CoreSpec spec = plain_core();
   const Ran ran = run(spec, at_addresses(repeat({load(data + 60), store(data + 1020)}, 100)));
   check_equal(ran.value("core", "split_accesses"), 200, "accesses that cross a line");
@@ -255,16 +255,3 @@ void split_lines() {
 }
 
 }  // namespace
-
-int main() {
-  misses_side_by_side();
-  forwarding();
-  store_buffer();
-  fences();
-  sharing();
-  in_order();
-  instruction_lines();
-  pages();
-  split_lines();
-  return finish();
-}

@@ -26,7 +26,7 @@ Cycle fetch(FetchSlots& slots, const Record& record) {
   return slots.cycle();
 }
 
-void fetch_takes_its_width_and_no_more() {
+TEST(fetch_takes_its_width_and_no_more) {
   FetchSlots slots(4, 64);
   slots.restart(10);
   for (int i = 0; i < 4; ++i) check_equal(fetch(slots, record_of(0)), 10, "one of the first four");
@@ -38,7 +38,7 @@ void fetch_takes_its_width_and_no_more() {
   check_equal(fetch(slots, record_of(0)), 16, "behind a misfetch of three cycles");
 }
 
-void fetch_takes_its_bytes_and_no_more() {
+TEST(fetch_takes_its_bytes_and_no_more) {
   FetchSlots slots(8, 8);
   slots.restart(0);
   Record compressed = record_of(0);
@@ -48,7 +48,7 @@ void fetch_takes_its_bytes_and_no_more() {
   check_equal(fetch(slots, record_of(0)), 1, "four do not fit any more");
 }
 
-void compacted_instructions_take_fetch_slots_once() {
+TEST(compacted_instructions_take_fetch_slots_once) {
   FetchSlots slots(4, 64);
   slots.restart(0);
   const Record record = record_of(7);
@@ -59,14 +59,14 @@ void compacted_instructions_take_fetch_slots_once() {
   check_equal(fetch(slots, record_of(0)), 2, "the ninth");
 }
 
-void compacted_branches_end_their_cycle() {
+TEST(compacted_branches_end_their_cycle) {
   FetchSlots slots(4, 64);
   slots.restart(0);
   // Three loops of two instructions, and one instruction behind the last branch.
   check_equal(fetch(slots, record_of(7, {3, 1})), 3, "three cycles of two, then the record");
 }
 
-void dispatch_counts_the_slots_of_a_cycle() {
+TEST(dispatch_counts_the_slots_of_a_cycle) {
   DispatchSlots slots(4);
   slots.take(20, 0);
   check_equal(slots.next(record_of(0)).cycle, 20, "the second of its cycle");
@@ -80,7 +80,7 @@ void dispatch_counts_the_slots_of_a_cycle() {
   check_equal(slots.next(record_of(0)).compacted, 20, "nothing is compacted into it");
 }
 
-void commit_takes_its_width_and_no_more() {
+TEST(commit_takes_its_width_and_no_more) {
   CommitSlots slots(2);
   check_equal(slots.take(record_of(0), 5), 5, "when it is complete");
   check_equal(slots.take(record_of(0), 3), 5, "with an older one");
@@ -89,7 +89,7 @@ void commit_takes_its_width_and_no_more() {
   check_equal(slots.take(record_of(4), 30), 30, "they completed while it did not");
 }
 
-void the_reorder_buffer_frees_entries_in_order() {
+TEST(the_reorder_buffer_frees_entries_in_order) {
   Window window(16);
   ReorderBuffer buffer(8, 4);
   const auto enter = [&](std::uint64_t number, std::uint8_t weight, Cycle committed) {
@@ -106,14 +106,3 @@ void the_reorder_buffer_frees_entries_in_order() {
 }
 
 }  // namespace
-
-int main() {
-  fetch_takes_its_width_and_no_more();
-  fetch_takes_its_bytes_and_no_more();
-  compacted_instructions_take_fetch_slots_once();
-  compacted_branches_end_their_cycle();
-  dispatch_counts_the_slots_of_a_cycle();
-  commit_takes_its_width_and_no_more();
-  the_reorder_buffer_frees_entries_in_order();
-  return finish();
-}

@@ -97,7 +97,7 @@ CoreSpec random_core(std::uint32_t seed) {
 }
 
 // Everything commits, and the causes add up (run() checks that).
-void streams_of_all_kinds() {
+TEST(streams_of_all_kinds) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const CoreSpec spec = random_core(seed);
     const Ran ran = run(spec, random_stream(seed, 3000, seed % 3 == 0 ? 4000 : 60, true), 64);
@@ -109,7 +109,7 @@ void streams_of_all_kinds() {
 }
 
 // The quantum is an approximation that must not change much.
-void quantum_changes_little() {
+TEST(quantum_changes_little) {
   CoreSpec spec;
   spec.l2.size = 256 * 1024;
   const std::vector<Record> stream = random_stream(7, 20000, 2000, false);
@@ -124,7 +124,7 @@ void quantum_changes_little() {
 }
 
 // What cores synchronise by is never done ahead of time, so the quantum does not change who gets it when.
-void quantum_does_not_change_synchronisation() {
+TEST(quantum_does_not_change_synchronisation) {
   Record atomic = record(Kind::atomic);
   atomic.address = 0x1000000;
   atomic.size = 8;
@@ -139,7 +139,7 @@ void quantum_does_not_change_synchronisation() {
     check_equal(coarse[core].cycles, exact[core].cycles, "two cores at one line");
 }
 
-void many_cores_on_threads() {
+TEST(many_cores_on_threads) {
   std::vector<std::vector<Record>> scripts;
   for (std::uint32_t core = 0; core < 4; ++core) scripts.push_back(random_stream(core, 4000, 100, true));
   CoreSpec spec;
@@ -150,7 +150,7 @@ void many_cores_on_threads() {
   check_equal(two[0].report.threads, 2, "two threads are used");
 }
 
-void hot_lines_add_up() {
+TEST(hot_lines_add_up) {
   CoreSpec spec = plain_core();
   spec.hot_lines = true;
   const Ran ran = run(spec, at_addresses(repeat({record(Kind::divide, 2), record(Kind::integer, 1)}, 512)));
@@ -165,7 +165,7 @@ void hot_lines_add_up() {
 }
 
 // Every instruction of the window begins, goes through four stages and retires, in an order of cycles.
-void konata() {
+TEST(konata) {
   CoreSpec spec = plain_core();
   spec.konata_from = 10;
   spec.konata_count = 20;
@@ -188,13 +188,3 @@ void konata() {
 }
 
 }  // namespace
-
-int main() {
-  streams_of_all_kinds();
-  quantum_changes_little();
-  quantum_does_not_change_synchronisation();
-  many_cores_on_threads();
-  hot_lines_add_up();
-  konata();
-  return finish();
-}

@@ -291,7 +291,7 @@ void fails(Program& program, Action&& run, const std::string& kind, std::uint64_
   }
 }
 
-void programs_run_functionally() {
+TEST(programs_run_functionally) {
   FunctionalRun hello(executable(hello_program));
   check(hello.run(), "it comes to its end");
   check(hello.kernel().processes()[0]->standard_output == "hello\n", "its output");
@@ -303,7 +303,7 @@ void programs_run_functionally() {
   check(spin.run() && spin.exit_status() == 5, "a thread that spins does not keep the other from running");
 }
 
-void failures_say_where_and_what() {
+TEST(failures_say_where_and_what) {
   FunctionalRun unknown(executable(unknown_program));
   fails(unknown, [&] { unknown.run(); }, "system call", 0x10104, 198);
   FunctionalRun wild(executable(wild_program));
@@ -311,7 +311,7 @@ void failures_say_where_and_what() {
   check(wild.exit_status() == 128 + 11, "as a shell tells the end by SIGSEGV");
 }
 
-void a_run_can_be_stopped() {
+TEST(a_run_can_be_stopped) {
   // The spinning thread has its core for itself here: it would spin for ever.
   Code alone = spin_program;
   alone.words[10] = 0x00000013;  // the thread is not made: nop in the place of its ecall
@@ -323,7 +323,7 @@ void a_run_can_be_stopped() {
 
 // Ten calls: the first records arrive after a link, each call takes the way to the source, its latency and
 // the way back, and the exit (the eleventh) the way there and that of the end back.
-void a_system_call_takes_its_latency() {
+TEST(a_system_call_takes_its_latency) {
   for (const Time latency : {Time{0}, 150 * nanosecond}) {
     LiveSourceSpec spec;
     spec.system_call_latency = latency;
@@ -335,7 +335,7 @@ void a_system_call_takes_its_latency() {
 }
 
 // The sleep begins when its call reaches the source, two links after the beginning.
-void a_sleep_lasts_as_long_as_asked_and_waking_takes_its_latency() {
+TEST(a_sleep_lasts_as_long_as_asked_and_waking_takes_its_latency) {
   LiveSourceSpec spec;
   spec.wake_latency = 700 * nanosecond;
   const Run run(sleep_program, spec);
@@ -345,7 +345,7 @@ void a_sleep_lasts_as_long_as_asked_and_waking_takes_its_latency() {
 }
 
 // The second thread starts a wake latency after clone, on the core after that of the first.
-void threads_on_two_cores_wake_each_other() {
+TEST(threads_on_two_cores_wake_each_other) {
   LiveSourceSpec spec;
   spec.cores = 2;
   const Run one(pair_program, spec, 1);
@@ -368,7 +368,7 @@ void threads_on_two_cores_wake_each_other() {
 }
 
 // With one core the second thread gets its turn only when the slice of the first, which spins, is over.
-void threads_on_one_core_take_turns() {
+TEST(threads_on_one_core_take_turns) {
   LiveSourceSpec spec;
   spec.time_slice = 50 * microsecond;
   const Run run(spin_program, spec);
@@ -377,7 +377,7 @@ void threads_on_one_core_take_turns() {
   check(run.cores[0]->ended < spec.time_slice + 10 * microsecond, "soon after it");
 }
 
-void failures_stop_a_simulation() {
+TEST(failures_stop_a_simulation) {
   LiveSourceSpec spec;
   Simulation simulation(5);
   auto& source = static_cast<LiveSource&>(simulation.add("program", std::make_unique<LiveSource>(spec)));
@@ -387,7 +387,7 @@ void failures_stop_a_simulation() {
   fails(source, [&] { simulation.run({}); }, "store", 0x10104, 0x5008);
 }
 
-void processes_run_side_by_side() {
+TEST(processes_run_side_by_side) {
   LiveSourceSpec spec;
   spec.cores = 4;
   const Run run(hello_program, spec, 1, 2);
@@ -399,16 +399,3 @@ void processes_run_side_by_side() {
 }
 
 }  // namespace
-
-int main() {
-  programs_run_functionally();
-  failures_say_where_and_what();
-  a_run_can_be_stopped();
-  a_system_call_takes_its_latency();
-  a_sleep_lasts_as_long_as_asked_and_waking_takes_its_latency();
-  threads_on_two_cores_wake_each_other();
-  threads_on_one_core_take_turns();
-  failures_stop_a_simulation();
-  processes_run_side_by_side();
-  return test::finish();
-}

@@ -37,7 +37,7 @@ const RegionAccount::Row* find(const std::vector<RegionAccount::Row>& rows, std:
   return found == rows.end() ? nullptr : &*found;
 }
 
-void nested_regions_share_time() {
+TEST(nested_regions_share_time) {
   RegionAccount account(100);
   account.run_thread(3, at(5));
   account.commit(3, enter(7), at(10));
@@ -64,7 +64,7 @@ void nested_regions_share_time() {
         "the log");
 }
 
-void recursion_counts_once() {
+TEST(recursion_counts_once) {
   RegionAccount account;
   account.commit(0, enter(0), at(0));
   account.commit(0, enter(0), at(10));
@@ -79,7 +79,7 @@ void recursion_counts_once() {
   check(row->shortest == 10 * nanosecond && row->longest == 50 * nanosecond, "each visit for itself");
 }
 
-void open_regions_count_so_far() {
+TEST(open_regions_count_so_far) {
   RegionAccount account;
   account.commit(0, enter(4), at(10));
   account.settle(at(25));
@@ -91,7 +91,7 @@ void open_regions_count_so_far() {
   check(find(later, 0, 4)->inclusive.time == 30 * nanosecond, "settled again");
 }
 
-void threads_take_turns() {
+TEST(threads_take_turns) {
   RegionAccount account;
   account.commit(0, enter(1), at(10));
   account.run_thread(1, at(30));
@@ -107,7 +107,7 @@ void threads_take_turns() {
   check(second->exclusive.time == 20 * nanosecond && second->exclusive.away == 0, "the other's time");
 }
 
-void wrong_leaves_are_ignored() {
+TEST(wrong_leaves_are_ignored) {
   RegionAccount account(2);
   account.commit(0, leave(3), at(5));
   account.commit(0, enter(1), at(10));
@@ -121,7 +121,7 @@ void wrong_leaves_are_ignored() {
 }
 
 // A core of 1 GHz that has nothing to do for 40 ns, works for 10, and has nothing to do again.
-void idle_time_is_nobodys() {
+TEST(idle_time_is_nobodys) {
   const auto progress = [](Time nanoseconds, std::int64_t idle) {
     Progress made{nanoseconds * nanosecond, nanoseconds, {}};
     made.stack[Cause::idle] = idle;
@@ -143,7 +143,7 @@ void idle_time_is_nobodys() {
 
 // Random markers of many threads: for each thread exclusive times add up to its time, and those of all
 // threads to the core's.
-void random_markers_add_up() {
+TEST(random_markers_add_up) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed, 0);
     RegionAccount account;
@@ -185,7 +185,7 @@ void random_markers_add_up() {
   }
 }
 
-void tables() {
+TEST(tables) {
   RegionTable regions;
   const auto first = regions.intern({RegionKind::loop, "", 0x100, 0});
   const auto second = regions.intern({RegionKind::barrier, "", 0x100, 0});
@@ -204,15 +204,3 @@ void tables() {
 }
 
 }  // namespace
-
-int main() {
-  nested_regions_share_time();
-  recursion_counts_once();
-  open_regions_count_so_far();
-  threads_take_turns();
-  wrong_leaves_are_ignored();
-  idle_time_is_nobodys();
-  random_markers_add_up();
-  tables();
-  return finish();
-}

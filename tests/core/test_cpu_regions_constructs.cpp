@@ -18,20 +18,20 @@ std::string call_and_return(Script& script, std::uint64_t function, std::uint64_
   return noted;
 }
 
-void a_team_ends_at_its_call_site_if_its_region_is_unknown() {
+TEST(a_team_ends_at_its_call_site_if_its_region_is_unknown) {
   Script script({{0x180, Construct::team_end}});
   expect(script.call(0, 0x180, 0x1004), "+barrier@1002", "the barrier of an unknown region");
   expect(script.back(0), "-barrier@1002", "which ends");
 }
 
-void a_team_end_closes_open_worksharing() {
+TEST(a_team_end_closes_open_worksharing) {
   Script script({{0x110, Construct::single_start}, {0x180, Construct::team_end}});
   script.call(0, 0x110, 0x1004);
   expect(script.back(0, 1), "+single@1002", "this thread executes the single construct");
   expect(script.call(0, 0x180, 0x1010), "-single@1002 +barrier@100e", "with nowait it lasts until the join");
 }
 
-void sections_last_from_start_to_end() {
+TEST(sections_last_from_start_to_end) {
   Script script({{0x100, Construct::parallel_sections},
                  {0x110, Construct::sections_start},
                  {0x120, Construct::sections_end},
@@ -45,7 +45,7 @@ void sections_last_from_start_to_end() {
   expect(script.call(0, 0x2000, 0x108), "+sections@2000", "begin with the outlined function");
 }
 
-void a_loop_within_a_loop_of_libgomp_is_the_same_loop() {
+TEST(a_loop_within_a_loop_of_libgomp_is_the_same_loop) {
   Script script({{0x110, Construct::loop_start}, {0x128, Construct::loop_end_nowait}});
   expect(call_and_return(script, 0x110, 0x1004), "+loop@1002", "a loop begins");
   expect(call_and_return(script, 0x110, 0x1104), "", "it is open, so another start belongs to it");
@@ -53,7 +53,7 @@ void a_loop_within_a_loop_of_libgomp_is_the_same_loop() {
   expect(call_and_return(script, 0x110, 0x1204), "+loop@1202", "the next one is another");
 }
 
-void ordered_is_a_wait_and_a_body() {
+TEST(ordered_is_a_wait_and_a_body) {
   Script script(
       {{0x100, Construct::ordered_start}, {0x108, Construct::ordered_end}, {0x110, Construct::loop_next}});
   expect(script.call(0, 0x100, 0x1004), "+ordered_wait@1002", "waits for the iterations before");
@@ -63,14 +63,14 @@ void ordered_is_a_wait_and_a_body() {
   expect(call_and_return(script, 0x100, 0x114), "", "the wait within that call is the runtime's own");
 }
 
-void locks_are_released_at_their_call_site() {
+TEST(locks_are_released_at_their_call_site) {
   Script script({{0x140, Construct::lock}, {0x148, Construct::unlock}});
   expect(script.call(0, 0x140, 0x1004, {0x7000}), "+lock@1002", "waits for the lock");
   expect(script.back(0), "-lock@1002", "and has it");
   expect(script.call(0, 0x148, 0x1010, {0x7000}), "released@100e", "gives it back");
 }
 
-void taskgroups_end_with_a_wait_for_their_tasks() {
+TEST(taskgroups_end_with_a_wait_for_their_tasks) {
   Script script({{0x100, Construct::taskgroup_start}, {0x108, Construct::taskgroup_end}});
   expect(script.call(0, 0x100, 0x1004), "", "the call that begins a taskgroup");
   expect(script.back(0), "+taskgroup@1002", "it begins when the call returns");
@@ -80,7 +80,7 @@ void taskgroups_end_with_a_wait_for_their_tasks() {
          "an end without a beginning waits at its call site");
 }
 
-void tasks_of_a_taskloop_are_created_by_their_memory() {
+TEST(tasks_of_a_taskloop_are_created_by_their_memory) {
   Script script({{0x110, Construct::task_memory}, {0x130, Construct::taskloop}, {0x100, Construct::task}});
   expect(script.call(0, 0x110, 0x1004, {64}), "", "memory outside of the creation of tasks");
   script.back(0, 0x10000);
@@ -96,7 +96,7 @@ void tasks_of_a_taskloop_are_created_by_their_memory() {
   expect(script.back(1), "end1 -task@2000", "which ends");
 }
 
-void a_task_takes_its_memory_once() {
+TEST(a_task_takes_its_memory_once) {
   Script script({{0x100, Construct::task}, {0x110, Construct::task_memory}});
   expect(script.call(0, 0x100, 0x1004, {0x2000, 0, 0, 0, 0, 1, 0}), "+task_create@1002 new0", "a task");
   expect(script.call(0, 0x110, 0x104, {64}), "", "has memory");
@@ -110,16 +110,3 @@ void a_task_takes_its_memory_once() {
 }
 
 }  // namespace
-
-int main() {
-  a_team_ends_at_its_call_site_if_its_region_is_unknown();
-  a_team_end_closes_open_worksharing();
-  sections_last_from_start_to_end();
-  a_loop_within_a_loop_of_libgomp_is_the_same_loop();
-  ordered_is_a_wait_and_a_body();
-  locks_are_released_at_their_call_site();
-  taskgroups_end_with_a_wait_for_their_tasks();
-  tasks_of_a_taskloop_are_created_by_their_memory();
-  a_task_takes_its_memory_once();
-  return finish();
-}

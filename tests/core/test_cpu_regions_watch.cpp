@@ -10,7 +10,7 @@ using namespace manyscale::test;
 
 namespace {
 
-void parallel_region_on_each_thread() {
+TEST(parallel_region_on_each_thread) {
   Script script({{0x100, Construct::parallel}, {0x180, Construct::team_end}});
   expect(script.call(0, 0x100, 0x1004, {0x2000}), "+parallel@2000", "the master enters");
   expect(script.call(0, 0x2000, 0x110), "", "its function is part of it");
@@ -26,7 +26,7 @@ void parallel_region_on_each_thread() {
   expect(script.ends(1), "-parallel@2000", "a thread that ends leaves everything");
 }
 
-void loops_and_barriers() {
+TEST(loops_and_barriers) {
   Script script({{0x100, Construct::parallel_loop},
                  {0x110, Construct::loop_start},
                  {0x120, Construct::loop_end},
@@ -49,7 +49,7 @@ void loops_and_barriers() {
 }
 
 // A loop with a static schedule: its code asks for the number of threads, and at once for its own.
-void static_loops() {
+TEST(static_loops) {
   Script script({{0x100, Construct::parallel},
                  {0x110, Construct::team_size},
                  {0x118, Construct::thread_number},
@@ -79,7 +79,7 @@ void static_loops() {
 }
 
 // Who executes a single construct that gives others a copy meets them where it gives it.
-void copies_of_single() {
+TEST(copies_of_single) {
   Script script({{0x100, Construct::single_copy_start}, {0x108, Construct::single_copy_end}});
   expect(script.call(0, 0x100, 0x1004), "+wait@1002", "comes there");
   expect(script.back(0, 0), "-wait@1002 +single@1002", "and executes it");
@@ -90,7 +90,7 @@ void copies_of_single() {
 }
 
 // Threads that the program makes itself.
-void threads_of_the_program() {
+TEST(threads_of_the_program) {
   Script script({{0x100, Construct::thread_create},
                  {0x110, Construct::thread_join},
                  {0x120, Construct::mutex_lock},
@@ -128,7 +128,7 @@ void threads_of_the_program() {
   expect(script.call(1, 0x2000, 0x310, {5}), "", "does not begin");
 }
 
-void threads_that_wait() {
+TEST(threads_that_wait) {
   Script script({{0x100, Construct::condition_wait},
                  {0x108, Construct::condition_signal},
                  {0x110, Construct::thread_barrier},
@@ -164,7 +164,7 @@ void threads_that_wait() {
   expect(script.back(2, 0), "-wait@301e", "it was raised from its beginning");
 }
 
-void holding_and_waiting() {
+TEST(holding_and_waiting) {
   Script script({{0x100, Construct::critical_start},
                  {0x108, Construct::critical_end},
                  {0x110, Construct::named_critical_start},
@@ -192,7 +192,7 @@ void holding_and_waiting() {
   expect(script.call(0, 0x148, 0x1060, {0xdef}), "released@105e", "and given back");
 }
 
-void tasks_are_followed() {
+TEST(tasks_are_followed) {
   Script script({{0x100, Construct::task},
                  {0x110, Construct::task_memory},
                  {0x120, Construct::taskwait},
@@ -239,7 +239,7 @@ void tasks_are_followed() {
   check(first[1].address == 0x7008 && first[1].kind == TaskDependence::Kind::in, "reads");
 }
 
-void long_dependence_lists() {
+TEST(long_dependence_lists) {
   Script script({{0x100, Construct::task}});
   // {0, all, out, mutexinoutset, in, …}, then one dependence object {address, kind}.
   const std::uint64_t object[] = {0x7018, 5};
@@ -263,7 +263,7 @@ void long_dependence_lists() {
               "nothing is read beyond memory");
 }
 
-void frames_that_are_gone() {
+TEST(frames_that_are_gone) {
   Script script({{0x100, Construct::function}, {0x110, Construct::critical_start}});
   expect(script.call(0, 0x100, 0x1004), "+user@100", "a function the user named");
   script.call(0, 0x110, 0x108);
@@ -277,7 +277,7 @@ void frames_that_are_gone() {
   expect(script.back(0), "-user@100", "and the outer");
 }
 
-void marker_instructions() {
+TEST(marker_instructions) {
   Script script({});
   script.write(memory_at, "solve", 6);
   script.write(memory_at + 16, "step", 5);
@@ -294,7 +294,7 @@ void marker_instructions() {
   expect(script.instruction(0, 99, 0), "", "a code that means nothing");
 }
 
-void watched_addresses_settle() {
+TEST(watched_addresses_settle) {
   Script script({{0x100, Construct::barrier}});
   for (int turn = 0; turn < 3; ++turn) {
     script.call(0, 0x100, 0x1004);
@@ -306,19 +306,3 @@ void watched_addresses_settle() {
 }
 
 }  // namespace
-
-int main() {
-  parallel_region_on_each_thread();
-  loops_and_barriers();
-  static_loops();
-  copies_of_single();
-  threads_of_the_program();
-  threads_that_wait();
-  holding_and_waiting();
-  tasks_are_followed();
-  long_dependence_lists();
-  frames_that_are_gone();
-  marker_instructions();
-  watched_addresses_settle();
-  return finish();
-}

@@ -34,7 +34,7 @@ std::int64_t cost_of(const WrittenTrace& trace, std::int64_t cores, Time ReplayS
 }
 
 // One thread without synchronisation: as long as on a core that is fed directly.
-void one_thread() {
+TEST(one_thread) {
   Script script;
   script.work(5000);
   WrittenTrace trace;
@@ -48,7 +48,7 @@ void one_thread() {
 }
 
 // A region takes as long as its slowest thread; the others wait for the difference; all go on together.
-void barriers() {
+TEST(barriers) {
   const Replayed base = replay(team_with_barrier({1000, 3000, 2000, 500}), 4);
   check_finished(base, "barrier");
   check_equal(replay(team_with_barrier({1000, 3700, 2000, 500}), 4).time() - base.time(), 700,
@@ -69,7 +69,7 @@ void barriers() {
 }
 
 // Each core is in one state at each time.
-void states() {
+TEST(states) {
   const Replayed replayed =
       replay(team_with_barrier({1000, 3000}), 4, [](ReplaySourceSpec& spec) { spec.fork_latency = 90000; });
   for (std::size_t core = 0; core < 4; ++core) {
@@ -87,7 +87,7 @@ void states() {
 }
 
 // More threads than cores: they take turns where they wait.
-void threads_share_cores() {
+TEST(threads_share_cores) {
   const std::vector<std::size_t> cycles{1000, 3000, 2000, 500};
   const auto time = [&](std::size_t more) {
     std::vector<std::size_t> longer = cycles;
@@ -120,7 +120,7 @@ WrittenTrace convoy(std::size_t threads, std::size_t cycles, std::size_t stagger
   return trace;
 }
 
-void locks() {
+TEST(locks) {
   const Replayed base = replay(convoy(4, 1000), 4);
   check_finished(base, "convoy");
   check_equal(replay(convoy(4, 1500), 4).time() - base.time(), 4 * 500, "one after the other");
@@ -163,7 +163,7 @@ WrittenTrace barging(bool sleeps) {
 }
 
 // Who has released a lock takes it again if it comes before those who waited have noticed.
-void released_locks_go_to_who_comes_first() {
+TEST(released_locks_go_to_who_comes_first) {
   const auto stall = [](bool sleeps, Time latency) {
     const Replayed replayed = replay(barging(sleeps), 2, [&](ReplaySourceSpec& spec) {
       (sleeps ? spec.wake_latency : spec.handover_latency) = latency * nanosecond;
@@ -180,7 +180,7 @@ void released_locks_go_to_who_comes_first() {
 }
 
 // Nested parallel regions, one after the other, and system calls.
-void regions() {
+TEST(regions) {
   WrittenTrace trace;
   for (int i = 0; i < 3; ++i) trace.add_team(i == 1 ? 1 : 2);
   Script master, worker;
@@ -202,7 +202,7 @@ void regions() {
 
 // Mispredicted branches are those that the trace says.
 // Threads that the program made itself: one makes another, does something, and waits for its end.
-void own_threads() {
+TEST(own_threads) {
   const auto made = [](std::size_t before, std::size_t meanwhile, std::size_t other) {
     WrittenTrace trace;
     Script maker, worker;
@@ -229,7 +229,7 @@ void own_threads() {
 }
 
 // A barrier of own threads: an event that must have happened as often as there are threads.
-void own_barriers() {
+TEST(own_barriers) {
   const auto meet = [](const std::vector<std::size_t>& cycles, std::uint64_t posts) {
     WrittenTrace trace;
     for (const std::size_t each : cycles) {
@@ -247,7 +247,7 @@ void own_barriers() {
   check_says(diagnosis(replay(meet({1000, 3000, 2000}, 4), 3)), "has happened 3 of 4 times");
 }
 
-void recorded_branches() {
+TEST(recorded_branches) {
   const auto time = [](std::size_t wrong) {
     Script script;
     for (std::size_t i = 0; i < 20; ++i) {
@@ -268,7 +268,7 @@ void recorded_branches() {
 }
 
 // Two copies of a thread that stores to a line again and again: apart they do not disturb each other.
-void copies() {
+TEST(copies) {
   WrittenTrace trace;
   trace.add_team(1);
   Script script;
@@ -297,7 +297,7 @@ void copies() {
   check_equal(time(4, true, true), time(4, false, false), "data said to be shared stays shared");
 }
 
-void deadlocks() {
+TEST(deadlocks) {
   // A lock that is never released.
   WrittenTrace lock;
   lock.add_team(2);
@@ -330,7 +330,7 @@ void deadlocks() {
 }
 
 // Traces that make no sense are refused with words.
-void refused() {
+TEST(refused) {
   const auto message = [](const Script& script) {
     WrittenTrace trace;
     trace.add_team(1);
@@ -370,7 +370,7 @@ void refused() {
 }
 
 // Whatever is written in a trace: it is played, gets stuck with words, or is refused with words.
-void senseless_traces() {
+TEST(senseless_traces) {
   Random random(5, 6);
   int ended = 0, stuck = 0, rejected = 0;
   for (int round = 0; round < 300; ++round) {
@@ -414,21 +414,3 @@ void senseless_traces() {
 }
 
 }  // namespace
-
-int main() {
-  one_thread();
-  barriers();
-  states();
-  threads_share_cores();
-  locks();
-  released_locks_go_to_who_comes_first();
-  regions();
-  own_threads();
-  own_barriers();
-  recorded_branches();
-  copies();
-  deadlocks();
-  refused();
-  senseless_traces();
-  return finish();
-}

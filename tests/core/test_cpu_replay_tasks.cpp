@@ -47,7 +47,7 @@ Replayed play(const WrittenTrace& trace, std::int64_t cores, const std::string& 
 }
 
 // k equal tasks on p cores take as long as the core that gets most: ceil(k / p) tasks.
-void independent_tasks() {
+TEST(independent_tasks) {
   for (const std::string& scheduler : dynamic_schedulers) {
     for (const SyncKind wait :
          {SyncKind::taskwait, SyncKind::taskgroup_end, SyncKind::barrier, SyncKind::join}) {
@@ -69,7 +69,7 @@ void independent_tasks() {
 }
 
 // Tasks that each need the one before take their sum on any number of cores.
-void chain_of_tasks() {
+TEST(chain_of_tasks) {
   for (const std::string& scheduler : dynamic_schedulers) {
     const auto time = [&](std::size_t cycles) {
       return play(with_tasks(std::vector<WrittenTask>(6, {cycles, {{0x100, Dependence::out}}})), 4, scheduler)
@@ -80,7 +80,7 @@ void chain_of_tasks() {
 }
 
 // A source, k tasks side by side, a sink: three long on k cores.
-void diamond() {
+TEST(diamond) {
   for (const std::string& scheduler : dynamic_schedulers) {
     const auto time = [&](std::size_t ends, std::size_t middle) {
       std::vector<WrittenTask> tasks{{ends, {{0x100, Dependence::out}}}};
@@ -119,7 +119,7 @@ std::vector<WrittenTask> random_tasks(Random& random, std::size_t count) {
 }
 
 // T >= max(T1 / p, Tinf), and no worse than both together; whatever has to wait does.
-void random_graphs() {
+TEST(random_graphs) {
   Random random(1, 2);
   for (int round = 0; round < 3; ++round) {
     const std::vector<WrittenTask> tasks = random_tasks(random, 40);
@@ -161,7 +161,7 @@ void random_graphs() {
 }
 
 // The longest way first: two short tasks in front of a long chain would delay it.
-void critical_path_first() {
+TEST(critical_path_first) {
   std::vector<WrittenTask> tasks(4, {3000, {}});
   for (int i = 0; i < 4; ++i) tasks.push_back({3000, {{0x100, Dependence::out}}});
   const std::int64_t fifo = play(with_tasks(tasks), 2, "fifo").time();
@@ -171,7 +171,7 @@ void critical_path_first() {
 }
 
 // Tasks go where their data is: two chains, each on its core.
-void locality() {
+TEST(locality) {
   std::vector<WrittenTask> tasks;
   for (int i = 0; i < 12; ++i) tasks.push_back({2000, {{0x100 + i % 3 * 64u, Dependence::out}}});
   const Replayed replayed = play(with_tasks(tasks), 3, "locality");
@@ -183,7 +183,7 @@ void locality() {
 }
 
 // A list says where tasks run and which of those that may run goes first.
-void assignments() {
+TEST(assignments) {
   const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(4, {2000}));
   const auto with = [&](const std::vector<TaskAssignment>& list) {
     const Replayed replayed = replay(trace, 3, scheduled_by("task2core"), 1, list);
@@ -237,7 +237,7 @@ WrittenTrace nested(std::size_t cycles) {
   return trace;
 }
 
-void nested_tasks() {
+TEST(nested_tasks) {
   for (const std::string& scheduler : dynamic_schedulers) {
     const auto time = [&](std::size_t cycles, std::int64_t cores) {
       return play(nested(cycles), cores, scheduler).time();
@@ -258,7 +258,7 @@ void nested_tasks() {
 }
 
 // What making and beginning a task costs is on the way of each.
-void task_latencies() {
+TEST(task_latencies) {
   const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(6, {1000}));
   const auto time = [&](Time ReplaySourceSpec::* latency, Time value) {
     return replay(trace, 1, [&](ReplaySourceSpec& spec) { spec.*latency = value * nanosecond; }).time();
@@ -273,7 +273,7 @@ void task_latencies() {
 }
 
 // What it takes to have tasks executed on more cores than the recording had threads.
-void more_cores_than_threads() {
+TEST(more_cores_than_threads) {
   const auto cost = [](std::size_t tasks, std::int64_t cores, Time ReplaySourceSpec::* latency) {
     const WrittenTrace trace = with_tasks(std::vector<WrittenTask>(tasks, {1000}), SyncKind::join);
     const auto time = [&](Time value) {
@@ -296,7 +296,7 @@ void more_cores_than_threads() {
 }
 
 // Outside of parallel regions a task is executed by its creator at once.
-void undeferred_tasks() {
+TEST(undeferred_tasks) {
   WrittenTrace trace;
   Script script;
   script.work(100).sync(SyncKind::task_create, 0).sync(SyncKind::task_create, 1).work(100);
@@ -308,7 +308,7 @@ void undeferred_tasks() {
 }
 
 // Two copies of a program with tasks: twice the tasks, side by side.
-void copies_of_tasks() {
+TEST(copies_of_tasks) {
   const std::vector<WrittenTask> tasks(6, {1000, {{0x100, Dependence::out}}});
   for (const char* scheduler : {"fifo", "recorded", "locality"}) {
     const auto time = [&](std::int64_t copies) {
@@ -324,7 +324,7 @@ void copies_of_tasks() {
   }
 }
 
-void deadlock() {
+TEST(deadlock) {
   WrittenTrace trace = with_tasks({{100}, {100}});
   trace.add_task(7, Script().sync(SyncKind::acquire, 0x40).work(500).sync(SyncKind::acquire, 0x50));
   trace.add_task(8, Script().sync(SyncKind::acquire, 0x50).work(500).sync(SyncKind::acquire, 0x40));
@@ -340,7 +340,7 @@ void deadlock() {
 }
 
 // Threads, locks, shared data and tasks together: the same to the bit on any number of host threads.
-void determinism() {
+TEST(determinism) {
   Random random(3, 4);
   WrittenTrace trace;
   trace.add_team(4);
@@ -393,21 +393,3 @@ void determinism() {
 }
 
 }  // namespace
-
-int main() {
-  independent_tasks();
-  chain_of_tasks();
-  diamond();
-  random_graphs();
-  critical_path_first();
-  locality();
-  assignments();
-  nested_tasks();
-  task_latencies();
-  more_cores_than_threads();
-  undeferred_tasks();
-  copies_of_tasks();
-  deadlock();
-  determinism();
-  return finish();
-}

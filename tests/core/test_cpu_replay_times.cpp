@@ -51,7 +51,7 @@ class Log {
   std::map<std::uint16_t, std::vector<RegionAccount::LogEntry>> logs_;
 };
 
-void barriers() {
+TEST(barriers) {
   Log log;
   const std::uint32_t barrier = log.region(RegionKind::barrier, 7);
   log.begin();
@@ -66,7 +66,7 @@ void barriers() {
   check(!times.contains("lock_latency"), "what did not occur is missing");
 }
 
-void locks() {
+TEST(locks) {
   Log log;
   const std::uint32_t wait = log.region(RegionKind::critical_wait, 8, 77);
   const std::uint32_t held = log.region(RegionKind::critical, 8, 77);
@@ -81,7 +81,7 @@ void locks() {
   check_equal(times.at("handover_latency"), 30, "of one that was waited for");
 }
 
-void tasks() {
+TEST(tasks) {
   Log log;
   const std::uint32_t create = log.region(RegionKind::task_create, 9);
   const std::uint32_t barrier = log.region(RegionKind::barrier, 7);
@@ -107,10 +107,3 @@ void tasks() {
 }
 
 }  // namespace
-
-int main() {
-  barriers();
-  locks();
-  tasks();
-  return finish();
-}

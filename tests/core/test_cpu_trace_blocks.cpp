@@ -46,7 +46,7 @@ std::vector<Record> random_nodes(std::uint64_t seed, std::size_t count) {
   return nodes;
 }
 
-void blocks_give_back_what_they_were_given() {
+TEST(blocks_give_back_what_they_were_given) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const std::vector<Record> nodes = random_nodes(seed, seed == 0 ? 0 : seed < 30 ? seed : 3000);
     check(equal(decode_block(encode_block(nodes)), nodes), "random nodes, seed " + std::to_string(seed));
@@ -57,7 +57,7 @@ void blocks_give_back_what_they_were_given() {
 }
 
 // A loop over two arrays: a byte for each node, and little else.
-void loops_take_few_bytes() {
+TEST(loops_take_few_bytes) {
   std::vector<Record> nodes;
   for (std::uint64_t i = 0; i < 4000; ++i) {
     for (std::uint64_t array = 0; array < 3; ++array) {
@@ -77,7 +77,7 @@ void loops_take_few_bytes() {
 }
 
 // Any change of the bytes either gives other nodes or is refused where it is, and never anything else.
-void damaged_blocks_are_refused() {
+TEST(damaged_blocks_are_refused) {
   const std::vector<std::uint8_t> bytes = encode_block(random_nodes(5, 200));
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     try {
@@ -107,10 +107,3 @@ void damaged_blocks_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  blocks_give_back_what_they_were_given();
-  loops_take_few_bytes();
-  damaged_blocks_are_refused();
-  return finish();
-}

@@ -127,7 +127,7 @@ std::uint64_t instructions_in(const std::vector<Record>& nodes) {
 }
 
 // A core without limits: every node has its result exactly when the full stream has it.
-void unlimited_data_flow_is_exact() {
+TEST(unlimited_data_flow_is_exact) {
   std::uint64_t all = 0, kept = 0, wrong = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Stream stream = random_stream(seed, 1500);
@@ -181,7 +181,7 @@ std::int64_t bounded_run(const std::vector<Record>& nodes, const Stream& stream)
 }
 
 // The same with the full stream and with the compacted one, where nothing waits for ports.
-void bounded_cores_differ_little() {
+TEST(bounded_cores_differ_little) {
   std::int64_t full = 0, compacted = 0;
   double worst = 0;
   for (std::uint64_t seed = 500; seed < 600; ++seed) {
@@ -201,7 +201,7 @@ void bounded_cores_differ_little() {
 }
 
 // s += a[i] * b[i]: the sum is a chain of fused multiply-adds, four cycles each, and one node for each stays.
-void chains_keep_their_length() {
+TEST(chains_keep_their_length) {
   constexpr int rounds = 1000;
   Stream stream;
   for (int i = 0; i < rounds; ++i) {
@@ -235,7 +235,7 @@ void chains_keep_their_length() {
 }
 
 // A chain that waits for nothing but its own dispatch counts from the node that its first instruction is in.
-void long_delays_count_from_older_dispatches() {
+TEST(long_delays_count_from_older_dispatches) {
   Stream stream;
   add(stream, instruction(Kind::integer));
   add(stream, instruction(Kind::load), 50);
@@ -252,7 +252,7 @@ void long_delays_count_from_older_dispatches() {
 }
 
 // Where few may be compacted together, the one that is complete last is the node.
-void groups_have_their_last_as_node() {
+TEST(groups_have_their_last_as_node) {
   Stream stream;
   for (int i = 0; i < 64; ++i) add(stream, instruction(i % 8 == 3 ? Kind::divide : Kind::integer));
   const std::vector<Record> nodes =
@@ -264,7 +264,7 @@ void groups_have_their_last_as_node() {
 }
 
 // ALU instructions in a row become few nodes.
-void rows_of_alu_instructions_are_compacted() {
+TEST(rows_of_alu_instructions_are_compacted) {
   Stream stream;
   add(stream, instruction(Kind::load), 50);
   for (int i = 0; i < 5000; ++i) add(stream, instruction(Kind::integer, 1));
@@ -279,7 +279,7 @@ void rows_of_alu_instructions_are_compacted() {
 
 // Of a kind that has more to do than its ports can take, a node stays for every twelve, and they follow each
 // other no faster than the ports allow; one that has not is compacted.
-void limiting_ports_keep_their_rate() {
+TEST(limiting_ports_keep_their_rate) {
   CoreSpec spec;
   spec.dispatch_width = 4;
   const Latencies latencies(spec);  // one port for fused multiply-adds
@@ -317,7 +317,7 @@ void limiting_ports_keep_their_rate() {
 // wrote it, whichever is last.
 // What waits for one load all issues when it is there, as far as there are ports, and stands in the issue
 // queue until then.
-void waiters_share_ports_and_queue() {
+TEST(waiters_share_ports_and_queue) {
   constexpr int waiters = 10;
   Stream stream;
   add(stream, instruction(Kind::load));
@@ -333,7 +333,7 @@ void waiters_share_ports_and_queue() {
   check_equal(few[0].compacted_waiters(), 3, "those further behind are not there yet");
 }
 
-void filtered_loads_are_compacted() {
+TEST(filtered_loads_are_compacted) {
   CoreSpec spec;
   const Latencies latencies(spec);
   const std::int64_t hit = static_cast<std::int64_t>(latencies.l1_hit());
@@ -361,7 +361,7 @@ void filtered_loads_are_compacted() {
   check_equal(still_none[0], 0, "which is no hit");
 }
 
-void markers_keep_their_place() {
+TEST(markers_keep_their_place) {
   Stream stream = random_stream(7, 3000);
   TraceCompactor compactor(table(), {.width = 4, .tuning = fitted});
   std::vector<std::uint64_t> before;
@@ -391,17 +391,3 @@ void markers_keep_their_place() {
 }
 
 }  // namespace
-
-int main() {
-  unlimited_data_flow_is_exact();
-  bounded_cores_differ_little();
-  chains_keep_their_length();
-  long_delays_count_from_older_dispatches();
-  groups_have_their_last_as_node();
-  rows_of_alu_instructions_are_compacted();
-  limiting_ports_keep_their_rate();
-  waiters_share_ports_and_queue();
-  filtered_loads_are_compacted();
-  markers_keep_their_place();
-  return finish();
-}

@@ -19,7 +19,7 @@ Record access(Kind kind, std::uint64_t address, std::uint16_t thread = 0, std::u
   return record;
 }
 
-void lines_hit_until_two_others_came_to_their_set() {
+TEST(lines_hit_until_two_others_came_to_their_set) {
   L1Filter lines(4096, line, window);  // 32 sets
   check_equal(static_cast<std::int64_t>(lines.bytes()), 4096, "bytes");
   check(!lines.touch(access(Kind::load, 0), 0, 0, false).is_hit, "the first access does not hit");
@@ -37,7 +37,7 @@ void lines_hit_until_two_others_came_to_their_set() {
   check(!lines.touch(access(Kind::load, 64 * line), 1, 205, false).is_hit, "nor what another stream touched");
 }
 
-void stores_wait_in_their_queue() {
+TEST(stores_wait_in_their_queue) {
   L1Filter lines(4096, line, window);
   check(!lines.touch(access(Kind::store, 0), 0, 0, false).is_hit, "the first store does not hit");
   check(!lines.touch(access(Kind::store, 8), 0, 1, false).is_hit, "nor the next: the line may be on its way");
@@ -50,7 +50,7 @@ void stores_wait_in_their_queue() {
 }
 
 // Where stores are few, those behind one that misses do not fill their queue.
-void few_stores_hit() {
+TEST(few_stores_hit) {
   L1Filter lines(8192, 64, window, 2);
   constexpr std::uint64_t apart = window / 2;
   check(!lines.touch(access(Kind::store, 0), 0, 0, false).is_hit, "the first store does not hit");
@@ -60,7 +60,7 @@ void few_stores_hit() {
   check(!lines.touch(access(Kind::store, 72), 0, 2 * apart + 2, false).is_hit, "nor one close behind it");
 }
 
-void other_threads_take_lines() {
+TEST(other_threads_take_lines) {
   L1Filter lines(4096, line, window);
   lines.touch(access(Kind::load, 0), 0, 0, true);
   lines.touch(access(Kind::load, 0, 1), 1, 0, true);
@@ -73,19 +73,10 @@ void other_threads_take_lines() {
   check(!lines.touch(access(Kind::store, 0, 1), 1, 500, true).is_hit, "of what is fought over, nothing hits");
 }
 
-void none_of_no_cache() {
+TEST(none_of_no_cache) {
   L1Filter lines(0, line, window);
   lines.touch(access(Kind::load, 0), 0, 0, false);
   check(!lines.touch(access(Kind::load, 0), 0, 1, false).is_hit, "nothing hits");
 }
 
 }  // namespace
-
-int main() {
-  lines_hit_until_two_others_came_to_their_set();
-  stores_wait_in_their_queue();
-  few_stores_hit();
-  other_threads_take_lines();
-  none_of_no_cache();
-  return finish();
-}

@@ -43,7 +43,7 @@ std::uint16_t back(std::uint64_t from, std::uint64_t to) {
   return static_cast<std::uint16_t>(from - to);
 }
 
-void a_node_is_waited_for_itself() {
+TEST(a_node_is_waited_for_itself) {
   Stream stream;
   const std::uint64_t load = stream.add(Kind::load, true), last = stream.add_last();
   const SourceOperand operand{back(last, load), 3, 1};
@@ -54,7 +54,7 @@ void a_node_is_waited_for_itself() {
   check(stream.window[last].waits_for_memory, "which comes from memory");
 }
 
-void a_compacted_producer_hands_its_dependences_on() {
+TEST(a_compacted_producer_hands_its_dependences_on) {
   Stream stream;
   const std::uint64_t load = stream.add(Kind::load, true);
   const std::uint64_t sum = stream.add(Kind::integer, false, {{{load, 2}}});
@@ -67,7 +67,7 @@ void a_compacted_producer_hands_its_dependences_on() {
   check_equal(found.heaviest, sum, "the only compacted producer");
 }
 
-void the_longest_delay_on_a_node_counts() {
+TEST(the_longest_delay_on_a_node_counts) {
   Stream stream;
   const std::uint64_t load = stream.add(Kind::load, true);
   const std::uint64_t fast = stream.add(Kind::integer, false, {{{load, 1}}});
@@ -79,7 +79,7 @@ void the_longest_delay_on_a_node_counts() {
   check_equal(found.nodes[0].delay, 4u, "three cycles of the multiplication");
 }
 
-void a_chain_from_dispatch_is_what_is_left_of_it() {
+TEST(a_chain_from_dispatch_is_what_is_left_of_it) {
   Stream stream;
   const std::uint64_t first = stream.add(Kind::divide, false);
   const std::uint64_t last = stream.add_last();
@@ -92,7 +92,7 @@ void a_chain_from_dispatch_is_what_is_left_of_it() {
   check_equal(found.dispatch.delay, table().latency(divide), "a quarter of a cycle of it has passed");
 }
 
-void nodes_that_are_over_are_dropped() {
+TEST(nodes_that_are_over_are_dropped) {
   Stream stream;
   const std::uint64_t early = stream.add(Kind::integer, true);
   const std::uint64_t load = stream.add(Kind::load, true);
@@ -106,7 +106,7 @@ void nodes_that_are_over_are_dropped() {
   check_equal(found.nodes[0].node, load, "of a load nobody knows");
 }
 
-void a_later_node_covers_what_it_waits_for() {
+TEST(a_later_node_covers_what_it_waits_for) {
   Stream stream;
   const std::uint64_t first = stream.add(Kind::load, true);
   const std::uint64_t second = stream.add(Kind::load, true, {{{first, 5}}});
@@ -122,7 +122,7 @@ void a_later_node_covers_what_it_waits_for() {
   check_equal(found.count, std::size_t{2}, "a cycle more is not covered");
 }
 
-void a_node_covers_a_shorter_delay_after_dispatch() {
+TEST(a_node_covers_a_shorter_delay_after_dispatch) {
   Stream stream;
   const std::uint64_t load = stream.add(Kind::load, true);
   const std::uint64_t last = stream.add_last();
@@ -138,7 +138,7 @@ void a_node_covers_a_shorter_delay_after_dispatch() {
   }
 }
 
-void too_many_dependences_split_the_heaviest_producer() {
+TEST(too_many_dependences_split_the_heaviest_producer) {
   Stream stream;
   std::uint64_t loads[4];
   for (std::uint64_t& load : loads) load = stream.add(Kind::load, true);
@@ -155,7 +155,7 @@ void too_many_dependences_split_the_heaviest_producer() {
   check(dependences[0].node == loads[0] && dependences[1].node == three, "what is waited for");
 }
 
-void a_long_chain_is_split_at_its_start() {
+TEST(a_long_chain_is_split_at_its_start) {
   Stream stream;
   const std::uint64_t first = stream.add(Kind::divide, false);
   const std::uint64_t last = stream.add_last();
@@ -167,16 +167,3 @@ void a_long_chain_is_split_at_its_start() {
 }
 
 }  // namespace
-
-int main() {
-  a_node_is_waited_for_itself();
-  a_compacted_producer_hands_its_dependences_on();
-  the_longest_delay_on_a_node_counts();
-  a_chain_from_dispatch_is_what_is_left_of_it();
-  nodes_that_are_over_are_dropped();
-  a_later_node_covers_what_it_waits_for();
-  a_node_covers_a_shorter_delay_after_dispatch();
-  too_many_dependences_split_the_heaviest_producer();
-  a_long_chain_is_split_at_its_start();
-  return finish();
-}

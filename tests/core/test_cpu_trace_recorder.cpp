@@ -102,7 +102,7 @@ void check_text(Recording& recording, std::uint32_t stream, const std::string& e
 }
 
 // Two threads: the runtime's instructions are left out, and so is what the second does outside the region.
-void parallel_regions_become_forks_and_joins() {
+TEST(parallel_regions_become_forks_and_joins) {
   Recording r;
   r.load(0, 0x1000, 10);
   r.load(1, 0x9000, 7);  // the pool waits
@@ -143,7 +143,7 @@ void parallel_regions_become_forks_and_joins() {
   check(shared.empty(), "each thread has touched its own pages");
 }
 
-void pages_of_several_threads_are_shared() {
+TEST(pages_of_several_threads_are_shared) {
   Recording r;
   r.enter(0, parallel);
   r.load(0, 0x1000, 1, 0x300000);  // its first record, so that the marker before it is not seen
@@ -161,7 +161,7 @@ void pages_of_several_threads_are_shared() {
       "two pages side by side");
 }
 
-void locks_are_acquired_and_released() {
+TEST(locks_are_acquired_and_released) {
   Recording r;
   const Region wait{.kind = RegionKind::critical_wait, .pc = 0x1200, .object = 0x40};
   const Region critical{.kind = RegionKind::critical, .pc = 0x1200, .object = 0x40};
@@ -186,7 +186,7 @@ void locks_are_acquired_and_released() {
 }
 
 // A task is made, and run while its maker waits; another is run at once.
-void tasks_have_streams_of_their_own() {
+TEST(tasks_have_streams_of_their_own) {
   Recording r;
   const Region task{.kind = RegionKind::task, .pc = body_of_task};
   const Region create{.kind = RegionKind::task_create, .pc = 0x1100};
@@ -230,7 +230,7 @@ void tasks_have_streams_of_their_own() {
 }
 
 // Where asked for, what a master does to form a team and what a thread does to make a task stay.
-void forks_and_the_making_of_tasks_can_be_kept() {
+TEST(forks_and_the_making_of_tasks_can_be_kept) {
   Recording r;
   r.recorder.keep_forks(true);
   const Region create{.kind = RegionKind::task_create, .pc = 0x1100};
@@ -254,7 +254,7 @@ void forks_and_the_making_of_tasks_can_be_kept() {
 }
 
 // Producers count back within the stream, over what was left out.
-void producers_reach_over_what_is_left_out() {
+TEST(producers_reach_over_what_is_left_out) {
   Recording r;
   r.load(0, 0x1000, 1);
   r.enter(0, {.kind = RegionKind::lock, .pc = 0x10, .object = 0x48});
@@ -273,13 +273,3 @@ void producers_reach_over_what_is_left_out() {
 }
 
 }  // namespace
-
-int main() {
-  parallel_regions_become_forks_and_joins();
-  pages_of_several_threads_are_shared();
-  locks_are_acquired_and_released();
-  tasks_have_streams_of_their_own();
-  forks_and_the_making_of_tasks_can_be_kept();
-  producers_reach_over_what_is_left_out();
-  return finish();
-}

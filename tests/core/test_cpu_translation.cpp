@@ -40,7 +40,7 @@ std::int64_t misses_over(TranslationUnit& unit, Side side, std::uint64_t pages,
   return misses.value() - before;
 }
 
-void l1_tlbs_reach_as_far_as_they_have_entries() {
+TEST(l1_tlbs_reach_as_far_as_they_have_entries) {
   TranslationUnitSpec spec = enabled();
   spec.instruction = {.entries = 32, .ways = 0, .latency = 0};
   spec.data = {.entries = 16, .ways = 0, .latency = 0};
@@ -58,7 +58,7 @@ void l1_tlbs_reach_as_far_as_they_have_entries() {
   check_equal(misses_over(large, Side::data, 16, 2 << 20), 0, "large pages reach further");
 }
 
-void levels_add_their_latencies() {
+TEST(levels_add_their_latencies) {
   TranslationUnitSpec spec = enabled();
   spec.data = {.entries = 1, .ways = 0, .latency = 2};
   spec.instruction = {.entries = 1, .ways = 0, .latency = 0};
@@ -169,7 +169,7 @@ constexpr Time us = 1000 * nanosecond;
 constexpr Time from_memory = 1 + 5 + 4 + 36 + 5;
 constexpr Time from_l1 = 4;
 
-void walks_read_their_entries_one_after_the_other() {
+TEST(walks_read_their_entries_one_after_the_other) {
   TranslationUnitSpec spec = enabled();
   spec.walk_penalty = 0;
   spec.second = {.entries = 64, .ways = 0, .latency = 7};
@@ -207,7 +207,7 @@ void walks_read_their_entries_one_after_the_other() {
   deeper.expect(0, 8 + 4 * from_memory, "four tables");
 }
 
-void walkers_work_side_by_side() {
+TEST(walkers_work_side_by_side) {
   TranslationUnitSpec spec = enabled();
   spec.walk_penalty = 0;
   spec.second.entries = 0;
@@ -234,7 +234,7 @@ void walkers_work_side_by_side() {
   check_equal(two.walker->unit.active(), 0, "both are free again");
 }
 
-void wrong_parameters_are_refused() {
+TEST(wrong_parameters_are_refused) {
   TranslationUnitSpec spec;
   spec.data.entries = 0;
   check_refused([&] { TranslationUnit unit(spec); }, "entry");
@@ -247,12 +247,3 @@ void wrong_parameters_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  l1_tlbs_reach_as_far_as_they_have_entries();
-  levels_add_their_latencies();
-  walks_read_their_entries_one_after_the_other();
-  walkers_work_side_by_side();
-  wrong_parameters_are_refused();
-  return finish();
-}

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core without Python: builds, links and gives the same result on one and two threads.
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
 #include "synthetic/phold/phold.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
+using manyscale::test::check;
+using manyscale::test::check_refused;
 
 namespace {
-
-int passed = 0;
-int failed = 0;
-
-void check(bool condition, const char* what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what);
-}
 
 StatisticRows run_phold(std::uint32_t threads, RunReport& report, std::uint32_t partitions = 1) {
   Simulation simulation(7);
@@ -40,7 +33,7 @@ StatisticRows run_phold(std::uint32_t threads, RunReport& report, std::uint32_t 
   return simulation.statistics();
 }
 
-void same_statistics_on_one_and_two_threads() {
+TEST(same_statistics_on_one_and_two_threads) {
   RunReport one, two;
   const StatisticRows first = run_phold(1, one);
   const StatisticRows second = run_phold(2, two);
@@ -51,7 +44,7 @@ void same_statistics_on_one_and_two_threads() {
 }
 
 // More partitions than threads take turns.
-void same_statistics_in_parts() {
+TEST(same_statistics_in_parts) {
   RunReport whole, partitions, shared;
   const StatisticRows first = run_phold(1, whole);
   const StatisticRows second = run_phold(1, partitions, 3);
@@ -62,27 +55,14 @@ void same_statistics_in_parts() {
   check(first.value == second.value && first.value == third.value, "the same statistics");
 }
 
-void models_register_themselves() {
+TEST(models_register_themselves) {
   check(Registry<Component>::get().contains("synthetic.phold"), "phold is registered");
   check(Registry<Component>::get().contains("synthetic.relay"), "relay is registered");
 }
 
-void a_wrong_parameter_is_refused() {
-  try {
-    from_values<synthetic::PholdSpec>({{"remote", 2.0}});
-    check(false, "a ratio of 2 is refused");
-  } catch (const std::invalid_argument&) {
-    check(true, "a ratio of 2 is refused");
-  }
+TEST(a_wrong_parameter_is_refused) {
+  check_refused<std::invalid_argument>([] { from_values<synthetic::PholdSpec>({{"remote", 2.0}}); },
+                                       "remote");
 }
 
 }  // namespace
-
-int main() {
-  same_statistics_on_one_and_two_threads();
-  same_statistics_in_parts();
-  models_register_themselves();
-  a_wrong_parameter_is_refused();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}

@@ -56,7 +56,7 @@ Graph random_graph(std::mt19937& draw) {
   return graph;
 }
 
-void halving_finds_what_a_look_at_every_latency_finds() {
+TEST(halving_finds_what_a_look_at_every_latency_finds) {
   std::mt19937 draw(1);
   bool same = true;
   for (int round = 0; round < 2000; ++round) {
@@ -68,7 +68,7 @@ void halving_finds_what_a_look_at_every_latency_finds() {
   check(same, "the same clusters of 2000 random graphs");
 }
 
-void a_large_graph_of_many_latencies_is_cut_quickly() {
+TEST(a_large_graph_of_many_latencies_is_cut_quickly) {
   constexpr std::uint32_t nodes = 50'000;
   Graph graph;
   for (std::uint32_t i = 0; i < nodes; ++i) {
@@ -83,9 +83,3 @@ void a_large_graph_of_many_latencies_is_cut_quickly() {
 }
 
 }  // namespace
-
-int main() {
-  halving_finds_what_a_look_at_every_latency_finds();
-  a_large_graph_of_many_latencies_is_cut_quickly();
-  return finish();
-}

@@ -28,22 +28,22 @@ void pass(ThreadGovernor& governor, std::chrono::nanoseconds time, double on_pro
   governor.observe(times, time);
 }
 
-void an_idle_host_keeps_all_threads() {
+TEST(an_idle_host_keeps_all_threads) {
   ThreadGovernor governor;
   governor.begin(processors);
   for (int i = 0; i < 1000; ++i) pass(governor, 1ms, 0.99, 0.45);
   check(governor.plan().threads == processors, "all threads, however long they wait for each other");
 }
 
-void a_busy_host_keeps_threads_that_work() {
+TEST(a_busy_host_keeps_threads_that_work) {
   ThreadGovernor governor;
   governor.begin(2);
   for (int i = 0; i < 1000; ++i) pass(governor, 1ms, 0.5, 0.05);
   check(governor.plan().threads == 2, "threads that do not wait for each other");
 }
 
-void a_busy_host_has_fewer_threads_until_it_is_idle() {
-  if (processors < 2) return;  // two threads are one too many at all times
+TEST(a_busy_host_has_fewer_threads_until_it_is_idle) {
+  if (processors < 2) return skip("two threads on one processor are one too many at all times");
   ThreadGovernor governor;
   governor.begin(2);
   const std::uint32_t patience = governor.plan().patience;
@@ -59,8 +59,8 @@ void a_busy_host_has_fewer_threads_until_it_is_idle() {
 }
 
 // One process besides ours: a thread alone has a processor for itself, two have not.
-void trials_become_rare() {
-  if (processors < 2) return;
+TEST(trials_become_rare) {
+  if (processors < 2) return skip("one processor only");
   ThreadGovernor governor;
   governor.begin(2);
   int together = 0;
@@ -72,7 +72,7 @@ void trials_become_rare() {
   check(together < 200, "at most a fiftieth of the time is spent on trials");
 }
 
-void what_was_learnt_holds_for_the_next_run() {
+TEST(what_was_learnt_holds_for_the_next_run) {
   ThreadGovernor governor;
   governor.begin(2);
   for (int i = 0; i < 10; ++i) pass(governor, 1ms, 0.5, 0.3);
@@ -83,8 +83,7 @@ void what_was_learnt_holds_for_the_next_run() {
 }
 
 // Threads count in turn what all have counted; with no patience they sleep every time.
-void nobody_passes_the_barrier_too_early(std::uint32_t threads, std::uint32_t patience,
-                                         std::uint32_t windows) {
+void count_together(std::uint32_t threads, std::uint32_t patience, std::uint32_t windows) {
   WindowBarrier barrier(threads);
   std::vector<ThreadUsage> usage(threads);
   struct alignas(128) Count {
@@ -111,7 +110,7 @@ void nobody_passes_the_barrier_too_early(std::uint32_t threads, std::uint32_t pa
 }
 
 // One thread sleeps while another works; its sleep is no lack of processors.
-void a_sleep_is_not_taken_for_a_busy_host() {
+TEST(a_sleep_is_not_taken_for_a_busy_host) {
   WindowBarrier barrier(2);
   ThreadUsage usage;
   usage.begin();
@@ -128,18 +127,11 @@ void a_sleep_is_not_taken_for_a_busy_host() {
   check(usage.times.asleep > 150ms && usage.times.asleep <= usage.times.wall, "as long as the other works");
 }
 
-}  // namespace
-
-int main() {
-  an_idle_host_keeps_all_threads();
-  a_busy_host_keeps_threads_that_work();
-  a_busy_host_has_fewer_threads_until_it_is_idle();
-  trials_become_rare();
-  what_was_learnt_holds_for_the_next_run();
+TEST(nobody_passes_the_barrier_too_early) {
   for (const std::uint32_t threads : {2u, 3u, 5u}) {
-    nobody_passes_the_barrier_too_early(threads, 0, 300);
-    nobody_passes_the_barrier_too_early(threads, 200, 2000);
+    count_together(threads, 0, 300);
+    count_together(threads, 200, 2000);
   }
-  a_sleep_is_not_taken_for_a_busy_host();
-  return finish();
 }
+
+}  // namespace

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix fragments against the tables of the PTX ISA, "Matrix Fragments for mma.m…", written down one by one.
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
 #include "gpu/exec/fragments.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale::gpu;
 
 namespace {
 
-long passed = 0;
-long failed = 0;
-
 void check(bool condition, const char* what, unsigned lane, unsigned element) {
-  ++(condition ? passed : failed);
-  if (!condition && failed < 20)
-    std::fprintf(stderr, "failed: %s, lane %u, element %u\n", what, lane, element);
+  if (condition) {
+    ++manyscale::test::passed;
+    return;
+  }
+  manyscale::test::check(
+      false, std::string(what) + ", lane " + std::to_string(lane) + ", element " + std::to_string(element));
 }
 
 using Formula = MatrixPosition (*)(unsigned group, unsigned thread, unsigned i);
@@ -36,7 +35,7 @@ void compare(const char* what, Fragment fragment, unsigned elements, Formula for
   check(seen.size() == fragment.rows() * fragment.columns(), what, 0, 0);
 }
 
-void accumulators_of_eight_columns() {
+TEST(accumulators_of_eight_columns) {
   const Formula rows_8 = [](unsigned g, unsigned t, unsigned i) { return MatrixPosition{g, t * 2 + i}; };
   const Formula rows_16 = [](unsigned g, unsigned t, unsigned i) {
     return MatrixPosition{i < 2 ? g : g + 8, t * 2 + (i & 1)};
@@ -48,7 +47,7 @@ void accumulators_of_eight_columns() {
   compare("m16n8k16 C f64", {Role::c, {16, 8, 16}, 64}, 4, rows_16);
 }
 
-void multiplicands_of_16_bits() {
+TEST(multiplicands_of_16_bits) {
   compare("m16n8k8 A f16", {Role::a, {16, 8, 8}, 16}, 4, [](unsigned g, unsigned t, unsigned i) {
     return MatrixPosition{i < 2 ? g : g + 8, t * 2 + (i & 1)};
   });
@@ -63,7 +62,7 @@ void multiplicands_of_16_bits() {
   });
 }
 
-void multiplicands_of_32_and_64_bits() {
+TEST(multiplicands_of_32_and_64_bits) {
   const Formula a_4 = [](unsigned g, unsigned t, unsigned i) {
     return MatrixPosition{i == 0 ? g : g + 8, t};
   };
@@ -90,7 +89,7 @@ void multiplicands_of_32_and_64_bits() {
           [](unsigned g, unsigned t, unsigned i) { return MatrixPosition{t + i * 4, g}; });
 }
 
-void multiplicands_of_8_bits() {
+TEST(multiplicands_of_8_bits) {
   compare("m8n8k16 A s8", {Role::a, {8, 8, 16}, 8}, 4,
           [](unsigned g, unsigned t, unsigned i) { return MatrixPosition{g, t * 4 + i}; });
   compare("m8n8k16 B s8", {Role::b, {8, 8, 16}, 8}, 4,
@@ -107,7 +106,7 @@ void multiplicands_of_8_bits() {
   });
 }
 
-void multiplicands_of_less_than_a_byte() {
+TEST(multiplicands_of_less_than_a_byte) {
   compare("m8n8k32 A s4", {Role::a, {8, 8, 32}, 4}, 8,
           [](unsigned g, unsigned t, unsigned i) { return MatrixPosition{g, t * 8 + i}; });
   compare("m16n8k32 A s4", {Role::a, {16, 8, 32}, 4}, 16, [](unsigned g, unsigned t, unsigned i) {
@@ -135,7 +134,7 @@ void multiplicands_of_less_than_a_byte() {
 }
 
 // What is known of hardware, for programs that look into fragments of wmma.
-void wmma_is_two_multiplications_of_eight_columns() {
+TEST(wmma_is_two_multiplications_of_eight_columns) {
   compare("m16n16k16 A", {Role::a, {16, 16, 16}, 16}, 8, [](unsigned g, unsigned t, unsigned x) {
     return MatrixPosition{g + (x & 2) * 4, t * 2 + (x & 1) + (x & 4) * 2};
   });
@@ -160,7 +159,7 @@ void wmma_is_two_multiplications_of_eight_columns() {
 }
 
 // Each of the four multiplications has all of its elements.
-void quad_pairs_hold_four_multiplications() {
+TEST(quad_pairs_hold_four_multiplications) {
   std::set<std::pair<unsigned, unsigned>> a[2][4], b[2][4], c[2][4];
   const auto add = [](auto& seen, MatrixPosition position) { seen.insert({position.row, position.column}); };
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -185,15 +184,3 @@ void quad_pairs_hold_four_multiplications() {
 }
 
 }  // namespace
-
-int main() {
-  accumulators_of_eight_columns();
-  multiplicands_of_16_bits();
-  multiplicands_of_32_and_64_bits();
-  multiplicands_of_8_bits();
-  multiplicands_of_less_than_a_byte();
-  wmma_is_two_multiplications_of_eight_columns();
-  quad_pairs_hold_four_multiplications();
-  std::printf("%ld passed, %ld failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}

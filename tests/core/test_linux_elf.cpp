@@ -14,6 +14,7 @@
 using namespace manyscale;
 using namespace manyscale::cpu;
 using test::check;
+using test::check_refused;
 
 namespace {
 
@@ -53,7 +54,7 @@ void refused(const char* reason, const std::function<void(File&)>& change) {
   test::check_refused<ElfError>([&] { parse_elf(file.bytes(), "bad"); }, reason);
 }
 
-void bad_headers_are_refused_with_the_reason() {
+TEST(bad_headers_are_refused_with_the_reason) {
   refused("not an ELF file", [](File& f) { f.header.e_ident[0] = 0; });
   refused("64-bit", [](File& f) { f.header.e_ident[EI_CLASS] = ELFCLASS32; });
   refused("big-endian", [](File& f) { f.header.e_ident[EI_DATA] = ELFDATA2MSB; });
@@ -76,19 +77,15 @@ void bad_headers_are_refused_with_the_reason() {
   refused("odd address", [](File& f) { f.header.e_entry |= 1; });
 }
 
-void a_truncated_file_is_refused_wherever_it_ends() {
+TEST(a_truncated_file_is_refused_wherever_it_ends) {
   const std::vector<std::uint8_t> whole = File().bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const std::vector<std::uint8_t> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
-    try {
-      parse_elf(part, "part");
-      check(false, "a truncated file is refused");
-    } catch (const ElfError&) {
-    }
+    check_refused<ElfError>([&] { parse_elf(part, "part"); }, "part");
   }
 }
 
-void damaged_files_do_no_harm() {
+TEST(damaged_files_do_no_harm) {
   Random random(1, 2);
   const std::vector<std::uint8_t> whole = File().bytes();
   int loaded = 0;
@@ -173,35 +170,29 @@ void load_at(bool position_independent) {
   check(word(memory, random) == 11 && word(memory, random + 8) == 22, "16 random bytes");
 }
 
-void too_long_arguments_are_refused() {
+TEST(too_long_arguments_are_refused) {
   const std::vector<std::uint8_t> bytes = File().bytes();
   AddressSpace memory(0, 64 << 20);
-  try {
-    load_program(memory, parse_elf(bytes, "good"), {"good", std::string(5 << 20, 'x')}, {}, {0, 0});
-    check(false, "5 MiB of arguments are refused");
-  } catch (const ElfError&) {
-  }
+  check_refused<ElfError>(
+      [&] {
+        load_program(memory, parse_elf(bytes, "good"), {"good", std::string(5 << 20, 'x')}, {}, {0, 0});
+      },
+      "arguments");
 }
 
-void a_program_larger_than_its_memory_is_refused() {
+TEST(a_program_larger_than_its_memory_is_refused) {
   const std::vector<std::uint8_t> bytes = File().bytes();
   AddressSpace memory(0, page_bytes);
-  try {
-    load_program(memory, parse_elf(bytes, "good"), {"good"}, {}, {0, 0});
-    check(false, "a limit of one page is too low");
-  } catch (const ElfError&) {
-  }
+  check_refused<ElfError>([&] { load_program(memory, parse_elf(bytes, "good"), {"good"}, {}, {0, 0}); },
+                          "memory");
+}
+
+TEST(programs_are_loaded_where_they_are_linked) {
+  load_at(false);
+}
+
+TEST(position_independent_programs_are_loaded_at_their_base) {
+  load_at(true);
 }
 
 }  // namespace
-
-int main() {
-  bad_headers_are_refused_with_the_reason();
-  a_truncated_file_is_refused_wherever_it_ends();
-  damaged_files_do_no_harm();
-  load_at(false);
-  load_at(true);
-  too_long_arguments_are_refused();
-  a_program_larger_than_its_memory_is_refused();
-  return test::finish();
-}

@@ -12,6 +12,7 @@
 
 using namespace manyscale::cpu;
 using manyscale::test::check;
+using manyscale::test::check_refused;
 namespace fs = std::filesystem;
 
 namespace {
@@ -60,7 +61,7 @@ struct Place {
   fs::path base, root;
 };
 
-void paths_stay_within_the_root() {
+TEST(paths_stay_within_the_root) {
   const Place place;
   const HostFolder folder(place.root.string(), false);
   check(contents(folder, "/file") == "file", "a file");
@@ -92,7 +93,7 @@ void paths_stay_within_the_root() {
   check(folder.facts("/out", true, facts) == 0 && facts.bytes == 8, "facts of what it leads to");
 }
 
-void folders_are_listed_in_order() {
+TEST(folders_are_listed_in_order) {
   const Place place;
   const HostFolder folder(place.root.string(), false);
   const HostFolder::Opened opened = folder.open("/", O_RDONLY | O_DIRECTORY, 0);
@@ -103,7 +104,7 @@ void folders_are_listed_in_order() {
         "sorted: " + names);
 }
 
-void nothing_changes_unless_allowed() {
+TEST(nothing_changes_unless_allowed) {
   const Place place;
   const HostFolder folder(place.root.string(), false);
   check(folder.open("/file", O_WRONLY, 0).error == -EROFS, "no writing");
@@ -115,7 +116,7 @@ void nothing_changes_unless_allowed() {
   check(contents(folder, "/file") == "file", "it is as it was");
 }
 
-void changes_stay_within_the_root() {
+TEST(changes_stay_within_the_root) {
   const Place place;
   const HostFolder folder(place.root.string(), true);
   const HostFolder::Opened made = folder.open("/up/made", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -138,21 +139,9 @@ void changes_stay_within_the_root() {
   check(fs::exists(place.base / "secret"), "not what it named");
 }
 
-void a_missing_root_is_refused() {
-  try {
-    const HostFolder folder("/no/such/folder", false);
-    check(false, "refused");
-  } catch (const std::invalid_argument&) {
-  }
+TEST(a_missing_root_is_refused) {
+  check_refused<std::invalid_argument>([] { const HostFolder folder("/no/such/folder", false); },
+                                       "/no/such/folder");
 }
 
 }  // namespace
-
-int main() {
-  paths_stay_within_the_root();
-  folders_are_listed_in_order();
-  nothing_changes_unless_allowed();
-  changes_stay_within_the_root();
-  a_missing_root_is_refused();
-  return manyscale::test::finish();
-}

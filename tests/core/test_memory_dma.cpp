@@ -79,7 +79,7 @@ struct Node {
 constexpr std::int64_t fast = 64'000'000'000;  // a line in a nanosecond
 
 // A core writes a line, the device touches it, and the core reads it.
-void lines_change_hands() {
+TEST(lines_change_hands) {
   for (const bool writes : {false, true}) {
     auto core = std::make_unique<Prober>(
         one_level(true), std::vector<Step>{{0, 0, store}, {2 * us, 0, load}, {3 * us, 0, store}});
@@ -99,7 +99,7 @@ void lines_change_hands() {
 }
 
 // 1,000 bytes from byte 60 on lie in 17 lines; the last begins 16 lines' times after the first.
-void it_keeps_the_pace_of_its_link() {
+TEST(it_keeps_the_pace_of_its_link) {
   for (const std::int64_t bandwidth : {fast, fast / 8, fast / 64}) {
     Node node(std::make_unique<Prober>(one_level(true), std::vector<Step>{}), {{us, {60, 1000, false}}},
               bandwidth);
@@ -113,7 +113,7 @@ void it_keeps_the_pace_of_its_link() {
 
 // A core that streams through memory shares it with the device; one whose data fits into the shared cache
 // loses its lines to what the device writes.
-void a_neighbour_is_slowed() {
+TEST(a_neighbour_is_slowed) {
   for (const bool fits : {false, true}) {
     std::vector<Time> times;
     for (const std::uint32_t bytes : {0u, 4u << 20}) {
@@ -139,10 +139,3 @@ void a_neighbour_is_slowed() {
 }
 
 }  // namespace
-
-int main() {
-  lines_change_hands();
-  it_keeps_the_pace_of_its_link();
-  a_neighbour_is_slowed();
-  return finish();
-}

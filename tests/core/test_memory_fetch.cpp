@@ -19,7 +19,7 @@ constexpr Time from_dram = 4 + 5 + 8 + 10 + 44 + 10 + 5;
 // The slice asks the owner: tag 8, link 5, its tag 3, link 5, then the slice's tag and data.
 constexpr Time from_peer = 4 + 5 + 8 + 5 + 3 + 5 + 8 + 22 + 5;
 
-void each_level_is_told_apart() {
+TEST(each_level_is_told_apart) {
   for (const bool coherent : {false, true}) {
     const std::string kind = coherent ? "coherent" : "not coherent";
     std::vector<Step> steps = {
@@ -39,13 +39,13 @@ void each_level_is_told_apart() {
   }
 }
 
-void waiting_for_a_line_under_way_counts_as_where_it_comes_from() {
+TEST(waiting_for_a_line_under_way_counts_as_where_it_comes_from) {
   Machine machine(two_levels(false), {{{0, 0, load}, {10 * nanosecond, 8, load}, {1 * us, 0, load}}});
   machine.expect(0, 1, from_dram - 10, Served::dram, "joined the first");
   machine.expect(0, 2, 4, Served::l1, "later");
 }
 
-void other_cores_lines_are_served_by_a_peer() {
+TEST(other_cores_lines_are_served_by_a_peer) {
   Machine machine(two_levels(true),
                   {{{0, 0, store}, {4 * us, 0, load}, {5 * us, 128, load}, {7 * us, 128, store}},
                    {{1 * us, 0, load}, {2 * us, 0, load}, {6 * us, 128, load}}});
@@ -57,7 +57,7 @@ void other_cores_lines_are_served_by_a_peer() {
   machine.expect(0, 3, 4 + 5 + 8 + 5 + 3 + 5 + 8 + 5, Served::peer, "write permission taken from a sharer");
 }
 
-void fetches_have_a_level_of_their_own() {
+TEST(fetches_have_a_level_of_their_own) {
   for (const bool coherent : {false, true}) {
     std::vector<Step> steps = {{0, 0, fetch},       {1 * us, 32, fetch},  {2 * us, 0, load},
                                {3 * us, 0, load},   {4 * us, 512, fetch}, {5 * us, 1024, fetch},
@@ -77,7 +77,7 @@ void fetches_have_a_level_of_their_own() {
   }
 }
 
-void what_the_second_level_loses_the_level_of_instructions_loses() {
+TEST(what_the_second_level_loses_the_level_of_instructions_loses) {
   std::vector<Step> steps = {{0, 0, fetch}};
   for (int i = 1; i <= 4; ++i) steps.push_back({i * us, static_cast<std::uint64_t>(i) * 4096, load});
   steps.push_back({5 * us, 0, fetch});
@@ -88,7 +88,7 @@ void what_the_second_level_loses_the_level_of_instructions_loses() {
   }
 }
 
-void writes_drop_instructions() {
+TEST(writes_drop_instructions) {
   Machine own(two_levels(true),
               {{{0, 0, fetch}, {1 * us, 0, store}, {2 * us, 0, fetch}, {3 * us, 0, fetch}}});
   own.expect(0, 2, 12, Served::l2, "the core itself wrote the line");
@@ -97,7 +97,7 @@ void writes_drop_instructions() {
   other.expect(0, 1, from_peer, Served::peer, "another core wrote the line");
 }
 
-void code_is_shared_by_all_who_fetch_it() {
+TEST(code_is_shared_by_all_who_fetch_it) {
   Machine machine(two_levels(true),
                   {{{0, 0, fetch}, {3 * us, 0, fetch}}, {{1 * us, 0, fetch}}, {{2 * us, 0, fetch}}});
   machine.expect(1, 0, from_slice, Served::shared, "the second core asks nobody else");
@@ -105,7 +105,7 @@ void code_is_shared_by_all_who_fetch_it() {
   check_equal(machine.statistic("downgrades_sent"), 0, "downgrades");
 }
 
-void one_level_asks_for_itself() {
+TEST(one_level_asks_for_itself) {
   // Without L2 a miss leaves after one tag.
   for (const bool coherent : {false, true}) {
     Machine machine(one_level(coherent), {{{0, 0, fetch},
@@ -128,7 +128,7 @@ void one_level_asks_for_itself() {
   other.expect(0, 1, from_peer - 3 - 2, Served::peer, "one level: another core wrote the line");
 }
 
-void data_and_fetches_of_one_line_under_way_wait_for_each_other() {
+TEST(data_and_fetches_of_one_line_under_way_wait_for_each_other) {
   for (const auto& spec : {two_levels(true), one_level(true), two_levels(false), one_level(false)}) {
     const Time less = spec.levels.size() == 1 ? 3 : 0;
     Machine machine(spec, {{{0, 0, load},
@@ -147,7 +147,7 @@ void data_and_fetches_of_one_line_under_way_wait_for_each_other() {
 }
 
 // Random accesses of four cores: instructions never outlive their line in L2, nor another core's write.
-void random_accesses_keep_the_levels_consistent() {
+TEST(random_accesses_keep_the_levels_consistent) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed, 1);
     PrivateCachesSpec spec = seed % 2 == 0 ? two_levels(true) : one_level(true);
@@ -188,7 +188,7 @@ void random_accesses_keep_the_levels_consistent() {
   }
 }
 
-void a_fetch_without_a_level_is_refused() {
+TEST(a_fetch_without_a_level_is_refused) {
   PrivateCachesSpec spec = two_levels(false);
   spec.instruction.reset();
   check_refused([&] { Machine machine(spec, {{{0, 0, fetch}}}); }, "instructions");
@@ -198,18 +198,3 @@ void a_fetch_without_a_level_is_refused() {
 }
 
 }  // namespace
-
-int main() {
-  each_level_is_told_apart();
-  waiting_for_a_line_under_way_counts_as_where_it_comes_from();
-  other_cores_lines_are_served_by_a_peer();
-  fetches_have_a_level_of_their_own();
-  what_the_second_level_loses_the_level_of_instructions_loses();
-  writes_drop_instructions();
-  code_is_shared_by_all_who_fetch_it();
-  one_level_asks_for_itself();
-  data_and_fetches_of_one_line_under_way_wait_for_each_other();
-  random_accesses_keep_the_levels_consistent();
-  a_fetch_without_a_level_is_refused();
-  return finish();
-}

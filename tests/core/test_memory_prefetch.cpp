@@ -34,7 +34,7 @@ int served_by(const Prober& prober, Served served, std::size_t from = 0) {
   return count;
 }
 
-void each_level_has_a_prefetcher_of_its_own() {
+TEST(each_level_has_a_prefetcher_of_its_own) {
   for (const bool coherent : {false, true}) {
     PrivateCachesSpec spec = two_levels(coherent);
     const auto served = [&](Served level) {
@@ -53,7 +53,7 @@ void each_level_has_a_prefetcher_of_its_own() {
   }
 }
 
-void a_first_level_prefetch_from_the_second_takes_the_second_levels_time() {
+TEST(a_first_level_prefetch_from_the_second_takes_the_second_levels_time) {
   PrivateCachesSpec spec = two_levels(false);
   spec.levels[0].size = 1024;
   spec.first_prefetcher = stride(1);
@@ -68,7 +68,7 @@ void a_first_level_prefetch_from_the_second_takes_the_second_levels_time() {
   check_equal(counted.useless.value(), 1, "the one beyond the end of the first pass was for nothing");
 }
 
-void prefetches_of_the_second_level_take_no_places_of_the_first() {
+TEST(prefetches_of_the_second_level_take_no_places_of_the_first) {
   for (const bool apart : {false, true}) {
     PrivateCachesSpec spec = two_levels(false);
     spec.levels[0].outstanding_misses = 2;
@@ -92,7 +92,7 @@ void prefetches_of_the_second_level_take_no_places_of_the_first() {
       "two at a time");
 }
 
-void instructions_are_fetched_ahead() {
+TEST(instructions_are_fetched_ahead) {
   PrivateCachesSpec spec = two_levels(true);
   spec.instruction->size = 512;
   std::vector<Step> steps = stream(24, fetch);
@@ -112,7 +112,7 @@ void instructions_are_fetched_ahead() {
   check_equal(served_by(*page.probers[0], Served::dram), 2, "the first of each page");
 }
 
-void everything_together_stays_consistent() {
+TEST(everything_together_stays_consistent) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     Random random(seed, 3);
     PrivateCachesSpec spec = two_levels(seed % 2 == 0);
@@ -154,7 +154,7 @@ void everything_together_stays_consistent() {
   }
 }
 
-void wrong_parameters_are_refused() {
+TEST(wrong_parameters_are_refused) {
   PrivateCachesSpec spec = one_level(false);
   spec.first_prefetcher = stride(2);
   check_refused([&] { Machine machine(spec, {{}}); }, "first_prefetcher");
@@ -168,13 +168,3 @@ void wrong_parameters_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  each_level_has_a_prefetcher_of_its_own();
-  a_first_level_prefetch_from_the_second_takes_the_second_levels_time();
-  prefetches_of_the_second_level_take_no_places_of_the_first();
-  instructions_are_fetched_ahead();
-  everything_together_stays_consistent();
-  wrong_parameters_are_refused();
-  return finish();
-}

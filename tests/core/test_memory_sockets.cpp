@@ -79,7 +79,7 @@ constexpr Time from_dram = there_and_back + 8 + 10 + 4 + 40 + 10;
 // Twice the link, and the other socket's network each time.
 constexpr Time further = 2 * (30 + 2);
 
-void the_first_to_touch_a_page_has_it() {
+TEST(the_first_to_touch_a_page_has_it) {
   // Core 0 is in the first socket, core 2 in the second. Lines of one page are spread over the slices of its
   // socket, whichever core asks.
   TwoSockets machine(
@@ -98,7 +98,7 @@ void the_first_to_touch_a_page_has_it() {
   check(machine.count("slice0", "reads") > 0 && machine.count("slice1", "reads") > 0, "both slices are used");
 }
 
-void pages_can_be_dealt_in_turn() {
+TEST(pages_can_be_dealt_in_turn) {
   TwoSockets machine({{{0, 0, load}, {1 * us, 4096, load}, {2 * us, 8192, load}}},
                      {{"placement", std::string("interleave")}});
   machine.expect(0, 0, from_dram, Served::dram, "page 0");
@@ -106,7 +106,7 @@ void pages_can_be_dealt_in_turn() {
   machine.expect(0, 2, from_dram, Served::dram, "page 2");
 }
 
-void lines_of_the_other_socket_are_kept_coherent() {
+TEST(lines_of_the_other_socket_are_kept_coherent) {
   TwoSockets machine({{{0, 0, load}, {3 * us, 0, load}}, {}, {{1 * us, 0, load}, {2 * us, 0, store}}});
   // The slice asks the owner, in its own socket: there and back without the requester's tag of L1, and its
   // tag once more.
@@ -117,7 +117,7 @@ void lines_of_the_other_socket_are_kept_coherent() {
   machine.expect(0, 1, from_slice + asks + further, Served::peer, "and gets it back from the second");
 }
 
-void a_narrow_link_holds_messages_up() {
+TEST(a_narrow_link_holds_messages_up) {
   // Data takes 72 bytes: at 7.2 GB/s 10 ns of the link, a request of 8 bytes still a flit's time.
   std::vector<Step> warm, burst;
   for (std::uint64_t i = 0; i < 16; ++i) {
@@ -139,7 +139,7 @@ void a_narrow_link_holds_messages_up() {
   check_equal(narrow.count("sockets", "link_busy"), 3 * 16 * 10 * nanosecond, "each a flit");
 }
 
-void the_same_on_two_threads() {
+TEST(the_same_on_two_threads) {
   // Who touches a page first depends on simulated time only.
   std::vector<std::vector<Step>> steps(4);
   Random random(3, 4);
@@ -161,20 +161,10 @@ void the_same_on_two_threads() {
   check_equal(first.count("sockets", "remote"), second.count("sockets", "remote"), "remote messages");
 }
 
-void wrong_parameters_are_refused() {
+TEST(wrong_parameters_are_refused) {
   check_refused([] { TwoSockets machine({}, {{"placement", std::string("far")}}); }, "first_touch");
   check_refused([] { TwoSockets machine({}, {{"page_size", std::int64_t{5000}}}); }, "page_size");
   check_refused([] { TwoSockets machine({}, {{"sockets", std::int64_t{3}}}); }, "3 sockets");
 }
 
 }  // namespace
-
-int main() {
-  the_first_to_touch_a_page_has_it();
-  pages_can_be_dealt_in_turn();
-  lines_of_the_other_socket_are_kept_coherent();
-  a_narrow_link_holds_messages_up();
-  the_same_on_two_threads();
-  wrong_parameters_are_refused();
-  return finish();
-}

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole jobs without Python: every algorithm of every collective, both protocols, within and between nodes;
 // the same times on one and two threads.
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "mpi/collectives/algorithms.hpp"
 #include "mpi/job.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
 using namespace manyscale::mpi;
+using manyscale::test::check;
 
 namespace {
-
-int failed = 0;
-
-void check(bool condition, const std::string& what) {
-  if (condition) return;
-  ++failed;
-  std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
 
 // A program made step by step; columns are constants, or the rank plus something, around the ranks.
 struct Maker {
@@ -77,7 +70,7 @@ Outcome run(const Program& program, std::uint32_t per_node, std::uint32_t thread
   return outcome;
 }
 
-void every_collective() {
+TEST(every_collective) {
   for (const AlgorithmInfo& info : algorithm_infos()) {
     for (const std::uint32_t ranks : {1u, 12u, 13u}) {
       const std::string name = std::string(kind_name(info.collective)) + " " + std::string(info.name) +
@@ -102,7 +95,7 @@ void every_collective() {
   }
 }
 
-void rings_of_messages() {
+TEST(rings_of_messages) {
   for (const std::int64_t bytes : {0, 1000, 5000, 100'000}) {
     Maker maker(12);
     const std::int32_t tag = maker.constant(3), size = maker.constant(bytes), first = maker.constant(0),
@@ -152,7 +145,7 @@ Program rounds_without_an_order(std::int64_t bytes) {
   return maker.program;
 }
 
-void operations_without_an_order() {
+TEST(operations_without_an_order) {
   for (const std::int64_t bytes : {0, 1000, 100'000}) {
     const Program program = rounds_without_an_order(bytes);
     const Outcome one = run(program, 2, 1), two = run(program, 2, 2);
@@ -174,7 +167,7 @@ void operations_without_an_order() {
   }
 }
 
-void a_deadlock() {
+TEST(a_deadlock) {
   Maker maker(3);
   maker.add({.kind = Kind::receive, .peer = maker.neighbour(1), .tag = maker.constant(7)});
   network::NetworkDescription description;
@@ -187,12 +180,3 @@ void a_deadlock() {
 }
 
 }  // namespace
-
-int main() {
-  every_collective();
-  rings_of_messages();
-  operations_without_an_order();
-  a_deadlock();
-  if (failed == 0) std::puts("all passed");
-  return failed == 0 ? 0 : 1;
-}

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching against plain lists searched from the front, with many messages and receives pending and all
 // wildcards.
-#include <cstdio>
 #include <list>
 #include <map>
 
 #include "engine/random.hpp"
 #include "mpi/matching.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale;
 using namespace manyscale::mpi;
+using manyscale::test::check;
 
 namespace {
-
-int failed = 0;
-
-void check(bool condition, const char* what) {
-  if (condition) return;
-  ++failed;
-  std::fprintf(stderr, "failed: %s\n", what);
-}
 
 // The reference: the messages and receives of each rank in the order they came.
 struct Plain {
@@ -107,11 +100,11 @@ void compare(std::uint64_t seed, std::uint32_t ranks, std::uint32_t sources, dou
     const Request looked_for = wanted();
     check(matcher.probe(rank, looked_for) == plain.probe(rank, looked_for),
           "a probe finds the first that fits");
-    if (failed > 0) return;
+    if (manyscale::test::failed > 0) return;
   }
 }
 
-void envelopes_survive_packing() {
+TEST(envelopes_survive_packing) {
   Random random(3, 3);
   for (int i = 0; i < 1000; ++i) {
     Envelope envelope;
@@ -133,16 +126,13 @@ void envelopes_survive_packing() {
   }
 }
 
-}  // namespace
-
-int main() {
+TEST(messages_and_receives_match_in_order) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     compare(seed, 1, 4, 0.3, 0.5);
     compare(seed, 8, 1000, 0.0, 0.5);  // many pending, none with wildcards
     compare(seed, 4, 50, 0.1, 0.45);   // messages pile up
     compare(seed, 4, 50, 0.1, 0.55);   // receives pile up
   }
-  envelopes_survive_packing();
-  if (failed == 0) std::puts("all passed");
-  return failed == 0 ? 0 : 1;
 }
+
+}  // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of networks share: counting checks, and describing networks in few words.
+// What the tests of networks share: describing networks in few words.
 #pragma once
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -11,20 +10,13 @@
 #include "engine/simulation.hpp"
 #include "network/network.hpp"
 #include "network/traffic/traffic.hpp"
+#include "test_checks.hpp"
 
 namespace manyscale::network::test {
 
-inline int passed = 0;
-inline int failed = 0;
-
-inline void check(bool condition, const std::string& what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
-
-inline void check_equal(std::int64_t found, std::int64_t expected, const std::string& what) {
-  check(found == expected, what + ": " + std::to_string(found) + " instead of " + std::to_string(expected));
-}
+using manyscale::test::check;
+using manyscale::test::check_equal;
+using manyscale::test::passed;
 
 // Within a relative error.
 inline void check_near(double found, double expected, double error, const std::string& what) {
@@ -34,18 +26,7 @@ inline void check_near(double found, double expected, double error, const std::s
 }
 
 inline void check_refused(const std::function<void()>& action, const std::string& word) {
-  try {
-    action();
-    check(false, "should be refused, with the word '" + word + "'");
-  } catch (const SimulationError& error) {
-    check(std::string(error.what()).find(word) != std::string::npos,
-          "'" + word + "' should be in: " + std::string(error.what()));
-  }
-}
-
-inline int finish() {
-  std::printf("%d checks passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  manyscale::test::check_refused<SimulationError>(action, word);
 }
 
 // Round numbers: 10 GB/s are 100,000 fs per byte; links 50 ns, switches 70 ns, packets of 1000 + 24 B,

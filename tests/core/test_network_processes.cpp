@@ -28,7 +28,7 @@ std::map<std::string, std::vector<Row>> by_component(const std::vector<TrafficRe
   return rows;
 }
 
-void the_same_on_any_number_of_processes() {
+TEST(the_same_on_any_number_of_processes) {
   int variant = 0;
   for (auto& [name, description] : small_networks()) {
     for (const std::string& algorithm : algorithms) {
@@ -75,7 +75,7 @@ void the_same_on_any_number_of_processes() {
 }
 
 // A slot has the same number in all processes, and goes back to the one that it belongs to.
-void slots_go_back_to_their_process() {
+TEST(slots_go_back_to_their_process) {
   MessagePool here, there;
   here.prepare(1);
   there.prepare(1);
@@ -97,7 +97,7 @@ void slots_go_back_to_their_process() {
   check_equal(static_cast<std::int64_t>(here.bytes()), static_cast<std::int64_t>(bytes), "memory used");
 }
 
-void what_cannot_be_divided_is_refused() {
+TEST(what_cannot_be_divided_is_refused) {
   NetworkDescription description = fat_tree("4,4:4,4:2");
   description.spec.fidelity = "flow";
   std::vector<std::string> said(2);
@@ -113,10 +113,3 @@ void what_cannot_be_divided_is_refused() {
 }
 
 }  // namespace
-
-int main() {
-  the_same_on_any_number_of_processes();
-  slots_go_back_to_their_process();
-  what_cannot_be_divided_is_refused();
-  return finish();
-}

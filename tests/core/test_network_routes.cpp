@@ -40,7 +40,7 @@ std::uint32_t ports_to_switches(const Topology& topology, std::uint32_t at) {
   return count;
 }
 
-void shapes_are_as_defined() {
+TEST(shapes_are_as_defined) {
   // The many-node study's 48-port fat tree: 96 leaves, 96 in the middle, 48 roots, 24 nodes per leaf.
   NetworkDescription description = fat_tree("24,24:24,24:4", 48);
   const Routing tree(description);
@@ -72,7 +72,7 @@ void shapes_are_as_defined() {
   check_equal(canonical.topology().switches(), 36, "switches of the canonical dragonfly");
 }
 
-void links_go_both_ways() {
+TEST(links_go_both_ways) {
   for (const auto& [name, description] : small_networks()) {
     const Routing routing(description);
     std::map<std::pair<std::uint32_t, std::uint32_t>, int> balance;
@@ -164,7 +164,7 @@ bool has_circle(const std::set<std::pair<std::uint32_t, std::uint32_t>>& edges) 
   return done != before.size();
 }
 
-void ways_are_short_and_free_of_circles() {
+TEST(ways_are_short_and_free_of_circles) {
   for (auto& [name, description] : small_networks()) {
     for (const std::string& algorithm : algorithms) {
       description.spec.routing.algorithm = algorithm;
@@ -188,7 +188,7 @@ void ways_are_short_and_free_of_circles() {
   }
 }
 
-void adaptive_packets_on_a_torus_wait_for_ordered_ways() {
+TEST(adaptive_packets_on_a_torus_wait_for_ordered_ways) {
   // With no room anywhere, the next hop is that of dimension order, on a virtual channel of its own.
   for (const char* kind : {"torus", "mesh"}) {
     NetworkDescription description = grid(kind, "5x4x3", 1, "2");
@@ -211,7 +211,7 @@ void adaptive_packets_on_a_torus_wait_for_ordered_ways() {
   }
 }
 
-void flows_are_spread_evenly() {
+TEST(flows_are_spread_evenly) {
   // D-mod-k: a shift by one leaf puts every flow on a link of its own.
   const Routing routing(fat_tree("8,8:8"));
   ProbeContext context{Random(1, 1), true};
@@ -237,7 +237,7 @@ void flows_are_spread_evenly() {
   for (const auto& [channel, count] : first) check(count > 28 && count < 90, "ECMP uses links about equally");
 }
 
-void faults_are_avoided() {
+TEST(faults_are_avoided) {
   // A ring of eight with the link between 2 and 3 down: the way from 1 to 4 goes round.
   NetworkDescription description = grid("torus", "8");
   description.faults.push_back({.a = 2, .b = 3});
@@ -258,7 +258,7 @@ void faults_are_avoided() {
         "a switch that is down cuts off its node only");
 }
 
-void wrong_descriptions_are_refused() {
+TEST(wrong_descriptions_are_refused) {
   const auto refused = [](NetworkDescription description, const std::string& word) {
     check_refused([&] { const Routing routing(description); }, word);
   };
@@ -305,14 +305,3 @@ void wrong_descriptions_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  shapes_are_as_defined();
-  links_go_both_ways();
-  ways_are_short_and_free_of_circles();
-  adaptive_packets_on_a_torus_wait_for_ordered_ways();
-  flows_are_spread_evenly();
-  faults_are_avoided();
-  wrong_descriptions_are_refused();
-  return finish();
-}

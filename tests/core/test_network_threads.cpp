@@ -16,7 +16,7 @@ bool same(const TrafficReport& a, const TrafficReport& b) {
          a.received_bytes == b.received_bytes && a.run.events == b.run.events;
 }
 
-void no_deadlock_and_the_same_on_any_number_of_threads() {
+TEST(no_deadlock_and_the_same_on_any_number_of_threads) {
   int variant = 0;
   for (auto& [name, description] : small_networks()) {
     for (const std::string& algorithm : algorithms) {
@@ -49,7 +49,7 @@ void no_deadlock_and_the_same_on_any_number_of_threads() {
   }
 }
 
-void another_seed_gives_other_traffic() {
+TEST(another_seed_gives_other_traffic) {
   TrafficSpec traffic;
   traffic.messages = 20;
   const TrafficReport one = run_traffic(fat_tree("4,4:4,4:2"), traffic, 2, 1);
@@ -58,7 +58,7 @@ void another_seed_gives_other_traffic() {
   check(one.last_arrival != two.last_arrival, "another seed");
 }
 
-void links_account_for_every_byte() {
+TEST(links_account_for_every_byte) {
   for (const char* fidelity : {"packet", "train", "flow"}) {
     NetworkDescription description = fat_tree("4,4:4,4:2");
     description.spec.fidelity = fidelity;
@@ -91,7 +91,7 @@ void links_account_for_every_byte() {
   }
 }
 
-void load_over_time_is_kept_in_a_bounded_number_of_intervals() {
+TEST(load_over_time_is_kept_in_a_bounded_number_of_intervals) {
   LinkSeries load(10);
   for (Time time = 0; time < 100'000; time += 7) load.add(time, time + 7, 7);
   double sum = 0;
@@ -103,11 +103,3 @@ void load_over_time_is_kept_in_a_bounded_number_of_intervals() {
 }
 
 }  // namespace
-
-int main() {
-  no_deadlock_and_the_same_on_any_number_of_threads();
-  another_seed_gives_other_traffic();
-  links_account_for_every_byte();
-  load_over_time_is_kept_in_a_bounded_number_of_intervals();
-  return finish();
-}

@@ -49,7 +49,7 @@ NetworkDescription deep(NetworkDescription description) {
   return description;
 }
 
-void capacity_is_that_of_the_busiest_channel() {
+TEST(capacity_is_that_of_the_busiest_channel) {
   check_capacity("one switch, shift", one_switch(16), "shift", 3, 1.0);
   check_capacity("fat tree, worst case: all by the roots", fat_tree("8,8:8"), "shift", 32, 1.0);
   check_capacity("fat tree of three levels, worst case", fat_tree("4,4:4,4:4"), "shift", 32, 1.0);
@@ -74,7 +74,7 @@ void capacity_is_that_of_the_busiest_channel() {
   check_capacity("dragonfly, uniform", deep(dragonfly(4, 2, 2)), "uniform", 0, 1.0);
 }
 
-void detours_help_against_the_worst_case() {
+TEST(detours_help_against_the_worst_case) {
   const double minimal = accepted(dragonfly(4, 2, 2), "shift", 8, 0.42);
   const double valiant = accepted(routed(dragonfly(4, 2, 2), "valiant"), "shift", 8, 0.42);
   const double ugal = accepted(routed(dragonfly(4, 2, 2), "ugal"), "shift", 8, 0.42);
@@ -98,7 +98,7 @@ void detours_help_against_the_worst_case() {
         "ugal on a torus: " + std::to_string(around) + " against " + std::to_string(straight));
 }
 
-void blocking_by_the_head_of_a_queue() {
+TEST(blocking_by_the_head_of_a_queue) {
   // Karol, Hluchyj and Morgan (1987): an input-queued switch with uniform traffic carries 2 - sqrt(2) of its
   // links.
   NetworkDescription description = one_switch(48);
@@ -108,7 +108,7 @@ void blocking_by_the_head_of_a_queue() {
   check_near(accepted(deep(description), "uniform", 0, 0.95), 0.95, 0.03, "virtual output queues carry all");
 }
 
-void senders_to_one_node_share_its_link() {
+TEST(senders_to_one_node_share_its_link) {
   for (const char* fidelity : {"packet", "train", "flow"}) {
     for (const char* queues : {"virtual-output", "input"}) {
       NetworkDescription description = one_switch(9);
@@ -132,7 +132,7 @@ void senders_to_one_node_share_its_link() {
   }
 }
 
-void trains_carry_what_packets_do() {
+TEST(trains_carry_what_packets_do) {
   for (const auto& [name, description] :
        {Named{"fat tree", fat_tree("8,8:8,8:2")}, Named{"tapered", fat_tree("8,4:8")},
         Named{"torus", grid("torus", "4x4x2", 2)}, Named{"dragonfly", routed(dragonfly(4, 2, 2), "ugal")}}) {
@@ -178,7 +178,7 @@ std::vector<double> filled(const std::vector<double>& capacities,
   return rates;
 }
 
-void shares_are_max_min_fair() {
+TEST(shares_are_max_min_fair) {
   Random random(5, 5);
   for (int trial = 0; trial < 50; ++trial) {
     std::vector<double> capacities;
@@ -211,13 +211,3 @@ void shares_are_max_min_fair() {
 }
 
 }  // namespace
-
-int main() {
-  capacity_is_that_of_the_busiest_channel();
-  detours_help_against_the_worst_case();
-  blocking_by_the_head_of_a_queue();
-  senders_to_one_node_share_its_link();
-  trains_carry_what_packets_do();
-  shares_are_max_min_fair();
-  return finish();
-}

@@ -81,7 +81,7 @@ Time closed_form(std::uint32_t links, std::uint64_t bytes) {
          static_cast<Time>(bytes + packets * 24) * byte_time;
 }
 
-void single_messages_take_what_links_and_bytes_take() {
+TEST(single_messages_take_what_links_and_bytes_take) {
   struct Case {
     std::string name;
     NetworkDescription description;
@@ -109,7 +109,7 @@ void single_messages_take_what_links_and_bytes_take() {
   }
 }
 
-void ways_of_a_dragonfly_have_one_link_between_groups() {
+TEST(ways_of_a_dragonfly_have_one_link_between_groups) {
   const NetworkDescription description = dragonfly(4, 2, 2);
   for (std::uint32_t to = 8; to < 72; to += 7) {
     const Time time = alone(description, 0, to, 100);
@@ -118,7 +118,7 @@ void ways_of_a_dragonfly_have_one_link_between_groups() {
   }
 }
 
-void other_links_of_nodes() {
+TEST(other_links_of_nodes) {
   NetworkDescription description = one_switch(2);
   description.spec.nic.bandwidth = 5'000'000'000;
   description.spec.nic.latency = 30 * nanosecond;
@@ -133,7 +133,7 @@ void other_links_of_nodes() {
               "slow links at both ends of a tree");
 }
 
-void slow_links_count() {
+TEST(slow_links_count) {
   // A quarter of the bandwidth on one link in the middle: there bytes take four times as long, elsewhere they
   // hide.
   NetworkDescription description = grid("mesh", "4");
@@ -151,7 +151,7 @@ void slow_links_count() {
               "four packets over a slow link");
 }
 
-void the_sender_knows_when_it_has_sent() {
+TEST(the_sender_knows_when_it_has_sent) {
   for (const char* fidelity : {"packet", "train", "flow", "ideal"}) {
     NetworkDescription description = fat_tree("4,4:4");
     description.spec.fidelity = fidelity;
@@ -163,7 +163,7 @@ void the_sender_knows_when_it_has_sent() {
   }
 }
 
-void messages_share_the_way_out() {
+TEST(messages_share_the_way_out) {
   // In turn, packet by packet: the shorter message has its third packet in the sixth place.
   NetworkDescription description = one_switch(3);
   const std::vector<Sending> sendings{{0, 1, 6000, 0}, {0, 2, 3000, 0}};
@@ -184,7 +184,7 @@ void messages_share_the_way_out() {
   check_equal(outcomes[0].sent, 9 * 1024 * byte_time, "flow: the longer message");
 }
 
-void a_gap_separates_messages() {
+TEST(a_gap_separates_messages) {
   for (const char* fidelity : {"packet", "train", "ideal"}) {
     NetworkDescription description = one_switch(3);
     description.spec.fidelity = fidelity;
@@ -198,7 +198,7 @@ void a_gap_separates_messages() {
   }
 }
 
-void rails_share_a_message() {
+TEST(rails_share_a_message) {
   NetworkDescription description = one_switch(2);
   description.spec.topology.rails = 2;
   // Eight packets over two rails take as long as four over one.
@@ -207,7 +207,7 @@ void rails_share_a_message() {
   check_equal(alone(description, 0, 1, 8000), closed_form(2, 4000), "two rails, flow");
 }
 
-void errors_say_what_is_wrong() {
+TEST(errors_say_what_is_wrong) {
   check_refused([] { run(one_switch(2), {{0, 7, 1, 0}}); }, "has 2 nodes");
   check_refused([] { run(one_switch(2), {{0, 1, std::uint64_t{1} << 62, 0}}); }, "1000 s");
   NetworkDescription description = grid("torus", "8");
@@ -232,16 +232,3 @@ void errors_say_what_is_wrong() {
 }
 
 }  // namespace
-
-int main() {
-  single_messages_take_what_links_and_bytes_take();
-  ways_of_a_dragonfly_have_one_link_between_groups();
-  other_links_of_nodes();
-  slow_links_count();
-  the_sender_knows_when_it_has_sent();
-  messages_share_the_way_out();
-  a_gap_separates_messages();
-  rails_share_a_message();
-  errors_say_what_is_wrong();
-  return finish();
-}

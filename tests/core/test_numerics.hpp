@@ -5,20 +5,20 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "gpu/exec/numerics/formats.hpp"
+#include "test_checks.hpp"
 
 namespace manyscale::gpu {
 
 __extension__ using Quad = __float128;
 __extension__ using Int128 = __int128;
 
-inline long passed = 0;
-inline long failed = 0;
+using manyscale::test::failed;
+using manyscale::test::passed;
 
 template <class... Operands>
 void check(bool condition, const char* what, Operands... operands) {
@@ -45,12 +45,6 @@ void for_directions(F f) {
   f.template operator()<Rounding::rz>();
   f.template operator()<Rounding::rm>();
   f.template operator()<Rounding::rp>();
-}
-
-// The exit status of the program, after saying how many checks there were.
-inline int finish() {
-  std::printf("%ld passed, %ld failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // A value rounded to nearest even with this precision and smallest exponent; nothing but powers of two and a

@@ -49,7 +49,7 @@ void check_error(const char* what, Approximate approximate, Exact exact) {
   check(worst < 0.501, what, static_cast<long>(worst * 1000));
 }
 
-void approximations_are_within_one_ulp() {
+TEST(approximations_are_within_one_ulp) {
   check_error("ex2", [](float x) { return ex2_approx(x); }, [](long double x) { return std::exp2(x); });
   check_error("lg2", [](float x) { return lg2_approx(x); }, [](long double x) { return std::log2(x); });
   check_error("sin", [](float x) { return sin_approx(x); }, [](long double x) { return std::sin(x); });
@@ -62,7 +62,7 @@ void approximations_are_within_one_ulp() {
   check(digest == 0xa484e5b4a189a10b, "the same results on every host", digest);
 }
 
-void approximations_have_the_documented_special_values() {
+TEST(approximations_have_the_documented_special_values) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = from_bits<float>(0xff812345);
   auto is = [](float got, float expected) {
     return bits_of(got) == (std::isnan(expected) ? canonical_nan_f32 : bits_of(expected));
@@ -104,7 +104,7 @@ void approximations_have_the_documented_special_values() {
   check(ex2_approx(Bf16{0xff80}).bits == 0 && tanh_approx(Bf16{0x7f80}).bits == 0x3f80, "bf16");
 }
 
-void gross_approximations_of_f64_see_the_upper_word() {
+TEST(gross_approximations_of_f64_see_the_upper_word) {
   const double infinity = std::numeric_limits<double>::infinity();
   constexpr std::uint64_t nan = canonical_nan_f64_approximate;
   check(bits_of(rcp_approx_ftz(from_bits<double>(0xfff8000000000000))) == nan, "rcp of NaN");
@@ -126,10 +126,3 @@ void gross_approximations_of_f64_see_the_upper_word() {
 }
 
 }  // namespace
-
-int main() {
-  approximations_are_within_one_ulp();
-  approximations_have_the_documented_special_values();
-  gross_approximations_of_f64_see_the_upper_word();
-  return finish();
-}

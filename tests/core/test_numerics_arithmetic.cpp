@@ -90,7 +90,7 @@ bool same(T got, T expected) {
 }
 
 template <class T>
-void arithmetic_rounds_like_the_host(int count) {
+void round_like_the_host(int count) {
   const std::vector<T> pool = operands<T>();
   std::vector<T> a, b, c, expected;
   for (const T x : pool) {
@@ -123,7 +123,7 @@ void arithmetic_rounds_like_the_host(int count) {
   }
 }
 
-void nan_is_the_same_everywhere() {
+TEST(nan_is_the_same_everywhere) {
   const double first = from_bits<double>(0x7ff0000000000123), second = from_bits<double>(0xfff8000000000456);
   const double infinity = std::numeric_limits<double>::infinity();
   check(bits_of(add(first, second)) == 0x7ff8000000000123, "the first NaN of an f64 sum, made quiet");
@@ -171,7 +171,7 @@ void check_order(T a, T b, double x, double y) {
         "num and nan");
 }
 
-void order_is_that_of_the_numbers() {
+TEST(order_is_that_of_the_numbers) {
   for (const float a : operands<float>()) {
     for (const float b : operands<float>()) check_order(a, b, a, b);
   }
@@ -192,12 +192,9 @@ void order_is_that_of_the_numbers() {
   check(bits_of(max_xorsign_abs(nan, -2.0f)) == bits_of(2.0f), "xorsign with a negative NaN");
 }
 
-}  // namespace
-
-int main() {
-  arithmetic_rounds_like_the_host<float>(200'000);
-  arithmetic_rounds_like_the_host<double>(200'000);
-  nan_is_the_same_everywhere();
-  order_is_that_of_the_numbers();
-  return finish();
+TEST(arithmetic_rounds_like_the_host) {
+  round_like_the_host<float>(200'000);
+  round_like_the_host<double>(200'000);
 }
+
+}  // namespace

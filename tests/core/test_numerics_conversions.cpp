@@ -78,7 +78,7 @@ void check_gaps(const Format& format, Rounding direction, std::uint32_t beyond, 
   check(wrong == 0, what, wrong, static_cast<int>(direction));
 }
 
-void conversions_to_small_formats_round_as_defined() {
+TEST(conversions_to_small_formats_round_as_defined) {
   constexpr Format f16{5, 10, 0x7bff}, bf16{8, 7, 0x7f7f}, tf32{8, 10, 0x3fbff}, e4m3{4, 3, 0x7e},
       e5m2{5, 2, 0x7b};
   for_directions([&]<Rounding R>() {
@@ -124,7 +124,7 @@ void check_widening(const Format& format, const char* what) {
   }
 }
 
-void small_formats_widen_exactly() {
+TEST(small_formats_widen_exactly) {
   check_widening<F16>({5, 10, 0x7bff}, "f32.f16");
   check_widening<Bf16>({8, 7, 0x7f7f}, "f32.bf16");
   check_widening<E4m3>({4, 3, 0x7e}, "f32.e4m3");
@@ -138,7 +138,7 @@ void small_formats_widen_exactly() {
   }
 }
 
-void special_values_convert_as_documented() {
+TEST(special_values_convert_as_documented) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto payload = from_bits<float>(0xff800123);
   constexpr auto sat = Overflow::satfinite;
@@ -168,7 +168,7 @@ void special_values_convert_as_documented() {
 }
 
 template <class T>
-void many_convert_like_one() {
+void convert_many() {
   std::vector<T> halves(65536);
   std::vector<float> wide(halves.size());
   for (std::uint32_t bits = 0; bits < halves.size(); ++bits)
@@ -227,7 +227,7 @@ void check_half_pair(T a, T b, T c) {
 }
 
 template <class T>
-void halves_are_rounded_once() {
+void round_halves() {
   for (int i = 0; i < 400'000; ++i) {
     const std::uint64_t r = random_bits();
     auto bits = [&](int shift) { return T{static_cast<std::uint16_t>(r >> shift)}; };
@@ -322,7 +322,7 @@ void check_to_ints(F value) {
   });
 }
 
-void integers_convert_exactly() {
+TEST(integers_convert_exactly) {
   for (int width = 0; width <= 64; ++width) {
     for (int i = 0; i < 300; ++i) {
       const std::uint64_t r = random_bits();
@@ -352,7 +352,7 @@ void integers_convert_exactly() {
   check(to_integral<Rounding::rp>(F16{0xb800}).bits == 0x8000, "-1/2 rounded up is -0");
 }
 
-void narrowing_rounds_like_the_host() {
+TEST(narrowing_rounds_like_the_host) {
   for (int i = 0; i < 300'000; ++i) {
     const std::uint64_t r = random_bits();
     const float near = from_bits<float>(static_cast<std::uint32_t>(r));
@@ -369,17 +369,14 @@ void narrowing_rounds_like_the_host() {
   }
 }
 
-}  // namespace
-
-int main() {
-  conversions_to_small_formats_round_as_defined();
-  small_formats_widen_exactly();
-  special_values_convert_as_documented();
-  many_convert_like_one<F16>();
-  many_convert_like_one<Bf16>();
-  halves_are_rounded_once<F16>();
-  halves_are_rounded_once<Bf16>();
-  narrowing_rounds_like_the_host();
-  integers_convert_exactly();
-  return finish();
+TEST(many_convert_like_one) {
+  convert_many<F16>();
+  convert_many<Bf16>();
 }
+
+TEST(halves_are_rounded_once) {
+  round_halves<F16>();
+  round_halves<Bf16>();
+}
+
+}  // namespace

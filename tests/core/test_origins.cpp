@@ -70,7 +70,7 @@ struct Machine {
 };
 
 // One writes two lines, another then reads two others: it makes those of the first leave.
-void who_makes_a_line_leave_pays_for_it() {
+TEST(who_makes_a_line_leave_pays_for_it) {
   Machine machine({{0, of(1, Op::write, 0)},
                    {0, of(1, Op::write, 1)},
                    {us, of(2, Op::read, 2)},
@@ -100,7 +100,7 @@ void who_makes_a_line_leave_pays_for_it() {
 }
 
 // The run is left while a line is on its way to memory: its number waits, and its writes count for nobody.
-void a_number_is_not_used_again_before_its_writes_have_arrived() {
+TEST(a_number_is_not_used_again_before_its_writes_have_arrived) {
   Machine machine({{0, of(1, Op::write, 0)}, {0, of(1, Op::write, 1)}, {us, of(1, Op::write, 2)}});
   Origins origins(machine.parts);
   const Origin writer = origins.open();
@@ -122,17 +122,10 @@ void a_number_is_not_used_again_before_its_writes_have_arrived() {
       check_equal(std::get<std::int64_t>(rows.value[i]), 1, "what the channel has counted");
 }
 
-void what_does_not_count_by_origin_is_refused() {
+TEST(what_does_not_count_by_origin_is_refused) {
   Machine machine({});
   std::vector<Component*> parts{machine.requester};
   check_refused([&] { Origins origins(parts); }, "requester");
 }
 
 }  // namespace
-
-int main() {
-  who_makes_a_line_leave_pays_for_it();
-  a_number_is_not_used_again_before_its_writes_have_arrived();
-  what_does_not_count_by_origin_is_refused();
-  return finish();
-}

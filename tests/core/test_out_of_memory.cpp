@@ -81,12 +81,20 @@ void fails_safely(const char* name, const std::function<std::vector<double>()>& 
   check(simulate() == expected, std::string(name) + ": the same after all");
 }
 
-}  // namespace
-
-int main() {
+TEST(a_run_on_one_thread_fails_safely) {
   fails_safely("one thread", [] { return run_phold(1, 1); });
-  fails_safely("parts", [] { return run_phold(1, 3); });
-  fails_safely("threads", [] { return run_phold(3, 1); });
-  fails_safely("a job", run_job);
-  return test::finish();
 }
+
+TEST(a_run_in_partitions_fails_safely) {
+  fails_safely("partitions", [] { return run_phold(1, 3); });
+}
+
+TEST(a_run_on_threads_fails_safely) {
+  fails_safely("threads", [] { return run_phold(3, 1); });
+}
+
+TEST(a_job_fails_safely) {
+  fails_safely("a job", run_job);
+}
+
+}  // namespace

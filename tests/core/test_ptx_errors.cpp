@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parser of PTX refuses, and where it says so.
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpu/ptx/parser.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale::ptx;
 
 namespace {
-
-int passed = 0;
-int failed = 0;
 
 std::string message_of(const std::string& text, const Limits& limits = {}) {
   try {
@@ -26,10 +22,8 @@ std::string message_of(const std::string& text, const Limits& limits = {}) {
 
 void expect(const std::string& text, const std::string& message, const Limits& limits = {}) {
   const std::string found = message_of(text, limits);
-  ++(found == message ? passed : failed);
-  if (found == message) return;
-  std::fprintf(stderr, "failed: %.200s\n  expected %s\n  found    %s\n", text.c_str(), message.c_str(),
-               found.c_str());
+  manyscale::test::check(found == message,
+                         text.substr(0, 200) + "\n  expected " + message + "\n  found    " + found);
 }
 
 struct Case {
@@ -53,7 +47,7 @@ void in_kernel(const std::vector<Case>& cases) {
     expect(before + std::string(each.text) + "\n}", "t:" + std::string(each.message));
 }
 
-void heads_of_modules() {
+TEST(heads_of_modules) {
   expect("", "t:1:1: expected '.version' at the start of the module, found the end of the text");
   expect("\n  .target sm_80", "t:2:3: expected '.version' at the start of the module, found '.target'");
   expect(".version 8\n.target sm_80", "t:1:10: expected a version such as 8.0, found '8'");
@@ -91,7 +85,7 @@ void heads_of_modules() {
   });
 }
 
-void characters() {
+TEST(characters) {
   in_module({
       {"\n\t^", "5:2: expected a declaration, a function or a directive, found '^'"},
       {"/* a\n*", "4:1: this comment has no end, '*/' was expected"},
@@ -120,7 +114,7 @@ void characters() {
   });
 }
 
-void declarations() {
+TEST(declarations) {
   in_module({
       {".global .u33 a;", "4:9: unknown type '.u33'"},
       {".global .u32 .u32 a;", "4:14: a second type, '.u32'"},
@@ -173,7 +167,7 @@ void declarations() {
   });
 }
 
-void initialisers() {
+TEST(initialisers) {
   in_module({
       {".shared .u32 a = 5;", "4:14: 'a' is .shared and cannot be given a value"},
       {".extern .global .u32 a = 5;", "4:22: 'a' is defined in another module and cannot be given a value"},
@@ -215,7 +209,7 @@ void initialisers() {
   });
 }
 
-void expressions() {
+TEST(expressions) {
   in_kernel({
       {"mov.b32 %r1, 1/0;", "6:15: division by zero, at '/'"},
       {"mov.b32 %r1, 1 % 0;", "6:16: division by zero, at '%'"},
@@ -232,7 +226,7 @@ void expressions() {
   });
 }
 
-void functions() {
+TEST(functions) {
   in_module({
       {".entry", "4:7: expected the name of the function, found the end of the text"},
       {".entry 5()", "4:8: expected the name of the function, found '5'"},
@@ -262,7 +256,7 @@ void functions() {
   });
 }
 
-void instructions() {
+TEST(instructions) {
   in_kernel({
       {"add.s32 %r1, %r2, 3", "7:1: expected ',' or ';' after an operand of 'add', found '}'"},
       {"add.s32 %r1 %r2;", "6:13: expected ',' or ';' after an operand of 'add', found '%r2'"},
@@ -325,7 +319,7 @@ std::string repeated(std::string_view text, int times) {
   return result;
 }
 
-void limits() {
+TEST(limits) {
   const std::string body = kHead + ".entry k() { .reg .b32 r;\n";
   const std::string too_deep = "more than 200 braces or parentheses in each other, at ";
   expect(body + "mov.b32 r, " + repeated("(", 90) + "1" + repeated(")", 90) + "; }", "no error");
@@ -373,16 +367,3 @@ void limits() {
 }
 
 }  // namespace
-
-int main() {
-  heads_of_modules();
-  characters();
-  declarations();
-  initialisers();
-  expressions();
-  functions();
-  instructions();
-  limits();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}

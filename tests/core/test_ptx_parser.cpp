@@ -3,26 +3,20 @@
 #include <bit>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpu/ptx/parser.hpp"
+#include "test_checks.hpp"
 
 using namespace manyscale::ptx;
+using manyscale::test::check;
 using Kind = Operand::Kind;
 
 namespace {
-
-int passed = 0;
-int failed = 0;
-
-void check(bool condition, const std::string& what) {
-  ++(condition ? passed : failed);
-  if (!condition) std::fprintf(stderr, "failed: %s\n", what.c_str());
-}
 
 const std::string kHead = ".version 8.3\n.target sm_80\n.address_size 64\n";
 
@@ -46,16 +40,14 @@ const Function& function_named(const Module& module, std::string_view name) {
   for (const Function& function : module.functions) {
     if (function.name == name) return function;
   }
-  std::fprintf(stderr, "no function %s\n", std::string(name).c_str());
-  std::exit(EXIT_FAILURE);
+  throw std::out_of_range("no function " + std::string(name));
 }
 
 const Variable& variable_named(const Module& module, std::string_view name) {
   for (const Variable& variable : module.variables) {
     if (variable.name == name) return variable;
   }
-  std::fprintf(stderr, "no variable %s\n", std::string(name).c_str());
-  std::exit(EXIT_FAILURE);
+  throw std::out_of_range("no variable " + std::string(name));
 }
 
 std::string name_of_register(const Module& module, const Operand& operand) {
@@ -86,7 +78,7 @@ double floating(const std::string& expression) {
   return std::bit_cast<double>(operand.value);
 }
 
-void heads_of_modules() {
+TEST(heads_of_modules) {
   const Module module = parse(
       "// first\n/* two\nlines */ .version 7.8\r\n.target sm_90a, texmode_independent, "
       "debug\r\n.address_size 32\r\n",
@@ -101,7 +93,7 @@ void heads_of_modules() {
   check(parse("\xEF\xBB\xBF" + kHead, "m").target == "sm_80", "a byte order mark is left out");
 }
 
-void debugging_information() {
+TEST(debugging_information) {
   const Module module = module_of(
       ".file 1 \"a.cu\", 1700000000, 512\n.file 3 \"dir\" \"b.cu\"\n"
       ".entry k() {\n ret;\n .loc 1 12 3\n ret;\n .loc 3 7 1, function_name $info, inlined_at 1 12 3\n "
@@ -118,7 +110,7 @@ void debugging_information() {
   check(function_named(module, "later").instructions[0].source.line == 0, "a line ends with its function");
 }
 
-void registers() {
+TEST(registers) {
   const Module module = module_of(
       ".entry k() { .reg .b32 %r<3>, a; .reg .v2 .f32 v<2>; .reg .pred p; .reg .f16x2 h; .reg .b128 q;\n"
       "mov.b32 %r2, a; mov.f32 v1.y, v0.x; .reg .b32 x1<4>, y; mov.b32 x12, x13; mov.b32 %r01, y; }");
@@ -139,7 +131,7 @@ void registers() {
   check(name_of_register(module, operands(3)[0]) == "%r1", "leading zeros in the number of a register");
 }
 
-void scopes() {
+TEST(scopes) {
   const Module module = module_of(
       ".shared .b32 s;\n.entry k() {\n.reg .b32 a, %r<4>; .shared .b64 s;\n"
       "mov.b32 a, %r1;\n{ .reg .b64 a, %r1; .local .b8 s[4]; mov.b64 a, %r1; mov.b32 %r2, s; { mov.b64 a, s; "
@@ -163,7 +155,7 @@ void scopes() {
   check(!module.operands_of(module.functions[1].instructions[0])[1].is_local, "scopes end with the function");
 }
 
-void variables() {
+TEST(variables) {
   const Module module = module_of(
       ".visible .global .align 16 .v4 .f32 matrix[2][3];\n.extern .shared .align 8 .b8 dynamic[];\n"
       ".weak .const .u16 w;\n.common .global .b64 c;\n.global .attribute(.managed) .u32 m, n[0x10];\n"
@@ -191,7 +183,7 @@ void variables() {
   check(variable_named(module, "later").linkage == Linkage::visible, "the definition counts");
 }
 
-void initialisers() {
+TEST(initialisers) {
   const Module module = module_of(
       ".global .u32 one = 5;\n.const .s32 some[4] = {1, -2};\n.global .s16 grid[][2] = {{1, 2}, {3}, {}};\n"
       ".global .v2 .f32 pairs[2] = {{1.0, 0fBF800000}, {2.5}};\n.global .f64 d = 0f3F800000;\n.global .b32 "
@@ -242,7 +234,7 @@ void initialisers() {
   check(variable_named(module, "narrow").relocations[0].size == 4, "an address in 32 bits");
 }
 
-void functions() {
+TEST(functions) {
   const Module module = module_of(
       ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 rest);\n"
       ".visible .func (.param .align 16 .b8 out[32]) both (.param .b32 a);\n.func plain;\n"
@@ -291,7 +283,7 @@ void functions() {
   check(target != kNone && module.functions[target].name == "quick", "an alias of an alias");
 }
 
-void instructions() {
+TEST(instructions) {
   const Module module = kernel(
       "@%p1 add.sat.s32 %r1, %r2, -3;\n@!%p2 ld.global.L1::no_allocate.L2::128B.v2.f32 {%f1, _}, [%rd1+8];\n"
       "mad .lo .u32 %r1, %r2, %r3, 0x10;\nbar.sync 0;\nret;\nwhatever.new::thing.1d %r1;");
@@ -316,7 +308,7 @@ void instructions() {
         "any opcode");
 }
 
-void operands() {
+TEST(operands) {
   const Module module = kernel(
       "setp.eq.and.u32 %p1|%p2, %r1, 5, !%p3;\nshfl.sync.bfly.b32 %r1|_, %r2, 1, 31, -1;\nmov.u32 %r1, "
       "%tid.y;\n"
@@ -358,7 +350,7 @@ void operands() {
   check(operands(18)[1].is_local && k_of(module).variables[operands(18)[1].id].name == "s", "a parameter");
 }
 
-void addresses() {
+TEST(addresses) {
   const Module module = kernel(
       "ld.u32 %r1, [%rd1]; ld.u32 %r1, [%rd1+16]; ld.u32 %r1, [%rd1+-8]; ld.u32 %r1, [%rd1 - 8]; ld.u32 %r1, "
       "[g+4*2];\n"
@@ -384,7 +376,7 @@ void addresses() {
   check(operands(10)[1].count == 2 && operands(10)[2].value == 8, "a bulk copy");
 }
 
-void constants() {
+TEST(constants) {
   check(integer("0x1F") == 31 && integer("017") == 15 && integer("0b101") == 5 && integer("7U") == 7,
         "bases");
   check(integer("0XfFU") == 255 && integer("0") == 0 && integer("00") == 0, "more bases");
@@ -417,7 +409,7 @@ void constants() {
   check(floating("1e999") > 1e308 && floating("1e-999") == 0, "beyond the range");
 }
 
-void labels() {
+TEST(labels) {
   const Module module = module_of(
       ".entry k() { .reg .pred p; .reg .b32 i;\nstart: bra end;\n{ L: @p bra L; bra start; bra M; M: }\n"
       "{ L: bra L; }\nL: { bra L; L: ret; }\nouter: inner: bra.uni outer;\nT: .branchtargets start, L, end;\n"
@@ -439,7 +431,7 @@ void labels() {
   check(module.operands_of(function.instructions[10])[1].id == 1, "a table of an inner scope");
 }
 
-void calls() {
+TEST(calls) {
   const Module module = module_of(
       ".func (.param .b32 r) f(.param .b32 a); .func g();\n.entry k() { .param .b32 in, out; .reg .b64 p; "
       ".reg .b32 q;\n"
@@ -472,7 +464,7 @@ void calls() {
         "other prototypes");
 }
 
-void aliases_are_calls_of_the_function() {
+TEST(aliases_are_calls_of_the_function) {
   const Module module = module_of(
       ".func f() { ret; } .func a(); .global .u64 p = a;\n.entry k() { .reg .b64 r; call a; T: .calltargets "
       "a; mov.u64 r, a; }\n"
@@ -484,7 +476,7 @@ void aliases_are_calls_of_the_function() {
         "tables and variables");
 }
 
-void function_variables() {
+TEST(function_variables) {
   const Module module = module_of(
       ".entry k() { .local .align 8 .b8 depot[64]; .shared .f32 tile[4][8]; .global .u32 counter = 3; .const "
       ".u32 c[2] = {1, 2};\n"
@@ -495,7 +487,7 @@ void function_variables() {
   check(module.operands_of(function.instructions[1])[1].is_local, "and used as such");
 }
 
-void large_functions() {
+TEST(large_functions) {
   std::string text = ".entry k() { .reg .b32 %r<50000>;\n";
   for (int i = 0; i < 100'000; ++i) {
     const std::string n = std::to_string(i % 50'000);
@@ -515,24 +507,3 @@ void large_functions() {
 }
 
 }  // namespace
-
-int main() {
-  heads_of_modules();
-  debugging_information();
-  registers();
-  scopes();
-  variables();
-  initialisers();
-  functions();
-  instructions();
-  operands();
-  addresses();
-  constants();
-  labels();
-  calls();
-  aliases_are_calls_of_the_function();
-  function_variables();
-  large_functions();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}

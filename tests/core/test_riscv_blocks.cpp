@@ -25,7 +25,7 @@ bool same(const Hart& a, const Hart& b) {
   return a.x == b.x && a.f == b.f && a.pc == b.pc && a.fcsr == b.fcsr && a.retired == b.retired;
 }
 
-void any_budget_gives_the_same() {
+TEST(any_budget_gives_the_same) {
   auto start = [](TestProcess& process) {
     process.hart.x[a0] = 40;
     process.hart.x[a2] = data;
@@ -60,14 +60,14 @@ void any_budget_gives_the_same() {
   }
 }
 
-void long_runs_need_no_stack() {
+TEST(long_runs_need_no_stack) {
   TestProcess process({encode_i("addi", a0, a0, 1), encode_b("bne", a0, zero, -4)});
   check(process.interpreter.run(process.hart, 20'000'000) == Stop::budget, "a long loop");
   check_bits(process.hart.x[a0], 10'000'000, "turns");
 }
 
 // Replaces the instruction at `code + 8` (a0 = 1) by one that makes a0 = 2; fence.i makes it count.
-void changed_code_is_seen() {
+TEST(changed_code_is_seen) {
   const std::uint32_t one = encode_i("addi", a0, zero, 1), two = encode_i("addi", a0, zero, 2);
   TestProcess process({encode_s("sw", a1, a2, 12), encode("fence.i"), encode("ecall"), one, encode("ecall")});
   process.hart.pc = code + 12;
@@ -98,7 +98,7 @@ void changed_code_is_seen() {
 }
 
 // A fault leaves all registers but pc, and memory, as they were.
-void faults_have_no_effect() {
+TEST(faults_have_no_effect) {
   const u64 end = TestProcess::data_end;
   struct Case {
     std::uint32_t word;
@@ -141,7 +141,7 @@ void faults_have_no_effect() {
         "a wild jump");
 }
 
-void exhausted_memory_is_named() {
+TEST(exhausted_memory_is_named) {
   // The limit allows the page of code and one of data.
   TestProcess process({encode_s("sb", a0, a2, 0), encode_s("sb", a0, a3, 0)}, 2 * page_bytes);
   process.hart.x[a2] = data;
@@ -152,7 +152,7 @@ void exhausted_memory_is_named() {
 }
 
 // A block's pages may go away while it is in use.
-void unmapped_pages_are_not_used() {
+TEST(unmapped_pages_are_not_used) {
   TestProcess process({encode_i("ld", a0, a2, 0), encode("ecall")});
   process.hart.x[a2] = data;
   check(process.interpreter.run(process.hart, 10) == Stop::system_call, "mapped");
@@ -165,7 +165,7 @@ void unmapped_pages_are_not_used() {
         "mapped again");
 }
 
-void markers_stop() {
+TEST(markers_stop) {
   TestProcess process({encode_i("addi", a0, a0, 1), encode_i("slti", zero, a0, 4),
                        encode_i("addi", a0, a0, 1), encode_i("addi", a0, a0, 1), encode("ecall")});
   process.interpreter.watch({code + 12, code + 4});
@@ -184,13 +184,13 @@ void markers_stop() {
   check_equal(process.hart.retired, 4, "and counted");
 }
 
-void breakpoints_stop() {
+TEST(breakpoints_stop) {
   TestProcess process({encode("ebreak")});
   check(process.interpreter.run(process.hart, 1) == Stop::breakpoint && process.hart.pc == code, "ebreak");
 }
 
 // An instruction that lies in two pages, of which the second may not be executable.
-void instructions_may_cross_pages() {
+TEST(instructions_may_cross_pages) {
   TestProcess process;
   const u64 at = code + page_bytes - 2;
   const std::uint32_t word = encode_i("addi", a0, zero, 7);
@@ -205,16 +205,3 @@ void instructions_may_cross_pages() {
 }
 
 }  // namespace
-
-int main() {
-  any_budget_gives_the_same();
-  long_runs_need_no_stack();
-  changed_code_is_seen();
-  faults_have_no_effect();
-  exhausted_memory_is_named();
-  unmapped_pages_are_not_used();
-  markers_stop();
-  breakpoints_stop();
-  instructions_may_cross_pages();
-  return finish();
-}

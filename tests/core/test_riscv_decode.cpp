@@ -242,7 +242,7 @@ constexpr Assembled assembled_compressed[] = {
     {0xf081, "bne s1,zero,0x1fffff00"}, {0xa949, "jal zero,0x20000492"},
 };
 
-void texts_are_the_assemblers() {
+TEST(texts_are_the_assemblers) {
   std::set<std::string_view> seen;
   for (const auto& [bits, text] : assembled) {
     const std::string found = disassemble(bits, assembled_at);
@@ -258,7 +258,7 @@ void texts_are_the_assemblers() {
   }
 }
 
-void rows_do_not_overlap() {
+TEST(rows_do_not_overlap) {
   const auto rows = instruction_rows();
   for (const Row& row : rows) {
     check(decode(row.encoding.match).row == &row, std::string(row.name) + " decodes to itself");
@@ -277,7 +277,7 @@ void rows_do_not_overlap() {
   }
 }
 
-void illegal_and_unsupported_are_told_apart() {
+TEST(illegal_and_unsupported_are_told_apart) {
   auto unsupported = [](std::uint32_t bits) { return std::string(decode(bits).unsupported); };
   check(unsupported(0x0d007057).starts_with("V"), "vsetvli belongs to V");
   check(unsupported(0x02056087).starts_with("V"), "vle32.v belongs to V");
@@ -295,7 +295,7 @@ void illegal_and_unsupported_are_told_apart() {
   }
 }
 
-void compressed_rows_are_reached() {
+TEST(compressed_rows_are_reached) {
   std::set<std::string_view> reached;
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     if (!is_compressed(bits)) continue;
@@ -314,11 +314,3 @@ void compressed_rows_are_reached() {
 }
 
 }  // namespace
-
-int main() {
-  texts_are_the_assemblers();
-  rows_do_not_overlap();
-  illegal_and_unsupported_are_told_apart();
-  compressed_rows_are_reached();
-  return finish();
-}

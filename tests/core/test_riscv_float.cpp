@@ -114,7 +114,7 @@ u64 operand(std::string_view name, Random& random) {
   }
 }
 
-void host_and_integers_agree() {
+TEST(host_and_integers_agree) {
   FloatMachine machine;
   Random random(11, 0);
   long compared = 0;
@@ -152,7 +152,7 @@ struct Case {
   std::uint32_t flags;
 };
 
-void known_values() {
+TEST(known_values) {
   const u64 one = bits_of(1.0), tiny = bits_of(0x1p-53), infinity = bits_of(INFINITY);
   const std::uint32_t rne = 0, rtz = 1, rdn = 2, rup = 3, rmm = 4;
   const u64 minus_zero = bits_of(-0.0);
@@ -261,7 +261,7 @@ void known_values() {
   }
 }
 
-void wrong_rounding_modes_are_illegal() {
+TEST(wrong_rounding_modes_are_illegal) {
   for (const std::uint32_t frm : {5U, 6U, 7U}) {
     TestProcess process({encode("fadd.d", 0, 1, 2) | 7 << 12});
     process.hart.fcsr = frm << 5;
@@ -272,7 +272,7 @@ void wrong_rounding_modes_are_illegal() {
 }
 
 // Flags stay until they are cleared, over many instructions and calls, and the host's own are left alone.
-void flags_accrue() {
+TEST(flags_accrue) {
   TestProcess process({encode("fdiv.d", 0, 1, 2) | 7 << 12, encode("fadd.d", 3, 1, 4) | 7 << 12,
                        encode_i("csrrwi", a0, 0, ControlRegister::fflags),
                        encode("fadd.d", 3, 1, 1) | 7 << 12});
@@ -286,11 +286,3 @@ void flags_accrue() {
 }
 
 }  // namespace
-
-int main() {
-  host_and_integers_agree();
-  known_values();
-  wrong_rounding_modes_are_illegal();
-  flags_accrue();
-  return finish();
-}

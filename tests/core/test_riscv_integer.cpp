@@ -36,7 +36,7 @@ struct Binary {
   u64 first, second, expected;
 };
 
-void arithmetic() {
+TEST(arithmetic) {
   constexpr Binary cases[] = {
       {"add", minus_one, 2, 1},
       {"sub", 0, 1, minus_one},
@@ -132,7 +132,7 @@ void arithmetic() {
   }
 }
 
-void immediates() {
+TEST(immediates) {
   check_bits(with_immediate("addi", 5, -6), minus_one, "addi");
   check_bits(with_immediate("slti", minus_one, 0), 1, "slti");
   check_bits(with_immediate("sltiu", 5, -1), 1, "sltiu compares with the extended immediate");
@@ -160,7 +160,7 @@ void immediates() {
   check_bits(process.hart.x[a1], TestProcess::code + 4 + 0x1000, "auipc");
 }
 
-void zero_stays_zero() {
+TEST(zero_stays_zero) {
   TestProcess process({encode_i("addi", zero, zero, 5), encode("mul", zero, a1, a1),
                        encode_i("ld", zero, a2, 0), encode("amoadd.d", zero, a2, a1),
                        encode("feq.d", zero, 0, 0), encode("add", a0, zero, zero)});
@@ -173,7 +173,7 @@ void zero_stays_zero() {
 }
 
 // The loads' extensions, and accesses of every size that cross pages.
-void loads_and_stores() {
+TEST(loads_and_stores) {
   for (const u64 at : {TestProcess::data, TestProcess::data + page_bytes - 3}) {
     const std::string where = at == TestProcess::data ? "" : " across pages";
     constexpr struct {
@@ -198,7 +198,7 @@ void loads_and_stores() {
   }
 }
 
-void atomics() {
+TEST(atomics) {
   constexpr struct {
     std::string_view name;
     u64 memory, operand, expected;
@@ -223,7 +223,7 @@ void atomics() {
   }
 }
 
-void reservations() {
+TEST(reservations) {
   const std::uint32_t reserve = encode("lr.d", a0, a2), conditional = encode("sc.d", a3, a2, a1);
   TestProcess process({reserve, conditional, conditional});
   process.hart.x[a1] = 9;
@@ -242,7 +242,7 @@ void reservations() {
   check_bits(found, 10, "and writes nothing");
 }
 
-void branches() {
+TEST(branches) {
   constexpr struct {
     std::string_view name;
     u64 first, second;
@@ -266,7 +266,7 @@ void branches() {
   check_bits(process.hart.x[a0], TestProcess::code + 4, "jalr's return address");
 }
 
-void control_registers() {
+TEST(control_registers) {
   auto csr = [](std::string_view name, std::uint32_t rd, std::uint32_t rs1, std::uint32_t number) {
     return encode_i(name, rd, rs1, static_cast<std::int32_t>(number));
   };
@@ -291,15 +291,3 @@ void control_registers() {
 }
 
 }  // namespace
-
-int main() {
-  arithmetic();
-  immediates();
-  zero_stays_zero();
-  loads_and_stores();
-  atomics();
-  reservations();
-  branches();
-  control_registers();
-  return finish();
-}

@@ -17,7 +17,7 @@ using u64 = std::uint64_t;
 constexpr std::uint8_t read_write = Permission::read | Permission::write;
 constexpr u64 start = 0x100000, page = page_bytes;
 
-void pages_are_made_when_touched() {
+TEST(pages_are_made_when_touched) {
   AddressSpace space(0, u64{1} << 30);
   check(space.map(start, u64{1} << 37, read_write), "a large mapping");
   check_equal(space.resident_bytes(), 0, "costs nothing");
@@ -32,7 +32,7 @@ void pages_are_made_when_touched() {
   check(space.read(start + 5 * page, &found, 8) && found == 0, "untouched memory is zero");
 }
 
-void permissions_hold() {
+TEST(permissions_hold) {
   AddressSpace space(0, 1 << 20);
   space.map(start, 4 * page, read_write);
   const std::vector<char> text(4 * page, 'a');
@@ -53,7 +53,7 @@ void permissions_hold() {
   check(space.code_version() != code, "executable pages change the code");
 }
 
-void unmapping_frees_and_zeroes() {
+TEST(unmapping_frees_and_zeroes) {
   AddressSpace space(0, 4 * page);
   space.map(start, 4 * page, read_write);
   for (u64 i = 0; i < 4; ++i) space.write(start + i * page, "x", 1);
@@ -72,7 +72,7 @@ void unmapping_frees_and_zeroes() {
   check(space.discard(start, page) && space.read(start, &found, 1) && found == 0, "a discarded page is zero");
 }
 
-void ranges_outside_are_refused() {
+TEST(ranges_outside_are_refused) {
   AddressSpace space(0, 1 << 20);
   check(!space.map(virtual_limit - page, 2 * page, read_write), "beyond user space");
   check(!space.map(start, ~u64{0}, read_write), "too large");
@@ -83,7 +83,7 @@ void ranges_outside_are_refused() {
   check(!space.allows(~u64{0} - 3, 8, 0), "around the end");
 }
 
-void free_ranges_are_found() {
+TEST(free_ranges_are_found) {
   AddressSpace space(0, 1 << 20);
   const u64 top = start + 100 * page;
   check_equal(space.find_free(2 * page, top), top - 2 * page, "the highest");
@@ -93,7 +93,7 @@ void free_ranges_are_found() {
   check_equal(space.find_free(virtual_limit, virtual_limit), 0, "none is so large");
 }
 
-void moved_pages_keep_their_contents() {
+TEST(moved_pages_keep_their_contents) {
   AddressSpace space(2, 1 << 20);
   space.map(start, 3 * page, read_write);
   space.write(start + page + 5, "here", 5);
@@ -106,7 +106,7 @@ void moved_pages_keep_their_contents() {
   check(!space.move(start, start + page, 2 * page), "overlapping ranges are refused");
 }
 
-void segments_are_shared() {
+TEST(segments_are_shared) {
   auto segment = std::make_shared<SharedSegment>(7, 3 * page);
   AddressSpace first(0, 1 << 20), second(1, 1 << 20);
   first.map(start, 3 * page, read_write, segment);
@@ -123,7 +123,7 @@ void segments_are_shared() {
   check(second.read_string(start + 64 * page, 20) == "sh", "what is cut off is zero");
 }
 
-void strings_end() {
+TEST(strings_end) {
   AddressSpace space(0, 1 << 20);
   space.map(start, page, read_write);
   const std::string text(page, 'a');
@@ -135,15 +135,3 @@ void strings_end() {
 }
 
 }  // namespace
-
-int main() {
-  pages_are_made_when_touched();
-  permissions_hold();
-  unmapping_frees_and_zeroes();
-  ranges_outside_are_refused();
-  free_ranges_are_found();
-  moved_pages_keep_their_contents();
-  segments_are_shared();
-  strings_end();
-  return finish();
-}

@@ -30,7 +30,7 @@ void check_producers(const Record& record, std::array<std::uint16_t, 3> expected
                                           std::to_string(record.producers[2]));
 }
 
-void producers_and_addresses() {
+TEST(producers_and_addresses) {
   TestProcess process({
       encode_i("addi", a0, zero, 5),                    // 0
       encode_i("fld", 1, a2, 8),                        // 1
@@ -70,7 +70,7 @@ void producers_and_addresses() {
 }
 
 // A loop of two turns around a call; distances go over the ends of blocks.
-void control_flow() {
+TEST(control_flow) {
   TestProcess process({
       0x00c000ef,                     // 0x00 jal ra, +12
       encode_b("bne", a0, zero, -4),  // 0x04
@@ -111,7 +111,7 @@ void control_flow() {
   }
 }
 
-void halts_at_what_is_ordered() {
+TEST(halts_at_what_is_ordered) {
   TestProcess process({encode("amoadd.w", a0, a2, a1), encode("fence") | 0x0ff00000,
                        encode("add", a3, a0, a0), encode("ecall")});
   process.hart.x[a1] = 4;
@@ -138,7 +138,7 @@ void halts_at_what_is_ordered() {
 }
 
 // However few records fit at a time, they are the same.
-void the_rings_end_is_kept() {
+TEST(the_rings_end_is_kept) {
   const std::vector<std::uint32_t> words = {encode_i("addi", a0, a0, 1),  encode_s("sd", a0, a2, 0),
                                             encode_i("ld", a1, a2, 0),    encode("add", a3, a3, a1),
                                             encode_b("blt", a0, t0, -16), encode("ecall")};
@@ -173,7 +173,7 @@ void the_rings_end_is_kept() {
   }
 }
 
-void recorded_and_plain_runs_agree() {
+TEST(recorded_and_plain_runs_agree) {
   const std::vector<std::uint32_t> words = {encode_i("addi", a0, a0, 7),
                                             encode("mul", a1, a0, a0),
                                             encode("xor", a3, a3, a1),
@@ -193,12 +193,3 @@ void recorded_and_plain_runs_agree() {
 }
 
 }  // namespace
-
-int main() {
-  producers_and_addresses();
-  control_flow();
-  halts_at_what_is_ordered();
-  the_rings_end_is_kept();
-  recorded_and_plain_runs_agree();
-  return finish();
-}

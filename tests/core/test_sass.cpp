@@ -22,7 +22,7 @@ void expect_text(const Instruction& instruction, const std::string& expected) {
   check(text(instruction) == expected, text(instruction) + " instead of " + expected);
 }
 
-void bits_of_words() {
+TEST(bits_of_words) {
   constexpr Words kWords{0x8000000000000001, 0x0123456789abcdef};
   check_equal(static_cast<std::int64_t>(kWords.bits(0, 1)), 1, "the first bit");
   check_equal(static_cast<std::int64_t>(kWords.bits(63, 5)), 0x1f, "bits of both words");
@@ -30,7 +30,7 @@ void bits_of_words() {
   check(kWords.bits(0, 64) == kWords.low && kWords.bits(64, 64) == kWords.high, "whole words");
 }
 
-void schedules() {
+TEST(schedules) {
   // An IADD3 that waits for counter 2, five cycles before the next instruction, others may go first.
   const Instruction add = read(80, 0x004fca0007ffe0ff, 0x0000000300057810);
   expect_text(add, "IADD3 R5, R0, 0x3, RZ");
@@ -45,7 +45,7 @@ void schedules() {
   check_equal(load.schedule.read_barrier, 0, "read barrier");
 }
 
-void operands() {
+TEST(operands) {
   const Instruction add = read(75, 0x000fc40007b5e00b, 0x00005c0015087a10);
   expect_text(add, "IADD3 R8, P2, P3, R21, c[0x0][0x170], R11");
   check_equal(add.operand_count, 8, "operands stand at their places, shown or not");
@@ -72,7 +72,7 @@ void expect_counts(const Instruction& instruction, const std::vector<int>& expec
   }
 }
 
-void registers_of_operands() {
+TEST(registers_of_operands) {
   expect_counts(read(75, 0x0000a8000c1e6d00, 0x00000004141c7981), {1, 4, 2});        // LDG.E.128, found first
   expect_counts(read(75, 0x000fc400078e0202, 0x000000040c147825), {2, 1, 1, 1, 2});  // IMAD.WIDE
   expect_counts(read(75, 0x0000a20000000014, 0x0000001c1a12722b), {2, 2, 2, 2});     // DFMA
@@ -81,13 +81,13 @@ void registers_of_operands() {
   expect_counts(read(75, 0x000fc6000001ff00, 0x0000000000047805), {2});              // CS2R
 }
 
-void unknown_bits() {
+TEST(unknown_bits) {
   check(!read(80, 0, 0).known(), "zeros are no instruction");
   check(!read(60, 0x000fc40000000000, 0x0000000800077882).known(), "an older GPU's code is not read");
   check(mnemonic(read(80, ~std::uint64_t{0}, ~std::uint64_t{0})) == "unknown", "ones are no instruction");
 }
 
-void broken_files() {
+TEST(broken_files) {
   const auto reading = [](std::string bytes) {
     return [bytes = std::move(bytes)] { read_cubin(std::as_bytes(std::span{bytes}), "file"); };
   };
@@ -107,7 +107,7 @@ void broken_files() {
   check_refused<CubinError>(reading(header), "cut off");
 }
 
-void readable_texts() {
+TEST(readable_texts) {
   check(readable("kernel") == "kernel" && readable("größe ∑ 𝛼") == "größe ∑ 𝛼", "text stays as it is");
   check(readable("a\xff"
                  "b") == "a?b" &&
@@ -117,14 +117,3 @@ void readable_texts() {
 }
 
 }  // namespace
-
-int main() {
-  bits_of_words();
-  schedules();
-  operands();
-  registers_of_operands();
-  unknown_bits();
-  broken_files();
-  readable_texts();
-  return finish();
-}

@@ -41,14 +41,14 @@ struct Filled {
   StandInSm& sm;
 };
 
-void lru_block_evicts_the_block_used_least_recently() {
+TEST(lru_block_evicts_the_block_used_least_recently) {
   const Filled run(with("lru_block", 4 * kMib), 4 * kMib, {at(0, 1), at(4096, 2)});
   check_moves(run.written_back(), {{2048, 2048}}, "block 1, since block 0 was used");
   check_equal(run.counted().pages_evicted.value(), 512, "pages");
 }
 
 // A driver that sees faults only takes the block that came first, used or not.
-void recency_can_be_that_of_migrations() {
+TEST(recency_can_be_that_of_migrations) {
   UnifiedMemorySpec spec = with("lru_block", 4 * kMib);
   spec.recency = "migration";
   const Filled run(spec, 4 * kMib, {at(0, 1), at(4096, 2)});
@@ -56,7 +56,7 @@ void recency_can_be_that_of_migrations() {
 }
 
 // A page takes all of its block: the third block finds no room though two pages are there.
-void frames_can_be_whole_blocks() {
+TEST(frames_can_be_whole_blocks) {
   UnifiedMemorySpec spec = with("lru_block", 4 * kMib);
   spec.frames = "block";
   Machine machine(spec, {8 * kMib});
@@ -80,7 +80,7 @@ UnifiedMemorySpec with_roots(std::uint64_t capacity) {
 
 // Room for two root chunks: two blocks of 256 KiB, at 2 and 4 MiB, share one and leave together; and it
 // leaves although a page came to it after the block of 2 MiB at 0.
-void small_allocations_leave_with_the_root_chunk_they_share() {
+TEST(small_allocations_leave_with_the_root_chunk_they_share) {
   Machine machine(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
   machine.add_sm({reads({2048, 4096, 0, 2052, 6144})});
   machine.run();
@@ -94,7 +94,7 @@ void small_allocations_leave_with_the_root_chunk_they_share() {
 
 // Room for one root chunk, and two blocks in one fault batch: the first has to leave for the second
 // before its SM was told, and comes again in a group of its own.
-void what_came_in_a_group_can_leave_in_it() {
+TEST(what_came_in_a_group_can_leave_in_it) {
   Machine machine(with_roots(2 * kMib), {4 * kMib});
   const StandInSm& sm = machine.add_sm({reads({0}), reads({2048})});
   machine.run();
@@ -108,7 +108,7 @@ void what_came_in_a_group_can_leave_in_it() {
 
 // Three allocations of 1 MiB, of which two fit: SMs that go round all of them are served in the end, since
 // prefetched pages do not evict the page that faulted before its translations are replayed.
-void small_allocations_that_do_not_fit_are_served_in_turn() {
+TEST(small_allocations_that_do_not_fit_are_served_in_turn) {
   UnifiedMemorySpec spec = with_roots(2 * kMib);
   spec.prefetcher = "tree";
   Machine machine(spec, {kMib, kMib, kMib});
@@ -123,25 +123,25 @@ void small_allocations_that_do_not_fit_are_served_in_turn() {
         "a batch serves one access at least");
 }
 
-void lru_page_evicts_a_page() {
+TEST(lru_page_evicts_a_page) {
   const Filled run(with("lru_page", 2 * kMib), 2 * kMib, {at(0, 1), at(4096, 2), at(4100, 3)});
   check_moves(run.written_back(), {{4, 4}, {8, 4}}, "pages 1 and 2, since page 0 was used");
 }
 
-void sequential_local_evicts_64_kib() {
+TEST(sequential_local_evicts_64_kib) {
   const Filled run(with("sequential_local", 4 * kMib), 4 * kMib, {at(2048, 1), at(0, 2), at(4096, 3)});
   check_moves(run.written_back(), {{2112, 64}}, "the oldest 64 KiB of the older block");
 }
 
 // Chunks 0 and 1 leave alone; when chunk 2 leaves, less than half of the first 256 KiB is left, and chunk 3
 // leaves too; after chunk 4, less than half of the first 512 KiB is left, and 5 to 7 leave.
-void tree_evicts_what_is_less_than_half_full() {
+TEST(tree_evicts_what_is_less_than_half_full) {
   const Filled run(with("tree", 2 * kMib, "sequential_local"), 2 * kMib,
                    {at(2048, 1), at(2112, 2), at(2176, 3), at(2240, 4), at(2304, 5)});
   check_moves(run.written_back(), {{0, 64}, {64, 64}, {128, 128}, {256, 256}}, "the mirrored tree");
 }
 
-void random_evicts_any_page() {
+TEST(random_evicts_any_page) {
   std::vector<Access> accesses;
   for (std::uint64_t i = 0; i < 20; ++i) accesses.push_back(at(4096 + 4 * i, 1 + static_cast<Time>(i)));
   const Filled run(with("random", 2 * kMib), 2 * kMib, accesses);
@@ -156,12 +156,12 @@ void random_evicts_any_page() {
   check(found == Filled(with("random", 2 * kMib), 2 * kMib, accesses).written_back(), "the same in each run");
 }
 
-void lfu_evicts_the_block_with_the_fewest_accesses() {
+TEST(lfu_evicts_the_block_with_the_fewest_accesses) {
   const Filled run(with("lfu", 4 * kMib), 4 * kMib, {at(0, 1), at(4, 2), at(8, 3), at(2048, 4), at(4096, 5)});
   check_moves(run.written_back(), {{2048, 2048}}, "block 1, used last but once");
 }
 
-void a_reserved_share_is_skipped() {
+TEST(a_reserved_share_is_skipped) {
   UnifiedMemorySpec spec = with("lru_page", 2 * kMib);
   spec.reserved_share = 0.1;  // 51 of 512 pages
   check_moves(Filled(spec, 2 * kMib, {at(4096, 1)}).written_back(), {{51 * 4, 4}}, "the 52nd page");
@@ -176,7 +176,7 @@ void a_reserved_share_is_skipped() {
   check_moves(Filled(spec, 2 * kMib, {at(4096, 1)}).written_back(), {{192, 64}}, "after 48 of 51 pages");
 }
 
-void a_share_is_kept_free() {
+TEST(a_share_is_kept_free) {
   UnifiedMemorySpec spec = with("lru_block", 4 * kMib);
   spec.free_share = 0.5;
   Filled run(spec, 4 * kMib, {at(4096, 2)});
@@ -187,7 +187,7 @@ void a_share_is_kept_free() {
   check_between(static_cast<double>(outcome.done - outcome.asked) / microsecond, 172.1, 172.6, "the fault");
 }
 
-void clean_pages_can_be_dropped() {
+TEST(clean_pages_can_be_dropped) {
   UnifiedMemorySpec spec = with("lru_block", 2 * kMib);
   spec.drop_clean = true;
   const Filled run(spec, 2 * kMib, {at(20, 1, true), at(40, 2), at(40, 3, true), at(4096, 4)});
@@ -196,14 +196,14 @@ void clean_pages_can_be_dropped() {
   check_equal(run.machine.pages_at(PageLocation::host, kBase, 2 * kMib), 512, "all are on the host");
 }
 
-void clean_pages_are_written_back_otherwise() {
+TEST(clean_pages_are_written_back_otherwise) {
   const Filled run(with("lru_block", 2 * kMib), 2 * kMib, {at(4096, 1)});
   check_moves(run.written_back(), {{0, 2048}}, "all");
   check_equal(run.counted().pages_dropped.value(), 0, "dropped");
 }
 
 // An eviction is over before the frame is used: time of the fault is that of the write-back more.
-void a_fault_waits_for_the_frame() {
+TEST(a_fault_waits_for_the_frame) {
   const auto fault_time = [](std::uint64_t filled) {
     UnifiedMemorySpec spec = with("lru_block", 2 * kMib);
     spec.cold_latency = 0;
@@ -215,7 +215,7 @@ void a_fault_waits_for_the_frame() {
               "more, with a full memory");
 }
 
-void the_prefetcher_changes_when_memory_is_full() {
+TEST(the_prefetcher_changes_when_memory_is_full) {
   UnifiedMemorySpec spec = with("lru_block", 2 * kMib, "tree");
   spec.oversubscribed_prefetcher = "none";
   const Filled run(spec, 2 * kMib, {at(4096, 1), at(4160, 2), at(6144, 3)});
@@ -224,13 +224,13 @@ void the_prefetcher_changes_when_memory_is_full() {
               "64 KiB before the eviction, then single pages");
 }
 
-void pages_that_come_again_thrash() {
+TEST(pages_that_come_again_thrash) {
   const Filled run(with("lru_block", 2 * kMib), 2 * kMib, {at(4096, 1), at(0, 2), at(4096, 3)});
   check_equal(run.counted().thrashed_pages.value(), 1, "page 0 came again; block 2 never left for room");
   check_equal(run.machine.uvm->allocations()[0].statistics.thrashed_pages, 1, "of the allocation");
 }
 
-void tlbs_forget_pages_that_leave() {
+TEST(tlbs_forget_pages_that_leave) {
   for (const std::string mode : {"page", "all"}) {
     UnifiedMemorySpec spec = with("lru_block", 2 * kMib);
     spec.shootdown = mode;
@@ -241,7 +241,7 @@ void tlbs_forget_pages_that_leave() {
 }
 
 // Pages that prefer the device leave only when there is no other.
-void preferred_pages_leave_last() {
+TEST(preferred_pages_leave_last) {
   Machine machine(with("lru_block", 4 * kMib), {8 * kMib});
   machine.uvm->advise(kBase, 2 * kMib, Advice::prefer_device);
   machine.add_host({{kToDevice, kBase, 4 * kMib, 0}});
@@ -250,7 +250,7 @@ void preferred_pages_leave_last() {
   check_moves(machine.moved(PageEvent::Kind::to_host), {{2048, 2048}}, "the newer block");
 }
 
-void other_allocations_take_room() {
+TEST(other_allocations_take_room) {
   Machine machine(with("lru_page", 2 * kMib), {8 * kMib});
   machine.uvm->reserve(2 * kMib - 8 * kKib);
   machine.add_sm({reads({0, 4, 8})});
@@ -263,7 +263,7 @@ void other_allocations_take_room() {
 }
 
 // A batch larger than the memory is served in parts: those who wait for a page hear of it before it leaves.
-void a_batch_may_be_larger_than_memory() {
+TEST(a_batch_may_be_larger_than_memory) {
   for (const std::string replay : {"batch", "arrival"}) {
     UnifiedMemorySpec spec = with("lru_page", 2 * kMib);
     spec.replay = replay;
@@ -280,29 +280,3 @@ void a_batch_may_be_larger_than_memory() {
 }
 
 }  // namespace
-
-int main() {
-  lru_block_evicts_the_block_used_least_recently();
-  recency_can_be_that_of_migrations();
-  frames_can_be_whole_blocks();
-  small_allocations_leave_with_the_root_chunk_they_share();
-  what_came_in_a_group_can_leave_in_it();
-  small_allocations_that_do_not_fit_are_served_in_turn();
-  lru_page_evicts_a_page();
-  sequential_local_evicts_64_kib();
-  tree_evicts_what_is_less_than_half_full();
-  random_evicts_any_page();
-  lfu_evicts_the_block_with_the_fewest_accesses();
-  a_reserved_share_is_skipped();
-  a_share_is_kept_free();
-  clean_pages_can_be_dropped();
-  clean_pages_are_written_back_otherwise();
-  a_fault_waits_for_the_frame();
-  the_prefetcher_changes_when_memory_is_full();
-  pages_that_come_again_thrash();
-  tlbs_forget_pages_that_leave();
-  preferred_pages_leave_last();
-  other_allocations_take_room();
-  a_batch_may_be_larger_than_memory();
-  return manyscale::test::finish();
-}

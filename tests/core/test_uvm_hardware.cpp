@@ -45,7 +45,7 @@ void same_as_hardware(const std::string& name, std::uint64_t bytes, const std::v
   }
 }
 
-void first_pattern() {
+TEST(first_pattern) {
   same_as_hardware("P1", 2 * kMib,
                    {{0, 183.74, {{0, 4}, {4, 60}}},
                     {64, 25.22, {{64, 4}, {68, 60}}},
@@ -55,7 +55,7 @@ void first_pattern() {
                     {1024, 157.02, {{1024, 4}, {1028, 1020}}}});
 }
 
-void second_pattern() {
+TEST(second_pattern) {
   same_as_hardware("P2", 2 * kMib,
                    {{64, 175.84, {{64, 4}, {68, 60}}},
                     {192, 25.57, {{192, 4}, {196, 60}}},
@@ -65,7 +65,7 @@ void second_pattern() {
                     {1024, 156.42, {{1024, 4}, {1028, 1020}}}});
 }
 
-void third_pattern() {
+TEST(third_pattern) {
   same_as_hardware("P3", 2 * kMib,
                    {{64, 191.94, {{64, 4}, {68, 60}}},
                     {192, 24.61, {{192, 4}, {196, 60}}},
@@ -76,7 +76,7 @@ void third_pattern() {
                     {1024, 158.24, {{1024, 4}, {1028, 1020}}}});
 }
 
-void trees_end_at_large_pages() {
+TEST(trees_end_at_large_pages) {
   same_as_hardware("largePageBoundary", 6 * kMib,
                    {{0, 188.99, {{0, 4}, {4, 60}}},
                     {64, 25.12, {{64, 4}, {68, 60}}},
@@ -98,7 +98,7 @@ void trees_end_at_large_pages() {
                     {5120, 154.43, {{5120, 4}, {5124, 1020}}}});
 }
 
-void allocations_are_rounded_up() {
+TEST(allocations_are_rounded_up) {
   check_equal(static_cast<std::int64_t>(managed_bytes(2 * kMib + 192 * kKib)),
               static_cast<std::int64_t>(2 * kMib + 256 * kKib), "2 MiB + 192 KiB");
   check_equal(static_cast<std::int64_t>(managed_bytes(4 * kMib + 192 * kKib)),
@@ -121,12 +121,3 @@ void allocations_are_rounded_up() {
 }
 
 }  // namespace
-
-int main() {
-  first_pattern();
-  second_pattern();
-  third_pattern();
-  trees_end_at_large_pages();
-  allocations_are_rounded_up();
-  return manyscale::test::finish();
-}

@@ -20,7 +20,7 @@ HostStep step(Step kind, std::uint64_t offset_kib, std::uint64_t kib, Time milli
   return {kind, kBase + offset_kib * kKib, kib * kKib, milliseconds * kMillisecond};
 }
 
-void a_host_access_brings_pages_back() {
+TEST(a_host_access_brings_pages_back) {
   UnifiedMemorySpec spec = logged_spec();
   spec.host_fault_latency = 10 * microsecond;
   Machine machine(spec);
@@ -35,7 +35,7 @@ void a_host_access_brings_pages_back() {
   check_equal(machine.uvm->driver_statistics().thrashed_pages.value(), 0, "not evicted for room");
 }
 
-void host_faults_can_be_small() {
+TEST(host_faults_can_be_small) {
   UnifiedMemorySpec spec = logged_spec();
   spec.host_granularity = 16384;
   Machine machine(spec);
@@ -45,7 +45,7 @@ void host_faults_can_be_small() {
   check_moves(machine.moved(PageEvent::Kind::to_host), {{16, 16}}, "16 KiB around the page");
 }
 
-void pages_on_the_host_cost_nothing() {
+TEST(pages_on_the_host_cost_nothing) {
   Machine machine(logged_spec());
   StandInHost& host = machine.add_host({step(Step::host_write, 0, 4096, 1), step(Step::host_read, 0, 4, 1)});
   machine.run();
@@ -53,7 +53,7 @@ void pages_on_the_host_cost_nothing() {
 }
 
 // Runs of 2 MiB, one after the other over the link.
-void a_prefetch_removes_faults() {
+TEST(a_prefetch_removes_faults) {
   Machine machine(logged_spec());
   StandInSm& sm = machine.add_sm({{at(0, 1), at(4092, 1)}});
   StandInHost& host = machine.add_host({step(Step::prefetch_to_device, 0, 4096, 0)});
@@ -64,7 +64,7 @@ void a_prefetch_removes_faults() {
   check_equal(machine.uvm->driver_statistics().pages_commanded_in.value(), 1024, "pages");
 }
 
-void a_prefetch_to_the_host_takes_its_range_only() {
+TEST(a_prefetch_to_the_host_takes_its_range_only) {
   Machine machine(logged_spec());
   machine.add_host({step(Step::prefetch_to_device, 0, 2048, 0), step(Step::prefetch_to_host, 100, 200, 0)});
   machine.run();
@@ -73,7 +73,7 @@ void a_prefetch_to_the_host_takes_its_range_only() {
 }
 
 // Faults overtake a prefetch between its transfers.
-void faults_overtake_prefetches() {
+TEST(faults_overtake_prefetches) {
   Machine machine(logged_spec(), {40 * kMib});
   StandInSm& sm = machine.add_sm({{at(39 * 1024, 0)}});
   StandInHost& host = machine.add_host({step(Step::prefetch_to_device, 0, 38 * 1024, 0)});
@@ -82,7 +82,7 @@ void faults_overtake_prefetches() {
 }
 
 // A prefetch of more than fits leaves the last pages on the device.
-void a_prefetch_may_be_larger_than_memory() {
+TEST(a_prefetch_may_be_larger_than_memory) {
   UnifiedMemorySpec spec = logged_spec();
   spec.capacity = 4 * kMib;
   Machine machine(spec, {16 * kMib});
@@ -95,7 +95,7 @@ void a_prefetch_may_be_larger_than_memory() {
 
 // Pages that are read mostly have a copy on either side; a write of the device ends the host's, one of the
 // host the device's.
-void read_mostly_pages_are_duplicated() {
+TEST(read_mostly_pages_are_duplicated) {
   Machine machine(logged_spec());
   machine.uvm->advise(kBase, 4 * kMib, Advice::read_mostly);
   StandInSm& sm = machine.add_sm({{at(0, 0), at(0, 2, true), at(2048, 4), at(2048, 6)}});
@@ -114,7 +114,7 @@ void read_mostly_pages_are_duplicated() {
 }
 
 // A page that the device wrote is copied for a read of the host, and stays for reading.
-void a_host_read_copies_read_mostly_pages() {
+TEST(a_host_read_copies_read_mostly_pages) {
   Machine machine(logged_spec());
   machine.uvm->advise(kBase, 4 * kMib, Advice::read_mostly);
   StandInSm& sm = machine.add_sm({{at(0, 0, true), at(0, 2), at(0, 3, true)}});
@@ -125,7 +125,7 @@ void a_host_read_copies_read_mostly_pages() {
   check(sm.outcomes[0][2].faulted, "and not be written");
 }
 
-void pages_that_prefer_the_host_stay_there() {
+TEST(pages_that_prefer_the_host_stay_there) {
   Machine machine(logged_spec());
   machine.uvm->advise(kBase, 64 * kKib, Advice::prefer_host);
   StandInSm& sm = machine.add_sm({{at(0, 0), at(4, 0, true), at(64, 0)}});
@@ -139,7 +139,7 @@ void pages_that_prefer_the_host_stay_there() {
   check_equal(machine.pages_at(PageLocation::host, kBase, 64 * kKib), 16, "all are still on the host");
 }
 
-void pages_accessed_by_the_device_do_not_fault() {
+TEST(pages_accessed_by_the_device_do_not_fault) {
   Machine machine(logged_spec());
   machine.uvm->advise(kBase, 64 * kKib, Advice::accessed_by_device);
   StandInSm& sm = machine.add_sm({{at(0, 0)}, {at(0, 3)}});
@@ -150,7 +150,7 @@ void pages_accessed_by_the_device_do_not_fault() {
 }
 
 // The way: a walk, then the access: its bytes on the link, the link's latency, and the remote latency.
-void remote_accesses_take_their_time() {
+TEST(remote_accesses_take_their_time) {
   UnifiedMemorySpec spec = logged_spec();
   Machine machine(spec);
   machine.uvm->advise(kBase, 4 * kMib, Advice::prefer_host);
@@ -164,7 +164,7 @@ void remote_accesses_take_their_time() {
 }
 
 // Eight reads of 64 KiB stay remote, the ninth brings them; a write brings them at once.
-void access_counters_decide() {
+TEST(access_counters_decide) {
   UnifiedMemorySpec spec = logged_spec();
   spec.remote = "always";
   Machine machine(spec);
@@ -178,7 +178,7 @@ void access_counters_decide() {
   check(sm.outcomes[0][9].faulted, "a write");
 }
 
-void access_counters_wait_for_a_full_memory() {
+TEST(access_counters_wait_for_a_full_memory) {
   UnifiedMemorySpec spec = logged_spec();
   spec.remote = "oversubscribed";
   spec.capacity = 2 * kMib;
@@ -191,7 +191,7 @@ void access_counters_wait_for_a_full_memory() {
 }
 
 // Adaptive: with an empty memory the threshold is 1 + 8 * 0; after an eviction 8 * penalty * (trips + 1).
-void adaptive_thresholds_grow() {
+TEST(adaptive_thresholds_grow) {
   UnifiedMemorySpec spec = logged_spec();
   spec.remote = "adaptive";
   spec.remote_penalty = 3;
@@ -222,7 +222,7 @@ void adaptive_thresholds_grow() {
 }
 
 // A remote access that finds the page gone to the device is made there.
-void a_remote_access_follows_the_page() {
+TEST(a_remote_access_follows_the_page) {
   UnifiedMemorySpec spec = logged_spec();
   spec.remote = "always";
   spec.remote_threshold = 1;
@@ -234,7 +234,7 @@ void a_remote_access_follows_the_page() {
   check(a.outcomes[0][0].done > 0 && a.outcomes[1][0].done > 0 && b.outcomes[0][0].done > 0, "all are done");
 }
 
-void the_same_on_several_threads() {
+TEST(the_same_on_several_threads) {
   const auto statistics = [](std::uint32_t threads) {
     UnifiedMemorySpec spec = logged_spec();
     spec.capacity = 4 * kMib;
@@ -255,7 +255,7 @@ void the_same_on_several_threads() {
 }
 
 // What was freed is gone from TLBs, and its frames are free.
-void freed_memory_leaves_nothing() {
+TEST(freed_memory_leaves_nothing) {
   UnifiedMemorySpec spec = logged_spec();
   spec.capacity = 2 * kMib;
   Machine machine(spec, {2 * kMib});
@@ -272,7 +272,7 @@ void freed_memory_leaves_nothing() {
   check_equal(machine.uvm->allocations()[0].statistics.faults, 1, "faults of the new allocation");
 }
 
-void memory_in_use_is_not_freed() {
+TEST(memory_in_use_is_not_freed) {
   for (const Time until : {50 * nanosecond, 20 * microsecond}) {  // in its walk, in the driver's hands
     Machine machine(logged_spec());
     machine.add_sm({reads({0})});
@@ -286,7 +286,7 @@ void memory_in_use_is_not_freed() {
   }
 }
 
-void the_log_is_bounded() {
+TEST(the_log_is_bounded) {
   UnifiedMemorySpec spec = logged_spec();
   spec.log_rows = 3;
   Machine machine(spec);
@@ -297,27 +297,3 @@ void the_log_is_bounded() {
 }
 
 }  // namespace
-
-int main() {
-  a_host_access_brings_pages_back();
-  host_faults_can_be_small();
-  pages_on_the_host_cost_nothing();
-  a_prefetch_removes_faults();
-  a_prefetch_to_the_host_takes_its_range_only();
-  faults_overtake_prefetches();
-  a_prefetch_may_be_larger_than_memory();
-  read_mostly_pages_are_duplicated();
-  a_host_read_copies_read_mostly_pages();
-  pages_that_prefer_the_host_stay_there();
-  pages_accessed_by_the_device_do_not_fault();
-  remote_accesses_take_their_time();
-  access_counters_decide();
-  access_counters_wait_for_a_full_memory();
-  adaptive_thresholds_grow();
-  a_remote_access_follows_the_page();
-  the_same_on_several_threads();
-  freed_memory_leaves_nothing();
-  memory_in_use_is_not_freed();
-  the_log_is_bounded();
-  return manyscale::test::finish();
-}

@@ -13,7 +13,7 @@ using namespace manyscale::gpu::test;
 
 namespace {
 
-void order_is_that_of_last_uses(double share) {
+void compare_with_a_list(double share) {
   constexpr std::uint32_t kItems = 60;
   Random random(9, 1);
   RecencyOrder order(share);
@@ -39,7 +39,7 @@ void order_is_that_of_last_uses(double share) {
   }
 }
 
-void counters_keep_proportions_when_full() {
+TEST(counters_keep_proportions_when_full) {
   AccessCounters counters;
   counters.grow(2);
   counters.count(0, 100);
@@ -58,7 +58,7 @@ void counters_keep_proportions_when_full() {
 }
 
 // Allocations come and go in any order and anywhere; numbers stay dense and lead back to addresses.
-void numbers_of_pages_are_dense() {
+TEST(numbers_of_pages_are_dense) {
   Random random(4, 2);
   ManagedRanges ranges;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> live;  // address and rounded bytes
@@ -102,7 +102,7 @@ void numbers_of_pages_are_dense() {
   check(one.page_of(kBase + 3 * kMib) == kNoPage, "no number for what is not managed");
 }
 
-void frames_are_counted_by_block() {
+TEST(frames_are_counted_by_block) {
   Frames frames(1024, Frames::Unit::block);
   frames.grow(3);
   frames.set_size(2, 64);
@@ -127,7 +127,7 @@ void frames_are_counted_by_block() {
 
 // Blocks 0 and 1 are whole, 2 to 4 have 256 KiB, 1 MiB and 1 MiB: 36 chunks of 64 KiB, of which a root chunk
 // has room for 32.
-void root_chunks_are_shared_by_small_blocks() {
+TEST(root_chunks_are_shared_by_small_blocks) {
   RootChunks roots;
   roots.grow(5);
   for (const auto& [block, pages] : {std::pair{0U, 512U}, {1U, 512U}, {2U, 64U}, {3U, 256U}, {4U, 256U}})
@@ -168,7 +168,7 @@ void root_chunks_are_shared_by_small_blocks() {
 }
 
 // Pages that come renew the root chunk of a whole block; a shared one only if they take more of it.
-void shared_root_chunks_are_as_old_as_what_was_taken_last() {
+TEST(shared_root_chunks_are_as_old_as_what_was_taken_last) {
   RootChunks roots;
   roots.grow(3);
   roots.set_size(0, 512);
@@ -197,16 +197,8 @@ void shared_root_chunks_are_as_old_as_what_was_taken_last() {
   check_equal(roots.used(), 2U, "and used again");
 }
 
-}  // namespace
-
-int main() {
-  order_is_that_of_last_uses(0);
-  order_is_that_of_last_uses(0.2);
-  order_is_that_of_last_uses(0.9);
-  counters_keep_proportions_when_full();
-  numbers_of_pages_are_dense();
-  frames_are_counted_by_block();
-  root_chunks_are_shared_by_small_blocks();
-  shared_root_chunks_are_as_old_as_what_was_taken_last();
-  return manyscale::test::finish();
+TEST(order_is_that_of_last_uses) {
+  for (const double share : {0.0, 0.2, 0.9}) compare_with_a_list(share);
 }
+
+}  // namespace

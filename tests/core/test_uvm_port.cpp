@@ -91,7 +91,7 @@ GmmuSpec gmmu_spec() {
 constexpr Time kWalk = 100 * nanosecond;
 
 // A page that the driver has mapped is translated by a walk, and nothing passes the port.
-void a_mapped_page_needs_no_driver() {
+TEST(a_mapped_page_needs_no_driver) {
   GmmuMachine machine(gmmu_spec(), {reads({0})});
   machine.page(0).set(Page::on_device);
   machine.simulation.run({});
@@ -102,7 +102,7 @@ void a_mapped_page_needs_no_driver() {
 }
 
 // A fault interrupts the driver; the SM's translation ends one replay after the driver says so, not before.
-void a_fault_waits_for_its_replay() {
+TEST(a_fault_waits_for_its_replay) {
   GmmuMachine machine(gmmu_spec(), {reads({0})});
   const Time replayed = 50 * microsecond;
   machine.at(replayed, [&] {
@@ -123,7 +123,7 @@ void a_fault_waits_for_its_replay() {
 }
 
 // Faults of one page: all of them are written, and only the first is new.
-void further_faults_of_a_page_are_repeats() {
+TEST(further_faults_of_a_page_are_repeats) {
   GmmuMachine machine(gmmu_spec(), {reads({0}), reads({0})});
   machine.at(10 * microsecond, [&] {
     check_equal(static_cast<std::int64_t>(machine.alone->shared.fault_buffer.visible(machine.alone->now())),
@@ -139,7 +139,7 @@ void further_faults_of_a_page_are_repeats() {
 }
 
 // With one MSHR the second page's translation stalls until the first is replayed.
-void a_full_fault_buffer_stalls_translations() {
+TEST(a_full_fault_buffer_stalls_translations) {
   GmmuSpec spec = gmmu_spec();
   spec.outstanding_faults = 1;
   GmmuMachine machine(spec, {reads({0}), reads({4})});
@@ -162,7 +162,7 @@ void a_full_fault_buffer_stalls_translations() {
 }
 
 // A page that the driver keeps on the host is accessed there.
-void the_driver_decides_on_remote_accesses() {
+TEST(the_driver_decides_on_remote_accesses) {
   GmmuMachine machine(gmmu_spec(), {reads({0})});
   machine.page(0).set(Page::on_host);
   machine.alone->driver.remote = true;
@@ -173,7 +173,7 @@ void the_driver_decides_on_remote_accesses() {
 }
 
 // TLBs of SMs that have a page drop it; the call says when all have.
-void invalidations_reach_the_holders() {
+TEST(invalidations_reach_the_holders) {
   GmmuMachine machine(gmmu_spec(), {reads({0})});
   machine.page(0).set(Page::on_device);
   Time told = -1;
@@ -270,7 +270,7 @@ UvmDriverSpec driver_spec() {
 }
 
 // An interrupt begins a batch; the transfer begins after the driver's time, and the replay follows its end.
-void a_fault_becomes_a_batch() {
+TEST(a_fault_becomes_a_batch) {
   DriverMachine machine(driver_spec());
   machine.alone->faults = {{0, 5}};
   machine.simulation.run({});
@@ -284,7 +284,7 @@ void a_fault_becomes_a_batch() {
 }
 
 // Pages of a full memory are invalidated in the TLBs first and leave when that has ended.
-void an_eviction_invalidates_first() {
+TEST(an_eviction_invalidates_first) {
   UvmDriverSpec spec = driver_spec();
   spec.capacity = 2 * kMib;
   spec.frames = "block";
@@ -302,7 +302,7 @@ void an_eviction_invalidates_first() {
 }
 
 // Memory that the GMMU still uses cannot be freed.
-void memory_in_use_is_not_freed() {
+TEST(memory_in_use_is_not_freed) {
   DriverMachine machine(driver_spec());
   machine.simulation.run({});
   machine.alone->gmmu.in_use = true;
@@ -319,16 +319,3 @@ void memory_in_use_is_not_freed() {
 }
 
 }  // namespace
-
-int main() {
-  a_mapped_page_needs_no_driver();
-  a_fault_waits_for_its_replay();
-  further_faults_of_a_page_are_repeats();
-  a_full_fault_buffer_stalls_translations();
-  the_driver_decides_on_remote_accesses();
-  invalidations_reach_the_holders();
-  a_fault_becomes_a_batch();
-  an_eviction_invalidates_first();
-  memory_in_use_is_not_freed();
-  return manyscale::test::finish();
-}

@@ -28,7 +28,7 @@ std::vector<Moved> transfers(const UnifiedMemorySpec& spec, std::uint64_t bytes,
 
 // 512 KiB: blocks 1, 3, 5 and 7 of 64 KiB, then 0, which makes three quarters of the left half valid and so
 // brings 2; then five eighths of all are valid, which brings 4 and 6.
-void first_example_of_the_figure() {
+TEST(first_example_of_the_figure) {
   const UnifiedMemorySpec spec = with_prefetcher("tree");
   std::vector<Moved> expected;
   for (const std::uint64_t block : {1, 3, 5, 7}) {
@@ -43,7 +43,7 @@ void first_example_of_the_figure() {
 
 // Blocks 1 and 3, then 0, which brings 2; then 4, whose half of the tree follows since five eighths of all
 // are valid: 256 KiB in a transfer of 4 KiB and one of 252 KiB.
-void second_example_of_the_figure() {
+TEST(second_example_of_the_figure) {
   const UnifiedMemorySpec spec = with_prefetcher("tree");
   std::vector<Moved> expected{{64, 4}, {68, 60}, {192, 4}, {196, 60}};
   check_moves(transfers(spec, 512 * kKib, {64, 192}), expected, "two blocks");
@@ -54,29 +54,29 @@ void second_example_of_the_figure() {
 }
 
 // Exactly half is not more than half.
-void a_tree_waits_for_more_than_half() {
+TEST(a_tree_waits_for_more_than_half) {
   check_moves(transfers(with_prefetcher("tree"), 256 * kKib, {0, 64}), {{0, 4}, {4, 60}, {64, 4}, {68, 60}},
               "half of 256 KiB");
 }
 
 // A page in the middle of a block comes first, then what is before and behind it.
-void the_page_that_faulted_comes_first() {
+TEST(the_page_that_faulted_comes_first) {
   check_moves(transfers(with_prefetcher("sequential_local"), 2 * kMib, {20}), {{20, 4}, {0, 20}, {24, 40}},
               "a fault at 20 KiB");
 }
 
-void none_brings_single_pages() {
+TEST(none_brings_single_pages) {
   check_moves(transfers(with_prefetcher("none"), 2 * kMib, {0, 4, 100}), {{0, 4}, {4, 4}, {100, 4}}, "none");
 }
 
-void sequential_local_brings_64_kib() {
+TEST(sequential_local_brings_64_kib) {
   check_moves(transfers(with_prefetcher("sequential_local"), 2 * kMib, {0, 64, 128, 256}),
               {{0, 4}, {4, 60}, {64, 4}, {68, 60}, {128, 4}, {132, 60}, {256, 4}, {260, 60}},
               "sequential-local");
 }
 
 // 512 KiB from the page on, into the next large page and no further than the allocation goes.
-void locality_aware_brings_512_kib() {
+TEST(locality_aware_brings_512_kib) {
   const UnifiedMemorySpec spec = with_prefetcher("locality_aware");
   check_moves(transfers(spec, 4 * kMib, {100}), {{100, 4}, {104, 508}}, "locality-aware");
   check_moves(transfers(spec, 4 * kMib, {2048 - 100}), {{1948, 4}, {1952, 96}, {2048, 412}},
@@ -85,7 +85,7 @@ void locality_aware_brings_512_kib() {
 }
 
 // One more page with each fault, from the same large page, drawn anew each time and the same in each run.
-void random_brings_one_page_more() {
+TEST(random_brings_one_page_more) {
   const auto once = [] { return transfers(with_prefetcher("random"), 4 * kMib, {2048, 2056, 3000}); };
   const std::vector<Moved> found = once();
   check(found == once(), "the same pages in each run");
@@ -100,7 +100,7 @@ void random_brings_one_page_more() {
 }
 
 // Faults of one batch are joined: neighbours in one transfer, the rest of their blocks after them.
-void faults_of_a_batch_are_served_together() {
+TEST(faults_of_a_batch_are_served_together) {
   Machine machine(with_prefetcher("sequential_local"), {2 * kMib});
   machine.add_sm({reads({0}), reads({4}), reads({8}), reads({64})});
   machine.run();
@@ -110,7 +110,7 @@ void faults_of_a_batch_are_served_together() {
 }
 
 // Faults of the same page by several SMs are one fault.
-void faults_of_a_page_merge() {
+TEST(faults_of_a_page_merge) {
   Machine machine(with_prefetcher("none"), {2 * kMib});
   for (int i = 0; i < 3; ++i) machine.add_sm({reads({0})});
   machine.run();
@@ -123,7 +123,7 @@ void faults_of_a_page_merge() {
 
 // Of a half of the tree three quarters have faulted and come with the last, which would make five eighths of
 // all. But prefetched pages do not count.
-void a_tree_counts_what_is_there_or_faulted() {
+TEST(a_tree_counts_what_is_there_or_faulted) {
   Machine machine(with_prefetcher("tree"), {512 * kKib});
   machine.add_sm({reads({0}), reads({64}), reads({128}), reads({256})});
   machine.run();
@@ -133,7 +133,7 @@ void a_tree_counts_what_is_there_or_faulted() {
 
 // A batch takes as many entries as it may, each SM's fault of a page being one: first two of one SM's. The
 // others are dropped, and those that still wait fault again: two for the same page.
-void batches_are_bounded() {
+TEST(batches_are_bounded) {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.batch_size = 2;
   Machine machine(spec, {2 * kMib});
@@ -146,7 +146,7 @@ void batches_are_bounded() {
 }
 
 // The driver takes what is there when it looks, and the others later.
-void late_faults_come_in_a_later_batch() {
+TEST(late_faults_come_in_a_later_batch) {
   const auto batches = [](Time interval) {
     UnifiedMemorySpec spec = with_prefetcher("none");
     spec.cold_latency = 0;
@@ -166,7 +166,7 @@ void late_faults_come_in_a_later_batch() {
 }
 
 // With fixed handling each group takes its 45 us and its transfer, and nothing else.
-void fixed_handling_takes_its_time() {
+TEST(fixed_handling_takes_its_time) {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.handling = "fixed";
   spec.curve = "line";
@@ -184,7 +184,7 @@ void fixed_handling_takes_its_time() {
 
 // Translations that find the page: there, a walk, back. Walks of one page at a time are shared; with one
 // walker others wait.
-void walks_take_their_time() {
+TEST(walks_take_their_time) {
   UnifiedMemorySpec spec = with_prefetcher("tree");
   spec.walkers = 1;
   Machine machine(spec, {2 * kMib});
@@ -204,7 +204,7 @@ void walks_take_their_time() {
 }
 
 // A shared TLB answers in its own latency what it has.
-void a_shared_tlb_saves_walks() {
+TEST(a_shared_tlb_saves_walks) {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.l2_tlb_entries = 1;
   spec.l2_tlb_latency = 7;
@@ -218,7 +218,7 @@ void a_shared_tlb_saves_walks() {
 }
 
 // With one MSHR the second page's fault is heard only when the first has been served.
-void page_faults_wait_for_an_mshr() {
+TEST(page_faults_wait_for_an_mshr) {
   UnifiedMemorySpec spec = with_prefetcher("none");
   spec.outstanding_faults = 1;
   Machine machine(spec, {2 * kMib});
@@ -229,7 +229,7 @@ void page_faults_wait_for_an_mshr() {
 }
 
 // Pages that are nowhere come to be on the device without a transfer.
-void untouched_pages_need_no_transfer() {
+TEST(untouched_pages_need_no_transfer) {
   UnifiedMemorySpec spec = with_prefetcher("tree");
   spec.first_touch = true;
   Machine machine(spec, {2 * kMib});
@@ -242,7 +242,7 @@ void untouched_pages_need_no_transfer() {
 }
 
 // In one shared memory nothing faults and nothing moves.
-void shared_memory_moves_nothing() {
+TEST(shared_memory_moves_nothing) {
   UnifiedMemorySpec spec = with_prefetcher("tree");
   spec.kind = "shared";
   Machine machine(spec, {2 * kMib});
@@ -257,7 +257,7 @@ void shared_memory_moves_nothing() {
   check_equal(machine.uvm->driver_statistics().bytes_to_device.value(), 0, "bytes");
 }
 
-void transfers_follow_their_curves() {
+TEST(transfers_follow_their_curves) {
   UnifiedMemorySpec spec;
   spec.curve = "arctangent";
   // bandwidth = 24/pi * atan(0.07292 * 4) GiB/s, so 4 KiB take 1.759 us
@@ -277,7 +277,7 @@ void transfers_follow_their_curves() {
       "arctangent");
 }
 
-void wrong_words_are_refused() {
+TEST(wrong_words_are_refused) {
   const auto refused = [](const std::function<void(UnifiedMemorySpec&)>& change, const std::string& word) {
     UnifiedMemorySpec spec;
     change(spec);
@@ -303,28 +303,3 @@ void wrong_words_are_refused() {
 }
 
 }  // namespace
-
-int main() {
-  first_example_of_the_figure();
-  second_example_of_the_figure();
-  a_tree_waits_for_more_than_half();
-  a_tree_counts_what_is_there_or_faulted();
-  the_page_that_faulted_comes_first();
-  none_brings_single_pages();
-  sequential_local_brings_64_kib();
-  locality_aware_brings_512_kib();
-  random_brings_one_page_more();
-  faults_of_a_batch_are_served_together();
-  faults_of_a_page_merge();
-  batches_are_bounded();
-  late_faults_come_in_a_later_batch();
-  fixed_handling_takes_its_time();
-  walks_take_their_time();
-  a_shared_tlb_saves_walks();
-  page_faults_wait_for_an_mshr();
-  untouched_pages_need_no_transfer();
-  shared_memory_moves_nothing();
-  transfers_follow_their_curves();
-  wrong_words_are_refused();
-  return manyscale::test::finish();
-}

@@ -199,17 +199,22 @@ void random_program(std::uint64_t seed) {
       program + ", prefetched pages are used or not");
 }
 
-}  // namespace
+std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? otherwise : std::stoull(value);
+}
 
-int main(int count, char** arguments) {
-  const std::uint64_t first = count > 1 ? std::stoull(arguments[1]) : 1;
-  const std::uint64_t programs = count > 2 ? std::stoull(arguments[2]) : 300;
-  for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+// `UVM_SEED=400 UVM_PROGRAMS=1 test_uvm_random` runs one program again.
+TEST(random_programs_lose_nothing) {
+  const std::uint64_t first = number_in("UVM_SEED", 1);
+  const std::uint64_t last = first + number_in("UVM_PROGRAMS", 300);
+  for (std::uint64_t seed = first; seed < last; ++seed) {
     try {
       random_program(seed);
     } catch (const std::exception& error) {
       check(false, "program " + std::to_string(seed) + ": " + error.what());
     }
   }
-  return manyscale::test::finish();
 }
+
+}  // namespace

@@ -44,6 +44,10 @@ MACRO(three, four)
 
 int last() { return 1; }
 
+TEST(a_thing_works) {
+  check(true, "it does");
+}
+
 }  // namespace x
 """
 
@@ -67,7 +71,8 @@ class Thing:
 
 def test_cpp_functions_are_found_with_their_lengths():
     found = list(check_sizes.cpp_functions(CPP))
-    assert found == [("sum", 11, 3), ("Pair::Pair", 16, 4), ("longer", 21, 9), ("last", 34, 1)]
+    assert found[:3] == [("sum", 11, 3), ("Pair::Pair", 16, 4), ("longer", 21, 9)]
+    assert found[3:] == [("last", 34, 1), ("a_thing_works", 36, 3)]
 
 
 def test_python_functions_are_measured_without_their_parameters():
