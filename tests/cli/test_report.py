@@ -36,12 +36,7 @@ def test_a_run_of_a_system(tmp_path):
     text = (tmp_path / "run" / "report.html").read_text()
     assert told["bytes"] == len(text.encode())
     assert titles(text) == [
-        "Headline",
-        "What limits the run",
-        "Machine",
-        "Timeline",
-        "Statistics",
-        "Provenance",
+        *("What limits the run", "Timeline", "Machine", "All statistics", "Simulator and provenance")
     ]
     assert "first: stalled is 50 cycles" in text
 
@@ -53,16 +48,8 @@ def test_a_run_of_a_job(tmp_path):
     report(str(tmp_path / "run"), "--out", str(tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text()
     assert titles(text) == [
-        *(
-            "Headline",
-            "What limits the run",
-            "Machine",
-            "Time of ranks",
-            "Timeline",
-            "Network",
-            "Critical path",
-        ),
-        *("Statistics", "Provenance"),
+        *("What limits the run", "Time of each rank", "Network: topology, load and queues", "Critical path"),
+        *("Timeline", "Machine", "All statistics", "Simulator and provenance"),
     ]
     assert "8 ranks spend" in text
     assert "8 nodes" in text  # of the picture
@@ -75,11 +62,11 @@ def test_a_run_and_a_replay_of_a_program(tmp_path):
         tmp_path / "trace", changes=["cpu.cores=4"], cores=2, scheduler="fifo", out=tmp_path / "replay"
     )
     cpu.run(program, machine="elasticsimmate", cores=1, out=tmp_path / "run")
-    for name, also in (("run", "Output: stdout.txt"), ("replay", "Tasks over time")):
+    for name, also in (("run", "Output of the program"), ("replay", "Tasks over time")):
         report(str(tmp_path / name))
         text = (tmp_path / name / "report.html").read_text()
         shown = titles(text)
-        assert {"Where the cycles of cores went", "Memory", "Regions of the program", also} <= set(shown)
+        assert {"Top-down and CPI stacks", "Caches and DRAM", "Regions of the program", also} <= set(shown)
         assert "IPC is" in text
 
 
@@ -88,7 +75,7 @@ def test_a_run_of_kernels_and_its_figures(tmp_path):
     kernel_run(tmp_path / "run")
     told = report(str(tmp_path / "run"), "--figures", str(tmp_path / "figures"), "--format", "svg,png")
     names = {file.name for file in (tmp_path / "figures").iterdir()}
-    assert {"roofline.svg", "roofline.png", "stall-stacks.svg"} <= names
+    assert {"roofline.svg", "roofline.png", "warp-states.svg"} <= names
     assert len(told["figures"]) == len(names)
 
 
@@ -141,5 +128,5 @@ def test_a_sweep(tmp_path):
     table.write_parquet(folder / "results.parquet")
     report(str(folder))
     text = (folder / "report.html").read_text()
-    assert titles(text) == ["Headline", "What matters", "Curves", "Points", "Provenance"]
-    assert "speed changes time by a factor of 2: from 1ms at 2 to 2ms at 1" in text
+    assert titles(text) == ["Sensitivities", "Points", "Simulator and provenance"]
+    assert "speed changes time by a factor of 2: from 1 ms at 2 to 2 ms at 1" in text

@@ -82,6 +82,10 @@ class Browser:
             time.sleep(0.05)
         return float(self.run("return performance.now() / 1000"))
 
+    def unfold(self) -> None:
+        """Opens all sections, and waits until what is in them is drawn."""
+        self.run("return manyscaleReport.unfold(true).then(() => null)")
+
     def run(self, script: str) -> Any:
         """What a script on the page returns."""
         return self._send("POST", self._session + "/execute/sync", {"script": script, "args": []})
@@ -108,6 +112,11 @@ class Browser:
     def text(self) -> str:
         """All text on the page."""
         return str(self.run("return document.body.innerText"))
+
+    def resize(self, width: int, height: int) -> None:
+        """Makes the page as wide and high as another screen, such as a phone's."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 640}
+        self.command("Emulation.setDeviceMetricsOverride", size)
 
     def screenshot(self, file: Path) -> None:
         """A picture of the whole page, however long it is."""

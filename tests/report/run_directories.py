@@ -142,12 +142,12 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def number(place: int, value: int) -> bytes:
-    return varint(place << 3) + varint(value)
+def number(tag: int, value: int) -> bytes:
+    return varint(tag << 3) + varint(value)
 
 
-def field(place: int, content: bytes) -> bytes:
-    return varint(place << 3 | 2) + varint(len(content)) + content
+def field(tag: int, content: bytes) -> bytes:
+    return varint(tag << 3 | 2) + varint(len(content)) + content
 
 
 def packet(content: bytes) -> bytes:

@@ -118,18 +118,42 @@ def test_absent_values_come_last_whichever_way(browser, page):
 def test_the_report_of_a_run_shows_its_sections(browser, tmp_path):
     page = run_page(kernel_run(tmp_path / "run"))
     browser.open(page.write(tmp_path / "run" / "report.html"))
+    browser.unfold()
     text = browser.text()
     for title in (
-        "What limits the run",
-        "Machine",
-        "Where the cycles of warps went",
-        "Roofline",
-        "Memory",
-        "Kernels",
+        *("What limits the run", "Machine", "Warp states and stall reasons", "Speed of light"),
+        *("Roofline", "Caches and DRAM", "Metrics of kernels", "Simulator and provenance"),
     ):
         assert title in text
     assert "DRAM bandwidth: 81% of its peak" in text
     assert browser.errors() == []
+    drawn = browser.run(
+        "return [...document.querySelectorAll('.chart')].map(c => c.querySelectorAll('svg').length)"
+    )
+    assert len(drawn) >= 3
+    assert min(drawn) > 0
+
+
+def test_what_is_folded_is_drawn_when_it_is_opened(browser, tmp_path):
+    browser.open(run_page(kernel_run(tmp_path / "run")).write(tmp_path / "report.html"))
+    count = "return document.querySelectorAll('.js-plotly-plot').length"
+    assert browser.run(count) == 1  # the picture of the answer
+    assert browser.run("return document.querySelectorAll('details.section[open]').length") == 0
+    browser.run("document.querySelector('#roofline summary').click()")
+    browser.run("return new Promise((resolve) => setTimeout(resolve, 800))")
+    assert browser.run("return document.querySelector('#roofline .js-plotly-plot') !== null")
+    assert browser.errors() == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_verdict_and_five_numbers_are_on_the_first_screen(browser, tmp_path, width):
+    browser.resize(width, 844)
+    browser.open(run_page(kernel_run(tmp_path / "run")).write(tmp_path / "report.html"))
+    bottom = "return document.querySelector('{}').getBoundingClientRect().bottom"
+    assert 0 < browser.run(bottom.format(".verdict")) < 600
+    assert browser.run(bottom.format(".numbers")) < 844
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    browser.resize(1280, 1600)
 
 
 def test_a_large_run_opens_quickly(browser, tmp_path):
@@ -140,11 +164,49 @@ def test_a_large_run_opens_quickly(browser, tmp_path):
     assert path.stat().st_size < 10e6
     browser.open(path)
     assert browser.page_seconds() < 3
+    browser.unfold()
     assert browser.errors() == []
     text = browser.text()
     assert "of 20,003" in text
     assert "1,000,000 events" in text
-    assert "Stall stacks" in text
+    assert "Warp states" in text
+
+
+def test_a_timeline_groups_tracks_and_finds_them_by_name(browser, tmp_path):
+    lanes = [
+        charts.Lane(f"{kind}[{k}]", [k], [k + 2], [0], kind=kind)
+        for kind in ("sm", "slice")
+        for k in range(40)
+    ]
+    lanes.append(charts.Lane("sm[0]: warps", kind="sm: warps", level=[(0, 3), (10, 0)]))
+    page = Page("T")
+    page.section("S").chart(charts.Lanes("Many", "us", ["busy"], lanes, from_zero=True))
+    browser.open(page.write(tmp_path / "page.html"))
+    height = "return document.querySelector('canvas').clientHeight"
+    folded = browser.run(height)
+    assert folded < 4 * 22 + 30  # two groups and a counter
+    search = (
+        "const box = document.querySelector('input[type=search]'); box.value = '{}';"
+        "box.dispatchEvent(new Event('input'));"
+    )
+    browser.run(search.format("sm[39]"))
+    assert browser.run(height) < folded
+    browser.run(search.format("sm["))
+    assert browser.run(height) > 20 * 22
+    assert browser.errors() == []
+
+
+def test_times_and_sizes_in_tables_have_units_and_rows_are_saved_as_csv(browser, tmp_path):
+    page = Page("T")
+    page.section("S").table(
+        [("a", 4.1629e-6, 29_360_127.0, 2.5)], columns=("name", "time", "wait", "value"),
+        units={"time": "s", "wait": "fs", "value": ["B/s"]},
+    )  # fmt: skip
+    browser.open(page.write(tmp_path / "page.html"))
+    cells = browser.run("return [...document.querySelectorAll('tbody td')].map(c => c.textContent)")
+    assert cells == ["a", "4.163 us", "29.36 ns", "2.5 B/s"]
+    text = browser.run("return manyscaleReport.csv(manyscaleReport.items[0].columns, [0])")
+    assert text == "name,time [s],wait [fs],value,unit\na,0.0000041629,29360127,2.5,B/s\n"
 
 
 def test_the_dark_scheme_is_dark(page):

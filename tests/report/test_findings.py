@@ -21,9 +21,9 @@ def cpi(**shares: float) -> pl.DataFrame:
 
 def test_a_kernel_is_limited_as_its_profile_says(tmp_path):
     first, *_ = sentences(kernel_run(tmp_path / "run"))
-    assert first.startswith("stencil (1ms): DRAM bandwidth: 81% of its peak while CTAs run")
+    assert first.startswith("stencil (1 ms): DRAM bandwidth: 81% of its peak while CTAs run")
     assert "most of its warps' cycles (70%) wait for global or local memory or texture" in first
-    assert "DRAM moves 729GB/s, 81% of its peak" in first
+    assert "DRAM moves 729 GB/s, 81% of its peak" in first
     assert "it reaches 81% of its roofline bound" in first
 
 
@@ -34,7 +34,7 @@ def test_page_faults_outweigh_what_kernels_do(tmp_path):
         ("uvm", "prefetched_used", "run", 25), ("gpu", "duration", "k", 1e-3), ("gpu", "stall_fault", "k", 90.0),
     ]  # fmt: skip
     first, *_ = sentences(make_run(tmp_path / "run", rows))
-    assert first.startswith("Page faults: for 900us (90% of the simulated time)")
+    assert first.startswith("Page faults: for 900 us (90% of the simulated time)")
     assert "50 page faults were served in 5 batches" in first
     assert "100 were prefetched with them (25% of them used)" in first
 
@@ -69,8 +69,8 @@ def test_memory_that_is_saturated_is_a_limit(tmp_path):
     ]  # fmt: skip
     (text,) = sentences(make_run(tmp_path / "run", rows))
     assert text == (
-        "Memory bandwidth is nearly used up. The data buses of 1 DRAM channel are busy 90% of the time (10GB/s); "
-        "75% of bursts find their row open; a read takes 200ns, 150ns of it in queues."
+        "Memory bandwidth is nearly used up. The data buses of 1 DRAM channel are busy 90% of the time (10 GB/s); "
+        "75% of bursts find their row open; a read takes 200 ns, 150 ns of it in queues."
     )
 
 

@@ -62,22 +62,20 @@ def test_broken_files_are_errors_and_nothing_worse(trace, tmp_path):
     broken = 0
     for _ in range(200):
         data = bytearray(whole[: rng.integers(1, len(whole))])
-        for place in rng.integers(0, len(data), 4):
-            data[place] = rng.integers(0, 256)
+        for byte in rng.integers(0, len(data), 4):
+            data[byte] = rng.integers(0, 256)
         file = tmp_path / "broken.pftrace"
         file.write_bytes(data)
         try:
             timeline = read_timeline(file)
             timeline.lanes("x")
-            timeline.counters()
         except RunError as error:
             broken += "at byte" in str(error)
     assert broken > 50
 
 
 def test_a_few_spans_stay_as_they_are():
-    lanes, left_out = made([0, 10**9], [5 * 10**8, 4 * 10**9]).lanes("Spans")
-    assert left_out == 0
+    lanes = made([0, 10**9], [5 * 10**8, 4 * 10**9]).lanes("Spans")
     assert lanes.unit == "us"
     assert (lanes.lanes[0].begin, lanes.lanes[0].end) == ([0, 1], [0.5, 4])
     assert lanes.lanes[0].share is None
@@ -87,7 +85,7 @@ def test_a_million_spans_become_few_and_keep_the_time_that_was_busy():
     count = 10**6
     begin = np.arange(count, dtype=np.int64) * 10_000
     timeline = made(begin, begin + 2_500, name=np.arange(count) % 2, names=2)
-    lane = timeline.lanes("Spans")[0].lanes[0]
+    lane = timeline.lanes("Spans").lanes[0]
     assert len(lane.begin) <= 4_000
     busy = sum(
         (end - start) * share for start, end, share in zip(lane.begin, lane.end, lane.share, strict=True)
@@ -100,7 +98,7 @@ def test_a_long_span_among_short_ones_stays_whole():
     begin, end = np.append(short, 10**10), np.append(short + 1_000, 2 * 10**10)
     names = np.append(np.zeros(5_000, int), 1)
     timeline = made(begin, end, name=names, names=2)
-    lanes = timeline.lanes("Spans")[0]
+    lanes = timeline.lanes("Spans")
     long = [
         (start, stop)
         for start, stop, what in zip(
@@ -111,15 +109,35 @@ def test_a_long_span_among_short_ones_stays_whole():
     assert long == [(10, 20)]
 
 
-def test_of_too_many_tracks_the_busiest_are_shown():
+def test_all_tracks_are_there_in_groups_by_kind():
     tracks = 200
     begin = np.zeros(tracks, np.int64)
     end = np.arange(1, tracks + 1, dtype=np.int64) * 10**6
-    lanes, left_out = made(begin, end, track=np.arange(tracks), tracks=tracks).lanes("Spans")
-    assert len(lanes.lanes) + left_out == tracks
-    assert left_out > 100
-    assert lanes.lanes[-1].name == "t199"
-    assert "t0" not in [lane.name for lane in lanes.lanes]
+    timeline = made(begin, end, track=np.arange(tracks), tracks=tracks)
+    timeline.tracks[:] = [(f"sm[{k}]", -1, False) for k in range(150)] + [
+        (f"slice[{k}]", -1, False) for k in range(50)
+    ]
+    lanes = timeline.lanes("Spans")
+    assert [lane.name for lane in lanes.lanes] == [name for name, _, _ in timeline.tracks]
+    assert {lane.kind for lane in lanes.lanes} == {"sm", "slice"}
+
+
+def test_spans_and_counters_share_an_axis_that_begins_at_0():
+    timeline = Timeline(
+        [("c", -1, False), ("level", 0, True)],
+        ["n"],
+        np.array([5 * 10**9]),
+        np.array([6 * 10**9]),
+        np.zeros(1, np.int32),
+        np.zeros(1, np.int32),
+        np.array([10**9, 8 * 10**9]),
+        np.array([3.0, 0.0]),
+        np.ones(2, np.int32),
+    )
+    lanes = timeline.lanes("Spans")
+    assert lanes.extent == (0, 8)
+    assert lanes.lanes[0].begin == [5]
+    assert lanes.lanes[1].level == [(1, 3), (8, 0)]
 
 
 def test_a_counter_keeps_its_peaks():
@@ -138,7 +156,8 @@ def test_a_counter_keeps_its_peaks():
         value,
         np.ones(count, np.int32),
     )
-    (chart,) = timeline.counters()
-    points = chart.lines["c"]
+    (lane,) = timeline.lanes("Spans").lanes
+    points = lane.level
+    assert lane.name == "c: level"
     assert len(points) <= 1_100
     assert max(y for _, y in points) == 7.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on the core's models: list them, show what one can be told, connects to and counts."""
+"""Commands on the core's models: list them, show the parameters, ports and statistics of one."""
 
 from __future__ import annotations
 

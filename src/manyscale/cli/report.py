@@ -46,7 +46,7 @@ def report(
 ) -> None:
     """Write a report of a run or a sweep: one HTML page that needs nothing else and works offline.
 
-    A report in the directory itself is made anew if it is as Manyscale left it; other files are replaced only with
+    A report in the directory itself is replaced if it is as Manyscale left it; other files are replaced only with
     --force.
 
     Example: manyscale report runs/net-halo3d-1 --figures figures --format pdf,png

@@ -40,6 +40,7 @@ def draw(
     if len(links) > MOST_LINES:
         raise InputError(f"a picture of {len(links):,} links would show nothing; the most is {MOST_LINES:,}")
     placed, height = _scaled(positions)
+    most = _top_of_scale([*(link.busy for link in links), *at_nodes.values()])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height + _LEGEND:.0f}" '
         'font-family="sans-serif" font-size="13">',
@@ -49,19 +50,19 @@ def draw(
     for link in sorted(links, key=lambda one: one.busy):  # busy ones on top
         (x1, y1), (x2, y2) = placed[link.a], placed[link.b]
         parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour(link.busy)}" '
-            f'stroke-width="{1 + 2.5 * link.busy:.2f}"><title>{html.escape(link.label)}</title></line>'
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour(link.busy / most)}" '
+            f'stroke-width="{1 + 2.5 * link.busy / most:.2f}"><title>{html.escape(link.label)}</title></line>'
         )
     radius = min(max(WIDTH / (3 * max(len(placed), 1) ** 0.5) / 4, 2.5), 12.0)
     for switch, (x, y) in placed.items():
         load = at_nodes.get(switch)
-        fill = colour(load) if load is not None else "white"
+        fill = colour(load / most) if load is not None else "white"
         words = f"switch {switch}" + (f", links to its nodes {load:.0%} busy" if load is not None else "")
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" stroke="#495057">'
             f"<title>{words}</title></circle>"
         )
-    parts += _legend(height)
+    parts += _legend(height, most)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -158,7 +159,13 @@ def _scaled(positions: Mapping[int, Point]) -> tuple[dict[int, Point], float]:
     return placed, MARGIN + 20 + scale * (max(ys) - min(ys)) + MARGIN
 
 
-def _legend(height: float) -> list[str]:
+def _top_of_scale(loads: Sequence[float]) -> float:
+    """The load at the top of the colours: the first of a few round ones that none exceeds."""
+    most = max(loads, default=0.0)
+    return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if most <= top), 1.0)
+
+
+def _legend(height: float, most: float) -> list[str]:
     parts = []
     for step in range(101):
         parts.append(
@@ -166,8 +173,8 @@ def _legend(height: float) -> list[str]:
         )
     words = (
         (0, "idle"),
-        (150, "busy half of the time"),
-        (300, "always busy"),
+        (150, f"busy {100 * most / 2:g}% of the time"),
+        (300, "always busy" if most == 1 else f"{most:.0%}"),
     )
     parts += [
         f'<text x="{MARGIN + x}" y="{height + 32:.0f}" text-anchor="{anchor}">{text}</text>'

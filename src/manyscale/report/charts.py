@@ -15,6 +15,9 @@ PATTERNS = ("", "/", "x", ".")
 SCALE = ((0.0, "#e8f1f8"), (0.25, "#a6cee3"), (0.5, "#56a0d3"), (0.75, "#1f6fb0"), (1.0, "#0b3c6f"))
 """From none to most: by lightness alone, so that it also works in grey."""
 
+MARKS = ("#d55e00", "#009e73", "#cc79a7", "#000000")
+"""Points on a heat map, which stand out from its scale."""
+
 Points = Sequence[tuple[float, float]]
 
 _MOST_NAMED = 40  # things of a graph that have their names beside them
@@ -36,7 +39,8 @@ class Lines(Chart):
     """Lines over a quantity: name -> points.
 
     `dots` are points without a line, `roofs` lines without points, and `bands` what lies between a low and a high
-    value around the line of the same name: name -> (x, low, high). With `steps`, a value lasts until the next.
+    value around the line of the same name: name -> (x, low, high). With `steps`, a value lasts until the next; with
+    `filled` the ground below the steps is filled, as in a histogram. `kin` gives a name the colour of another.
     """
 
     x: str
@@ -48,26 +52,35 @@ class Lines(Chart):
     roofs: Mapping[str, Points] = field(default_factory=dict)
     bands: Mapping[str, Sequence[tuple[float, float, float]]] = field(default_factory=dict)
     steps: bool = False
+    filled: bool = False
+    kin: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        """All names, each once; its place decides its colour."""
-        return list(dict.fromkeys([*self.lines, *self.dots, *self.roofs, *self.bands]))
+        """All names, each once; its index decides its colour."""
+        found = list(dict.fromkeys([*self.roofs, *self.lines, *self.dots, *self.bands]))
+        return sorted(found, key=lambda name: name in self.kin)
 
-    def _few_places(self) -> list[float]:
-        """Where the lines have points, if an axis can name all these places; of a logarithmic one only."""
-        places = sorted({x for points in self.lines.values() for x, _ in points})
-        return places if self.log_x and len(places) <= 14 and not self.dots else []
+    def index(self, name: str) -> int:
+        """Which colour a name has."""
+        return self.names.index(self.kin.get(name, name))
+
+    def tick_values(self) -> list[float]:
+        """Where the lines have points, if a logarithmic axis can name all of them."""
+        values = sorted({x for points in self.lines.values() for x, _ in points})
+        few = self.log_x and len(values) <= 14 and not self.dots and not self.steps
+        return values if few else []
 
     def plotly(self) -> dict[str, Any]:
-        places = {name: place for place, name in enumerate(self.names)}
+        indices = {name: self.index(name) for name in self.names}
+        symbols = {name: index for index, name in enumerate(self.dots)}
         data: list[dict[str, Any]] = []
         for name, band in self.bands.items():
             forth = [(x, high) for x, _, high in band]
             back = [(x, low) for x, low, _ in reversed(band)]
             fill = {
                 "fill": "toself",
-                "fillcolor": _faded(_colour(places[name])),
+                "fillcolor": _faded(_colour(indices[name])),
                 "line": {"width": 0},
                 "mode": "lines",
                 "hoverinfo": "skip",
@@ -75,32 +88,38 @@ class Lines(Chart):
             }
             data.append(_scatter(name, [*forth, *back]) | fill)
         for name, points in self.roofs.items():
-            line = {"color": _colour(places[name]), "width": 1.5, "dash": "dash"}
+            line = {"color": _colour(indices[name]), "width": 1.5, "dash": "dash"}
             data.append(_scatter(name, points) | {"mode": "lines", "line": line})
         for name, points in self.lines.items():
             shape = "hv" if self.steps else "linear"
-            look = {"color": _colour(places[name]), "dash": _dash(places[name]), "shape": shape}
-            marker = {"color": _colour(places[name]), "symbol": _symbol(places[name]), "size": 7}
+            look = {"color": _colour(indices[name]), "dash": _dash(indices[name]), "shape": shape}
+            marker = {"color": _colour(indices[name]), "symbol": _symbol(indices[name]), "size": 7}
             mode = "lines" if self.steps or len(points) > 200 else "lines+markers"
-            data.append(_scatter(name, points) | {"mode": mode, "line": look, "marker": marker})
+            fill = {"fill": "tozeroy", "fillcolor": _faded(_colour(indices[name]))} if self.filled else {}
+            data.append(_scatter(name, points) | {"mode": mode, "line": look, "marker": marker} | fill)
         for name, points in self.dots.items():
-            marker = {"color": _colour(places[name]), "symbol": _symbol(places[name]), "size": 11}
+            marker = {"color": _colour(indices[name]), "symbol": _symbol(symbols[name]), "size": 11}
             data.append(_scatter(name, points) | {"mode": "markers", "marker": marker})
-        layout = _layout(360) | {
-            "xaxis": _axis(self.x, self.log_x, self._few_places()),
-            "yaxis": _axis(self.y, self.log_y),
-            "showlegend": True,
+        layout = _layout(380) | {
+            "xaxis": _axis(self.x, self.log_x, self.tick_values()),
+            "yaxis": _axis(self.y, self.log_y) | ({"rangemode": "tozero"} if not self.log_y else {}),
+            "showlegend": len(self.names) > 1,
         }
         return {"data": data, "layout": layout}
 
 
 @dataclass(frozen=True)
 class Stacks(Chart):
-    """Bars whose parts are stacked: bar -> part -> value; horizontal unless there are many."""
+    """Bars whose parts are stacked: bar -> part -> value; horizontal unless there are many.
+
+    With `most`, the axis ends there, such as at 100 of per cent; `labelled` bars have their value beside them.
+    """
 
     y: str
     bars: Mapping[str, Mapping[str, float]]
     stacked: bool = True
+    most: float | None = None
+    labelled: bool = False
 
     @property
     def parts(self) -> list[str]:
@@ -114,11 +133,11 @@ class Stacks(Chart):
 
     def plotly(self) -> dict[str, Any]:
         data = []
-        for place, part in enumerate(self.parts):
+        for index, part in enumerate(self.parts):
             values = [bar.get(part, 0.0) for bar in self.bars.values()]
             names = [_label(name) for name in self.bars]
             pattern = {
-                "shape": PATTERNS[place // len(COLOURS) % len(PATTERNS)],
+                "shape": PATTERNS[index // len(COLOURS) % len(PATTERNS)],
                 "fgcolor": "rgba(255,255,255,0.6)",
                 "size": 6,
                 "fillmode": "overlay",
@@ -130,24 +149,40 @@ class Stacks(Chart):
                     "orientation": "h" if self.horizontal else "v",
                     "x": values if self.horizontal else names,
                     "y": names if self.horizontal else values,
-                    "marker": {"color": _colour(place), "pattern": pattern},
+                    "marker": {"color": _colour(index), "pattern": pattern},
+                    **(
+                        {
+                            "text": [_beside(value, self.most) for value in values],
+                            "textposition": "outside",
+                            "cliponaxis": False,
+                        }
+                        if self.labelled
+                        else {}
+                    ),
                 }
             )
-        along, across = _axis(self.y, False), {"type": "category", "automargin": True}
+        along = _axis(self.y, False)
+        across = {"type": "category", "automargin": True, "showgrid": False}
+        if self.most is not None:
+            along |= {"range": [0, self.most * (1.08 if self.labelled else 1.0)], "tick0": 0}
         wide = 34 if self.stacked else 22 * max(len(self.parts), 1)
-        height = 150 + wide * len(self.bars) if self.horizontal else 380
+        legend = 24 * -(-len(self.parts) // 5) if len(self.parts) > 1 else 0
+        height = 86 + legend + wide * len(self.bars) if self.horizontal else 380
         layout = _layout(height) | {
             "barmode": "stack" if self.stacked else "group",
             "xaxis": along if self.horizontal else across,
             "yaxis": (across | {"autorange": "reversed"}) if self.horizontal else along,
-            "showlegend": True,
+            "showlegend": len(self.parts) > 1,
         }
         return {"data": data, "layout": layout}
 
 
 @dataclass(frozen=True)
 class HeatMap(Chart):
-    """A value for each place of a grid, by its colour. `marks` are points on it: name -> (x, y)."""
+    """A value for each cell of a grid, by its colour. `marks` are points on it: name -> (x, y).
+
+    The colours use the range of the values, from 0; `unit` "%" writes shares as per cent.
+    """
 
     x: str
     y: str
@@ -156,39 +191,58 @@ class HeatMap(Chart):
     rows: Sequence[Sequence[float | None]]
     scale: str
     marks: Mapping[str, Points] = field(default_factory=dict)
+    unit: str = ""
 
     def plotly(self) -> dict[str, Any]:
+        bar = {"title": {"text": _label(self.scale), "side": "right"}, "thickness": 14}
         map_of_values = {
             "type": "heatmap",
             "x": [_label(each) for each in self.across],
             "y": [_label(each) for each in self.down],
             "z": [list(row) for row in self.rows],
             "colorscale": [list(step) for step in SCALE],
-            "colorbar": {"title": {"text": _label(self.scale), "side": "right"}, "thickness": 14},
+            "colorbar": bar | ({"tickformat": ".0%"} if self.unit == "%" else {"exponentformat": "SI"}),
             "zmin": 0,
+            "hoverongaps": False,
         }
         data: list[dict[str, Any]] = [map_of_values]
-        for place, (name, points) in enumerate(self.marks.items()):
-            marker = {"color": ("#d55e00", "#000000")[place % 2], "size": 4}
+        for index, (name, points) in enumerate(self.marks.items()):
+            marker = {"color": MARKS[index % len(MARKS)], "size": 4}
             data.append(_scatter(name, points) | {"mode": "markers", "marker": marker})
         legend = {"showlegend": bool(self.marks)}
         axes = {
-            name: _axis(title)
-            | ({"type": "category"} if any(isinstance(each, str) for each in labels) else {})
+            name: _axis(title) | _extent(labels)
             for name, title, labels in (("xaxis", self.x, self.across), ("yaxis", self.y, self.down))
         }
-        return {"data": data, "layout": _layout(420) | axes | legend}
+        named = any(isinstance(each, str) for each in self.down)
+        height = min(900, max(300, 110 + 15 * len(self.down))) if named else 380
+        return {"data": data, "layout": _layout(height) | axes | legend}
 
 
 @dataclass(frozen=True)
 class Lane:
-    """What one thing did when: beginnings, ends, places in the chart's names, and how busy each interval was."""
+    """What one thing did when: beginnings, ends, indices in the chart's names, and how busy each interval was.
+
+    `kind` is the group that the lane belongs to. A lane with a `level` is a quantity over time: (time, value), each of
+    which lasts until the next.
+    """
 
     name: str
-    begin: Sequence[float]
-    end: Sequence[float]
-    what: Sequence[int]
+    begin: Sequence[float] = ()
+    end: Sequence[float] = ()
+    what: Sequence[int] = ()
     share: Sequence[float] | None = None
+    kind: str = ""
+    level: Points | None = None
+
+    def data(self) -> dict[str, Any]:
+        """What the script of the page draws."""
+        found: dict[str, Any] = {"name": self.name} | ({"kind": self.kind} if self.kind else {})
+        if self.level is not None:
+            times, values = [time for time, _ in self.level], [value for _, value in self.level]
+            return found | {"level": {"time": times, "value": values}, "most": max(values, default=0.0)}
+        found |= {"begin": self.begin, "end": self.end, "what": self.what}
+        return found | ({} if self.share is None else {"share": self.share})
 
 
 @dataclass(frozen=True)
@@ -198,13 +252,15 @@ class Lanes(Chart):
     unit: str
     names: Sequence[str]
     lanes: Sequence[Lane]
+    from_zero: bool = False
 
     @property
     def extent(self) -> tuple[float, float]:
         """From the first beginning to the last end."""
         begins = [min(lane.begin) for lane in self.lanes if len(lane.begin)]
         ends = [max(lane.end) for lane in self.lanes if len(lane.end)]
-        return min(begins, default=0.0), max(ends, default=1.0)
+        ends += [lane.level[-1][0] for lane in self.lanes if lane.level]
+        return (0.0 if self.from_zero else min(begins, default=0.0)), max(ends, default=1.0)
 
     def data(self) -> dict[str, Any]:
         """What the script of the page draws."""
@@ -216,26 +272,17 @@ class Lanes(Chart):
             "end": end,
             "names": list(self.names),
             "colours": COLOURS,
-            "lanes": [
-                {
-                    "name": lane.name,
-                    "begin": lane.begin,
-                    "end": lane.end,
-                    "what": lane.what,
-                    **({} if lane.share is None else {"share": lane.share}),
-                }
-                for lane in self.lanes
-            ],
+            "lanes": [lane.data() for lane in self.lanes],
         }
 
     def plotly(self) -> dict[str, Any]:
         data = []
-        for place, name in enumerate(self.names):
+        for index, name in enumerate(self.names):
             bars = [
                 (lane.name, begin, end - begin)
                 for lane in self.lanes
                 for begin, end, what in zip(lane.begin, lane.end, lane.what, strict=True)
-                if what == place
+                if what == index
             ]
             data.append(
                 {
@@ -245,7 +292,7 @@ class Lanes(Chart):
                     "y": [_label(lane) for lane, _, _ in bars],
                     "base": [begin for _, begin, _ in bars],
                     "x": [length for _, _, length in bars],
-                    "marker": {"color": _colour(place)},
+                    "marker": {"color": _colour(index)},
                 }
             )
         layout = _layout(80 + 24 * len(self.lanes)) | {
@@ -273,10 +320,13 @@ class Graph(Chart):
             found.setdefault(min(self.steps, round(self.steps * load / most)), []).append((first, second))
         return [(step / self.steps * most, found[step]) for step in sorted(found)]
 
+    def relative(self, load: float) -> float:
+        """A load as a share of the largest on the chart."""
+        return load / (max((each for _, _, each in self.connections), default=0.0) or 1.0)
+
     def shade(self, load: float) -> str:
         """The colour of a load between none and the most."""
-        most = max((each for _, _, each in self.connections), default=0.0) or 1.0
-        return ("#b9c4ce", "#8fb7d9", "#e69f00", "#d55e00")[min(3, int(4 * load / most))]
+        return ("#b9c4ce", "#8fb7d9", "#e69f00", "#d55e00")[min(3, int(4 * self.relative(load)))]
 
     def plotly(self) -> dict[str, Any]:
         data: list[dict[str, Any]] = []
@@ -292,9 +342,9 @@ class Graph(Chart):
                     "mode": "lines",
                     "x": x,
                     "y": y,
-                    "name": f"{load:.0%} {self.scale}",
+                    "name": f"{load:.1%} {self.scale}" if load < 0.1 else f"{load:.0%} {self.scale}",
                     "hoverinfo": "skip",
-                    "line": {"color": self.shade(load), "width": 1 + 2 * load},
+                    "line": {"color": self.shade(load), "width": 1 + 2 * self.relative(load)},
                 }
             )
         data.append(
@@ -328,35 +378,66 @@ def _scatter(name: str, points: Points) -> dict[str, Any]:
     }
 
 
-def _axis(title: str, logarithmic: bool = False, places: Sequence[float] = ()) -> dict[str, Any]:
+def _axis(title: str, logarithmic: bool = False, ticks: Sequence[float] = ()) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": _label(title)}, "automargin": True, "exponentformat": "SI"}
-    if places:
-        axis |= {"tickvals": list(places), "ticktext": [f"{place:g}" for place in places]}
-    return axis | ({"type": "log", "minor": {"showgrid": True}} if logarithmic else {})
+    if not logarithmic:
+        return axis
+    if ticks:  # a line for each value, and no others
+        return axis | {"type": "log", "tickvals": list(ticks), "ticktext": [_tick(tick) for tick in ticks]}
+    return axis | {"type": "log", "dtick": 1}
+
+
+def _extent(labels: Sequence[float | str]) -> dict[str, Any]:
+    """An axis of a heat map ends where its cells do."""
+    numbers = [float(each) for each in labels if not isinstance(each, str)]
+    if len(numbers) < len(labels):
+        return {"type": "category"}
+    if len(numbers) < 2:
+        return {}
+    half = (numbers[-1] - numbers[0]) / (len(numbers) - 1) / 2
+    return {"range": [numbers[0] - half, numbers[-1] + half]}
+
+
+def _beside(value: float, most: float | None) -> str:
+    """A bar's value; of shares of a peak, as per cent."""
+    if most != 100:
+        return f"{value:,.3g}"
+    return "<0.1%" if 0 < value < 0.05 else f"{value:.1f}%"
+
+
+def _tick(value: float) -> str:
+    """A value on a logarithmic axis: powers of two that are sizes with their prefix."""
+    for name, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if value >= size and value % size == 0:
+            return f"{value / size:g}{name}"
+    for name, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value >= size:
+            return f"{value / size:g}{name}"
+    return f"{value:g}"
 
 
 def _layout(height: int) -> dict[str, Any]:
     return {
         "height": height,
-        "margin": {"l": 60, "r": 20, "t": 40, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": 12, "b": 44},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
     }
 
 
-def _colour(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
 
 
-def _dash(place: int) -> str:
-    return ("solid", "dash", "dot", "dashdot")[place // len(COLOURS) % 4]
+def _dash(index: int) -> str:
+    return ("solid", "dash", "dot", "dashdot")[index // len(COLOURS) % 4]
 
 
-def _symbol(place: int) -> str:
-    return ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "pentagon")[place % 8]
+def _symbol(index: int) -> str:
+    return ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "pentagon")[index % 8]
 
 
 def _faded(colour: str) -> str:
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.2)"
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,21 @@ TIMELINE_FILE = "timeline.pftrace"
 PROFILES_FILE = "profiles.json"
 _MOST_BYTES = 256 << 20  # of a file that is read whole
 _SECOND = 10**15  # femtoseconds
+
+
+@dataclass(frozen=True)
+class GpuTime:
+    """What a CUDA program's time went to, in seconds: kernels, copies beside no kernel, and neither."""
+
+    whole: float
+    kernels: float
+    copies: float
+    launches: int
+
+    @property
+    def other(self) -> float:
+        """Time in which the GPU did nothing."""
+        return max(self.whole - self.kernels - self.copies, 0.0)
 
 
 class Evidence:
@@ -198,10 +214,47 @@ class Evidence:
 
     def kernels(self) -> list[str]:
         """Scopes that are kernels, in their order."""
-        found = [
-            scope for component, _, scope in self.scalars if component.endswith("gpu") and scope != "run"
+        return list(self._metrics)
+
+    def longest_kernels(self) -> list[str]:
+        """Scopes that are kernels, the longest first."""
+        return sorted(self.kernels(), key=lambda kernel: -self.metrics(kernel).get("duration", 0.0))
+
+    @cached_property
+    def gpu_time(self) -> GpuTime | None:
+        """Of a CUDA program: the time of its kernels and copies; None of other runs and of runs without time."""
+        kernels = self.columns("kernels", "begin_ns", "end_ns")
+        copies = self.columns("copies", "begin_ns", "end_ns")
+        if kernels is None and copies is None:
+            return None
+        spans = [
+            [] if table is None else list(table.select("begin_ns", "end_ns").iter_rows())
+            for table in (kernels, copies)
         ]
-        return list(dict.fromkeys(found))
+        running, moving = (_covered(each) for each in (spans[0], spans[0] + spans[1]))
+        launches = 0 if kernels is None else kernels.height
+        return GpuTime(self.seconds, running / 1e9, (moving - running) / 1e9, launches)
+
+    @cached_property
+    def _rank_table(self) -> pl.DataFrame | None:
+        return self.columns("ranks", "rank", "compute", "overhead", "waiting", "transfer", "end")
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of a job."""
+        return 0 if self._rank_table is None else self._rank_table.height
+
+    @cached_property
+    def rank_shares(self) -> dict[str, float]:
+        """Of a job: the mean over ranks of the share of time for computing, overhead, waiting and transfer."""
+        table = self._rank_table
+        if table is None:
+            return {}
+        end = max(float(table["end"].max() or 0.0), 1e-30)  # type: ignore[arg-type]
+        return {
+            name: float(table[name].mean() or 0.0) / end  # type: ignore[arg-type]
+            for name in ("compute", "overhead", "waiting", "transfer")
+        }
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -212,8 +265,21 @@ class Evidence:
 
     def metrics(self, kernel: str) -> Mapping[str, float]:
         """The metrics of a kernel, by name."""
-        return {
-            statistic: value
-            for (component, statistic, scope), value in self.scalars.items()
-            if scope == kernel and component.endswith("gpu")
-        }
+        return self._metrics.get(kernel, {})
+
+    @cached_property
+    def _metrics(self) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for (component, statistic, scope), value in self.scalars.items():
+            if scope != "run" and component.endswith("gpu"):
+                found.setdefault(scope, {})[statistic] = value
+        return found
+
+
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of the spans lasts."""
+    whole, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        whole += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return whole

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from manyscale.report.evidence import Evidence
 from manyscale.report.numbers import share, shown
+from manyscale.report.top_down import cpi_shares
 
 _LARGE = 0.15  # of the time: worth a sentence
 _SATURATED = 0.6  # of a peak
@@ -19,9 +20,9 @@ _CPU_CAUSES = {
     "branch": "refilling after branches that were predicted wrongly",
     "fetch": "waiting for instructions to arrive",
     "window": "waiting for room in the window",
-    "l1": "waiting for the first-level cache",
-    "l2": "waiting for the second-level cache",
-    "l3": "waiting for the third-level cache",
+    "l1": "waiting for the L1",
+    "l2": "waiting for the L2",
+    "l3": "waiting for the L3",
     "shared": "waiting for the shared cache",
     "peer": "waiting for lines that other cores have changed",
     "dram": "waiting for DRAM",
@@ -154,21 +155,9 @@ def _cores(evidence: Evidence) -> Iterator[Finding]:
             if row["mpki"] is not None
         )  # fmt: skip
         yield Finding(
-            f"Memory beyond the first level takes {waiting:.0%} of the cycles; misses in 1000 instructions: {levels}.",
+            f"Memory beyond the L1 takes {waiting:.0%} of the cycles; misses in 1000 instructions: {levels}.",
             1 + waiting,
         )
-
-
-def cpi_shares(evidence: Evidence) -> dict[str, float]:
-    """The share of all cores' cycles that each cause took; empty if nothing was counted."""
-    table = evidence.columns("cpi_stack", "core", "cause", "cycles")
-    if table is None:
-        return {}
-    sums: dict[str, float] = {}
-    for cause, cycles in table.select("cause", "cycles").iter_rows():
-        sums[cause] = sums.get(cause, 0.0) + cycles
-    whole = sum(sums.values())
-    return {cause: cycles / whole for cause, cycles in sums.items()} if whole else {}
 
 
 def _memory(evidence: Evidence) -> Iterator[Finding]:
@@ -204,20 +193,16 @@ def _memory(evidence: Evidence) -> Iterator[Finding]:
         mean = evidence.mean_seconds(cores, "latency")
         hit = share(evidence.total(cores, "l1.hits"), accesses)
         yield Finding(
-            f"An access takes {shown(mean, 's')} on average; {hit:.1%} of {shown(accesses)} hit in the first level.",
+            f"An access takes {shown(mean, 's')} on average; {hit:.1%} of {shown(accesses)} hit the L1.",
             2.0,
         )
 
 
 def _ranks(evidence: Evidence) -> Iterator[Finding]:
-    ranks = evidence.columns("ranks", "rank", "compute", "overhead", "waiting", "transfer", "end")
+    means = evidence.rank_shares
+    ranks = evidence.columns("ranks", "compute") if means else None
     if ranks is None:
         return
-    end = max(float(ranks["end"].max() or 0.0), 1e-30)  # type: ignore[arg-type]
-    means = {
-        name: float(ranks[name].mean() or 0.0) / end  # type: ignore[arg-type]
-        for name in ("compute", "overhead", "waiting", "transfer")
-    }
     words = {
         "compute": "computing",
         "overhead": "in the MPI library (processor time for messages)",

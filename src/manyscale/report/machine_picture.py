@@ -48,9 +48,9 @@ def machine_picture(layers: Sequence[Layer]) -> str:
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="the machine" '
         'font-family="system-ui, sans-serif" font-size="12" style="max-width:900px">'
     ]
-    for place, layer in enumerate(layers):
-        top = place * (_BOX + _GAP) + 5
-        if place + 1 < len(layers):
+    for row, layer in enumerate(layers):
+        top = row * (_BOX + _GAP) + 5
+        if row + 1 < len(layers):
             middle = _LEFT + (_WIDTH - _LEFT) / 2
             drawn.append(
                 f'<line x1="{middle}" y1="{top + _BOX}" x2="{middle}" y2="{top + _BOX + _GAP}" '

@@ -30,6 +30,7 @@ Rows = Iterable[Sequence[Any]]
 
 PAGE = FileKind.magic("an HTML page", b"<!DOCTYPE html>")
 _ROWS_ON_A_PAGE = 15
+_SCRIPTS = ("page.js", "tables.js", "lanes.js", "start.js")  # in this order
 _DIGITS = 7  # of numbers in charts: more than an eye sees
 _SAFE_LINK = re.compile(
     r"(?:https?://|#|(?![a-zA-Z][a-zA-Z0-9+.-]*:)(?!//))"
@@ -39,18 +40,32 @@ _SAFE_LINK = re.compile(
 class Section:
     """A part of a page with a title; what is added appears in that order."""
 
-    def __init__(self, page: Page, title: str, level: int, anchor: str) -> None:
+    def __init__(self, page: Page, title: str, level: int, anchor: str, folded: bool = False) -> None:
         self.title = title
         self.anchor = anchor
+        self.folded = folded
         self._page = page
         self._level = level
         self._parts: list[str | Section] = []
 
-    def section(self, title: str) -> Section:
+    def section(self, title: str, *, folded: bool = False) -> Section:
         """A part within this one."""
-        part = Section(self._page, title, self._level + 1, self._page._new_anchor(title))
+        part = Section(self._page, title, self._level + 1, self._page._new_anchor(title), folded)
         self._parts.append(part)
         return part
+
+    def answer(
+        self,
+        verdict: str,
+        advice: str = "",
+        *,
+        numbers: Mapping[str, str] | None = None,
+        mood: str = "",
+    ) -> Section:
+        """What a reader wants to know first: the verdict in a sentence, what to do, and a few numbers."""
+        todo = f'<p class="advice">{_escaped(advice)}</p>' if advice else ""
+        box = f'<div class="verdict {_escaped(mood)}"><p>{_escaped(verdict)}</p>{todo}</div>'
+        return self._add(box + (_definitions("numbers", numbers, "<div>{}</div>") if numbers else ""))
 
     def words(self, text: str) -> Section:
         """A paragraph of plain text."""
@@ -93,20 +108,25 @@ class Section:
         *,
         columns: Sequence[str] | None = None,
         titles: Mapping[str, str] | None = None,
+        units: Mapping[str, str | Sequence[str]] | None = None,
+        names: Mapping[str, str] | None = None,
         links: Mapping[str, Sequence[str | None]] | None = None,
         page_size: int = _ROWS_ON_A_PAGE,
     ) -> Section:
-        """A table that sorts and filters: a polars.DataFrame, or rows with the names of their columns.
+        """A table that sorts, filters and exports: a polars.DataFrame, or rows with the names of their columns.
 
-        `titles` explain columns when the pointer rests on them; `links` say, for a column, where its cells lead.
-        Values are numbers, text or None. Tens of thousands of rows are fine.
+        `units` say in what a column is counted ("s", "B", "%" ...), or each of its rows; the page chooses the prefix.
+        `names` are what people call the columns, `titles` explain them when the pointer rests on them; `links` say,
+        for a column, where its cells lead. Values are numbers, text or None. Tens of thousands of rows are fine.
         """
-        names, values = _columns(rows, columns)
+        found, values = _columns(rows, columns)
         described = []
-        for name, column in zip(names, values, strict=True):
-            entry: dict[str, Any] = {"name": name, "values": column}
+        for name, column in zip(found, values, strict=True):
+            entry: dict[str, Any] = {"name": (names or {}).get(name, name), "values": column}
             if any(isinstance(value, int | float) for value in column):
                 entry["number"] = True
+            if units and name in units:
+                entry["unit"] = units[name]
             if titles and name in titles:
                 entry["title"] = titles[name]
             if links and name in links:
@@ -134,15 +154,24 @@ class Section:
 
     def html(self) -> str:
         """The section and all in it."""
-        inner = "".join(part.html() if isinstance(part, Section) else part for part in self._parts)
+        inner = self._inner()
         level = min(self._level, 6)
-        return f'<section id="{self.anchor}"><h{level}>{_escaped(self.title)}</h{level}>{inner}</section>'
+        heading = f"<h{level}>{_escaped(self.title)}</h{level}>"
+        if self.folded:
+            return (
+                f'<details class="section" id="{self.anchor}"><summary>{heading}</summary>'
+                f'<div class="inside">{inner}</div></details>'
+            )
+        return f'<section id="{self.anchor}">{heading}{inner}</section>'
+
+    def _inner(self) -> str:
+        return "".join(part.html() if isinstance(part, Section) else part for part in self._parts)
 
     def _figure(self, kind: str, data: Any, caption: str, title: str) -> Section:
         number = self._page._keep(data)
         heading = f"<h3>{_escaped(title)}</h3>" if title else ""
-        place = f'<div class="{kind}" data-kind="{kind}" data-item="{number}"></div>'
-        return self._add(f"<figure>{heading}{place}{_caption(caption)}</figure>")
+        drawn = f'<div class="{kind}" data-kind="{kind}" data-item="{number}"></div>'
+        return self._add(f"<figure>{heading}{drawn}{_caption(caption)}</figure>")
 
     def _add(self, part: str) -> Section:
         self._parts.append(part)
@@ -159,34 +188,54 @@ class Page:
         self.charts: list[Chart] = []
         """All charts on the page, for `save_charts`."""
         self._items: list[Any] = []
-        self._anchors: set[str] = {"items", "plotly", "trouble"}
+        self._anchors: set[str] = {"items", "plotly", "trouble", "answer"}
+        self._first = Section(self, "", 2, "answer")
 
-    def section(self, title: str) -> Section:
-        """A new section, which the list at the top of the page names."""
-        section = Section(self, title, 2, self._new_anchor(title))
+    def section(self, title: str, *, folded: bool | None = None) -> Section:
+        """A new section, which the list below the answer names. Below an answer, sections are folded."""
+        is_folded = bool(self._first._parts) if folded is None else folded
+        section = Section(self, title, 2, self._new_anchor(title), is_folded)
         self.sections.append(section)
         return section
+
+    def answer(
+        self,
+        verdict: str,
+        advice: str = "",
+        *,
+        numbers: Mapping[str, str] | None = None,
+        mood: str = "",
+    ) -> Section:
+        """What the page says first; one chart may be added to it."""
+        return self._first.answer(verdict, advice, numbers=numbers, mood=mood)
 
     def html(self) -> str:
         """The whole page."""
         from manyscale.results.run_directory import package_version
 
         body = "".join(section.html() for section in self.sections)
-        links = "".join(
-            f'<a href="#{section.anchor}">{_escaped(section.title)}</a>' for section in self.sections
+        links = "".join(  # sections that are folded are a list of their own
+            f'<a href="#{section.anchor}">{_escaped(section.title)}</a>'
+            for section in self.sections
+            if not section.folded
         )
         items = json.dumps(_plain(self._items), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        has_charts = 'data-kind="chart"' in body
+        first = f'<div id="answer">{self._first._inner()}</div>' if self._first._parts else ""
+        has_charts = 'data-kind="chart"' in first + body
         library = f'<script type="text/plain" id="plotly">{_library()}</script>' if has_charts else ""
+        folds = any(section.folded for section in self.sections)
+        unfold = '<button type="button" id="unfold">open all</button>' if folds else ""
+        scripts = "".join(_asset(name) for name in _SCRIPTS)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{_escaped(self.title)}</title><style>{_asset('page.css')}</style></head>\n<body>"
             f'<header><h1>{_escaped(self.title)}</h1><div class="subtitle">{_escaped(self.subtitle)}</div>'
-            f'<nav>{links}</nav><div id="trouble"></div><noscript>Charts and tables need JavaScript.</noscript>'
-            f"</header>\n<main>{body}</main>\n<footer>Manyscale {_escaped(package_version())}</footer>\n"
+            f'<div id="trouble"></div><noscript>Charts and tables need JavaScript.</noscript></header>\n'
+            f"<main>{first}<nav>{links}{unfold}</nav>{body}</main>\n"
+            f"<footer>Manyscale {_escaped(package_version())}</footer>\n"
             f'<script type="text/plain" id="items">{_packed(items.encode())}</script>{library}'
-            f"<script>{_asset('page.js')}</script></body></html>\n"
+            f"<script>{scripts}</script></body></html>\n"
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> Path:
@@ -238,7 +287,7 @@ def _columns(rows: pl.DataFrame | Rows, columns: Sequence[str] | None) -> tuple[
     for row in found:
         if len(row) != len(columns):
             raise InputError(f"a row of a table has {len(row)} values for {len(columns)} columns: {row[:5]}")
-    return list(columns), [[row[place] for row in found] for place in range(len(columns))]
+    return list(columns), [[row[index] for row in found] for index in range(len(columns))]
 
 
 def _plain(data: Any) -> Any:

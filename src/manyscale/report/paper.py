@@ -19,6 +19,14 @@ _DOTS_PER_INCH = 300
 _MARKS = "osD^xP+p"
 _DASHES = ("-", "--", ":", "-.")
 _HATCHES = ("", "//", "xx", "..")
+_STYLE = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "manyscale",
+    "pdf.fonttype": 42,
+}
 
 
 def save_charts(
@@ -31,22 +39,14 @@ def save_charts(
     if not formats:
         raise InputError(f"say in which format: {', '.join(FORMATS)}")
     matplotlib = _matplotlib()
-    from matplotlib.figure import Figure
-
     written: list[Path] = []
     taken: set[str] = set()
-    style = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
-    # Figures without pyplot: no window, no state that others could see.
-    with (
-        FileGroup(folder, _kind, force=force) as group,
-        matplotlib.rc_context({**style, "svg.hashsalt": "manyscale", "pdf.fonttype": 42}),
-    ):
+    with FileGroup(folder, _kind, force=force) as group, matplotlib.rc_context(_STYLE):
         names = [_file_name(chart.title, taken) for chart in charts]
         # All are opened before the first is drawn, so that one that is there already costs no work.
         opened = {f"{name}.{form}": group.open(f"{name}.{form}") for name in names for form in formats}
         for chart, name in zip(charts, names, strict=True):
-            figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
-            _draw(figure.add_subplot(), chart)
+            figure = _figure(chart)
             for form in formats:
                 drawn = io.BytesIO()
                 # The same chart gives the same file, whenever it is written.
@@ -55,6 +55,21 @@ def save_charts(
                     opened[f"{name}.{form}"].write(drawn.getvalue())
                 written.append(folder / f"{name}.{form}")
     return written
+
+
+def paper_figure(chart: Chart) -> Any:
+    """A chart as a matplotlib figure, in the size of a column."""
+    with _matplotlib().rc_context(_STYLE):
+        return _figure(chart)
+
+
+def _figure(chart: Chart) -> Any:
+    from matplotlib.figure import Figure
+
+    # Without pyplot: no window, no state that others could see.
+    figure = Figure(figsize=(_WIDTH, _height(chart)), layout="constrained")
+    _draw(figure.add_subplot(), chart)
+    return figure
 
 
 _BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -71,6 +86,7 @@ _DATES = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}
 def _matplotlib() -> Any:
     try:
         import matplotlib
+        import matplotlib.ticker
     except ImportError:
         raise InputError(
             "charts as files need matplotlib: pip install 'manyscale[figures]' "
@@ -114,7 +130,10 @@ def _draw(axes: Any, chart: Chart) -> None:
 
 
 def _lines(axes: Any, chart: Lines) -> None:
-    look = {name: (COLOURS[k % 8], _DASHES[k // 8 % 4], _MARKS[k % 8]) for k, name in enumerate(chart.names)}
+    look = {
+        name: (COLOURS[chart.index(name) % 8], _DASHES[chart.index(name) // 8 % 4], _MARKS[k % 8])
+        for k, name in enumerate([*chart.dots, *(each for each in chart.names if each not in chart.dots)])
+    }
     for name, band in chart.bands.items():
         x, low, high = zip(*band, strict=True)
         axes.fill_between(x, low, high, color=look[name][0], alpha=0.2, linewidth=0)
@@ -122,7 +141,10 @@ def _lines(axes: Any, chart: Lines) -> None:
         axes.plot(*_split(points), color=look[name][0], linestyle="--", linewidth=1, label=_plain(name))
     for name, points in chart.lines.items():
         colour, dash, mark = look[name]
-        marker = mark if len(points) <= 60 else None
+        marker = mark if len(points) <= 60 and not chart.steps else None
+        style = {"drawstyle": "steps-post"} if chart.steps else {}
+        if chart.filled:
+            axes.fill_between(*_split(points), step="post", color=colour, alpha=0.2, linewidth=0)
         axes.plot(
             *_split(points),
             color=colour,
@@ -131,12 +153,16 @@ def _lines(axes: Any, chart: Lines) -> None:
             markersize=4,
             linewidth=1.2,
             label=_plain(name),
+            **style,
         )
     for name, points in chart.dots.items():
         colour, _, mark = look[name]
         axes.plot(*_split(points), color=colour, linestyle="", marker=mark, markersize=6, label=_plain(name))
     if chart.log_x:
         axes.set_xscale("log")
+        if ticks := chart.tick_values():
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
     if chart.log_y:
         axes.set_yscale("log")
     axes.set_xlabel(_plain(chart.x))
@@ -148,7 +174,7 @@ def _lines(axes: Any, chart: Lines) -> None:
 
 def _stacks(axes: Any, chart: Stacks) -> None:
     names = [_plain(name) for name in chart.bars]
-    places = list(range(len(names)))
+    positions = list(range(len(names)))
     width = 0.75 if chart.stacked else 0.8 / max(len(chart.parts), 1)
     base = [0.0] * len(names)
     for number, part in enumerate(chart.parts):
@@ -161,7 +187,7 @@ def _stacks(axes: Any, chart: Stacks) -> None:
             "linewidth": 0.3,
         }
         shift = 0.0 if chart.stacked else (number - (len(chart.parts) - 1) / 2) * width
-        moved = [place + shift for place in places]
+        moved = [position + shift for position in positions]
         if chart.horizontal:
             axes.barh(moved, values, width, left=base, **look)
         else:
@@ -169,14 +195,17 @@ def _stacks(axes: Any, chart: Stacks) -> None:
         if chart.stacked:
             base = [low + value for low, value in zip(base, values, strict=True)]
     if chart.horizontal:
-        axes.set_yticks(places, names)
+        axes.set_yticks(positions, names)
         axes.invert_yaxis()
         axes.set_xlabel(_plain(chart.y))
     else:
-        shown = places[:: max(1, len(places) // 16)]
-        axes.set_xticks(shown, [names[place] for place in shown], rotation=60, ha="right")
+        shown = positions[:: max(1, len(positions) // 16)]
+        axes.set_xticks(shown, [names[position] for position in shown], rotation=60, ha="right")
         axes.set_ylabel(_plain(chart.y))
-    axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper left", bbox_to_anchor=(0, -0.25))
+    if chart.most is not None:
+        (axes.set_xlim if chart.horizontal else axes.set_ylim)(0, chart.most)
+    if len(chart.parts) > 1:
+        axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper left", bbox_to_anchor=(0, -0.25))
 
 
 def _heat_map(axes: Any, chart: HeatMap) -> None:
@@ -187,8 +216,8 @@ def _heat_map(axes: Any, chart: HeatMap) -> None:
     drawn = axes.pcolormesh(rows, cmap=colours, vmin=0, rasterized=True)
     for axis, labels in ((axes.xaxis, chart.across), (axes.yaxis, chart.down)):
         step = max(1, len(labels) // 8)
-        places = list(range(0, len(labels), step))
-        axis.set_ticks([place + 0.5 for place in places], [_short(labels[place]) for place in places])
+        ticks = list(range(0, len(labels), step))
+        axis.set_ticks([tick + 0.5 for tick in ticks], [_short(labels[tick]) for tick in ticks])
     axes.set_xlabel(_plain(chart.x))
     axes.set_ylabel(_plain(chart.y))
     axes.figure.colorbar(drawn, ax=axes, label=_plain(chart.scale))
@@ -196,6 +225,11 @@ def _heat_map(axes: Any, chart: HeatMap) -> None:
 
 def _lanes(axes: Any, chart: Lanes) -> None:
     for number, lane in enumerate(chart.lanes):
+        if lane.level:
+            most = max(value for _, value in lane.level) or 1.0
+            heights = [number + 0.4 - 0.8 * value / most for _, value in lane.level]
+            times = [time for time, _ in lane.level]
+            axes.fill_between(times, heights, number + 0.4, step="post", color=COLOURS[0], linewidth=0)
         for what in sorted(set(lane.what)):
             bars = [
                 (begin, max(end - begin, 0.0))
@@ -224,7 +258,7 @@ def _graph(axes: Any, chart: Graph) -> None:
     for load, ends in chart.grouped():
         for first, second in ends:
             x, y = zip(chart.things[first][:2], chart.things[second][:2], strict=True)
-            axes.plot(x, y, color=chart.shade(load), linewidth=0.5 + load)
+            axes.plot(x, y, color=chart.shade(load), linewidth=0.5 + chart.relative(load))
     axes.plot(
         [thing[0] for thing in chart.things], [thing[1] for thing in chart.things], "o", color="#56707f", ms=3
     )

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from manyscale.errors import RunError
-from manyscale.report.charts import Lane, Lanes, Lines
+from manyscale.report.charts import Lane, Lanes
 
 _MOST_BYTES = 1 << 30
-_MOST_LANES = 48
+_MOST_LANES = 4_096
 _MOST_INTERVALS = 64_000  # in all lanes together
 _MOST_IN_LANE = 2_000
 _MOST_LEVELS = 1_000  # points of a counter
-_MOST_COUNTERS = 12
+_ALL_LEVELS = 48_000  # of all counters together
 
 Integers = npt.NDArray[np.int64]
 
@@ -28,7 +28,7 @@ Integers = npt.NDArray[np.int64]
 class Timeline:
     """Spans and counters of a run; times in femtoseconds of simulated time."""
 
-    tracks: list[tuple[str, int, bool]]  # name, place of the parent, whether it is a counter
+    tracks: list[tuple[str, int, bool]]  # name, index of the parent, whether it is a counter
     names: list[str]
     begin: Integers
     end: Integers
@@ -43,42 +43,54 @@ class Timeline:
         """Spans and changes of counters."""
         return len(self.begin) + len(self.level_time)
 
-    def track_name(self, place: int) -> str:
-        name, parent, _ = self.tracks[place]
+    def track_name(self, track: int) -> str:
+        """The name of a track, after that of the component it belongs to."""
+        name, parent, _ = self.tracks[track]
         return f"{self.tracks[parent][0]}: {name}" if 0 <= parent < len(self.tracks) else name
 
-    def lanes(self, title: str) -> tuple[Lanes, int] | None:
-        """The spans as lanes, of too many tracks the busiest, and how many tracks are left out."""
-        if not len(self.begin):
-            return None
-        begin, end = int(self.begin.min()), int(self.end.max())
-        unit, scale = _time_unit(end - begin)
-        busy = np.bincount(self.track, weights=self.end - self.begin + 1, minlength=len(self.tracks))
-        used = np.flatnonzero(np.bincount(self.track, minlength=len(self.tracks)))
-        # A component's own track before those that it needs besides.
-        first = sorted(used, key=lambda place: (self.tracks[place][1] >= 0, -busy[place]))
-        chosen = sorted(first[:_MOST_LANES])
-        columns = min(_MOST_IN_LANE, max(200, _MOST_INTERVALS // max(len(chosen), 1) // 2))
-        order, names = self._names_by_time()
-        lanes = [
-            self._lane(int(place), begin, max(end - begin, 1), columns, scale, order) for place in chosen
-        ]
-        return Lanes(title, unit, names, lanes), len(used) - len(chosen)
+    @property
+    def end_of_all(self) -> int:
+        """When the last span ended, or the last counter changed."""
+        return max(int(self.end.max(initial=0)), int(self.level_time.max(initial=0)), 1)
+
+    def lanes(self, title: str) -> Lanes | None:
+        """All tracks over one axis of time from 0: those of spans, in groups by kind, then counters."""
+        unit, scale = _time_unit(self.end_of_all)
+        used = np.flatnonzero(np.bincount(self.track, minlength=len(self.tracks)))[:_MOST_LANES]
+        # A component's own track before those that it needs besides; tracks of a kind together.
+        order = sorted(map(int, used), key=lambda track: self.tracks[track][1] >= 0)
+        columns = min(_MOST_IN_LANE, max(60, _MOST_INTERVALS // max(len(order), 1) // 2))
+        by_time, names = self._names_by_time()
+        lanes = [self._lane(track, self.end_of_all, columns, scale, by_time) for track in order]
+        lanes += self._levels(scale)
+        return Lanes(title, unit, names, lanes, from_zero=True) if lanes else None
+
+    def _levels(self, scale: float) -> list[Lane]:
+        """Counters over time, each in a lane of its own."""
+        tracks = np.unique(self.level_track)[:_MOST_LANES]
+        points = max(40, min(_MOST_LEVELS, _ALL_LEVELS // max(len(tracks), 1)))
+        found = []
+        for track in map(int, tracks):
+            chosen = self.level_track == track
+            level = _thinned(self.level_time[chosen] * scale, self.level_value[chosen], points)
+            name = self.track_name(track)
+            found.append(Lane(name, kind=_kind(name), level=level))
+        return found
 
     def _names_by_time(self) -> tuple[npt.NDArray[np.int32], list[str]]:
-        """Names that are used, those that lasted longest first, and the new place of each name."""
+        """Names that are used, those that lasted longest first, and the new index of each name."""
         lasted = np.bincount(self.name, weights=self.end - self.begin + 1, minlength=len(self.names))
-        by_time = [int(place) for place in np.argsort(-lasted, kind="stable") if lasted[place] > 0]
+        by_time = [int(name) for name in np.argsort(-lasted, kind="stable") if lasted[name] > 0]
         order = np.zeros(len(self.names), np.int32)
         order[by_time] = np.arange(len(by_time), dtype=np.int32)
-        return order, [self.names[place] for place in by_time]
+        return order, [self.names[name] for name in by_time]
 
     def _lane(
-        self, place: int, first: int, length: int, columns: int, scale: float, order: npt.NDArray[np.int32]
+        self, track: int, length: int, columns: int, scale: float, order: npt.NDArray[np.int32]
     ) -> Lane:
         """Spans that are wider than a column as they are, the others as columns that say how busy they were."""
-        chosen = self.track == place
-        begin, end, name = self.begin[chosen] - first, self.end[chosen] - first, order[self.name[chosen]]
+        chosen = self.track == track
+        begin, end, name = self.begin[chosen], self.end[chosen], order[self.name[chosen]]
         width = max(length // columns, 1)
         wide = end - begin >= width
         if len(begin) <= columns:
@@ -103,33 +115,13 @@ class Timeline:
             shares = np.concatenate([shares, np.clip(busy / width, 0.02, 1)])
         by_time = np.argsort(begins, kind="stable")
         return Lane(
-            self.track_name(place),
+            self.track_name(track),
             (begins[by_time] * scale).tolist(),
             (ends[by_time] * scale).tolist(),
             whats[by_time].tolist(),
             shares[by_time].round(2).tolist() if narrow.any() else None,
+            kind=_kind(self.track_name(track)),
         )
-
-    def counters(self) -> list[Lines]:
-        """Counters over time, a chart for each name, its lines those of the busiest components."""
-        if not len(self.level_time):
-            return []
-        first = int(self.level_time.min())
-        unit, scale = _time_unit(int(self.level_time.max()) - first)
-        charts: dict[str, dict[str, list[tuple[float, float]]]] = {}
-        for place in np.unique(self.level_track):
-            name, parent, _ = self.tracks[place]
-            chosen = self.level_track == place
-            time, value = self.level_time[chosen] - first, self.level_value[chosen]
-            lines = charts.setdefault(name, {})
-            if len(lines) >= _MOST_COUNTERS:
-                continue
-            owner = self.tracks[parent][0] if 0 <= parent < len(self.tracks) else name
-            lines[owner] = _thinned(time * scale, value)
-        return [
-            Lines(name, f"time in {unit}", name, lines, steps=True)
-            for name, lines in list(charts.items())[:_MOST_COUNTERS]
-        ]
 
 
 def read_timeline(path: Path) -> Timeline:
@@ -174,13 +166,20 @@ def _time_unit(length: int) -> tuple[str, float]:
     return "ns", 1e-6
 
 
-def _thinned(time: npt.NDArray[np.float64], value: npt.NDArray[np.float64]) -> list[tuple[float, float]]:
+def _kind(name: str) -> str:
+    """What tracks have in common: their name without numbers."""
+    return re.sub(r"\s*\[\d+\]|(?<=[a-z]) \d+\b", "", name)
+
+
+def _thinned(
+    time: npt.NDArray[np.float64], value: npt.NDArray[np.float64], most: int
+) -> list[tuple[float, float]]:
     """Of too many points, the lowest and the highest of each stretch, so that no peak is lost."""
-    if len(time) <= _MOST_LEVELS:
+    if len(time) <= most:
         return list(zip(time.tolist(), value.tolist(), strict=True))
     kept: set[int] = {0, len(time) - 1}
-    for part in np.array_split(np.arange(len(time)), _MOST_LEVELS // 2):
+    for part in np.array_split(np.arange(len(time)), most // 2):
         kept.add(int(part[np.argmin(value[part])]))
         kept.add(int(part[np.argmax(value[part])]))
-    places = sorted(kept)
-    return list(zip(time[places].tolist(), value[places].tolist(), strict=True))
+    indices = sorted(kept)
+    return list(zip(time[indices].tolist(), value[indices].tolist(), strict=True))

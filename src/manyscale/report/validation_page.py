@@ -27,16 +27,35 @@ class Comparison(Protocol):
     def error_percent(self) -> float: ...
 
 
+def _answer(page: Page, means: Mapping[str, float], rows: Sequence[Comparison]) -> None:
+    errors = sorted(abs(row.error_percent) for row in rows)
+    worst = max(rows, key=lambda row: abs(row.error_percent))
+    first = page.answer(
+        f"{len(rows):,} numbers are off by {sum(errors) / len(errors):.1f}% in the mean, half of them by less than "
+        f"{errors[len(errors) // 2]:.1f}%.",
+        f"Furthest off: {worst.name} ({worst.error_percent:+.1f}%).",
+        numbers={
+            "numbers compared": f"{len(rows):,}",
+            "mean absolute error": f"{sum(errors) / len(errors):.1f}%",
+            "median absolute error": f"{errors[len(errors) // 2]:.1f}%",
+            "within 10%": f"{sum(error <= 10 for error in errors) / len(errors):.0%}",
+            "largest error": f"{errors[-1]:.1f}%",
+        },
+    )
+    bars = {title: {"mean absolute error": mean} for title, mean in means.items()}
+    first.chart(Stacks("Mean absolute error", "%", bars, labelled=True))
+
+
 def validation_page(tables: Mapping[str, Sequence[Comparison]]) -> Page:
     """A section for each table: a chart of all its rows, and the rows."""
     page = Page("Validation", "what was simulated beside what is published")
-    bars = {
-        title: {"mean absolute error": sum(abs(row.error_percent) for row in rows) / len(rows)}
+    means = {
+        title: sum(abs(row.error_percent) for row in rows) / len(rows)
         for title, rows in tables.items()
         if rows
     }
-    if bars:
-        page.section("Headline").chart(Stacks("Mean absolute error", "%", bars))
+    if means:
+        _answer(page, means, [row for rows in tables.values() for row in rows])
     for title, rows in tables.items():
         section = page.section(title)
         dots: dict[str, list[tuple[float, float]]] = {}
@@ -58,11 +77,10 @@ def validation_page(tables: Mapping[str, Sequence[Comparison]]) -> Page:
                 ),
                 "Each row at its reference and simulated value, by unit; on the line they are equal.",
             )
+        units = [row.unit for row in rows]
         section.table(
-            [
-                (row.name, row.simulated, row.reference, row.unit, row.error_percent, row.source)
-                for row in rows
-            ],
-            columns=("name", "simulated", "reference", "unit", "error %", "source"),
+            [(row.name, row.simulated, row.reference, row.error_percent, row.source) for row in rows],
+            columns=("name", "simulated", "reference", "error", "source"),
+            units={"simulated": units, "reference": units, "error": "%"},
         )
     return page

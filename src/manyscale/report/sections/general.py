@@ -1,33 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every run has: headline, machine, what limits it, timeline, statistics, provenance."""
+"""What every run has: machine, what limits it, timeline, statistics, how the simulator got there."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-from manyscale.report.charts import Graph
-from manyscale.report.evidence import Evidence
+from manyscale.report.charts import Graph, Lanes
+from manyscale.report.evidence import TIMELINE_FILE, Evidence
 from manyscale.report.findings import findings
+from manyscale.report.headline import internals
 from manyscale.report.machine_picture import layers_of, machine_picture
-from manyscale.report.numbers import shown
+from manyscale.report.numbers import shown, spoken
 from manyscale.report.page import Page, Section
 
 Parent = Page | Section
 
 _MOST_DRAWN = 400  # components of a graph
 _MOST_TEXT = 200_000  # letters of a machine file that a page shows
-
-
-def headline(parent: Parent, evidence: Evidence) -> None:
-    """How the run ended, and the numbers people look at first; those of the host's clock last."""
-    section = parent.section("Headline")
-    run = evidence.run
-    if run.status != "done":
-        partial = "; the numbers are those of the part that ran" if run.info.get("partial") else ""
-        section.finding(f"Status: {run.status}{partial}. {run.info.get('error') or ''}", "warn")
-    entries = sorted(run.headline.items(), key=lambda entry: entry[0].startswith("wall_"))
-    section.numbers({name.replace("_", " "): shown(entry["value"], entry["unit"]) for name, entry in entries})
 
 
 def machine(parent: Parent, evidence: Evidence) -> None:
@@ -64,7 +54,7 @@ def _graph(section: Section, evidence: Evidence) -> None:
         return
     names = [str(each.get("name")) for each in components if isinstance(each, dict)]
     models = [str(each.get("model", "")) for each in components if isinstance(each, dict)]
-    place = {name: number for number, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     things = [
         (math.cos(2 * math.pi * k / len(names)), math.sin(2 * math.pi * k / len(names)), f"{name} ({model})")
         for k, (name, model) in enumerate(zip(names, models, strict=True))
@@ -76,8 +66,8 @@ def _graph(section: Section, evidence: Evidence) -> None:
             if isinstance(link, dict)
             else []
         )
-        if len(ends) == 2 and ends[0] in place and ends[1] in place:
-            connections.append((place[ends[0]], place[ends[1]], 0.0))
+        if len(ends) == 2 and ends[0] in index and ends[1] in index:
+            connections.append((index[ends[0]], index[ends[1]], 0.0))
     section.chart(
         Graph("Components and links", things, connections, scale="links"),
         f"{len(names)} components, {len(connections)} links.",
@@ -91,23 +81,28 @@ def limits(parent: Parent, evidence: Evidence) -> None:
         section.finding(finding.text, finding.mood)
 
 
+def timeline_chart(evidence: Evidence) -> Lanes | None:
+    """What was busy when, from the timeline that the run was asked for."""
+    found = evidence.timeline
+    return None if found is None or not found.events else found.lanes("Timeline")
+
+
 def timeline(parent: Parent, evidence: Evidence) -> None:
     """What was busy when."""
-    found = evidence.timeline
-    if found is None or not found.events:
+    chart = timeline_chart(evidence)
+    if chart is None or evidence.timeline is None:
         return
     section = parent.section("Timeline")
-    lanes = found.lanes("Spans")
-    if lanes is not None:
-        chart, left_out = lanes
-        also = f" The {len(chart.lanes)} busiest of {len(chart.lanes) + left_out} tracks." if left_out else ""
-        section.chart(
-            chart,
-            f"{found.events:,} events, put together where they are too close to be seen; timeline.pftrace has them "
-            f"all, for ui.perfetto.dev.{also}",
-        )
-    for counter in found.counters():
-        section.chart(counter)
+    section.chart(
+        chart,
+        f"{evidence.timeline.events:,} events on {len(chart.lanes):,} tracks; those that are too close to be seen are "
+        "put together. A group shows the share of its tracks that is busy; a click opens it.",
+    )
+    section.words(
+        f"For all events, drop {TIMELINE_FILE} of the run directory on ui.perfetto.dev, or choose it there with Open "
+        "trace file: the trace stays in your browser."
+    )
+    section.link(TIMELINE_FILE, f"{TIMELINE_FILE}, beside this page in the run directory")
 
 
 def statistics(parent: Parent, evidence: Evidence) -> None:
@@ -117,21 +112,24 @@ def statistics(parent: Parent, evidence: Evidence) -> None:
     import polars as pl
 
     table = evidence.run.stats
-    section = parent.section("Statistics")
-    single = table.filter(pl.col("key").is_null()).select(
-        "component", "statistic", "scope", "value", "unit", "kind", "description"
-    )
+    section = parent.section("All statistics")
+    single = table.filter(pl.col("key").is_null())
     section.table(
-        single,
+        single.select("component", "statistic", "value", "description", "scope"),
         f"{single.height:,} numbers; the {table.height - single.height:,} rows of histograms and series are in "
         "stats.parquet.",
+        units={"value": single["unit"].to_list()},
+        names={"description": "meaning"},
     )
 
 
-def provenance(parent: Parent, evidence: Evidence) -> None:
-    """Where the numbers come from: enough to get them again."""
+def simulation(parent: Parent, evidence: Evidence) -> None:
+    """What the simulator did, and where the numbers come from: enough to get them again."""
     info = evidence.run.info
-    section = parent.section("Provenance")
+    section = parent.section("Simulator and provenance")
+    numbers = internals(evidence)
+    if numbers:
+        section.numbers(numbers)
     machine_hash = info.get("machine")
     section.facts(
         {
@@ -146,8 +144,15 @@ def provenance(parent: Parent, evidence: Evidence) -> None:
             **{f"version of {name}": str(version) for name, version in info["versions"].items()},
         }
     )
+    others = {
+        spoken(name): shown(entry["value"], entry["unit"])
+        for name, entry in evidence.run.headline.items()
+        if spoken(name) not in numbers
+    }
+    section.facts(others)
     import json
 
     section.code(json.dumps(info["workload"], indent=2, ensure_ascii=False), "workload")
     if evidence.troubles:
-        section.finding("Not all that the run left could be shown: " + "; ".join(evidence.troubles), "warn")
+        troubles = "; ".join(dict.fromkeys(evidence.troubles))
+        section.finding(f"Not all that the run left could be shown: {troubles}", "warn")

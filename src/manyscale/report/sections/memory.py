@@ -9,12 +9,28 @@ from manyscale.report.charts import Lines
 from manyscale.report.evidence import Evidence
 from manyscale.report.numbers import share
 from manyscale.report.sections.general import Parent
+from manyscale.report.sections.network import histogram
 
 _COLUMNS = (
-    *("level", "parts", "reads", "writes", "hits", "hit rate %", "misses", "merged"),
-    *("miss latency ns", "written back lines", "bytes in", "bytes out"),
+    *("level", "parts", "reads", "writes", "hits", "hit rate", "misses", "merged"),
+    *("miss latency", "lines written back", "bytes in", "bytes out"),
 )
+_UNITS = {"hit rate": "%", "miss latency": "ns", "bytes in": "B", "bytes out": "B"}
+_CHANNEL_COLUMNS = (
+    *("channel", "read", "written", "bandwidth", "bus busy", "row hits"),
+    *("read latency", "queueing", "refreshes"),
+)
+_CHANNEL_UNITS = {
+    "read": "B",
+    "written": "B",
+    "bandwidth": "B/s",
+    "bus busy": "%",
+    "row hits": "%",
+    "read latency": "ns",
+    "queueing": "ns",
+}
 _MOST_CHANNELS = 512
+_MOST_LINES = 8
 
 
 def levels(parent: Parent, evidence: Evidence) -> None:
@@ -23,26 +39,27 @@ def levels(parent: Parent, evidence: Evidence) -> None:
     channels = _channels(evidence)
     if not rows and not channels:
         return
-    section = parent.section("Memory")
+    section = parent.section("Caches and DRAM")
     if rows:
         section.table(
-            rows, "Caches; accesses to an outstanding line are neither hits nor misses.", columns=_COLUMNS
+            rows,
+            "Caches; accesses to an outstanding line are neither hits nor misses.",
+            columns=_COLUMNS,
+            units=_UNITS,
         )
     if channels:
-        section.table(
-            channels,
-            "DRAM channels.",
-            columns=(
-                *("channel", "read bytes", "written bytes", "GB/s", "bus busy %", "row hits %"),
-                *("read latency ns", "queueing ns", "refreshes"),
-            ),
-        )
-    histogram = _latencies(evidence)
-    if histogram:
-        section.chart(
-            Lines("How long accesses took", "ns", "accesses", histogram, log_x=True),
-            "Accesses by their latency, in buckets of a quarter of a power of two; of each core.",
-        )
+        section.table(channels, "DRAM channels.", columns=_CHANNEL_COLUMNS, units=_CHANNEL_UNITS)
+    chart = latency_chart(evidence)
+    if chart is not None:
+        section.chart(chart, "Accesses by their latency, in buckets of a quarter of a power of two.")
+
+
+def latency_chart(evidence: Evidence) -> Lines | None:
+    """How long accesses took, of each core."""
+    rows = _latencies(evidence)
+    if not rows:
+        return None
+    return histogram("How long accesses took", "latency, ns", "accesses", rows)
 
 
 def _levels(evidence: Evidence) -> list[tuple[Any, ...] | None]:
@@ -97,7 +114,7 @@ def _channels(evidence: Evidence) -> list[tuple[Any, ...]]:
                 name,
                 read,
                 written,
-                share(read + written, evidence.seconds) / 1e9,
+                share(read + written, evidence.seconds),
                 100 * share(evidence.value(name, "bus_busy") / 10**15, evidence.seconds),
                 100 * share(hits, bursts) if bursts else None,
                 None if latency is None else latency * 1e9,
@@ -117,6 +134,6 @@ def _latencies(evidence: Evidence) -> dict[str, list[tuple[float, float]]]:
     )
     lines: dict[str, list[tuple[float, float]]] = {}
     for component, key, value in rows.select("component", "key", "value").iter_rows():
-        if key is not None and key > 0 and (component in lines or len(lines) < 8):
+        if key is not None and key > 0 and (component in lines or len(lines) < _MOST_LINES):
             lines.setdefault(component, []).append((key / 1e6, value))
     return lines

@@ -3,113 +3,196 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from manyscale.report.charts import HeatMap, Lane, Lanes, Lines, Stacks
 from manyscale.report.evidence import Evidence
+from manyscale.report.numbers import for_people, percent, scale_of
 from manyscale.report.page import Section
 from manyscale.report.sections.general import Parent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _PARTS = {
     "compute": "computing",
     "overhead": "MPI library",
-    "waiting": "waiting for others",
+    "waiting": "waiting for late ranks",
     "transfer": "messages on their way",
 }
 _MOST_RANKS = 64
 _MOST_ROWS = 20_000
 _MOST_LINKS = 48  # rows of a heat map
+_MOST_COLUMNS = 400
+_LINK_COLUMNS = ("from", "to", "from_node", "to_node", "link", "busy", "bytes", "queueing")
+
+
+def ranks_chart(evidence: Evidence) -> Stacks | None:
+    """What ranks did: the mean, and those that computed least and most."""
+    table = evidence.columns("ranks", "rank", "end", *_PARTS)
+    if table is None:
+        return None
+    factor, unit = scale_of([float(table["end"].max() or 0)], "s")  # type: ignore[arg-type]
+    means = {words: factor * float(table[name].mean() or 0) for name, words in _PARTS.items()}  # type: ignore[arg-type]
+    bars = {"mean of all ranks": means}
+    by_compute = table.sort("compute")
+    if table.height > 1:
+        for what, index in (("least computing", 0), ("most computing", -1)):
+            row = by_compute.row(index, named=True)
+            bars[f"{what}: rank {row['rank']}"] = {
+                words: factor * row[name] for name, words in _PARTS.items()
+            }
+    return Stacks("Time of ranks", f"time in {unit}", bars)
 
 
 def ranks(parent: Parent, evidence: Evidence) -> None:
-    """What ranks did with their time."""
+    """What each rank did with its time."""
     table = evidence.columns("ranks", "rank", "end", *_PARTS)
     if table is None:
         return
-    section = parent.section("Time of ranks")
+    section = parent.section("Time of each rank")
     step = -(-table.height // _MOST_RANKS)
+    factor, unit = scale_of([float(table["end"].max() or 0)], "s")  # type: ignore[arg-type]
     bars = {
-        "mean": {words: 1e6 * float(table[name].mean() or 0) for name, words in _PARTS.items()}  # type: ignore[arg-type]
+        f"rank {row['rank']}": {words: factor * row[name] for name, words in _PARTS.items()}
+        for row in table.gather_every(step).iter_rows(named=True)
     }
-    for row in table.gather_every(step).iter_rows(named=True):
-        bars[f"rank {row['rank']}"] = {words: 1e6 * row[name] for name, words in _PARTS.items()}
     section.chart(
-        Stacks("What ranks did", "us", bars),
+        Stacks("Ranks", f"time in {unit}", bars),
         f"Every {step}th of {table.height:,} ranks." if step > 1 else "",
     )
-    section.table(table.head(_MOST_ROWS), "Times in seconds.")
+    units = dict.fromkeys([*_PARTS, "end"], "s")
+    section.table(
+        table.head(_MOST_ROWS),
+        "Each rank.",
+        names=_PARTS,
+        units={k: v for k, v in units.items() if k in table.columns},
+    )
 
 
 def network(parent: Parent, evidence: Evidence) -> None:
     """The network as a picture, its links by load, and messages by latency."""
-    links = evidence.columns(
-        "links", "from", "to", "from_node", "to_node", "link", "busy", "bytes", "queueing"
-    )
+    links = evidence.columns("links", *_LINK_COLUMNS)
     picture = evidence.text("network.svg", 8 << 20)
     if links is None and picture is None:
         return
-    section = parent.section("Network")
+    section = parent.section("Network: topology, load and queues")
     if picture is not None:
         section.picture(picture, "Switches and links, coloured by the share of time they were busy.")
-    load = evidence.columns("load", "row", "begin", "seconds", "load", "queue")
-    if load is not None and links is not None:
-        _load(section, evidence)
     if links is not None:
-        from manyscale.network.result import link_name
-
-        used = links.filter(links["bytes"] > 0).sort("busy", descending=True)
-        rows = [
-            (link_name(row), row["bytes"], row.get("packets"), 100 * row["busy"], 1e6 * row["queueing"])
-            for row in used.head(_MOST_ROWS).iter_rows(named=True)
-        ]
-        more = f"; the busiest {_MOST_ROWS:,} of {used.height:,}" if used.height > _MOST_ROWS else ""
-        section.table(
-            rows,
-            f"Links that carried something, the busiest first{more}.",
-            columns=("link", "bytes", "packets", "busy %", "waited for it us"),
-        )
-    latency = evidence.columns("latency", "seconds", "messages")
-    if latency is not None:
-        points = [
-            (1e6 * seconds, count) for seconds, count in latency.select("seconds", "messages").iter_rows()
-        ]
-        section.chart(
-            Lines(
-                "Messages by latency",
-                "us",
-                "messages",
-                {"messages": [p for p in points if p[0] > 0]},
-                log_x=True,
-            )
-        )
+        for chart in load_charts(evidence):
+            section.chart(chart)
+        _links(section, links)
+    latencies = latency_chart(evidence)
+    if latencies is not None:
+        section.chart(latencies, "Messages by latency, in buckets.")
 
 
-def _load(section: Section, evidence: Evidence) -> None:
-    """The busiest links over time."""
+def _links(section: Section, links: pl.DataFrame) -> None:
     from manyscale.network.result import link_name
 
-    links, load = evidence.table("links"), evidence.table("load")
-    if links is None or load is None:
-        return
-    busiest = links.with_row_index("row").sort("busy", descending=True).head(_MOST_LINKS)
-    places = {row: number for number, row in enumerate(busiest["row"].to_list())}
+    used = links.filter(links["bytes"] > 0).sort("busy", descending=True)
+    rows = [
+        (link_name(row), row["bytes"], row.get("packets"), 100 * row["busy"], row["queueing"])
+        for row in used.head(_MOST_ROWS).iter_rows(named=True)
+    ]
+    more = f"; the busiest {_MOST_ROWS:,} of {used.height:,}" if used.height > _MOST_ROWS else ""
+    section.table(
+        rows,
+        f"Links that carried something, the busiest first{more}.",
+        columns=("link", "bytes", "packets", "busy", "queueing"),
+        units={"bytes": "B", "busy": "%", "queueing": "s"},
+        titles={"queueing": "time that packets waited for it, all together"},
+    )
+
+
+def latency_chart(evidence: Evidence) -> Lines | None:
+    """Messages by latency, as a histogram."""
+    latency = evidence.columns("latency", "seconds", "messages")
+    if latency is None:
+        return None
+    rows = [
+        (seconds, count)
+        for seconds, count in latency.select("seconds", "messages").iter_rows()
+        if seconds > 0
+    ]
+    if not rows:
+        return None
+    factor, unit = scale_of([seconds for seconds, _ in rows], "s")
+    return histogram("Messages by latency", f"latency, {unit}", "messages", {"messages": rows}, factor)
+
+
+def histogram(
+    title: str, x: str, y: str, rows: dict[str, list[tuple[float, float]]], factor: float = 1.0
+) -> Lines:
+    """Counts by the lower bound of their bucket, as steps over a logarithmic axis; empty buckets fall to 0."""
+    lines = {}
+    for name, counts in rows.items():
+        points: list[tuple[float, float]] = []
+        ratio = 1.19  # a quarter of a power of two: as wide as the buckets of a histogram are
+        for low, count in sorted(counts):
+            if points and low > points[-1][0] * 1.0001:
+                points.append((points[-1][0] * 1.0001, 0.0))
+            points += [(low * factor, count), (low * ratio * factor, 0.0)]
+        lines[name] = sorted(dict(points).items())
+    return Lines(title, x, y, lines, log_x=True, steps=True, filled=True)
+
+
+def load_charts(evidence: Evidence) -> list[HeatMap]:
+    """The busiest links over time: their load, and what waited for them."""
+    from manyscale.network.result import link_name
+
+    load = evidence.columns("load", "row", "begin", "seconds", "load", "queue")
+    links = evidence.columns("links", *_LINK_COLUMNS)
+    if load is None or links is None:
+        return []
     interval = float(load["seconds"][0])
     if interval <= 0:
-        return
+        return []
+    busiest = links.with_row_index("row").sort("busy", descending=True).head(_MOST_LINKS)
+    indices = {row: number for number, row in enumerate(busiest["row"].to_list())}
     columns = int(float(load["begin"].max() or 0) / interval) + 1  # type: ignore[arg-type]
-    group = -(-columns // 400)
-    grid = [[0.0] * (-(-columns // group)) for _ in places]
-    for row, begin, value in load.select("row", "begin", "load").iter_rows():
-        if row in places:
-            grid[places[row]][int(begin / interval) // group] += value / group
+    group = -(-columns // _MOST_COLUMNS)
     names = [link_name(row) for row in busiest.iter_rows(named=True)]
-    times = [place * group * interval * 1e6 for place in range(len(grid[0]))]
-    chart = HeatMap("Load of the busiest links", "time in us", "", times, names, grid, "share of bandwidth")
-    section.chart(chart)
+    factor, unit = scale_of([columns * interval], "s")
+    times = [column * group * interval * factor for column in range(-(-columns // group))]
+    charts = []
+    for value, title, scale, kind in (
+        ("load", "Load of the busiest links", "share of bandwidth", "%"),
+        ("queue", "Bytes that wait for the busiest links", "bytes", "B"),
+    ):
+        grid = [[0.0] * len(times) for _ in indices]
+        for row, begin, amount in load.select("row", "begin", value).iter_rows():
+            if row in indices:
+                grid[indices[row]][int(begin / interval) // group] += amount / group
+        if any(any(row) for row in grid):
+            charts.append(HeatMap(title, f"time in {unit}", "", times, names, grid, scale, unit=kind))
+    return charts
+
+
+def critical_path_chart(evidence: Evidence) -> Lanes | None:
+    """The chain of work and messages that decided when the job ended, by rank."""
+    table = evidence.columns("critical_path", "rank", "begin", "end", "kind", "peer")
+    if table is None:
+        return None
+    rows = table.head(_MOST_ROWS)
+    kinds = rows["kind"].unique(maintain_order=True).to_list()
+    factor, unit = scale_of([float(rows["end"].max() or 0)], "s")  # type: ignore[arg-type]
+    lanes = []
+    for rank in rows["rank"].unique().sort().to_list():
+        own = rows.filter(rows["rank"] == rank).sort("begin")
+        begins, ends = ((own[name] * factor).to_list() for name in ("begin", "end"))
+        lanes.append(
+            Lane(f"rank {rank}", begins, ends, [kinds.index(kind) for kind in own["kind"].to_list()])
+        )
+    return Lanes("Critical path over ranks", unit, kinds, lanes, from_zero=True)
 
 
 def critical_path(parent: Parent, evidence: Evidence) -> None:
     """The chain of work and messages that decided when the job ended."""
     table = evidence.columns("critical_path", "rank", "begin", "end", "kind", "peer")
-    if table is None:
+    chart = critical_path_chart(evidence)
+    if table is None or chart is None:
         return
     import polars as pl
 
@@ -117,22 +200,12 @@ def critical_path(parent: Parent, evidence: Evidence) -> None:
     sums = table.group_by("kind").agg((pl.col("end") - pl.col("begin")).sum().alias("seconds"), pl.len())
     whole = float(sums["seconds"].sum()) or 1.0
     parts = [
-        f"{kind}: {100 * seconds / whole:.0f}% in {count:,} steps"
+        f"{kind}: {percent(seconds / whole)} in {count:,} steps"
         for kind, seconds, count in sums.sort("seconds", descending=True).iter_rows()
     ]
     section.words(f"The chain that decided the end: {'; '.join(parts)}.")
-    rows = table.head(_MOST_ROWS)
-    kinds = rows["kind"].unique(maintain_order=True).to_list()
-    lanes = []
-    for rank in rows["rank"].unique().sort().to_list()[:_MOST_RANKS]:
-        own = rows.filter(rows["rank"] == rank).sort("begin")
-        lanes.append(
-            Lane(
-                f"rank {rank}",
-                (own["begin"] * 1e6).to_list(),
-                (own["end"] * 1e6).to_list(),
-                [kinds.index(kind) for kind in own["kind"].to_list()],
-            )
-        )
-    section.chart(Lanes("Critical path over ranks", "us", kinds, lanes))
-    section.table(rows, "From its beginning; times in seconds.")
+    section.chart(chart)
+    rows = table.head(_MOST_ROWS).with_columns((pl.col("end") - pl.col("begin")).alias("took"))
+    section.table(
+        rows, "From its beginning.", **for_people(rows.columns, dict.fromkeys(("begin", "end", "took"), "s"))
+    )

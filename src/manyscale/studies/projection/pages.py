@@ -108,8 +108,8 @@ def write_prediction_page(
         f"{measured.facts['machine']} nodes with {measured.ranks_per_node} ranks each, network "
         f"{measured.facts['network']}",
     )
-    _add_summary(page.section("Prediction"), last, helps)
-    _add_curves(page.section("Time against nodes"), predictions)
+    _answer(page, last, helps).chart(_curves(predictions), "Bands are 95% confidence intervals of the mean.")
+    _add_predictions(page.section("Time against nodes"), predictions)
     _add_breakdown(page.section("Where time goes"), predictions, best)
     _add_cpi(page.section("Ranks that differ most"), measured)
     _add_improvements(page.section("What would help"), last, helps)
@@ -121,45 +121,45 @@ def write_prediction_page(
     return page.write(path, force=force)
 
 
-def _add_summary(section: Section, last: Prediction, helps: Sequence[Improvement]) -> None:
-    uncertainty = f"± {last.half_width / last.seconds:.2%} (95% of {len(last.runs)} repetitions)"
-    section.numbers(
-        {
-            "nodes": str(last.nodes),
-            "time": seconds_text(last.seconds),
-            "uncertainty of the mean": uncertainty,
-            "computing": f"{last.shares['compute']:.1%}",
-        }
-    )
-    section.finding(
-        f"Most of the time is {_MEANINGS[last.limit]} ({last.shares[last.limit]:.0%}).",
-        "good" if last.limit == "compute" else "warn",
-    )
-    if last.stand_ins.text:
-        section.finding(f"Not all was measured: {last.stand_ins.text}.", "warn")
+def _answer(page: Page, last: Prediction, helps: Sequence[Improvement]) -> Section:
+    """How long the job takes on the most nodes, what that time is, and what would help."""
+    advice = [f"Not all was measured: {last.stand_ins.text}."] if last.stand_ins.text else []
     if helps and helps[0].gain > 0.01:
-        section.finding(f"What would help most: {helps[0].name}, {helps[0].gain:.1%} less time.")
-
-
-def _add_curves(section: Section, predictions: Mapping[str, Sequence[Prediction]]) -> None:
-    section.chart(
-        charts.Lines(
-            "Predicted time",
-            x="nodes",
-            y="seconds",
-            log_x=True,
-            lines={
-                _VARIANT_NAMES[name]: [(float(one.nodes), one.seconds) for one in found]
-                for name, found in predictions.items()
-            },
-            bands={
-                _VARIANT_NAMES[name]: [(float(one.nodes), one.low, one.high) for one in found]
-                for name, found in predictions.items()
-                if len(found[0].runs) > 1
-            },
-        ),
-        "Bands are 95% confidence intervals of the mean.",
+        advice.append(f"What would help most: {helps[0].name}, {helps[0].gain:.1%} less time.")
+    return page.answer(
+        f"{last.nodes:,} nodes take {seconds_text(last.seconds)}; most of the time is {_MEANINGS[last.limit]} "
+        f"({last.shares[last.limit]:.0%}).",
+        " ".join(advice),
+        numbers={
+            "nodes": f"{last.nodes:,}",
+            "time": seconds_text(last.seconds),
+            "95% interval of the mean": f"± {last.half_width / last.seconds:.2%}",
+            "computing": f"{last.shares['compute']:.1%}",
+            "repetitions": f"{len(last.runs):,}",
+        },
+        mood="good" if last.limit == "compute" else "warn",
     )
+
+
+def _curves(predictions: Mapping[str, Sequence[Prediction]]) -> charts.Lines:
+    return charts.Lines(
+        "Predicted time",
+        x="nodes",
+        y="seconds",
+        log_x=True,
+        lines={
+            _VARIANT_NAMES[name]: [(float(one.nodes), one.seconds) for one in found]
+            for name, found in predictions.items()
+        },
+        bands={
+            _VARIANT_NAMES[name]: [(float(one.nodes), one.low, one.high) for one in found]
+            for name, found in predictions.items()
+            if len(found[0].runs) > 1
+        },
+    )
+
+
+def _add_predictions(section: Section, predictions: Mapping[str, Sequence[Prediction]]) -> None:
     section.table(
         [
             (
@@ -168,14 +168,15 @@ def _add_curves(section: Section, predictions: Mapping[str, Sequence[Prediction]
                 one.seconds,
                 one.half_width,
                 len(one.runs),
-                *(round(one.shares[part], 4) for part in PARTS),
+                *(100 * one.shares[part] for part in PARTS),
             )
             for name, found in predictions.items()
             for one in found
         ],
         "All predictions",
-        columns=["nodes", "variant", "seconds", "half width", "repetitions", *PARTS],
+        columns=["nodes", "variant", "time", "half width", "repetitions", *PARTS],
         titles=_MEANINGS,
+        units={"time": "s", "half width": "s"} | dict.fromkeys(PARTS, "%"),
     )
 
 
