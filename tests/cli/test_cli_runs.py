@@ -90,9 +90,31 @@ def test_show_json_is_json_only(runs):
 def test_compare_shows_the_difference(runs):
     result = invoke("compare", *runs)
     assert result.exit_code == 0, result.output
+    assert "gpu.sm: cycles" in result.stdout
+    assert "+50%" in result.stdout
+    assert "gpu.sm[3]" not in result.stdout  # components one by one are for --all
+
+
+def test_compare_shows_every_statistic_on_request(runs):
+    result = invoke("compare", *runs, "--all")
     assert "gpu.sm[3]" in result.stdout
     assert "Statistics that differ: 1." in result.stdout
-    assert "50" in result.stdout
+
+
+def test_compare_writes_a_page(runs, tmp_path):
+    result = invoke("compare", *runs, "--out", str(tmp_path / "page.html"))
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "page.html").read_text()
+    assert text.index('class="verdict') < text.index('data-kind="table"')
+    assert "What explains it" in text
+
+
+def test_a_report_of_several_runs_is_one_page(runs, tmp_path):
+    result = invoke("report", *runs, runs[0], "--out", str(tmp_path / "page.html"), "--json")
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "page.html").read_text()
+    assert "3 runs compared" in text
+    assert text.count("<h2>Answer of") == 3
 
 
 def test_compare_of_equal_runs_says_so(runs):
@@ -119,7 +141,7 @@ def test_compare_json_writes_infinity_as_null(tmp_path, runs):
 
 def test_compare_of_many_differences_says_what_it_hides(tmp_path, monkeypatch, runs):
     monkeypatch.setattr("manyscale.cli.runs._ROWS_SHOWN", 0)
-    assert "not shown here: 1 (--json gives all)." in invoke("compare", *runs).stdout
+    assert "not shown here: 1 (--json gives all)." in invoke("compare", *runs, "--all").stdout
 
 
 def test_export_writes_csv_and_speaks_on_standard_error(tmp_path, runs):

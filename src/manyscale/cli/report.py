@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,20 +15,30 @@ from manyscale.cli.options import Force, Json, Quiet
 
 if TYPE_CHECKING:
     from manyscale.report import Page
+    from manyscale.results import Run
 
 commands = typer.Typer()
 
 REPORT_FILE = "report.html"
+COMPARED_FILE = "compared.html"
 
 
 @commands.command()
 def report(
-    target: Annotated[
-        Path, typer.Argument(metavar="RUN|SWEEP", help="The directory of a run, or of a sweep or study.")
+    targets: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN|SWEEP...", help="The directory of a run, of a sweep or study, or of several runs."
+        ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The page to write; RUN/report.html without it."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The page to write; without it RUN/report.html, or compared.html of several.",
+        ),
     ] = None,
     figures: Annotated[
         Path | None,
@@ -44,7 +55,9 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report of a run or a sweep: one HTML page that needs nothing else and works offline.
+    """Write a report of a run, a sweep or several runs: one HTML page that needs nothing else and works offline.
+
+    Of several runs, the page says what was changed from the first, what that did, and what explains it.
 
     A report in the directory itself is replaced if it is as Manyscale left it; other files are replaced only with
     --force.
@@ -54,11 +67,14 @@ def report(
     from manyscale.report.page import PAGE
     from manyscale.results.files import check_output
 
+    target, several = targets[0], len(targets) > 1
+    if several and out is None:
+        out = Path(COMPARED_FILE)
     path = out if out is not None else target / REPORT_FILE
-    is_sweep = (target / "sweep.json").exists()
+    is_sweep = not several and (target / "sweep.json").exists()
     if out is not None or not _is_own(target, is_sweep):
         check_output(path, PAGE, force=force)
-    page = _sweep_page(target) if is_sweep else _run_page(target)
+    page = _several_page(targets) if several else _sweep_page(target) if is_sweep else _run_page(target)
     saved = []
     if figures is not None:  # before the page, so that an error is the last word
         saved = page.save_charts(
@@ -116,9 +132,20 @@ def _sweep_page(target: Path) -> Page:
 
 def _run_page(target: Path) -> Page:
     from manyscale.report.run_page import run_page
+
+    return run_page(_loaded(target))
+
+
+def _several_page(targets: Sequence[Path]) -> Page:
+    from manyscale.report.comparison_page import comparison_page
+
+    return comparison_page([_loaded(target) for target in targets])
+
+
+def _loaded(target: Path) -> Run:
     from manyscale.results import load
 
     run = load(target, ignoring=(REPORT_FILE,))
     if run.note is not None:
         say(f"Note: {run.note}")
-    return run_page(run)
+    return run

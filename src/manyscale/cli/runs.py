@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from manyscale.cli.options import Force, Json, Quiet
 if TYPE_CHECKING:
     import polars as pl
 
+    from manyscale.report.comparison import Comparison
     from manyscale.results import Run
 
 commands = typer.Typer()
@@ -61,42 +63,115 @@ def show(run: RunArgument, json: Json = False) -> None:
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="The run to compare with.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The run that is compared.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show every statistic that differs, the largest change first.")
+    ] = False,
     threshold: Annotated[
-        float,
-        typer.Option("--threshold", min=0.0, help="Leave out statistics that differ by no more percent."),
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            "--threshold", min=0.0, help="As --all, without statistics that differ by no more percent."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write the comparison as a page.")
+    ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
-    """Show what differs between two runs, the largest change first."""
+    """Show what was changed between two runs, what that did, and what explains it.
+
+    Example: manyscale compare runs/near runs/far --out compared.html
+    """
+    from manyscale.report.comparison import Comparison
+    from manyscale.report.page import PAGE
     from manyscale.results import compare as compare_statistics
     from manyscale.results import compare_headline, identical, load
+    from manyscale.results.files import check_output
 
+    if out is not None:
+        check_output(out, PAGE, force=force)
     runs = load(a), load(b)
     for run in runs:
         _say_note(run)
-    headline = compare_headline(*runs)
-    differences = compare_statistics(*runs, threshold_percent=threshold)
+    found = Comparison(*runs)
     same = identical(*runs)
+    everything = everything or threshold is not None
+    least = threshold or 0.0
+    differences = compare_statistics(*runs, threshold_percent=least) if json or everything else None
+    if out is not None:
+        from manyscale.report.comparison_page import comparison_page
+
+        comparison_page(runs, everything=everything).write(out, force=force)
     if json:
         emit_json(
             {
                 "a": str(a),
                 "b": str(b),
                 "identical": same,
-                "headline": headline.to_dicts(),
-                "statistics": differences.to_dicts(),
+                **found.data(),
+                "headline": compare_headline(*runs).to_dicts(),
+                "statistics": [] if differences is None else differences.to_dicts(),
+                "report": None if out is None else str(out),
             }
         )
         return
+    _print_comparison(found, same)
+    if differences is not None:
+        _print_statistics(differences, least, same)
+    if out is not None:
+        typer.echo(str(out))
+
+
+def _print_comparison(found: Comparison, same: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from manyscale.report.numbers import shown
+
     console = tables()
-    console.print(_table("Headline", headline))
+    for run, words in zip("AB", found.verdicts, strict=True):
+        console.print(Text(f"{run}: {words.text}"))
+    console.print(Text(found.sentence, style="bold"))
+    console.print(
+        _rows("Changed", ("parameter", "A", "B"), [(c.name, c.a or "-", c.b or "-") for c in found.changes])
+    )
+    console.print(_rows("Headline", ("number", "A", "B"), found.headline))
     if same:
         console.print("The runs gave identical statistics.")
-    elif differences.is_empty():
-        console.print(f"No statistic differs by more than {threshold:g}%.")
-    else:
-        console.print(_table("Statistics", differences.head(_ROWS_SHOWN)))
-        console.print(_summary(differences))
+        return
+    table = Table(title="What explains it", title_justify="left")
+    for name in ("what", "share of the change", "A", "B", "change"):
+        table.add_column(name, justify="left" if name == "what" else "right", overflow="fold")
+    for each in found.differences:
+        part = "" if each.share is None else shown(100 * each.share, "%")
+        cells = (each.what, part, shown(each.a, each.unit), shown(each.b, each.unit), each.change)
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    console.print("Every statistic: --all; as a page: --out FILE.")
+
+
+def _rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return f"{title}: nothing"
+    table = Table(title=title, title_justify="left")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _print_statistics(differences: pl.DataFrame, threshold: float, same: bool) -> None:
+    console = tables()
+    if differences.is_empty():
+        if not same:
+            console.print(f"No statistic differs by more than {threshold:g}%.")
+        return
+    console.print(_table("Statistics", differences.head(_ROWS_SHOWN)))
+    console.print(_summary(differences))
 
 
 @commands.command()

@@ -82,9 +82,9 @@ report.drawers.table = (spot, table) => {
     page = 0;
     draw();
   };
-  const tools = make("div", { class: "tools" }, count, save);
-  if (all.length > 5) tools.prepend(filter);
+  const tools = make("div", { class: "tools" }, filter, count, save);
   if (all.length > size) tools.append(back, next);
-  spot.append(tools, make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body)));
+  if (all.length > 5) spot.append(tools);
+  spot.append(make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body)));
   draw();
 };
