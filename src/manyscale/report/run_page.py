@@ -100,9 +100,14 @@ def answer(parent: Page | Section, evidence: Evidence) -> None:
     """The verdict, five numbers and one picture."""
     found = verdict(evidence)
     first = parent.answer(found.text, found.advice, numbers=headline(evidence), mood=found.mood)
-    picture = next((chart for make in _PICTURES if (chart := make(evidence)) is not None), None)
+    picture = first_picture(evidence)
     if picture is not None:
         first.chart(picture)
+
+
+def first_picture(evidence: Evidence) -> Chart | None:
+    """The picture that a page shows first."""
+    return next((chart for make in _PICTURES if (chart := make(evidence)) is not None), None)
 
 
 def add_run(parent: Page | Section, evidence: Evidence, parts: tuple[Part, ...] = PARTS) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +17,7 @@ from manyscale.results.files import FileKind, check_output, write_file
 from manyscale.results.integrity import SEAL, checksum_of, damage, difference, is_listing, seal_problem
 from manyscale.results.journal import read_journal
 from manyscale.results.lock import is_locked
-from manyscale.results.notebook import NotebookView, headline_table
+from manyscale.results.notebook import NotebookView, facts_table, headline_table
 from manyscale.results.parquet import table_of
 from manyscale.results.run_directory import LOCK_FILE, MACHINE_FILE, RUN_FILE, SCHEMA_VERSION, STATS_FILE
 
@@ -209,8 +210,22 @@ class Run(NotebookView):
         numbers = "".join(f", {name}={show(entry)}" for name, entry in self.headline.items())
         return f"Run('{self.path}', {self.status}{numbers})"
 
+    @property
+    def plot(self) -> Any:
+        """Plots of the run, such as `run.plot.roofline()`; `run.plot.available` names those it has left."""
+        return _reports().Plots(self)
+
     def _notebook(self) -> Iterable[str]:
-        yield headline_table(f"{self.path}: {self.status}", self.headline)
+        try:
+            yield facts_table(f"{self.path}: {self.status}", _reports().answer_facts(self))
+        except RunError as error:  # damaged files: what run.json says is left
+            yield facts_table("damaged", {"error": str(error)})
+        yield headline_table("Headline", self.headline)
+
+
+def _reports() -> Any:
+    """Reports stand above results, which must not import them: found by name when a plot is wanted."""
+    return importlib.import_module("manyscale.report.plots")
 
 
 def show(entry: dict[str, Any]) -> str:

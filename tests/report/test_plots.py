@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plots of a run in Python, and what a notebook shows of it."""
+
+from __future__ import annotations
+
+import pytest
+from run_directories import kernel_run, make_run
+
+from manyscale.errors import InputError
+
+
+def test_a_plot_is_a_plotly_figure_or_one_of_matplotlib(tmp_path):
+    run = kernel_run(tmp_path / "run")
+    figure = run.plot.roofline()
+    assert type(figure).__module__.startswith("plotly")
+    assert figure.layout.title.text == "Roofline"
+    assert figure.layout.xaxis.type == "log"
+    pytest.importorskip("matplotlib", reason="pip install 'manyscale[figures]'")
+    (axes, *_) = run.plot.roofline(backend="matplotlib").axes
+    assert axes.get_xscale() == "log"
+    assert axes.get_ylabel() == "Gflop/s"
+
+
+def test_every_plot_that_is_available_is_drawn(tmp_path):
+    run = kernel_run(tmp_path / "run")
+    assert run.plot.available == ["speed_of_light", "stalls", "roofline"]
+    for name in run.plot.available:
+        assert getattr(run.plot, name)().data
+    assert run.plot().layout.title.text == "Speed of light"
+    assert repr(run.plot) == "Plots of made on v100: speed_of_light, stalls, roofline"
+
+
+def test_a_plot_of_what_the_run_has_not_left_says_so(tmp_path):
+    run = make_run(tmp_path / "run", [])
+    with pytest.raises(InputError, match=r"nothing for a plot of critical path; see run\.plot\.available"):
+        run.plot.critical_path()
+    with pytest.raises(InputError, match="plotly or matplotlib, not by 'gnuplot'"):
+        kernel_run(tmp_path / "kernel").plot.stalls(backend="gnuplot")
+
+
+def test_a_notebook_shows_the_verdict_before_the_numbers(tmp_path):
+    shown = kernel_run(tmp_path / "run")._repr_html_()
+    assert shown.index("limited by DRAM bandwidth") < shown.index("DRAM throughput") < shown.index("Headline")
