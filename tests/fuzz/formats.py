@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import lzma
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +21,7 @@ import numpy as np
 import trace_samples
 from riscv.sequences import make_program
 
-from fuzz import mutations
+from fuzz import binary, mutations
 from manyscale import cpu, gpu
 from manyscale.cpu import gem5_trace
 from manyscale.cuda import fatbin
@@ -33,6 +35,8 @@ from manyscale.report.run_page import run_page
 from manyscale.report.sweep_page import sweep_page
 from manyscale.report.timeline import read_timeline
 from manyscale.results import compare, compare_headline, identical, load
+from manyscale.results.integrity import checksum, sealed
+from manyscale.results.journal import JOURNAL_FILE, Journal
 from manyscale.results.run import show
 from manyscale.studies.projection.calibration import MpiCosts
 from manyscale.studies.projection.measured_job import GroupTimings, MeasuredJob
@@ -45,6 +49,9 @@ from manyscale.studies.sweep.sweep_directory import load_sweep
 from manyscale.system import System
 from manyscale.workloads import read_memory_trace
 from systems import make_ring
+
+TESTS = Path(__file__).resolve().parents[1]
+PARALLEL = TESTS / "cpu" / "programs" / "fixtures" / "parallel.xz"
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,35 @@ def _read_run(path: Path) -> None:
     compare(*runs)
     identical(*runs)
     run_page(runs[0])
+
+
+def _read_resealed(path: Path) -> None:
+    """With the checksum of what is there, as if the file had been written so."""
+    document = json.loads((path.parent / "run.json").read_bytes())
+    document["files"][path.name] = checksum(path)
+    (path.parent / "run.json").write_bytes(sealed(document))
+    _read_run(path)
+
+
+def _journal(folder: Path) -> Path:
+    """The journal of a run that was killed."""
+    path = _run(folder, JOURNAL_FILE)
+    document = json.loads((path.parent / "run.json").read_bytes())
+    document |= {"status": "running", "headline": {}, "files": {}}
+    (path.parent / "run.json").write_bytes(sealed(document))
+    journal = Journal(path.parent)
+    journal.append({"kernels": {"name": ["a"], "cycles": [12]}}, {"cycles": {"value": 12, "unit": "cycles"}})
+    journal.append({"kernels": {"name": ["b"], "cycles": [1]}}, {"cycles": {"value": 13, "unit": "cycles"}})
+    journal.close()
+    return path
+
+
+def _read_journal(path: Path) -> None:
+    run = load(path.parent)
+    for entry in run.headline.values():
+        show(entry)
+    repr(run)
+    run.table("kernels.parquet").to_dicts()
 
 
 STUDY = """\
@@ -276,6 +312,18 @@ def _read_trace(path: Path) -> None:
         trace.check()
 
 
+def _tasks(folder: Path) -> Path:
+    """A recorded program with threads, barriers, locks and tasks."""
+    program = _text(folder, "parallel", lzma.decompress(PARALLEL.read_bytes()))
+    path = folder / "tasks.trace"
+    cpu.record(cpu.Program(program, ["tasks", "2"]), path, machine="elasticsimmate", cores=2, functional=True)
+    return path
+
+
+def _replay(path: Path) -> None:
+    cpu.replay(path, machine="elasticsimmate", cores=2)
+
+
 def _gem5(folder: Path, which: int) -> Path:
     paths = gem5_trace.export_gem5(_trace(folder), folder)[0]
     plain = folder / f"plain.{which}"  # unpacked, so that damage is not only damage of the packing
@@ -316,7 +364,6 @@ def _read_npy(path: Path) -> None:
 
 # Programs
 
-TESTS = Path(__file__).resolve().parents[1]
 FATBIN = TESTS / "cuda" / "fixtures" / "vector_add-cubins.fatbin"
 
 
@@ -375,6 +422,14 @@ FORMATS = {
             "run-machine", partial(_run, name="machine.toml"), _read_run, mutations.of_toml, is_optional=True
         ),
         Format("statistics", partial(_run, name="stats.parquet"), _read_run, mutations.of_bytes),
+        Format(
+            "run-machine-resealed",
+            partial(_run, name="machine.toml"),
+            _read_resealed,
+            mutations.of_toml,
+            is_optional=True,
+        ),
+        Format("run-journal", _journal, _read_journal, binary.of_journal, is_optional=True),
         Format("timeline", partial(_run, name="timeline.pftrace"), read_timeline, mutations.of_bytes),
         Format("study", partial(_text, name="study.toml", content=STUDY), _read_study, mutations.of_toml),
         Format("system", _system, _read_system, mutations.of_toml),
@@ -396,9 +451,10 @@ FORMATS = {
             read_memory_trace,
             mutations.of_lines,
         ),
-        Format("elastic-trace", _trace, _read_trace, mutations.of_bytes),
-        Format("gem5-nodes", partial(_gem5, which=0), _read_gem5, mutations.of_bytes),
-        Format("gem5-fetches", partial(_gem5, which=1), _read_gem5, mutations.of_bytes),
+        Format("elastic-trace", _trace, _read_trace, binary.of_trace),
+        Format("trace-replay", _tasks, _replay, binary.of_trace),
+        Format("gem5-nodes", partial(_gem5, which=0), _read_gem5, binary.of_messages),
+        Format("gem5-fetches", partial(_gem5, which=1), _read_gem5, binary.of_messages),
         Format("sweep", partial(_sweep, name="sweep.json"), _read_sweep, mutations.of_json),
         Format(
             "sweep-log",
@@ -408,7 +464,7 @@ FORMATS = {
             is_optional=True,
         ),
         Format("npy", _npy, _read_npy, mutations.of_bytes),
-        Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, mutations.of_bytes),
+        Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, binary.of_fatbin),
         Format(
             "ptx",
             partial(_copied, source=TESTS / "gpu" / "fixtures" / "sm_75" / "saxpy.ptx"),
@@ -416,7 +472,7 @@ FORMATS = {
             mutations.of_lines,
             is_optional=True,
         ),
-        Format("cubin", _cubin, _read_cubin, mutations.of_bytes, is_optional=True),
-        Format("riscv-elf", _elf, _read_elf, mutations.of_bytes, is_optional=True),
+        Format("cubin", _cubin, _read_cubin, binary.of_elf, is_optional=True),
+        Format("riscv-elf", _elf, _read_elf, binary.of_elf, is_optional=True),
     )
 }

@@ -13,6 +13,7 @@ import pytest
 
 from fuzz.attempt import attempt
 from fuzz.formats import FORMATS
+from fuzz.worker import CORPUS, mutated
 
 pytestmark = pytest.mark.core
 
@@ -24,6 +25,16 @@ def test_the_sample_is_valid(name, tmp_path):
     FORMATS[name].read(FORMATS[name].make(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "file", sorted(CORPUS.glob("*/*")), ids=lambda file: f"{file.parent.name}-{file.name}"
+)
+def test_what_failed_once_is_read_or_refused(file, tmp_path):
+    one = FORMATS[file.parent.name]
+    path = one.make(tmp_path)
+    path.write_bytes(file.read_bytes())
+    assert attempt(one, path).problem is None
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_damaged_file_is_read_or_refused(name, tmp_path):
     one = FORMATS[name]
@@ -32,7 +43,7 @@ def test_a_damaged_file_is_read_or_refused(name, tmp_path):
     found = []
     refused = 0
     for seed in range(COUNT):
-        path.write_bytes(one.mutate(good, random.Random(f"{name} {seed}")))
+        path.write_bytes(mutated(one, good, random.Random(f"{name} {seed}")))
         outcome = attempt(one, path)
         refused += outcome.is_refused
         if outcome.problem is not None:

@@ -190,6 +190,27 @@ def headline(units: Mapping[str, str] | None = None, **values: float | None) -> 
     }
 
 
+def headline_problem(numbers: Mapping[str, Any]) -> str | None:
+    """Why this, read from a file, is no headline; None if it is one."""
+    for name, entry in numbers.items():
+        if not isinstance(entry, dict) or "value" not in entry or "unit" not in entry:
+            return f"headline number '{name}' has no value or no unit"
+        if not isinstance(entry["unit"], str):
+            return f"the unit of headline number '{name}' is not a text"
+        if not _is_number(entry["value"]):
+            return f"headline number '{name}' is no number"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a headline number can be that: none, finite, or whole and within 64 bits."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return value is None or isinstance(value, float)
+
+
 def plain(numbers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The values of a headline by name, as `--json` shows them."""
     return {name: entry["value"] for name, entry in numbers.items()}

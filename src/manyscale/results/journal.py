@@ -2,8 +2,8 @@
 """Rows of tables that are kept while a run goes on, so that a run that is killed still has what had ended.
 
 Each line is a checksum and one JSON document: the rows that are new, by table and column, and the headline numbers so
-far. A line that the end of the process tore is left out. The tables that a run writes at its end take the journal's
-place.
+far. A line that the end of the process tore, or that is no such document, is left out. The tables that a run writes at
+its end take the journal's place.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from manyscale.results.definitions import headline_problem
 
 JOURNAL_FILE = "journal.log"
 
@@ -59,13 +61,38 @@ def read_journal(directory: Path) -> tuple[dict[str, dict[str, list[Any]]], dict
     except OSError:
         return tables, headline
     for line in lines:
-        checksum, _, text = line.partition(b" ")
-        if checksum != b"%08x" % zlib.crc32(text):
+        entry = _entry(line)
+        if entry is None:
             continue
-        entry = json.loads(text)
         for name, columns in entry["tables"].items():
             table = tables.setdefault(name, {column: [] for column in columns})
+            if table.keys() != columns.keys():
+                continue
             for column, values in columns.items():
                 table[column] += values
         headline = entry["headline"]
     return tables, headline
+
+
+def _entry(line: bytes) -> dict[str, dict[str, Any]] | None:
+    """What a line says; None if it is not whole."""
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        return None
+    try:
+        entry = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict):
+        return None
+    tables, headline = entry.get("tables"), entry.get("headline")
+    if not isinstance(tables, dict) or not all(map(_is_table, tables.values())):
+        return None
+    return entry if isinstance(headline, dict) and headline_problem(headline) is None else None
+
+
+def _is_table(columns: object) -> bool:
+    """Whether these are columns of one length."""
+    if not isinstance(columns, dict) or not all(isinstance(values, list) for values in columns.values()):
+        return False
+    return len({len(values) for values in columns.values()}) <= 1

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import RunError
 from manyscale.results import statistics
+from manyscale.results.definitions import headline_problem
 from manyscale.results.files import FileKind, check_output, write_file
 from manyscale.results.integrity import SEAL, checksum_of, damage, difference, is_listing, seal_problem
-from manyscale.results.journal import read_journal
+from manyscale.results.journal import JOURNAL_FILE, read_journal
 from manyscale.results.lock import is_locked
 from manyscale.results.notebook import NotebookView, facts_table, headline_table
 from manyscale.results.parquet import table_of
@@ -124,7 +125,10 @@ class Run(NotebookView):
             if kept is not None:
                 import polars as pl
 
-                return pl.DataFrame(kept).select(pl.all() if columns is None else list(columns))
+                try:
+                    return pl.DataFrame(kept).select(pl.all() if columns is None else list(columns))
+                except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+                    raise self._damaged([f"{JOURNAL_FILE} has no table {name}: {error}"]) from None
         content, verified = self._content(name)
         return table_of(content, self.path / name, verified=verified, columns=columns)
 
@@ -237,15 +241,6 @@ def show(entry: dict[str, Any]) -> str:
     return text if unit == "1" else f"{text} {unit}"
 
 
-def _is_number(value: Any) -> bool:
-    """Whether a headline number can be that: none, finite, or whole and within 64 bits."""
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**63
-    return value is None or isinstance(value, float)
-
-
 def read_info(directory: Path) -> dict[str, Any]:
     """What `run.json` says, if it is whole."""
     path = directory / RUN_FILE
@@ -281,13 +276,8 @@ def read_info(directory: Path) -> dict[str, Any]:
             raise RunError(f"{path} is broken: '{name}' is missing or of a wrong type")
     if info["status"] not in _WRITTEN_STATUSES:
         raise RunError(f"{path} is broken: its status is '{info['status']}'")
-    for name, entry in info["headline"].items():
-        if not isinstance(entry, dict) or "value" not in entry or "unit" not in entry:
-            raise RunError(f"{path} is broken: headline number '{name}' has no value or no unit")
-        if not isinstance(entry["unit"], str):
-            raise RunError(f"{path} is broken: the unit of headline number '{name}' is not a text")
-        if not _is_number(entry["value"]):
-            raise RunError(f"{path} is broken: headline number '{name}' is no number")
+    if (problem := headline_problem(info["headline"])) is not None:
+        raise RunError(f"{path} is broken: {problem}")
     if has_checksums:
         problem = seal_problem(content)
         if problem is None and not is_listing(info["files"]):
