@@ -128,7 +128,7 @@ def _drawn(chart: Chart | None, name: str, backend: str) -> Any:
         from manyscale.report.paper import paper_figure
 
         return paper_figure(chart)
-    import plotly.graph_objects as go
+    import plotly.graph_objects as go  # type: ignore[import-untyped]
 
     figure = chart.plotly()
     layout = figure["layout"] | {"title": {"text": chart.title}, "template": "plotly_white"}
