@@ -49,6 +49,13 @@ struct ExpansionText {
   }
 };
 
+// Where the first opcode ends. With -fsanitize=undefined the standard library's search is no constant.
+constexpr std::size_t opcode_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && text[length] != ' ') ++length;
+  return length;
+}
+
 // A wrong opcode does not compile.
 template <ExpansionText Text>
 consteval auto parsed_expansion() {
@@ -57,7 +64,7 @@ consteval auto parsed_expansion() {
   for (ExpansionStep& step : steps) {
     step.chained = rest.starts_with('>');
     if (step.chained) rest.remove_prefix(1);
-    const std::string_view opcode = rest.substr(0, rest.find(' '));
+    const std::string_view opcode = rest.substr(0, opcode_length(rest));
     const auto* found = std::ranges::find(kOpcodeKinds, opcode, &OpcodeKind::opcode);
     if (found == std::end(kOpcodeKinds)) throw "an expansion has an unknown opcode";
     step.kind = found->kind;
