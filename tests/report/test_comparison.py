@@ -39,7 +39,7 @@ def test_only_parameters_that_changed_are_listed(compared):
 
 def test_parts_of_the_time_have_their_share_of_the_change(compared):
     (dram,) = compared.differences  # the base is the same, and explains nothing
-    assert dram.what == "time: dram"
+    assert dram.what == "time: DRAM"
     assert (dram.a, dram.b) == (pytest.approx(30e-6), pytest.approx(80e-6, rel=1e-4))
     assert dram.share == pytest.approx(1.0, rel=1e-4)
 

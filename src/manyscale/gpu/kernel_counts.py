@@ -218,3 +218,8 @@ def _access_bytes(text: str) -> int:
     found = _BYTES.search(text)
     vector = 4 if ".v4." in text else 2 if ".v2." in text else 1
     return vector * (int(found[1]) // 8 * (2 if text.endswith("x2") else 1) if found else 4)
+
+
+def bytes_accessed(text: str, threads: int) -> int:
+    """Bytes of global or local memory that threads access with an instruction, such as ld.global.f32."""
+    return threads * _access_bytes(text) if _goes_to_memory(text) else 0

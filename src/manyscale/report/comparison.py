@@ -197,7 +197,7 @@ def time_parts(evidence: Evidence) -> dict[str, float]:
         return _warp_states(evidence)
     shares = cpi_shares(evidence)
     if shares:
-        return {cause: part * evidence.seconds for cause, part in shares.items()}
+        return {spoken(cause): part * evidence.seconds for cause, part in shares.items()}
     words = {"compute": "computing", "overhead": "MPI library", "waiting": "waiting for late ranks"}
     return {
         words.get(name, "messages on their way"): part * evidence.seconds

@@ -30,7 +30,7 @@ Rows = Iterable[Sequence[Any]]
 
 PAGE = FileKind.magic("an HTML page", b"<!DOCTYPE html>")
 _ROWS_ON_A_PAGE = 15
-_SCRIPTS = ("page.js", "tables.js", "lanes.js", "start.js")  # in this order
+_SCRIPTS = ("page.js", "tables.js", "lanes.js", "listing.js", "start.js")  # in this order
 _DIGITS = 7  # of numbers in charts: more than an eye sees
 _SAFE_LINK = re.compile(
     r"(?:https?://|#|(?![a-zA-Z][a-zA-Z0-9+.-]*:)(?!//))"
@@ -133,6 +133,13 @@ class Section:
                 entry["links"] = [_checked_link(link) for link in links[name]]
             described.append(entry)
         return self._figure("table", {"columns": described, "size": page_size}, caption, "")
+
+    def listing(self, panes: Sequence[Mapping[str, Any]], caption: str = "", title: str = "") -> Section:
+        """Code beside what it cost, in linked panes: each a `kind` (source, ptx, sass), a `title` and `rows`.
+
+        A row has line, text, executed, percent, reason, bytes, and the keys that link it: source and ptx, or None.
+        """
+        return self._figure("listing", {"panes": list(panes)}, caption, title)
 
     def picture(self, svg: str, caption: str = "") -> Section:
         """A picture in SVG. Scripts in it do not run, so it may come from anywhere."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from manyscale.report.charts import Lane, Lanes, Stacks
 from manyscale.report.evidence import Evidence
-from manyscale.report.numbers import for_people, percent, scale_of, share, shown
+from manyscale.report.numbers import for_people, percent, scale_of, share, shown, spoken
 from manyscale.report.sections.general import Parent
 from manyscale.report.top_down import cpi_shares, top_down
 
@@ -21,8 +21,8 @@ def top_down_chart(evidence: Evidence) -> Stacks | None:
     shares = cpi_shares(evidence)
     if not shares:
         return None
-    bars = {
-        group: {cause: 100 * part for cause, part in causes.items()}
+    bars = {  # all causes in each, so that they have the colours of the CPI stacks
+        group: {spoken(cause): 100 * causes.get(cause, 0.0) for cause in shares}
         for group, causes in top_down(shares).items()
     }
     return Stacks("Top-down", "% of the cycles of all cores", bars, most=100)
@@ -37,10 +37,12 @@ def cpi_chart(evidence: Evidence) -> Stacks | None:
     cores = table["core"].unique(maintain_order=True).to_list()
     bars: dict[str, dict[str, float]] = {}
     if len(cores) > 1:
-        bars["all cores"] = {cause: 100 * part for cause, part in shares.items()}
+        bars["all cores"] = {spoken(cause): 100 * part for cause, part in shares.items()}
     for core in cores[:_MOST_CORES]:
         own = table.filter(table["core"] == core)
-        bars[f"core {core}"] = {cause: 100 * part for cause, part in own.select("cause", "share").iter_rows()}
+        bars[f"core {core}"] = {
+            spoken(cause): 100 * part for cause, part in own.select("cause", "share").iter_rows()
+        }
     return Stacks("CPI stacks", "% of the core's cycles", bars, most=100)
 
 
@@ -58,7 +60,7 @@ def cpi_stacks(parent: Parent, evidence: Evidence) -> None:
     section.chart(stacks, "What the oldest instruction waited for.")
     import polars as pl
 
-    rows = table.filter(table["cycles"] > 0).with_columns(100 * pl.col("share"))
+    rows = table.filter(table["cycles"] > 0).with_columns(pl.col("share") * 100)
     section.table(
         rows, "Cycles and cycles per instruction by cause.", names={"cpi": "CPI"}, units={"share": "%"}
     )
@@ -130,17 +132,18 @@ def _tlbs(evidence: Evidence, cores: list[str]) -> list[tuple[str, float, float]
 def _prefetching(evidence: Evidence) -> list[tuple[str, float, float, float, float, float]]:
     """Lines that prefetchers brought: how many were used, and what part of the misses they avoided."""
     rows = []
-    for title, components, prefix in (
-        ("cores", evidence.group("core["), "prefetcher."),
-        ("shared cache", evidence.group("slice["), "prefetcher."),
+    cores = evidence.group("core[")
+    has_l2 = bool(cores) and evidence.has(cores[0], "l2.hits")
+    for title, components, prefix, level in (
+        ("L1", cores, "first_prefetcher.", "l1."),
+        ("L2" if has_l2 else "L1", cores, "prefetcher.", "l2." if has_l2 else "l1."),
+        ("shared cache", evidence.group("slice["), "prefetcher.", ""),
     ):
         issued, useful, late = (
             evidence.total(components, prefix + name) for name in ("issued", "useful", "late")
         )
         if not issued:
             continue
-        level = "l2." if components and evidence.has(components[0], "l2.hits") else "l1."
-        level = level if title == "cores" else ""
         accesses = evidence.total(components, f"{level}reads", f"{level}writes")
         missed = accesses - evidence.total(components, f"{level}hits", f"{level}merged")
         accuracy, coverage = min(share(useful, issued), 1.0), share(useful, useful + max(missed, 0.0))
@@ -167,7 +170,7 @@ def regions(parent: Parent, evidence: Evidence) -> None:
         bars = {}
         for region in sums["region"].to_list()[:10]:
             own = table.filter(table["region"] == region)
-            bars[region] = {cause: float(own[cause].sum()) for cause in causes}
+            bars[region] = {spoken(cause): float(own[cause].sum()) for cause in causes}
         if any(any(bar.values()) for bar in bars.values()):
             section.chart(Stacks("Cycles by region", "cycles of all threads", bars))
     section.table(

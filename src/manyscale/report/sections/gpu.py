@@ -149,10 +149,15 @@ def _devices(*tables: pl.DataFrame | None) -> int:
 
 def _call_kind(name: str) -> str:
     """Calls in a few groups, which are told apart by colour."""
-    for word, kind in (("Launch", "launch call"), ("Memcpy", "copy call"), ("Memset", "copy call")):
-        if word in name:
+    lowered = name.lower()
+    for kind, words in (
+        ("launch call", ("launch",)),
+        ("copy call", ("copy", "memset", "set", "prefetch")),
+        ("waiting call", ("synchronize", "wait")),
+    ):
+        if any(word in lowered for word in words):
             return kind
-    return "synchronize" if "Synchronize" in name else "other call"
+    return "other call"
 
 
 def _times_first(table: pl.DataFrame, title: str) -> pl.DataFrame:

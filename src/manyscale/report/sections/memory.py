@@ -30,7 +30,6 @@ _CHANNEL_UNITS = {
     "queueing": "ns",
 }
 _MOST_CHANNELS = 512
-_MOST_LINES = 8
 
 
 def levels(parent: Parent, evidence: Evidence) -> None:
@@ -55,7 +54,7 @@ def levels(parent: Parent, evidence: Evidence) -> None:
 
 
 def latency_chart(evidence: Evidence) -> Lines | None:
-    """How long accesses took, of each core."""
+    """How long accesses took."""
     rows = _latencies(evidence)
     if not rows:
         return None
@@ -126,14 +125,15 @@ def _channels(evidence: Evidence) -> list[tuple[Any, ...]]:
 
 
 def _latencies(evidence: Evidence) -> dict[str, list[tuple[float, float]]]:
+    """Accesses of all cores by the lower bound of their bucket, in nanoseconds."""
     if not evidence.scalars or evidence.kind != "memory":
         return {}
     table = evidence.run.stats
     rows = table.filter(
         (table["statistic"] == "latency.bucket") & table["component"].str.starts_with("core[")
     )
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for component, key, value in rows.select("component", "key", "value").iter_rows():
-        if key is not None and key > 0 and (component in lines or len(lines) < _MOST_LINES):
-            lines.setdefault(component, []).append((key / 1e6, value))
-    return lines
+    counts: dict[float, float] = {}
+    for key, value in rows.select("key", "value").iter_rows():
+        if key is not None and key > 0:
+            counts[key / 1e6] = counts.get(key / 1e6, 0.0) + value
+    return {"accesses": sorted(counts.items())} if counts else {}
