@@ -57,7 +57,7 @@ def test_a_command_is_a_module_and_its_lines_in_app():
         if re.search(r"^commands = ", path.read_text(encoding="utf-8"), re.M)
     ]
     assert len(modules) > 10
-    assert [name for name in modules if f"add_typer({name}.commands" not in app] == []
+    assert [name for name in modules if f'    "{name}": ' not in app] == []
 
 
 def test_a_ptx_instruction_is_decoded_where_it_is_executed():

@@ -23,8 +23,8 @@ from manyscale.spec import (
     dump,
     parameter,
     parameters,
-    spec_from_table,
 )
+from manyscale.spec_table import spec_from_table
 
 
 class Cache(Spec):

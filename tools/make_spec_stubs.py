@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from manyscale.spec import Spec, field_type
+from manyscale.spec import Section, Spec, field_type
 
 # By module: the Specs there that are made at run time.
 SPECS = {
@@ -50,12 +51,18 @@ def classes(name: str, spec: type[Spec]) -> Iterator[str]:
     yield "\n".join([f"class {name}(Spec):", *(lines or ["    pass"])])
 
 
+def spec_of(made: Any) -> type[Spec]:
+    """The Spec, or that of a section that is made when it is first used."""
+    sections = [item for item in getattr(made, "__metadata__", ()) if isinstance(item, Section)]
+    return sections[0].spec if sections else made
+
+
 def main() -> int:
     texts = [
         text
         for module, names in SPECS.items()
         for name in names
-        for text in classes(name, getattr(import_module(f"manyscale.machine.{module}"), name))
+        for text in classes(name, spec_of(getattr(import_module(f"manyscale.machine.{module}"), name)))
     ]
     Path(sys.argv[1]).write_text("\n\n".join([HEAD, *texts]) + "\n", encoding="utf-8")
     return 0

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
-import tomlkit
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PrivateAttr,
     ValidationError,
-    ValidationInfo,
-    create_model,
-    field_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticUndefined, core_schema
-from tomlkit.exceptions import TOMLKitError
 
 from manyscale import units
 from manyscale.errors import InputError, nearest
@@ -34,6 +40,7 @@ from manyscale.reads import Reads
 from manyscale.units import Dimension, shown
 
 Location = tuple[int | str, ...]
+_RANGE = "manyscale_range"  # key of a schema's metadata
 Where = str | Callable[[Location], str]
 
 
@@ -47,8 +54,12 @@ class Quantity:
 
     dimension: Dimension
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._validate)
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        within: _Range | None = (handler(source).get("metadata") or {}).get(_RANGE)
+        if within is None:
+            return core_schema.no_info_plain_validator_function(self._validate)
+        check = within.checker(self)
+        return core_schema.no_info_plain_validator_function(lambda value: check(self._validate(value)))
 
     def _validate(self, value: object) -> int | float:
         try:
@@ -94,9 +105,40 @@ Count = Annotated[int, Quantity(units.COUNT)]
 Ratio = Annotated[float, Quantity(units.RATIO)]
 
 
+@dataclass(frozen=True)
+class _Range:
+    """Refuses values outside the bounds of a parameter."""
+
+    minimum: Any
+    maximum: Any
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if source in (int, float):  # pydantic puts it before the Quantity, which has to read the value first
+            return core_schema.any_schema(metadata={_RANGE: self})
+        quantity = _annotation_type(source).quantity
+        if quantity is None:
+            return handler(source)
+        return core_schema.no_info_after_validator_function(self.checker(quantity), handler(source))
+
+    def checker(self, quantity: Quantity) -> Callable[[Any], Any]:
+        """Gives a value back, or raises."""
+        low, high = _read_bound(quantity, self.minimum), _read_bound(quantity, self.maximum)
+
+        def check(value: Any) -> Any:
+            if value is None or ((low is None or value >= low) and (high is None or value <= high)):
+                return value
+            given = units.format(value, quantity.dimension)
+            raise _problem(f"{given} is out of range; it must be {_range_text(quantity, low, high)}")
+
+        return check
+
+
 def parameter(default: Any = PydanticUndefined, *, doc: str, minimum: Any = None, maximum: Any = None) -> Any:
     """Declares a parameter; without a default it is required. Default and bounds may be text with units."""
-    return Field(default, description=doc, json_schema_extra={"minimum": minimum, "maximum": maximum})
+    field = Field(default, description=doc, json_schema_extra={"minimum": minimum, "maximum": maximum})
+    if minimum is not None or maximum is not None:
+        field.metadata.append(_Range(minimum, maximum))
+    return field
 
 
 class Spec(BaseModel):
@@ -123,11 +165,33 @@ class Spec(BaseModel):
             return value
 
     @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Within another Spec, a section has a validator of its own, which is made when a value is first given.
+
+        Most runs use few of the sections of a machine, and pydantic takes a millisecond for each.
+        """
+        if handler.field_name is None:
+            return handler(source)
+        return _section_schema(cls._validate_section)
+
+    @classmethod
+    def _validate_section(cls, value: object) -> Spec:
+        if isinstance(value, cls):
+            return value
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            problems = _Problems(error.errors(include_url=False))
+            raise PydanticCustomError(_SECTION, "problems", {"problems": problems}) from None
+
+    @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         for name, field in cls.model_fields.items():
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} has no doc; declare it with parameter(..., doc=...)")
+            if _is_deferred(field) and field.default is None:
+                continue
             kind = field_type(field)
             if kind.optional and field.default is not None:
                 # Saved descriptions leave out what is None, so None must be what its absence means.
@@ -135,18 +199,6 @@ class Spec(BaseModel):
             bounds = _bounds(field)
             if bounds != (None, None) and kind.quantity is None:
                 raise TypeError(f"{cls.__name__}.{name} has bounds but is no quantity")
-
-    @field_validator("*", mode="after")
-    @classmethod
-    def _within_range(cls, value: Any, info: ValidationInfo) -> Any:
-        quantity, minimum, maximum = _limits(cls, info.field_name or "")
-        if value is None or quantity is None:
-            return value
-        if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
-            given = units.format(value, quantity.dimension)
-            field = cls.model_fields[info.field_name or ""]
-            raise _problem(f"{given} is out of range; it must be {_range_text(field)}")
-        return value
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={value}" for name, value in self._shown_values())
@@ -163,7 +215,43 @@ class Spec(BaseModel):
         return rows
 
 
+@dataclass(frozen=True)
+class Section:
+    """Marks a type as a section whose Spec is made when it is first used."""
+
+    make: Callable[[], type[Spec]]
+
+    @property
+    def spec(self) -> type[Spec]:
+        return _made(self.make)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return _section_schema(lambda value: self.spec._validate_section(value))
+
+
+@functools.cache
+def _made(make: Callable[[], type[Spec]]) -> type[Spec]:
+    return make()
+
+
+def deferred(make: Callable[[], type[Spec]]) -> Any:
+    """The type of a section of which few runs need the Spec, which `make` makes or imports."""
+    return Annotated[Any, Section(make)]
+
+
+class _Problems(list[Any]):
+    """What is wrong with a section; pydantic wants a text of it, which values of any size must not be in."""
+
+    def __str__(self) -> str:
+        return f"{len(self)} problems"
+
+
 AnySpec = TypeVar("AnySpec", bound=Spec)
+
+
+def _section_schema(validate: Callable[[object], Spec]) -> CoreSchema:
+    dump = core_schema.plain_serializer_function_ser_schema(BaseModel.model_dump)
+    return core_schema.no_info_plain_validator_function(validate, serialization=dump)
 
 
 def build(spec: type[AnySpec], data: object, where: Where) -> AnySpec:
@@ -187,7 +275,7 @@ def refusal(problems: Sequence[str]) -> InputError:
 def _explain(error: ValidationError, spec: type[Spec], where: Where) -> list[str]:
     """The one place where pydantic's errors become messages for people."""
     lines = []
-    for problem in error.errors(include_url=False):
+    for problem in _problems(error.errors(include_url=False)):
         location = problem["loc"]
         origin = where if isinstance(where, str) else where(location)
         path = path_text(location)
@@ -195,6 +283,16 @@ def _explain(error: ValidationError, spec: type[Spec], where: Where) -> list[str
             f"{origin}: {path}: {_message(problem, spec)}" if path else f"{origin}: {_message(problem, spec)}"
         )
     return lines
+
+
+def _problems(errors: Iterable[Mapping[str, Any]], prefix: Location = ()) -> Iterator[dict[str, Any]]:
+    """All problems with their whole locations, those within sections too."""
+    for problem in errors:
+        location = (*prefix, *problem["loc"])
+        if problem["type"] == _SECTION:
+            yield from _problems(problem["ctx"]["problems"], location)
+        else:
+            yield {**problem, "loc": location}
 
 
 def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
@@ -218,19 +316,12 @@ def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
 
 
 _PROBLEM = "manyscale"
+_SECTION = "manyscale_section"
 _PROBLEMS_SHOWN = 50
 
 
 def _problem(reason: str) -> PydanticCustomError:
     return PydanticCustomError(_PROBLEM, "{reason}", {"reason": reason})
-
-
-def toml_value(text: str) -> Any:
-    """A value as people write it on a command line: TOML, or a bare word such as 1.5GHz."""
-    try:
-        return tomlkit.value(text.strip()).unwrap()
-    except (TOMLKitError, ValueError, RecursionError):
-        return text.strip()
 
 
 def path_text(location: Location) -> str:
@@ -252,11 +343,19 @@ class FieldType(NamedTuple):
     optional: bool
 
 
+def _is_deferred(field: FieldInfo) -> bool:
+    """Whether it is an optional section whose Spec is made when it is first used."""
+    within = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
+    return any(isinstance(item, Section) for item in within)
+
+
 def field_type(field: FieldInfo) -> FieldType:
     """What the annotation of a field says."""
     for item in field.metadata:
         if isinstance(item, Quantity):
             return FieldType(item.dimension.name, item, None, False, False)
+        if isinstance(item, Section):
+            return FieldType("section", None, item.spec, False, False)
     return _annotation_type(field.annotation)
 
 
@@ -266,6 +365,9 @@ def _annotation_type(annotation: Any) -> FieldType:
         quantity = next((item for item in arguments[1:] if isinstance(item, Quantity)), None)
         if quantity is not None:
             return FieldType(quantity.dimension.name, quantity, None, False, False)
+        section = next((item for item in arguments[1:] if isinstance(item, Section)), None)
+        if section is not None:
+            return FieldType("section", None, section.spec, False, False)
         return _annotation_type(arguments[0])
     if origin in (Union, types.UnionType) and len(arguments) == 2 and type(None) in arguments:
         inner = next(argument for argument in arguments if argument is not type(None))
@@ -289,23 +391,14 @@ def _bounds(field: FieldInfo) -> tuple[int | float | None, int | float | None]:
     quantity = field_type(field).quantity
     if not isinstance(extra, dict) or quantity is None:
         return None, None
-    low, high = extra.get("minimum"), extra.get("maximum")
-    return (
-        None if low is None else quantity.read(low),
-        None if high is None else quantity.read(high),
-    )
+    return _read_bound(quantity, extra.get("minimum")), _read_bound(quantity, extra.get("maximum"))
 
 
-@functools.cache
-def _limits(spec: type[Spec], name: str) -> tuple[Quantity | None, int | float | None, int | float | None]:
-    """What a parameter is and its bounds: asked for each time a component is made."""
-    field = spec.model_fields[name]
-    return (field_type(field).quantity, *_bounds(field))
+def _read_bound(quantity: Quantity, bound: object) -> int | float | None:
+    return None if bound is None else quantity.read(bound)
 
 
-def _range_text(field: FieldInfo) -> str:
-    minimum, maximum = _bounds(field)
-    quantity = field_type(field).quantity
+def _range_text(quantity: Quantity | None, minimum: int | float | None, maximum: int | float | None) -> str:
     if quantity is None:
         return ""
     low, high = (
@@ -349,7 +442,12 @@ def parameters(spec: type[Spec], prefix: str = "") -> list[Parameter]:
         unit = kind.quantity.dimension.base or "1" if kind.quantity else "none"
         rows.append(
             Parameter(
-                path, kind.name, unit, _default_text(field, kind), _range_text(field), field.description or ""
+                path,
+                kind.name,
+                unit,
+                _default_text(field, kind),
+                _range_text(kind.quantity, *_bounds(field)),
+                field.description or "",
             )
         )
     return rows
@@ -386,7 +484,10 @@ def dump(spec: Spec, *, names: Collection[str] | None = None, reads: bool = True
 @functools.cache
 def _quantities(spec: type[Spec]) -> list[tuple[str, Quantity | None]]:
     """The parameters of a Spec and what they are quantities of: asked for each time a component is saved."""
-    return [(name, field_type(field).quantity) for name, field in spec.model_fields.items()]
+    return [
+        (name, None if _is_deferred(field) else field_type(field).quantity)
+        for name, field in spec.model_fields.items()
+    ]
 
 
 def _plain(value: Any, quantity: Quantity | None, nested: Callable[[Spec], Any] = lambda spec: spec) -> Any:
@@ -397,85 +498,3 @@ def _plain(value: Any, quantity: Quantity | None, nested: Callable[[Spec], Any] 
     if quantity is None or quantity.dimension in (units.COUNT, units.RATIO):
         return value
     return units.format(value, quantity.dimension)
-
-
-_TABLE_TYPES: Mapping[str, Any] = {
-    "time": Time,
-    "frequency": Frequency,
-    "bytes": Bytes,
-    "bandwidth": Bandwidth,
-    "cycles": Cycles,
-    "count": Count,
-    "ratio": Ratio,
-}
-
-
-def spec_from_table(name: str, doc: str, fields: Sequence[Mapping[str, Any]]) -> type[Spec]:
-    """A Spec class from a parameter table of the core, whose defaults and bounds are in base units.
-
-    A field is `name` ("section.name" within a section), `type` ("int", "float", "bool", "str"), `unit` (a
-    dimension, or "none"), `default` (absent: it is required), `minimum`, `maximum`, `doc`. A bound that no value can
-    pass (None, infinite, beyond 64 bits) is no bound.
-    """
-    definitions: dict[str, Any] = {}
-    sections: dict[str, list[Mapping[str, Any]]] = {}
-    for field in fields:
-        section, dot, rest = field["name"].partition(".")
-        if dot:
-            sections.setdefault(section, []).append({**field, "name": rest})
-            definitions.setdefault(section, None)  # keeps the order of the table
-            continue
-        default = field.get("default", PydanticUndefined)
-        definitions[section] = (
-            _table_type(field),
-            parameter(
-                Base(default) if type(default) is int else default,
-                doc=field["doc"],
-                minimum=_table_bound(field, "minimum"),
-                maximum=_table_bound(field, "maximum"),
-            ),
-        )
-    for section, within in sections.items():
-        part = spec_from_table(f"{name}.{section}", f"{section} of {name}", within)
-        required = any(field.is_required() for field in part.model_fields.values())
-        default = PydanticUndefined if required else part()
-        definitions[section] = (part, parameter(default, doc=f"{section} of {name}"))
-    return create_model(name, __base__=Spec, __doc__=doc, **definitions)
-
-
-def table_values(spec: Spec, prefix: str = "", without: Collection[str] = ()) -> dict[str, Any]:
-    """The base values of a Spec by the names of the core's table, in which sections are joined by dots.
-
-    `without` are names that the core's table does not have.
-    """
-    values: dict[str, Any] = {}
-    for name in type(spec).model_fields:
-        if name in without:
-            continue
-        value = getattr(spec, name)
-        values |= (
-            table_values(value, f"{prefix}{name}.") if isinstance(value, Spec) else {prefix + name: value}
-        )
-    return values
-
-
-def _table_type(field: Mapping[str, Any]) -> Any:
-    kind, unit = field["type"], field["unit"]
-    if kind in ("bool", "str") and unit == "none":
-        return {"bool": bool, "str": str}[kind]
-    if unit == "none":
-        unit = {"int": "count", "float": "ratio"}.get(kind, unit)
-    if unit not in _TABLE_TYPES or kind != ("float" if unit == "ratio" else "int"):
-        raise TypeError(
-            f"parameter {field['name']!r}: type {kind!r} with unit {field['unit']!r} is no quantity"
-        )
-    return _TABLE_TYPES[unit]
-
-
-def _table_bound(field: Mapping[str, Any], side: str) -> int | float | None:
-    bound = field.get(side)
-    if bound is None or field["type"] not in ("int", "float") or not isfinite(bound):
-        return None
-    if field["type"] == "float":
-        return float(bound)
-    return Base(bound) if units.SMALLEST < bound < units.LARGEST else None

@@ -75,3 +75,11 @@ def inline(value: object) -> str:
         inner = ", ".join(f"{key(name)} = {inline(entry)}" for name, entry in value.items())
         return f"{{{inner}}}"
     raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def toml_value(text: str) -> Any:
+    """A value as people write it on a command line: TOML, or a bare word such as 1.5GHz."""
+    try:
+        return tomlkit.value(text.strip()).unwrap()
+    except (TOMLKitError, ValueError, RecursionError):
+        return text.strip()

@@ -220,7 +220,7 @@ def test_errors_become_messages_and_exit_codes(monkeypatch, capsys, error, code,
     def fail():
         raise error
 
-    monkeypatch.setattr(app_module, "app", other)
+    monkeypatch.setattr(app_module, "application", lambda command: other)
     assert main(["fail"]) == code
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", message)

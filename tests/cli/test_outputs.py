@@ -135,6 +135,7 @@ FILES: dict[tuple[str, str], Command] = {
     ("gpu run", "--save"): lambda: ["gpu", "run", DEMO, *SAXPY, "--save", "y=out.npy"],
     ("machines import", "--out"): lambda: ["machines", "import", a_listing(), "--out", "out.toml"],
     ("net goal", "file"): lambda: ["net", "goal", "allreduce", "out.goal", "--ranks", "2", "-p", "iterations=1"],
+    ("compare", "--out"): lambda: ["compare", a_run(), "run", "--out", "out.html"],
     ("report", "--out"): lambda: ["report", a_run(), "--out", "out.html"],
     ("report", "--figures"): figures,
     ("validate", "--report"): lambda: ["validate", "--only", "network", "--report", "out.html"],

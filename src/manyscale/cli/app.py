@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -11,84 +13,93 @@ from typing import Annotated
 import typer
 
 from manyscale import processes
-from manyscale.cli import (
-    check,
-    cpu,
-    cpu_scale,
-    cpu_trace,
-    cuda,
-    demo,
-    disassemble,
-    gpu,
-    machines,
-    mem,
-    models,
-    net,
-    new,
-    plugins,
-    project,
-    report,
-    run,
-    runs,
-    sweep,
-    validate,
-)
 from manyscale.cli.console import complain, show_reports
 from manyscale.cli.start import answer
 from manyscale.errors import ManyscaleError
 from manyscale.interrupts import StopSignals, stop_signals
 
-app = typer.Typer(
-    name="manyscale",
-    help="Simulate parallel machines at every scale, from a warp to an MPI job on thousands of nodes.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-# One line per command module. A module has `commands`, a typer.Typer; with a name its commands become a group
-# (`manyscale cpu run`). Modules import what is slow (polars, rich, the core) inside their functions.
-app.add_typer(demo.commands)
-app.add_typer(run.commands)
-app.add_typer(runs.commands)
-app.add_typer(report.commands)
-app.add_typer(machines.commands)
-app.add_typer(mem.commands)
-gpu.commands.add_typer(disassemble.commands)
-app.add_typer(gpu.commands)
-cpu.commands.add_typer(cpu_trace.commands)
-cpu.commands.add_typer(cpu_scale.commands)
-app.add_typer(cpu.commands)
-app.add_typer(net.commands)
-app.add_typer(cuda.commands)
-app.add_typer(check.commands)
-app.add_typer(models.commands)
-app.add_typer(plugins.commands)
-app.add_typer(new.commands)
-app.add_typer(sweep.commands)
-app.add_typer(project.commands)
-app.add_typer(validate.commands)
+# One line per module of commands: the module, and the commands that it adds to `manyscale`. A module has `commands`, a
+# typer.Typer; with a name its commands become a group (`manyscale cpu run`). Only the modules of the command that is
+# given are imported, and these import what is slow (polars, rich, the core) inside their functions.
+MODULES: dict[str, tuple[str, ...]] = {
+    "demo": ("demo",),
+    "cuda": ("cuda",),
+    "gpu": ("gpu",),
+    "cpu": ("cpu",),
+    "mem": ("mem",),
+    "net": ("net",),
+    "project": ("project",),
+    "sweep": ("sweep",),
+    "runs": ("show", "compare", "export"),
+    "report": ("report",),
+    "check": ("check",),
+    "machines": ("machines",),
+    "models": ("models",),
+    "plugins": ("plugins",),
+    "new": ("new",),
+    "run": ("run",),
+    "validate": ("validate",),
+}
+WITHIN: dict[str, str] = {  # modules that add commands to the group of another
+    "disassemble": "gpu",
+    "cpu_trace": "cpu",
+    "cpu_scale": "cpu",
+}
 
 _TYPER_STOPPED = 130  # typer's own answer to KeyboardInterrupt, which says nothing
 _BROKEN_PIPE = 141
+_COMPLETION = "_MANYSCALE_COMPLETE"
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from manyscale.results.run_directory import package_version
+        from manyscale.cli.start import version
 
-        typer.echo(f"manyscale {package_version()}")
+        typer.echo(version())
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
+
+
+@functools.cache
+def application(command: str | None = None) -> typer.Typer:
+    """The command line, with all commands, or only with the module of the one that is given."""
+    app = typer.Typer(
+        name="manyscale",
+        help="Simulate parallel machines at every scale, from a warp to an MPI job on thousands of nodes.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, added in MODULES.items():
+        if command is None or command in added:
+            app.add_typer(_commands(name))
+    return app
+
+
+@functools.cache
+def _commands(name: str) -> typer.Typer:
+    module = importlib.import_module(f"manyscale.cli.{name}")
+    commands: typer.Typer = module.commands
+    for inner, group in WITHIN.items():
+        if group == name:
+            commands.add_typer(_commands(inner))
+    return commands
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app` has all commands."""
+    if name == "app":
+        return application()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,9 +119,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _application(arguments: Sequence[str] | None) -> typer.Typer:
+    """What answers these arguments: one module, unless help, a misspelt name or completion needs all of them."""
+    given = sys.argv[1:] if arguments is None else arguments
+    known = {name for added in MODULES.values() for name in added}
+    alone = bool(given) and given[0] in known and _COMPLETION not in os.environ
+    return application(given[0] if alone else None)
+
+
 def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     try:
-        app(None if arguments is None else list(arguments), prog_name="manyscale")
+        _application(arguments)(None if arguments is None else list(arguments), prog_name="manyscale")
     except ManyscaleError as error:
         complain(str(error))
         return error.exit_code

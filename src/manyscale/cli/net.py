@@ -192,7 +192,7 @@ def goal(
 
 
 def _parameters(texts: Sequence[str]) -> dict[str, Any]:
-    from manyscale.spec import toml_value
+    from manyscale.toml_text import toml_value
 
     found: dict[str, Any] = {}
     for text in texts:

@@ -106,7 +106,7 @@ def sweep(
 
 
 def _options(texts: list[str]) -> dict[str, Any]:
-    from manyscale.spec import toml_value
+    from manyscale.toml_text import toml_value
 
     found: dict[str, Any] = {}
     for text in texts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manyscale.machine.model_specs import any_of
-from manyscale.spec import Count, Frequency, Ratio, Spec, Time, parameter
+from manyscale.spec import Count, Frequency, Ratio, Spec, Time, deferred, parameter
 
 CORE, PROGRAM, TRACE = "cpu.core", "cpu.program", "cpu.trace"
 # Stated elsewhere in a machine, or by a run.
@@ -31,8 +31,10 @@ WORK_LATENCY = "2ns"  # where none is stated
 if TYPE_CHECKING:  # what the core's tables make at run time
     from manyscale.machine.core_specs import CpuCore, CpuSystem
 else:
-    CpuCore = any_of("CpuCore", "A core.", [CORE], without=_CORE_ELSEWHERE)
-    CpuSystem = any_of("System", "The operating system.", [PROGRAM], without=_PROGRAM_ELSEWHERE)
+    CpuCore = deferred(lambda: any_of("CpuCore", "A core.", [CORE], without=_CORE_ELSEWHERE))
+    CpuSystem = deferred(
+        lambda: any_of("System", "The operating system.", [PROGRAM], without=_PROGRAM_ELSEWHERE)
+    )
 
 
 class OpenMP(Spec):

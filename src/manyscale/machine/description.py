@@ -6,14 +6,26 @@ To extend it, add a parameter to a section, or a section to `Machine`; files, ov
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from manyscale.machine.cpu import Cpu
 from manyscale.machine.cuda_runtime import CudaRuntime
 from manyscale.machine.gpu import Gpu
 from manyscale.machine.host import Mesh
 from manyscale.machine.link import Link
 from manyscale.machine.memory import Memory
-from manyscale.machine.network import Network
-from manyscale.spec import Spec, parameter
+from manyscale.spec import Spec, deferred, parameter
+
+if TYPE_CHECKING:
+    from manyscale.machine.network import Network
+else:
+
+    def _network() -> type[Spec]:
+        from manyscale.machine.network import Network
+
+        return Network
+
+    Network = deferred(_network)
 
 
 class Machine(Spec):

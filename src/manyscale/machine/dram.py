@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomlkit
-from pydantic import Field, create_model
-from pydantic.fields import FieldInfo
 
 from manyscale.errors import InputError, nearest
+from manyscale.machine.model_specs import required_of
 from manyscale.machine.presets import presets_folder
 from manyscale.spec import Spec, build, dump
-from manyscale.system.catalogue import model
 
 _ORGANISATION = (
     *("clock", "ranks", "bank_groups", "banks", "rows", "row_bytes"),
@@ -26,17 +24,12 @@ _TIMINGS = (
 )
 
 
-def _required(field: FieldInfo) -> tuple[Any, Any]:
-    """A parameter as the core declares it, which a standard must state."""
-    return (
-        field.rebuild_annotation(),
-        Field(description=field.description, json_schema_extra=field.json_schema_extra),
+if TYPE_CHECKING:
+    _StatedByStandard = Spec
+else:
+    _StatedByStandard = required_of(
+        "StatedByStandard", "What a standard states.", "memory.dram", (*_ORGANISATION, *_TIMINGS)
     )
-
-
-_fields = model("memory.dram").spec.model_fields
-_stated: dict[str, Any] = {name: _required(_fields[name]) for name in (*_ORGANISATION, *_TIMINGS)}
-_StatedByStandard = create_model("StatedByStandard", __base__=Spec, **_stated)
 
 
 class DramChannel(_StatedByStandard):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from manyscale.machine.model_specs import any_of
 from manyscale.machine.uvm import UnifiedMemory
-from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, parameter
+from manyscale.spec import Bandwidth, Bytes, Count, Cycles, Frequency, Spec, Time, deferred, parameter
 
 if TYPE_CHECKING:  # what the core's tables make at run time
     from manyscale.machine.core_specs import GpuChannel, L2Slice, Scheduler, Sm
 else:
-    Sm = any_of("Sm", "A streaming multiprocessor.", ["gpu.sm"])
-    Scheduler = any_of("Scheduler", "The kernel and CTA scheduler.", ["gpu.scheduler"])
-    L2Slice = any_of("L2", "A slice of the L2.", ["memory.cache"])
-    GpuChannel = any_of("Channel", "A channel of the GPU's memory.", ["memory.dram"])
+    Sm = deferred(lambda: any_of("Sm", "A streaming multiprocessor.", ["gpu.sm"]))
+    Scheduler = deferred(lambda: any_of("Scheduler", "The kernel and CTA scheduler.", ["gpu.scheduler"]))
+    L2Slice = deferred(lambda: any_of("L2", "A slice of the L2.", ["memory.cache"]))
+    GpuChannel = deferred(lambda: any_of("Channel", "A channel of the GPU's memory.", ["memory.dram"]))
 
 
 class GpuMemory(Spec):

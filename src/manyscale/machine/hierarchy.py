@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from manyscale import units
 from manyscale.errors import GraphError, InputError, nearest
 from manyscale.machine.dram import dram_standard
-from manyscale.machine.model_specs import any_of
+from manyscale.machine.model_specs import any_of, parts_of
 from manyscale.spec import Bytes, Count, Spec, Time, dump, parameter, refusal
 from manyscale.system import System
 from manyscale.system.catalogue import model
@@ -27,7 +27,7 @@ INTERCONNECTS = {
 MOST_COHERENT_CORES = 256  # what an entry of the directory of memory.home has room for
 DEFAULT_INTERLEAVE = 256  # bytes
 
-_CACHE = model("memory.generator").spec.model_fields["l1"].annotation.model_fields  # type: ignore[union-attr]
+_CACHE = parts_of("memory.generator", "l1")
 
 if TYPE_CHECKING:  # what the core's tables make at run time
     from manyscale.machine.core_specs import DramChannelModel, InterconnectModel, SharedSlice

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.machine.model_specs import any_of, check_whole
-from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, dump, parameter
+from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, deferred, dump, parameter
 
 if TYPE_CHECKING:
     from manyscale.machine.core_specs import CopyEngine
     from manyscale.machine.gpu_system import GpuSystem
     from manyscale.system.component import NativeComponent
 else:
-    CopyEngine = any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"], without=["line", "slice_hash"])
+    CopyEngine = deferred(
+        lambda: any_of("CopyEngine", "A copy engine.", ["gpu.copy_engine"], without=["line", "slice_hash"])
+    )
 
 _BUILT = ("slices", "line", "slice_hash")  # as gpu.sm.l1 and gpu.l2_slices state
 _WITHIN_LINKS = 32  # to the crossbar: enough that it does not limit copies within the device, memory does

@@ -33,7 +33,8 @@ from manyscale.machine.statements import (
     values,
 )
 from manyscale.reads import unread, watch
-from manyscale.spec import Spec, build, refusal, toml_value
+from manyscale.spec import Spec, build, refusal
+from manyscale.toml_text import toml_value
 from manyscale.units import shown
 
 LARGEST_FILE = 2**20  # bytes; a machine file has a few thousand

@@ -25,19 +25,19 @@ from manyscale.machine.hierarchy import (
     bytes_text,
     check_fit,
 )
-from manyscale.machine.model_specs import some_of
+from manyscale.machine.model_specs import section_of, some_of
 from manyscale.spec import (
     Bandwidth,
     Bytes,
     Count,
     Frequency,
     Spec,
+    deferred,
     dump,
     parameter,
     refusal,
 )
 from manyscale.system import System
-from manyscale.system.catalogue import model
 from manyscale.system.component import NativeComponent
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ _ABSENT: dict[str, dict[str, Any]] = {
 }
 REGION = 4096  # cores have memory of their own in multiples of so many bytes
 
-_generator = model(CORE).spec.model_fields
 _PATTERN = ("pattern", "accesses", "footprint", "stride", "size", "writes", "atomics")
 _CORE = ("clock", "window", "interval", "writeback_buffer", "home_hash")
 
 if TYPE_CHECKING:  # what the core's tables make at run time
     from manyscale.machine.core_specs import L1, L2, GeneratorCore, Pattern, Prefetcher, Translation
 else:
-    GeneratorCore = some_of("Core", "A core: what it can have under way.", _generator, _CORE)
-    L1, L2 = _generator["l1"].annotation, _generator["l2"].annotation
-    Prefetcher, Translation = _generator["prefetcher"].annotation, _generator["translation"].annotation
-    Pattern = some_of("Pattern", "A pattern of accesses.", _generator, _PATTERN)
+    GeneratorCore = deferred(lambda: some_of("Core", "A core: its outstanding accesses.", CORE, _CORE))
+    L1, L2 = deferred(lambda: section_of(CORE, "l1")), deferred(lambda: section_of(CORE, "l2"))
+    Prefetcher = deferred(lambda: section_of(CORE, "prefetcher"))
+    Translation = deferred(lambda: section_of(CORE, "translation"))
+    Pattern = some_of("Pattern", "A pattern of accesses.", CORE, _PATTERN)
 
 
 class Memory(Spec):

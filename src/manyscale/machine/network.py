@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale import _core, plugins
 from manyscale.errors import InputError
-from manyscale.spec import Count, Ratio, Spec, parameter, spec_from_table, table_values
+from manyscale.spec import Count, Ratio, Spec, parameter
+from manyscale.spec_table import spec_from_table, table_values
 
 FIDELITIES = ("packet", "train", "flow", "ideal")
 

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from manyscale import _core
 from manyscale.errors import InputError, nearest
 from manyscale.plugins import plugins
-from manyscale.spec import Spec, spec_from_table
+from manyscale.spec import Spec
+from manyscale.spec_table import spec_from_table
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,17 @@ class StatisticInfo:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A model of the core: its name, what it stands for, and what it can be told."""
+    """A model of the core: its name, what it stands for, and its parameters."""
 
     name: str
     doc: str
-    spec: type[Spec]
+    table: list[dict[str, Any]] = field(repr=False)
+    """Its parameters as the core declares them."""
+
+    @functools.cached_property
+    def spec(self) -> type[Spec]:
+        """Its parameters as a Spec."""
+        return spec_from_table(self.name, self.doc, self.table)
 
     def ports(self) -> list[PortInfo]:
         """The ports of an instance with default parameters."""
@@ -60,10 +68,7 @@ class ModelInfo:
 @functools.cache
 def models() -> dict[str, ModelInfo]:
     """All models of the core by name."""
-    return {
-        name: ModelInfo(name, entry.doc, spec_from_table(name, entry.doc, entry.parameters))
-        for name, entry in plugins("model").items()
-    }
+    return {name: ModelInfo(name, entry.doc, entry.parameters) for name, entry in plugins("model").items()}
 
 
 def model(name: str) -> ModelInfo:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from manyscale import toml_text, units
 from manyscale.errors import InputError, nearest
 from manyscale.results.files import FileKind, write_file
-from manyscale.spec import Count, Ratio, Spec, Time, build, dump, parameter, toml_value
+from manyscale.spec import Count, Ratio, Spec, Time, build, dump, parameter
 from manyscale.system.component import Hints
 from manyscale.system.drawing import model_name
-from manyscale.toml_text import inline
+from manyscale.toml_text import inline, toml_value
 
 if TYPE_CHECKING:
     from manyscale.system.component import Component

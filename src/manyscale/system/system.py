@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any, TypeVar, overload
 
 from manyscale import _core, units
 from manyscale.errors import GraphError, InputError, nearest
-from manyscale.spec import Quantity, build, dump, table_values
+from manyscale.spec import Quantity, Spec, build, dump
+from manyscale.spec_table import table_values
 from manyscale.system import catalogue
 from manyscale.system.component import Component, Hints, NativeComponent, PortRef, check_name
 from manyscale.system.declarations import LivePort
@@ -75,6 +77,7 @@ class System:
         self.simulation.set_cut_latency(self.cut_latency)
         self._mail = Mail()
         self._within = ""
+        self._last_specs: dict[str, tuple[bytes | None, Spec, dict[str, Any]]] = {}
 
     @contextlib.contextmanager
     def within(self, part: str) -> Iterator[None]:
@@ -98,14 +101,28 @@ class System:
         component: AnyComponent
         with graph_errors():
             if isinstance(model, str):
-                spec = build(catalogue.model(model).spec, parameters, f"{name} ({model})")
-                native = self.simulation.add_model(model, name, table_values(spec))
+                spec, values = self._native_spec(model, name, parameters)
+                native = self.simulation.add_model(model, name, values)
                 component = NativeComponent(model, name, spec, native)
             else:
                 spec = build(model.Spec, parameters, f"{name} ({model.__name__})")
                 component = model(name, spec, _core.add_python_component(self.simulation, name), self._mail)
         self.components[name] = component
         return component
+
+    def _native_spec(self, model: str, name: str, parameters: dict[str, Any]) -> tuple[Spec, dict[str, Any]]:
+        """The Spec of a component and its values for the core; equal ones in a row share them."""
+        try:
+            key = marshal.dumps(parameters, 2)
+        except ValueError:  # values of other types than those of a file
+            key = None
+        last = self._last_specs.get(model)
+        if key is not None and last is not None and key == last[0]:
+            return last[1:]
+        spec = build(catalogue.model(model).spec, parameters, f"{name} ({model})")
+        values = table_values(spec)
+        self._last_specs[model] = key, spec, values
+        return spec, values
 
     def connect(self, a: AnyPort, b: AnyPort, latency: str) -> None:
         """Joins two ports; what one sends arrives at the other after the latency."""

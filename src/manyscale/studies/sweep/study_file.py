@@ -12,8 +12,8 @@ from typing import Any
 
 from manyscale import toml_text
 from manyscale.errors import InputError, nearest
-from manyscale.spec import toml_value
 from manyscale.studies.sweep.study import Study
+from manyscale.toml_text import toml_value
 from manyscale.units import shown
 
 LARGEST_FILE = 2**20  # bytes
