@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`manyscale demo`: every scale once, in under a minute, and one report of it all."""
+"""`manyscale demo`: from a kernel to 1,024 GPUs in less than a minute, and one report of it all."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,7 +23,11 @@ commands = typer.Typer()
 
 @commands.command()
 def demo(out: Out = None, json: Json = False, quiet: Quiet = False) -> None:
-    """Show what there is: every scale once, in under a minute, and a report of it all as one HTML page."""
+    """Go from a kernel to 1,024 GPUs in less than a minute, and write a report of it all.
+
+    A kernel on a V100 and what limits it, the same after two fixes, with unified memory, an OpenMP program on three
+    processors, an MPI job on 512 nodes, and a training step on up to 1,024 GPUs. No GPU is needed.
+    """
     from manyscale.cli.demo_report import write_report
     from manyscale.cli.demo_steps import STEPS, Outcome
     from manyscale.cli.run import output_directory
@@ -42,15 +49,41 @@ def demo(out: Out = None, json: Json = False, quiet: Quiet = False) -> None:
     if json:
         facts = {name: outcome.facts for name, outcome in outcomes.items()}
         emit_json(
-            {"directory": str(directory), "report": str(report), "wall_seconds": seconds, "steps": facts}
+            {
+                "directory": str(directory),
+                "report": str(report),
+                "wall_seconds": seconds,
+                "processor_seconds": time.process_time(),
+                "steps": facts,
+            }
         )
         return
-    typer.echo(
-        f"Done in {seconds:.1f} s. The runs are in {directory}; look at them:\n"
-        f"  manyscale show {directory / 'credits' / '2-slots'}\n"
-        f"  manyscale compare {directory / 'credits' / '1-slots'} {directory / 'credits' / '8-slots'}\n"
-        f"The report of it all, for a browser:\n{report}"
-    )
+    typer.echo(f"Done in {seconds:.0f} s.\n{_what_next(directory, report)}")
+
+
+def _what_next(directory: Path, report: Path) -> str:
+    """How to look at what was made, and how to go on."""
+    first, padded = directory / "kernel" / "first", directory / "fixed-kernel" / "padded"
+    lines = {
+        "open the report": f"{_opener()} {report}",
+        "one of its runs": f"manyscale show {first}",
+        "before and after": f"manyscale compare {first} {padded}",
+        "your own program": "manyscale cuda --machine v100 -- ./program",
+    }
+    activate = Path(sys.prefix, "bin", "activate")
+    if shutil.which("manyscale") is None and activate.exists():
+        lines = {"first": f". {_short(activate)}", **lines}
+    width = max(map(len, lines))
+    return "\n".join(f"  {what:{width}}  {command}" for what, command in lines.items())
+
+
+def _opener() -> str:
+    return next((name for name in ("xdg-open", "open") if shutil.which(name)), "firefox")
+
+
+def _short(path: Path) -> Path:
+    """The path from here, if it is below the working directory."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _show(facts: Facts) -> None:

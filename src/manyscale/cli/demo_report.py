@@ -22,7 +22,7 @@ _PARTS = tuple(part for part in PARTS if part not in _LEFT_OUT)
 
 def write_report(directory: Path, outcomes: Mapping[str, Outcome]) -> Path:
     """Writes the page into the directory of the demo."""
-    page = Page("Manyscale: every scale once", "the report of `manyscale demo`")
+    page = Page("Manyscale: from a kernel to 1,024 GPUs", "the report of `manyscale demo`")
     page.answer(
         f"{len(outcomes)} steps ran, from {_title(next(iter(outcomes)))} to {_title(list(outcomes)[-1])}.",
         "A section for each step follows; its runs are open to `manyscale report` and `manyscale compare`.",
@@ -33,7 +33,6 @@ def write_report(directory: Path, outcomes: Mapping[str, Outcome]) -> Path:
             (_title(name), str(fact), str(outcome.facts[fact]))
             for name, outcome in outcomes.items()
             for fact in list(outcome.facts)[:3]
-            if fact != "more"
         ],
         "The first facts of each step.",
         columns=("step", "fact", "result"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of `manyscale demo`: each shows one capability, leaves runs, and says what came out."""
+"""The steps of `manyscale demo`: each answers a question of a user, leaves runs, and says what came out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 from manyscale.errors import ManyscaleError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from manyscale.gpu import TimedDevice, TimedLaunch
     from manyscale.report.charts import Chart
-    from manyscale.system import System
+    from manyscale.studies.gpu_node import GpuTimings, PhaseClock
 
 Facts = dict[str, Any]
 
 _COMMAND = ["manyscale", "demo"]
-_KERNELS = Path(__file__).with_name("demo.ptx")
+_KERNELS = Path(__file__).with_name("demo_kernels.ptx")
+_EDGE = 1024  # rows and columns of the matrix that is transposed
 
 
 @dataclass(frozen=True)
@@ -32,281 +37,151 @@ class Outcome:
 Step = Callable[[Path, bool], Outcome]
 
 
-def engine_on_threads(directory: Path, quiet: bool) -> Outcome:
-    """Random events between 64 components: the same statistics on 1 and 2 threads"""
-    from manyscale.cli.progress import SimulationProgress
-    from manyscale.results import identical, load
-
-    def network() -> System:
-        from manyscale.system import System
-
-        system = System("phold", seed=42)
-        nodes = [system.add("synthetic.phold", f"node[{i}]", jobs=500, mean_delay="1us") for i in range(64)]
-        for i in range(64):
-            for distance in (1, 5):
-                system.connect(nodes[i].peers, nodes[(i + distance) % 64].peers, "100ns")
-        return system
-
-    facts: Facts = {}
-    for threads in (1, 2):
-        with SimulationProgress(f"{threads} thread(s)", 50 * 10**9, quiet) as progress:
-            result = network().run(
-                until="50us",
-                threads=threads,
-                out=directory / f"{threads}-threads",
-                progress=progress.update,
-                command=_COMMAND,
-            )
-        rate = result.events / result.wall_seconds
-        facts[f"on {threads} thread(s)"] = f"{result.events:,} events, {rate / 1e6:.1f} M events/s"
-    same = identical(load(directory / "1-threads"), load(directory / "2-threads"))
-    if not same:
-        raise ManyscaleError("the statistics of the two runs differ: please report this")
-    facts["statistics of both runs"] = "identical to the bit"
-    return Outcome(facts, {"on 2 threads": directory / "2-threads"})
-
-
-def credits_limit_throughput(directory: Path, quiet: bool) -> Outcome:
-    """Two stages with credits: throughput against the closed form min(1, slots / round trip)"""
-    from manyscale.system import System
-
-    facts: Facts = {}
-    for slots in (1, 2, 4, 8):
-        system = System(f"line with {slots} slots")
-        first = system.add("synthetic.relay", "first", clock="1GHz", tokens=10_000, hops=1)
-        last = system.add("synthetic.relay", "last", clock="1GHz", slots=slots)
-        system.connect(first.output, last.input, latency="2ns")
-        out = directory / f"{slots}-slots"
-        result = system.run(out=out, timeline=slots == 2, command=_COMMAND)
-        measured = 10_000 / (result.now / 10**6)
-        facts[f"{slots} slots"] = f"{measured:.4f} tokens a cycle, expected {min(1.0, slots / 4):.4f}"
-    facts["timeline"] = f"{directory / '2-slots' / 'timeline.pftrace'} (opens in ui.perfetto.dev)"
-    return Outcome(facts, {"2 slots": directory / "2-slots"})
-
-
-def deadlock_is_explained(directory: Path, quiet: bool) -> Outcome:
-    """A ring that is too full: who waits for what"""
-    from manyscale.errors import DeadlockError
-    from manyscale.system import System
-
-    system = System("full ring")
-    stages = [system.add("synthetic.relay", f"stage[{i}]", tokens=6, slots=4) for i in range(3)]
-    for i in range(3):
-        system.connect(stages[i].output, stages[(i + 1) % 3].input, latency="1ns")
-    try:
-        system.run(out=directory / "run", command=_COMMAND)
-    except DeadlockError as error:
-        return Outcome({"diagnosis": str(error)}, {"the full ring": directory / "run"})
-    raise ManyscaleError("the ring ran although it is too full: please report this")
-
-
-def machines_have_sources(directory: Path, quiet: bool) -> Outcome:
-    """A machine description: every number with its unit and source"""
-    from manyscale import units
-    from manyscale.machine import load_machine
-
-    resolved = load_machine("v100", ["gpu.clock=1.5GHz"])
-    gpu = resolved.machine.gpu
-    if gpu is None or gpu.clock is None or gpu.sm_count is None:
-        return Outcome({"v100": "the preset states no GPU"})
-    facts = {
-        "gpu.clock": f"{units.format(gpu.clock, units.FREQUENCY)} ({resolved.sources['gpu.clock']})",
-        "gpu.sm_count": f"{gpu.sm_count} ({resolved.sources['gpu.sm_count']})",
-        "more": "manyscale machines show v100",
+def kernel(directory: Path, quiet: bool) -> Outcome:
+    """A kernel on a V100: how long does it take, and what limits it?"""
+    launch, wall = _transpose(directory / "first", "transpose")
+    limit = launch.profile.limit
+    facts: Facts = {
+        f"transpose of {_EDGE:,} x {_EDGE:,} floats": (
+            f"simulated {launch.seconds * 1e6:.1f} us ({launch.cycles:,} cycles) in {wall:.1f} s; "
+            "the result is numpy's"
+        ),
+        "limited by": f"{limit.kind}: {limit.evidence}",
+        "advice": limit.advice,
     }
-    return Outcome(facts)
+    return Outcome(facts, {"the transpose": directory / "first"})
 
 
-def memory_levels(directory: Path, quiet: bool) -> Outcome:
-    """Four cores with coherent caches on DDR4: what a load costs, by how much memory it wanders over"""
-    from manyscale import units
-    from manyscale.machine import load_machine
-    from manyscale.machine.memory import MemoryWorkload, build_memory
-    from manyscale.report.charts import Lines
-    from manyscale.spec import build
+def fixed_kernel(directory: Path, quiet: bool) -> Outcome:
+    """The same after two fixes: did they help?"""
+    from manyscale.report.charts import Stacks
 
-    machine = load_machine("memory-small").machine
+    first, _ = _transpose(None, "transpose")
+    tile, _ = _transpose(directory / "tile", "transpose_tile")
+    padded, _ = _transpose(directory / "padded", "transpose_padded")
     facts: Facts = {}
-    points: list[tuple[float, float]] = []
-    sizes = {"16KiB": 16 << 10, "128KiB": 128 << 10, "512KiB": 512 << 10, "16MiB": 16 << 20}
-    for footprint, size in sizes.items():
-        parameters = {"pattern": "chase", "accesses": 20_000, "footprint": footprint}
-        system = build_memory(machine, build(MemoryWorkload, parameters, "demo"))
-        result = system.run(out=directory / footprint, command=_COMMAND)
-        latency = units.humanize(round(result.value("core[0]", "latency.p50")), units.TIME)
-        hits = result.value("core[0]", "l1.hits") / 20_000
-        facts[footprint] = f"{latency} for half of the loads at most, {hits:.0%} hit in L1"
-        points.append((size / 1024, result.value("core[0]", "latency.mean") / 10**6))
-    chart = Lines(
-        "What a load costs", "footprint of a core in KiB", "ns", {"mean latency": points}, log_x=True
-    )
-    facts["more"] = "manyscale mem run random --machine memory-small"
-    return Outcome(facts, {"a footprint of 16 MiB": directory / "16MiB"}, [chart])
+    for name, launch in (("a tile in shared memory", tile), ("its rows padded by a word", padded)):
+        limit = launch.profile.limit
+        facts[name] = (
+            f"{launch.seconds * 1e6:.1f} us, {first.seconds / launch.seconds:.1f} times as fast; "
+            f"now {limit.kind}: {limit.evidence}"
+        )
+    times = {
+        name: {"kernel": launch.seconds * 1e6}
+        for name, launch in (("as written", first), ("tile", tile), ("padded tile", padded))
+    }
+    runs = {"a tile in shared memory": directory / "tile", "a padded tile": directory / "padded"}
+    return Outcome(facts, runs, [Stacks("Time of the kernel", "us", times)])
 
 
-def kernels_without_gpu(directory: Path, quiet: bool) -> Outcome:
-    """Two GPU kernels in PTX, executed exactly: against numpy"""
+def _transpose(out: Path | None, name: str) -> tuple[TimedLaunch, float]:
+    """A launch on a V100, recorded in a directory if one is given, and the seconds that it took to simulate."""
+    import contextlib
+    import time
+
     import numpy as np
 
     from manyscale import gpu
 
-    count = 1_000_000
-    random = np.random.default_rng(1)
-    x, y = random.random((2, count), np.float32)
-    device = gpu.Device()
-    module = device.load(_KERNELS)
-    on_device, result, total = device.array(x), device.array(y), device.zeros(1)
-    blocks = -(-count // 256)
-    launches = [
-        module["saxpy"][blocks, 256](2.5, on_device, result, count),
-        module["sum"][blocks, 256](result, total, count),
-    ]
-    expected = np.float32(2.5) * x + y
-    deviation = float(total.numpy()[0]) / float(expected.sum(dtype=np.float64)) - 1
-    if not np.array_equal(result.numpy(), expected) or abs(deviation) > 1e-4:
-        raise ManyscaleError("the kernels' results differ from numpy's: please report this")
-    instructions = sum(launch.warp_instructions for launch in launches)
-    seconds = sum(launch.wall_seconds for launch in launches)
-    facts = {
-        f"saxpy of {count:,} elements": "equal to numpy's to the bit",
-        "their sum in shared memory": f"{total.numpy()[0]:.1f}, off by {abs(deviation):.0e} of it",
-        "speed": f"{instructions / 1e6:.1f} M warp instructions at {instructions / seconds / 1e6:.0f} M/s",
-        "more": "manyscale gpu run --help",
-    }
-    return Outcome(facts)
-
-
-def kernel_on_v100(directory: Path, quiet: bool) -> Outcome:
-    """Two GPU kernels on a V100: how long they take there, and why"""
-    import numpy as np
-
-    from manyscale import gpu
-
-    count = 1 << 18
     device = gpu.TimedDevice("v100")
-    module = device.load(_KERNELS)
-    x, y, total = device.array(np.ones(count, np.float32)), device.zeros(count), device.zeros(1)
-    facts: Facts = {}
-    with device.record(
-        directory / "v100",
-        workload={"kind": "gpu-kernel", "name": "saxpy and sum", "elements": count},
-        timeline=True,
-        command=_COMMAND,
-    ):
-        for name, arguments in (("saxpy", (2.5, x, y, count)), ("sum", (y, total, count))):
-            launch: Any = module[name][count // 256, 256](*arguments)
-            facts[f"{name} of {count:,} elements"] = (
-                f"{launch.cycles:,} cycles, occupancy {launch.occupancy:.0%}; limited by {launch.profile.limit}"
-            )
-    facts["more"] = "manyscale gpu run --machine v100 --help"
-    return Outcome(facts, {"the kernels on a V100": directory / "v100"})
+    values = _matrix()
+    given, result = device.array(values), device.zeros(values.shape, np.float32)
+    workload = {"kind": "gpu-kernel", "name": name, "elements": values.size}
+    recorded: Any = contextlib.nullcontext()
+    if out is not None:
+        recorded = device.record(out, workload=workload, timeline=True, command=_COMMAND)
+    blocks = _EDGE // 32
+    began = time.monotonic()
+    with recorded:
+        launch: Any = device.load(_KERNELS)[name][(blocks, blocks), (32, 8)](given, result, _EDGE)
+    wall = time.monotonic() - began
+    _check(np.array_equal(result.numpy(), values.T))
+    return launch, wall
+
+
+def _matrix() -> npt.NDArray[np.float32]:
+    import numpy as np
+
+    return np.random.default_rng(1).random((_EDGE, _EDGE), np.float32)
+
+
+def _check(right: bool) -> None:
+    if not right:
+        raise ManyscaleError("the result of a kernel differs from numpy's: please report this")
 
 
 def unified_memory(directory: Path, quiet: bool) -> Outcome:
-    """A GPU program with unified memory: pages that come one by one, and with their neighbours"""
+    """With unified memory on a GTX 1080 Ti: what do page faults cost, and does prefetching help?"""
+    import numpy as np
+
     from manyscale.gpu import TimedDevice
     from manyscale.gpu.uvm_pictures import save_pictures
     from manyscale.report.charts import Stacks
-    from manyscale.validation import managed_programs
 
     facts: Facts = {}
     times: dict[str, dict[str, float]] = {}
-    for prefetcher in ("none", "tree"):
-        device = TimedDevice("gtx1080ti", changes=[f"gpu.uvm.prefetcher={prefetcher}"], page_log=100_000)
-        with device.record(
-            directory / prefetcher,
-            workload={"kind": "gpu-program", "name": "backprop", "managed": True},
-            timeline=True,
-            command=_COMMAND,
-        ) as launches:
-            managed_programs.run("backprop", device)
-            save_pictures(device, directory / prefetcher, f"Training step, prefetcher {prefetcher}")
-        seconds = sum(launch.seconds for launch in launches)
+    values, blocks = _matrix(), _EDGE // 32
+    for name in ("managed", "prefetched"):
+        device = TimedDevice("gtx1080ti", page_log=100_000)
+        workload = {"kind": "gpu-kernel", "name": "transpose_padded", "managed": True}
+        with device.record(directory / name, workload=workload, timeline=True, command=_COMMAND):
+            given = device.managed(values.shape, np.float32)
+            result = device.managed(values.shape, np.float32)
+            given.set(values)
+            if name == "prefetched":
+                given.prefetch()
+                result.prefetch()
+            run = device.load(_KERNELS)["transpose_padded"]
+            launch: Any = run[(blocks, blocks), (32, 8)](given, result, _EDGE)
+            save_pictures(device, directory / name, f"Transpose, {name}")
+        _check(np.array_equal(result.numpy(), values.T))
         counts = device.uvm.statistics()
-        times[f"prefetcher {prefetcher}"] = {"kernels": seconds * 1e6}
-        facts[f"prefetcher {prefetcher}"] = (
-            f"{seconds * 1e6:,.0f} us, {counts['faults']} page faults in {counts['fault_batches']} batches, "
-            f"{counts['transfers_to_device']} transfers to the device"
+        before = sum(one.end - one.begin for one in device.timeline() if one.what.startswith("prefetch"))
+        times[name] = {"prefetch": before * 1e6, "kernel": launch.seconds * 1e6}
+        facts["on demand" if name == "managed" else "cudaMemPrefetchAsync first"] = (
+            f"{(before + launch.seconds) * 1e6:,.0f} us, of which the kernel {launch.seconds * 1e6:,.0f} us; "
+            f"{counts['faults']:,} page faults in {counts['fault_batches']:,} batches"
         )
-    facts["pages over time"] = str(directory / "tree" / "pages.svg")
-    facts["more"] = "manyscale validate --only uvm"
-    runs = {f"prefetcher {prefetcher}": directory / prefetcher for prefetcher in ("none", "tree")}
-    return Outcome(facts, runs, [Stacks("Time of the kernels", "us", times)])
+    gain = sum(times["managed"].values()) / sum(times["prefetched"].values())
+    facts["so prefetching"] = f"is {gain:.0f} times as fast"
+    runs = {"pages fetched on demand": directory / "managed"}
+    return Outcome(facts, runs, [Stacks("Time with its pages", "us", times)])
 
 
-def program_on_cores(directory: Path, quiet: bool) -> Outcome:
-    """An OpenMP program for RISC-V on a Broadwell node: 1 and 4 cores, and where the cycles went"""
+def processors(directory: Path, quiet: bool) -> Outcome:
+    """An OpenMP program (RISC-V) on 4 cores of three machines: which is fastest, and where do cycles go?"""
     from manyscale import cpu
+    from manyscale.report.charts import Stacks
 
     facts: Facts = {}
+    times: dict[str, dict[str, float]] = {}
     outputs = set()
-    times = []
-    for cores in (1, 4):
+    for machine in ("broadwell", "dibona", "boom"):
         result = cpu.run(
-            cpu.Program(cpu.sample("heat"), [str(cores), "96", "6"]),
-            machine="broadwell",
-            cores=cores,
-            out=directory / f"{cores}-cores",
+            cpu.Program(cpu.sample("heat"), ["4", "96", "6"]),
+            machine=machine,
+            cores=4,
+            out=directory / machine,
             command=_COMMAND,
         )
         outputs.add(result.stdout)
-        times.append(float(result.regions.filter(region="iteration")["inclusive_time"].item()))
+        seconds = float(result.regions.filter(region="iteration")["inclusive_time"].item())
         busy = {cause: share for cause, share in result.shares.items() if cause not in ("idle", "sleeping")}
         most = sorted(busy.items(), key=lambda item: -item[1])[:3]
-        facts[f"on {cores} core(s)"] = f"{times[-1] * 1e6:,.0f} us for six steps; cycles: " + ", ".join(
-            f"{cause} {share:.0%}" for cause, share in most
+        facts[_PROCESSORS[machine]] = f"{seconds * 1e6:,.0f} us for six steps; cycles: " + ", ".join(
+            f"{cause.replace('_', ' ')} {share:.0%}" for cause, share in most
         )
+        times[machine] = {cause: share * seconds * 1e6 for cause, share in busy.items()}
     if len(outputs) != 1:
-        raise ManyscaleError("the program writes something else on more cores: please report this")
-    facts["speed-up"] = f"{times[0] / times[1]:.2f} times"
-    facts["more"] = f"manyscale cpu run {cpu.sample('heat')} --cores 8 --hot-lines -- 8 96 6"
-    return Outcome(facts, {"on 4 cores": directory / "4-cores"})
+        raise ManyscaleError("the program writes something else on another machine: please report this")
+    return Outcome(facts, {"on Broadwell": directory / "broadwell"}, [Stacks("Six steps", "us", times)])
 
 
-def trace_on_cores(directory: Path, quiet: bool) -> Outcome:
-    """An OpenMP program with tasks, recorded once and replayed on 1 to 16 cores"""
-    from manyscale import cpu
-    from manyscale.cli.progress import SimulationProgress
-    from manyscale.cpu.scaling import Point, Study
-    from manyscale.report.charts import Lines
-
-    directory.mkdir(parents=True)
-    trace = directory / "cholesky.trace"
-    program = cpu.Program(cpu.sample("elastic"), ["cholesky_tasks", "1"])
-    made = cpu.record(program, trace, machine="elasticsimmate", cores=1)
-    facts: Facts = {
-        "recorded": f"{made.instructions:,} instructions as {made.nodes:,} nodes in {made.tasks} tasks"
-    }
-    points = []
-    for cores in (1, 2, 4, 8, 16):
-        with SimulationProgress(f"{cores} core(s)", None, quiet) as progress:
-            result = cpu.replay(
-                trace,
-                changes=["cpu.cores=16"],
-                cores=cores,
-                scheduler="fifo",
-                out=directory / f"{cores}-cores",
-                progress=progress.update,
-                command=_COMMAND,
-            )
-        points.append(Point.of(f"{cores} core(s)", result))
-    study = Study("Cholesky in tasks, strong scaling", "strong", points)
-    for point in points:
-        facts[f"on {point.label}"] = (
-            f"{point.seconds * 1e6:,.0f} us, {study.speedup(point):.2f} times as fast as on 1, "
-            f"{point.waiting:.0%} of the cycles without work"
-        )
-    facts["more"] = f"manyscale cpu scale {trace} --strong 1..16"
-    lines = study.lines()
-    charts: list[Chart] = [
-        Lines("Speed-up of the replays", "cores", "times as fast", lines["speedup"], log_x=True, log_y=True),
-        Lines("Misses of the replays", "cores", "misses in 1000 instructions", lines["mpki"], log_x=True),
-    ]
-    return Outcome(facts, {"replayed on 16 cores": directory / "16-cores"}, charts)
+_PROCESSORS = {"broadwell": "Xeon, Broadwell", "dibona": "ThunderX2-like", "boom": "small BOOM (RISC-V)"}
 
 
 def job_on_512_nodes(directory: Path, quiet: bool) -> Outcome:
-    """An MPI job on 512 nodes: halo exchange in 3D with an allreduce, on three networks"""
+    """An MPI job on 512 nodes: which network, and what do ranks wait for?"""
     from manyscale import network
     from manyscale.cli.progress import SimulationProgress
     from manyscale.report.charts import Stacks
@@ -333,23 +208,75 @@ def job_on_512_nodes(directory: Path, quiet: bool) -> Outcome:
             name: share * result.simulated_seconds * 1e6 for name, share in result.shares.items()
         }
         facts[topology] = (
-            f"{result.simulated_seconds * 1e6:,.0f} us, of which {result.shares['compute']:.0%} computing "
-            f"and {result.shares['transfer']:.0%} for messages on their way"
+            f"{result.simulated_seconds * 1e6:,.0f} us for 10 halo exchanges: {result.shares['compute']:.0%} "
+            f"computing, {result.shares['transfer']:.0%} messages, {result.shares['waiting']:.0%} waiting for others"
         )
-    facts["more"] = "manyscale net list"
     return Outcome(facts, {"on a torus": directory / "torus"}, [Stacks("Time of a rank, mean", "us", bars)])
 
 
+def training(directory: Path, quiet: bool) -> Outcome:
+    """A training step, from its kernels on one GPU to 1,024 GPUs: how well does it scale?"""
+    from manyscale.report.charts import Lines
+    from manyscale.studies.gpu_node import measure
+
+    timings = measure(_training_step, machine="v100", steps=2)
+    profile = next(iter(timings.profiles.values()))
+    phases = (f"{name} {profile[name].mean * 1e6:.1f} us" for name in ("forward", "backward", "update"))
+    facts: Facts = {"a layer on one V100": ", ".join(phases)}
+    points = []
+    for nodes in (1, 4, 16, 64, 256):
+        seconds = _training_seconds(timings, nodes, directory / f"{4 * nodes}-gpus")
+        points.append((4.0 * nodes, seconds * 1e6))
+        if nodes in (1, 16, 256):
+            efficiency = "" if nodes == 1 else f", {points[0][1] / points[-1][1]:.0%} of ideal weak scaling"
+            facts[f"on {4 * nodes:,} GPUs"] = f"{seconds * 1e6:,.0f} us a step{efficiency}"
+    chart = Lines("A training step", "GPUs", "us", {"nodes of 4 GPUs": points}, log_x=True)
+    return Outcome(facts, {"on 1,024 GPUs": directory / "1024-gpus"}, [chart])
+
+
+def _training_step(device: TimedDevice) -> Callable[[PhaseClock], None]:
+    """The kernels of a fully connected layer of 256 values with 256 samples: forwards, backwards, new weights."""
+    import numpy as np
+
+    edge = 256
+    kernels = device.load(_KERNELS)
+    random = np.random.default_rng(1)
+    values, weights, errors = (device.array(random.random((edge, edge), np.float32)) for _ in range(3))
+    result, gradients = device.zeros((edge, edge), np.float32), device.zeros((edge, edge), np.float32)
+    tiles, block = (edge // 16, edge // 16), (16, 16)
+
+    def step(clock: PhaseClock) -> None:
+        with clock.phase("forward"):
+            kernels["multiply"][tiles, block](values, weights, result, edge)
+        with clock.phase("backward"):
+            kernels["multiply"][tiles, block](values, errors, gradients, edge)
+            kernels["multiply"][tiles, block](errors, weights, result, edge)
+        with clock.phase("update"):
+            kernels["descend"][edge * edge // 256, 256](weights, gradients, 1e-6)
+
+    return step
+
+
+def _training_seconds(timings: GpuTimings, nodes: int, out: Path) -> float:
+    """A step of eight layers on nodes of four GPUs with NVLink, on a fat tree of links of 100 Gb/s."""
+    from manyscale import network
+    from manyscale.network.motifs import motif
+    from manyscale.studies.gpu_node import GpuNode
+
+    node = GpuNode(gpus=4, link="nvlink")
+    skeleton = motif("gputraining", layers=8, layer="256KiB", microbatches=8, steps=1)
+    place = network.cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
+    program = network.compile(
+        timings.on_gpus(skeleton, node, nodes).emit, nodes * node.gpus, name="gputraining"
+    )
+    return network.Job(program, place, seed=1).run(out=out, command=_COMMAND).simulated_seconds
+
+
 STEPS: dict[str, Step] = {
-    "threads": engine_on_threads,
-    "credits": credits_limit_throughput,
-    "deadlock": deadlock_is_explained,
-    "machines": machines_have_sources,
-    "memory": memory_levels,
-    "kernels": kernels_without_gpu,
-    "timing": kernel_on_v100,
+    "kernel": kernel,
+    "fixed-kernel": fixed_kernel,
     "unified-memory": unified_memory,
-    "programs": program_on_cores,
-    "replays": trace_on_cores,
+    "processors": processors,
     "network": job_on_512_nodes,
+    "training": training,
 }
