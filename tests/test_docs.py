@@ -89,7 +89,7 @@ def check_shown(text: str, output: str, where: str) -> None:
     for line in text.splitlines():
         flat = _flat(line)
         if flat and not flat.startswith(("took ", "directory ", "…")):
-            assert flat in lines, f"{where}: the command does not print: {line}"
+            assert flat in lines, f"{where}: the command does not print: {line}\n{output}"
 
 
 def _flat(line: str) -> str:
