@@ -52,8 +52,11 @@ class BannedWord:
 
     def occurrences(self, text: str) -> Iterator[int]:
         """The line numbers of the word's occurrences in a text."""
-        right = [match.span() for match in self.exceptions.finditer(text)] if self.exceptions else []
-        for match in self.pattern.finditer(text):
+        found = list(self.pattern.finditer(text))
+        right = (
+            [match.span() for match in self.exceptions.finditer(text)] if found and self.exceptions else []
+        )
+        for match in found:
             if not any(begin <= match.start() < end for begin, end in right):
                 yield text.count("\n", 0, match.start()) + 1
 
@@ -61,11 +64,12 @@ class BannedWord:
 def identifier_pattern(word: str) -> str:
     """A regular expression for a word alone or in a snake_case or CamelCase identifier, also in the plural."""
     lower, first, upper = word.lower(), word[0].upper() + word[1:].lower(), word.upper()
+    # What comes before is checked behind the word: a pattern that begins with a letter is found many times as fast.
     return "|".join(
         (
-            rf"(?<![A-Za-z]){lower}s?(?![A-Za-z])",
-            rf"(?<![A-Z]){first}s?(?![a-z])",
-            rf"(?<![A-Za-z]){upper}S?(?![A-Za-z])",
+            rf"{lower}(?<![A-Za-z]{lower})s?(?![A-Za-z])",
+            rf"{first}(?<![A-Z]{first})s?(?![a-z])",
+            rf"{upper}(?<![A-Za-z]{upper})S?(?![A-Za-z])",
         )
     )
 
