@@ -334,7 +334,7 @@ def _gem5(folder: Path, which: int) -> Path:
 def _read_gem5(path: Path) -> None:
     data = path if path.name == "plain.0" else path.parent / "core0.data.gz"
     fetch = path if path.name == "plain.1" else path.parent / "core0.inst.gz"
-    gem5_trace.import_gem5([data], path.parent / "imported.trace", fetch=[fetch])
+    gem5_trace.import_gem5([data], path.parent / "imported.trace", fetch=[fetch], force=True)
 
 
 def _sweep(folder: Path, name: str) -> Path:

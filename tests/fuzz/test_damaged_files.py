@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from fuzz.attempt import attempt
+from fuzz.attempt import Outcome, attempt
 from fuzz.formats import FORMATS
 from fuzz.worker import CORPUS, mutated
 
@@ -48,5 +48,7 @@ def test_a_damaged_file_is_read_or_refused(name, tmp_path):
         refused += outcome.is_refused
         if outcome.problem is not None:
             found.append(f"seed {seed}: {outcome.problem}")
+    path.write_bytes(good)
+    assert attempt(one, path) == Outcome(is_refused=False), "reading a damaged file leaves something behind"
     assert not found, f"{len(found)} of {COUNT}:\n" + "\n".join(found[:20])
     assert one.is_optional or refused > COUNT // 10, "hardly any damage was seen: the reader looks at nothing"

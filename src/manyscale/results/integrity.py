@@ -71,6 +71,7 @@ def is_listing(listing: object) -> bool:
         isinstance(entry, dict)
         and isinstance(entry.get("bytes"), int)
         and isinstance(entry.get("sha256"), str)
+        and "\0" not in name
         and not Path(name).is_absolute()
         and ".." not in Path(name).parts
         for name, entry in listing.items()

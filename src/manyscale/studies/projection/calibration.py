@@ -142,6 +142,8 @@ class CostsDocument(Document):
     def _is_modelled(self) -> CostsDocument:
         if missing := set(self.measured) - set(self.modelled):
             raise ValueError(f"'{min(missing)}' was measured and is not modelled")
+        if not self.measured:
+            raise ValueError("nothing was measured")
         return self
 
 
