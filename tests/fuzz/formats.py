@@ -22,7 +22,8 @@ import trace_samples
 from riscv.sequences import make_program
 
 from fuzz import binary, mutations
-from manyscale import cpu, gpu
+from fuzz.sample_texts import GOAL, GPGPUSIM, GRAPH, INI, MEMORY_TRACE, STUDY
+from manyscale import cpu, gpu, network
 from manyscale.cpu import gem5_trace
 from manyscale.cuda import fatbin
 from manyscale.gpu.cubin import disassemble_cubin
@@ -63,6 +64,8 @@ class Format:
     """Writes a valid sample, with all that belongs to it, into an empty folder; gives the file that is damaged."""
     read: Callable[[Path], Any]
     mutate: mutations.Mutation
+    more: Callable[[], list[bytes]] = list
+    """Further valid samples, which have what the first has not."""
     is_optional: bool = False
     """Whether the reader goes on without what is damaged."""
 
@@ -153,35 +156,6 @@ def _read_journal(path: Path) -> None:
     run.table("kernels.parquet").to_dicts()
 
 
-STUDY = """\
-name = "study"
-machine = "memory-small"
-repetitions = 2
-seed = 3
-timeout = "10s"
-threads = 1
-
-[workload]
-kind = "memory"
-pattern = "random"
-accesses = 100
-
-[set]
-"memory.cores" = 2
-
-[axes]
-"workload.footprint" = { from = "4KiB", to = "64KiB", factor = 4 }
-
-[[zip]]
-"memory.l1.size" = ["16KiB", "32KiB", "64KiB"]
-"memory.l1.ways" = [4, 8, 16]
-
-[metrics]
-latency = "latency_seconds"
-l1_hits = "core[*]:l1.hits"
-"""
-
-
 def _text(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -220,82 +194,15 @@ def _read_machine(path: Path) -> None:
     to_toml(resolved.machine, resolved.sources)
 
 
-GPGPUSIM = """\
-# a comment
--gpgpu_n_clusters 4
--gpgpu_n_cores_per_cluster 2
--gpgpu_clock_domains 1417.0:1417.0:1417.0:2500.0
--gpgpu_shader_registers 65536
--gpgpu_shader_core_pipeline 2048:32
--gpgpu_shmem_size 98304
--gpgpu_cache:dl1  S:4:128:64,L:L:m:N:L,A:512:8,16:0,32
--gpgpu_cache:dl2 S:32:128:24,L:B:m:L:P,A:192:4,32:0,32
--gpgpu_n_mem 24
--gpgpu_dram_timing_opt "nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3"
--gpgpu_compute_capability_major 7
-"""
-
-INI = """\
-[CPU]
-clock: 2660MHz
-num_cores: 1
-[Memory]
-clock: 200MHz
-network_bw: 96GB/s
-capacity: 16384MiB
-[GPU]
-clock: 1200MHz
-gpu_cores: 80
-gpu_l2_parts: 32
-gpu_l2_capacity: 192KiB
-gpu_cpu_latency: 23840ps
-"""
-
-GRAPH = """\
-# a triangle
-switches 3
-nodes 0 2
-nodes 1
-nodes 2 2
-link 0 1
-link 1 2 100Gb/s
-link 2 0 10GB/s 50ns
-"""
-
-GOAL = """\
-num_ranks 3
-rank 0 {
-l1: calc 100
-l2: send 8192b to 1 tag 7
-l2 requires l1
-l3: recv 16b from 2 tag 1
-l3 requires l2
-}
-rank 1 {
-l1: recv 8192b from 0 tag 7
-l2: calc 5000
-l2 requires l1
-}
-rank 2 {
-l1: send 16b to 0 tag 1
-}
-"""
-
-MEMORY_TRACE = """\
-R 0x1000 8
-W 0x1040 8
-# a comment
-A 0x2000 4
-R 0x10c0 16
-"""
-
-
 def _read_graph(path: Path) -> None:
     read_graph(path, 10**10, 10**6)
 
 
 def _read_goal(path: Path) -> None:
-    program_of(read_goal(path))
+    schedule = read_goal(path)
+    program_of(schedule)
+    if schedule.ranks < 1000:
+        network.run(schedule, machine="loggp")
 
 
 # Traces
@@ -369,6 +276,26 @@ FATBIN = TESTS / "cuda" / "fixtures" / "vector_add-cubins.fatbin"
 
 def _copied(folder: Path, source: Path) -> Path:
     return _text(folder, source.name, source.read_bytes())
+
+
+GPU_FIXTURES = TESTS / "gpu" / "fixtures"
+PTX = ("sm_75-lineinfo/vector_add", "sm_75-debug/recursion", "sm_90/async_barrier", "sm_90/wmma_types")
+FRONT_ENDS = ("numba-softmax-sm_80", "triton-layer_norm-sm_90", "clang-kernels-sm_75")
+
+
+def _more_ptx() -> list[bytes]:
+    names = (*PTX, *(f"frontends/{name}" for name in FRONT_ENDS))
+    return [(GPU_FIXTURES / f"{name}.ptx").read_bytes() for name in names]
+
+
+def _more_fatbins() -> list[bytes]:
+    names = ("vector_add-lz4", "vector_add-plain", "tensor_cores", "textures", "relocatable-main")
+    return [(FATBIN.parent / f"{name}.fatbin").read_bytes() for name in names]
+
+
+def _more_elfs() -> list[bytes]:
+    """Programs of each instruction set extension."""
+    return [lzma.decompress(file.read_bytes()) for file in sorted(PARALLEL.parent.glob("assembly_*.xz"))]
 
 
 def _read_fatbin(path: Path) -> None:
@@ -464,15 +391,16 @@ FORMATS = {
             is_optional=True,
         ),
         Format("npy", _npy, _read_npy, mutations.of_bytes),
-        Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, binary.of_fatbin),
+        Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, binary.of_fatbin, _more_fatbins),
         Format(
             "ptx",
             partial(_copied, source=TESTS / "gpu" / "fixtures" / "sm_75" / "saxpy.ptx"),
             _read_ptx,
             mutations.of_lines,
+            _more_ptx,
             is_optional=True,
         ),
         Format("cubin", _cubin, _read_cubin, binary.of_elf, is_optional=True),
-        Format("riscv-elf", _elf, _read_elf, binary.of_elf, is_optional=True),
+        Format("riscv-elf", _elf, _read_elf, binary.of_elf, _more_elfs, is_optional=True),
     )
 }

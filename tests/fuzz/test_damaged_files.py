@@ -21,8 +21,11 @@ COUNT = int(os.environ.get("FUZZ_FILES", "200"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_sample_is_valid(name, tmp_path):
-    FORMATS[name].read(FORMATS[name].make(tmp_path))
+def test_samples_are_valid(name, tmp_path):
+    path = FORMATS[name].make(tmp_path)
+    for content in (path.read_bytes(), *FORMATS[name].more()):
+        path.write_bytes(content)
+        FORMATS[name].read(path)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +43,11 @@ def test_a_damaged_file_is_read_or_refused(name, tmp_path):
     one = FORMATS[name]
     path = one.make(tmp_path)
     good = path.read_bytes()
+    samples = [good, *one.more()]
     found = []
     refused = 0
     for seed in range(COUNT):
-        path.write_bytes(mutated(one, good, random.Random(f"{name} {seed}")))
+        path.write_bytes(mutated(one, samples[seed % len(samples)], random.Random(f"{name} {seed}")))
         outcome = attempt(one, path)
         refused += outcome.is_refused
         if outcome.problem is not None:

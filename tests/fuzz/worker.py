@@ -55,7 +55,8 @@ class Worker:
         """A line for each finding, and lines with what was done so far."""
         faulthandler.register(signal.SIGPROF, chain=True)  # says where it hangs, and ends the process
         end = time.monotonic() + seconds
-        for content in [self._sample, *seeds_of(self._format, self._corpus)]:
+        self._read_whole += self._format.more()
+        for content in [self._sample, *self._read_whole, *seeds_of(self._format, self._corpus)]:
             self._take(content)
         while time.monotonic() < end:
             source = random.Random(f"{self._format.name} {self._seed} {self._tried}")
