@@ -14,6 +14,7 @@ from manyscale.report.evidence import Evidence
 from manyscale.report.headline import headline
 from manyscale.report.numbers import percent, shown
 from manyscale.report.sections.kernel import roofline_chart, speed_of_light
+from manyscale.report.sections.network import load_charts
 from manyscale.report.verdict import verdict
 
 
@@ -202,3 +203,21 @@ def test_numbers_are_written_for_people(value, unit, text):
 
 def test_shares_stay_between_0_and_100():
     assert [percent(part) for part in (1.2, -0.1, 0.005, 1e-7)] == ["100%", "0%", "0.5%", "<0.1%"]
+
+
+def test_a_link_is_never_loaded_over_its_bandwidth(tmp_path):
+    """A message of two intervals is counted in the first, and keeps the link busy in both."""
+    run = network_run(tmp_path / "run")
+    load = pl.DataFrame(
+        {
+            "row": [0, 0, 0],
+            "begin": [0.0, 1e-6, 2e-6],
+            "seconds": [1e-6] * 3,
+            "load": [1.75, 0.0, 0.5],
+            "queue": [0.0] * 3,
+        }
+    )
+    load.write_parquet(run.path / "load.parquet")
+    (chart,) = load_charts(Evidence(run))
+    assert chart.rows == [[1.0, 0.75, 0.5]]
+    assert chart.unit == "%"

@@ -98,7 +98,11 @@ class Lines(Chart):
             fill = {"fill": "tozeroy", "fillcolor": _faded(_colour(indices[name]))} if self.filled else {}
             data.append(_scatter(name, points) | {"mode": mode, "line": look, "marker": marker} | fill)
         for name, points in self.dots.items():
-            marker = {"color": _colour(indices[name]), "symbol": _symbol(symbols[name]), "size": 11}
+            marker = {
+                "color": _colour(indices[name]),
+                "symbol": _symbol(symbols[name]),
+                "size": 14 - 4 * (symbols[name] % 2),
+            }
             data.append(_scatter(name, points) | {"mode": "markers", "marker": marker})
         layout = _layout(380) | {
             "xaxis": _axis(self.x, self.log_x, self.tick_values()),

@@ -19,6 +19,7 @@ from manyscale.results import Run
 MOST = 10
 _UNCHANGED = 1e-9  # of a number: rounding
 _SMALL = 1e-3  # of the time of a run: a part that explains nothing
+_WORDS = ("name", "description")  # of a machine: no parameters
 _NOISE = re.compile(r"\.(min|max|p\d+|bucket|mean|count)$")
 
 
@@ -80,7 +81,7 @@ class Comparison:
         ):
             first, second = sides
             for name in dict.fromkeys([*first, *second]):
-                if first.get(name) != second.get(name):
+                if first.get(name) != second.get(name) and name not in _WORDS:
                     found.append(Change(title + name, first.get(name), second.get(name)))
         return found
 

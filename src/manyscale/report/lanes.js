@@ -53,6 +53,7 @@ report.drawers.lanes = (spot, chart) => {
 
   const width = () => canvas.clientWidth - left;
   const time = (x) => from + ((x - left) / width()) * (to - from);
+  const label = (row) => (row.lane ? (row.inner ? "    " : "") + row.lane.name : `${row.group.open ? "▾" : "▸"} ${row.group.name} (${row.group.lanes.length})`);
   const shortened = (pen, text) => {
     if (pen.measureText(text).width <= left - 10) return text;
     let end = text.length;
@@ -83,22 +84,29 @@ report.drawers.lanes = (spot, chart) => {
     }
     pen.globalAlpha = 1;
   };
-  const drawGroup = (pen, group, top) => {
-    const pixels = Math.max(1, Math.floor(width())), sums = new Float64Array(pixels + 1), step = (to - from) / pixels || 1;
+  // Of a group: the share of its lanes that is busy, or the mean of its levels against the sum of their peaks.
+  const sums = (group) => {
+    const pixels = Math.max(1, Math.floor(width())), found = new Float64Array(pixels + 1), step = (to - from) / pixels || 1;
+    const add = (begin, end, amount) => {
+      const first = Math.max(0, (begin - from) / step), last = Math.min(pixels, (end - from) / step);
+      for (let x = Math.floor(first); x < last; x++) found[x] += amount * (Math.min(last, x + 1) - Math.max(first, x));
+    };
     for (const lane of group.lanes) {
-      if (!lane.begin) continue;
-      for (let i = 0; i < lane.begin.length; i++) {
-        const begin = Math.max(0, (lane.begin[i] - from) / step), end = Math.min(pixels, (lane.end[i] - from) / step);
-        const share = lane.share ? lane.share[i] : 1;
-        for (let x = Math.floor(begin); x < end; x++) sums[x] += share * (Math.min(end, x + 1) - Math.max(begin, x));
-      }
+      if (lane.level) lane.level.time.forEach((time_, i) => add(time_, i + 1 < lane.level.time.length ? lane.level.time[i + 1] : chart.end, lane.level.value[i]));
+      else lane.begin.forEach((begin, i) => add(begin, lane.end[i], lane.share ? lane.share[i] : 1));
     }
-    const count = group.lanes.filter((lane) => lane.begin).length || 1;
+    return found;
+  };
+  const drawGroup = (pen, group, top) => {
+    const found = sums(group), levels = Boolean(group.lanes[0].level);
+    const whole = levels ? group.lanes.reduce((sum, lane) => sum + lane.most, 0) || 1 : group.lanes.length;
     pen.fillStyle = colour("--accent");
-    for (let x = 0; x < pixels; x++) {
-      const rise = (height - 6) * Math.min(1, sums[x] / count);
+    pen.globalAlpha = levels ? 0.75 : 1;
+    for (let x = 0; x < found.length - 1; x++) {
+      const rise = (height - 6) * Math.min(1, found[x] / whole);
       if (rise > 0) pen.fillRect(left + x, top + height - 3 - Math.max(rise, 0.7), 1, Math.max(rise, 0.7));
     }
+    pen.globalAlpha = 1;
   };
   const ticks = () => {
     const rough = (to - from) / Math.max(2, Math.floor(width() / 110)), size = 10 ** Math.floor(Math.log10(rough || 1));
@@ -116,7 +124,7 @@ report.drawers.lanes = (spot, chart) => {
     canvas.height = whole * ratio;
     pen.scale(ratio, ratio);
     pen.font = "12px system-ui, sans-serif";
-    const longest = Math.max(60, ...rows.slice(0, 200).map((row) => pen.measureText(row.lane ? row.lane.name : row.group.name).width + 46));
+    const longest = Math.max(60, ...rows.slice(0, 200).map((row) => pen.measureText(label(row)).width + 14));
     left = Math.round(Math.min(longest, canvas.clientWidth * 0.3, 260));
     const scale = width() / (to - from || 1), offset = window_.scrollTop;
     pen.strokeStyle = colour("--grid");
@@ -132,8 +140,7 @@ report.drawers.lanes = (spot, chart) => {
       const top = index * height - offset;
       if (top < -height || top > seen) return;
       pen.fillStyle = colour("--text");
-      const text = row.lane ? (row.inner ? "   " : "") + row.lane.name : `${row.group.open ? "▾" : "▸"} ${row.group.name} (${row.group.lanes.length})`;
-      pen.fillText(shortened(pen, text), 0, top + 15);
+      pen.fillText(shortened(pen, label(row)), 0, top + 15);
       pen.fillStyle = colour("--grid");
       pen.fillRect(left, top + height - 1, width(), 1);
       if (!row.lane) drawGroup(pen, row.group, top);
@@ -166,7 +173,12 @@ report.drawers.lanes = (spot, chart) => {
   const told = (event) => {
     const row = rowAt(event), at = time(event.offsetX), near = (to - from) / width();
     if (!row) return "";
-    if (!row.lane) return `${row.group.name}: ${row.group.lanes.length} tracks, the share of them that is busy; click to open`;
+    if (!row.lane) {
+      const x = Math.floor(event.offsetX - left), levels = Boolean(row.group.lanes[0].level);
+      const value = x < 0 ? 0 : sums(row.group)[x] || 0;
+      const now = levels ? `${report.plain(Number(value.toPrecision(4)))} in all` : `${report.plain(Number(value.toPrecision(3)))} of ${row.group.lanes.length} busy`;
+      return `${row.group.name}: ${x < 0 ? `${row.group.lanes.length} tracks` : now}; click to open`;
+    }
     const lane = row.lane;
     if (event.offsetX < left) return lane.name;
     if (lane.level) {

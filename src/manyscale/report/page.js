@@ -75,12 +75,13 @@ report.themed = (layout) => {
   return changed;
 };
 
-// On a phone, names beside the axis take the width that the chart needs: they go above their bars.
+// On a phone, words beside the axes take the width that the chart needs: they are smaller.
 report.fitted = (figure, width) => {
   const layout = { ...figure.layout };
   if (width > 560) return layout;
   for (const name of ["xaxis", "yaxis"]) {
-    if (layout[name]) layout[name] = { ...layout[name], nticks: 5, tickfont: { size: 11 } };
+    const axis = layout[name];
+    if (axis) layout[name] = { ...axis, nticks: 5, tickfont: { size: 11 }, title: { ...axis.title, font: { size: 11 } } };
   }
   layout.margin = { ...layout.margin, l: Math.min(44, (layout.margin || {}).l ?? 44), r: 8 };
   return layout;

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
-from manyscale.report.charts import Graph, Lanes
+from manyscale.report.charts import Graph, Lane, Lanes
 from manyscale.report.evidence import TIMELINE_FILE, Evidence
 from manyscale.report.findings import findings
 from manyscale.report.headline import internals
@@ -84,7 +85,24 @@ def limits(parent: Parent, evidence: Evidence) -> None:
 def timeline_chart(evidence: Evidence) -> Lanes | None:
     """What was busy when, from the timeline that the run was asked for."""
     found = evidence.timeline
-    return None if found is None or not found.events else found.lanes("Timeline")
+    chart = None if found is None or not found.events else found.lanes("Timeline")
+    return None if chart is None else _with_kernels(chart, evidence)
+
+
+def _with_kernels(chart: Lanes, evidence: Evidence) -> Lanes:
+    """The timeline below a lane of kernels, from their turn to their end: what precedes their first CTA is overhead."""
+    factor = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[chart.unit]
+    spans = sorted(
+        (profile["begin_seconds"] * factor, profile["end_seconds"] * factor, evidence.titles.get(name, name))
+        for name, profile in evidence.profiles.items()
+        if "begin_seconds" in profile and "end_seconds" in profile
+    )
+    if not spans:
+        return chart
+    names = list(dict.fromkeys([*chart.names, *(name for _, _, name in spans)]))
+    what = [names.index(name) for _, _, name in spans]
+    lane = Lane("kernels", [begin for begin, _, _ in spans], [end for _, end, _ in spans], what)
+    return replace(chart, names=names, lanes=[lane, *chart.lanes])
 
 
 def timeline(parent: Parent, evidence: Evidence) -> None:
@@ -96,7 +114,8 @@ def timeline(parent: Parent, evidence: Evidence) -> None:
     section.chart(
         chart,
         f"{evidence.timeline.events:,} events on {len(chart.lanes):,} tracks; those that are too close to be seen are "
-        "put together. A group shows the share of its tracks that is busy; a click opens it.",
+        "put together. A group shows the share of its tracks that is busy, or the sum of its counters; a click opens "
+        "it. Kernels begin with their launch overhead, before their first CTA is on an SM.",
     )
     section.words(
         f"For all events, drop {TIMELINE_FILE} of the run directory on ui.perfetto.dev, or choose it there with Open "

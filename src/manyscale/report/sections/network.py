@@ -36,7 +36,7 @@ def ranks_chart(evidence: Evidence) -> Stacks | None:
     means = {words: factor * float(table[name].mean() or 0) for name, words in _PARTS.items()}  # type: ignore[arg-type]
     bars = {"mean of all ranks": means}
     by_compute = table.sort("compute")
-    if table.height > 1:
+    if by_compute["compute"][0] < by_compute["compute"][-1]:
         for what, index in (("least computing", 0), ("most computing", -1)):
             row = by_compute.row(index, named=True)
             bars[f"{what}: rank {row['rank']}"] = {
@@ -165,9 +165,20 @@ def load_charts(evidence: Evidence) -> list[HeatMap]:
         for row, begin, amount in load.select("row", "begin", value).iter_rows():
             if row in indices:
                 grid[indices[row]][int(begin / interval) // group] += amount / group
+        if value == "load":
+            grid = [_carried(row) for row in grid]
         if any(any(row) for row in grid):
             charts.append(HeatMap(title, f"time in {unit}", "", times, names, grid, scale, unit=kind))
     return charts
+
+
+def _carried(loads: list[float]) -> list[float]:
+    """Loads of a link of at most 1: a message is counted when it begins, and keeps the link busy in what follows."""
+    found, left = [], 0.0
+    for load in loads:
+        found.append(min(load + left, 1.0))
+        left = load + left - found[-1]
+    return found
 
 
 def critical_path_chart(evidence: Evidence) -> Lanes | None:
