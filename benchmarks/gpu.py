@@ -3,7 +3,7 @@
 
 A tiled matrix product, which keeps the SMs busy; a vector sum, which waits for memory; and 84 CTAs of 256 threads that
 accumulate in registers, on one and on two threads of the host. Where an assembler is there, the product and the sum run
-as machine code too: the ratio is that of machine instructions per second, machine code to lowered PTX.
+as SASS too: the ratio is that of machine instructions per second, SASS to lowered PTX.
 
 Rates of one thread are measured in processor time, which what others do on the machine does not change. The ratio of
 two threads to one is that of the time that passes, measured in turn. It needs two idle cores, since on a busy machine
@@ -28,8 +28,8 @@ TARGETS = {
     "matrix_product": 1.0,
     "vector_sum": 0.4,
     "accumulation_two_threads_ratio": 1.6,
-    "matrix_product_machine_code_ratio": 1.0,
-    "vector_sum_machine_code_ratio": 1.0,
+    "matrix_product_sass_ratio": 1.0,
+    "vector_sum_sass_ratio": 1.0,
 }
 
 PTX = """
@@ -92,10 +92,10 @@ AGAIN:
 )
 
 
-def machine_code_ratio(
+def sass_ratio(
     device: gpu.TimedDevice, rounds: int, kernel: str, grid: Any, block: Any, *arguments: Any
 ) -> float:
-    """Machine instructions per second of processor time, as machine code and as lowered PTX, measured in turn."""
+    """Machine instructions per second of processor time, as SASS and as lowered PTX, measured in turn."""
     kernels = {isa: device.load(PTX, isa=isa)[kernel] for isa in ("ptx", "sass")}
     best = dict.fromkeys(kernels, 0.0)
     for chosen in kernels.values():
@@ -149,7 +149,7 @@ def measure(rounds: int, scale: float) -> dict[str, float]:
     numbers["vector_sum"] = rate(*total)
     if find_assembler() is not None:
         for name, launch in (("matrix_product", product), ("vector_sum", total)):
-            numbers[f"{name}_machine_code_ratio"] = machine_code_ratio(one, rounds, *launch)
+            numbers[f"{name}_sass_ratio"] = sass_ratio(one, rounds, *launch)
     long = np.ones(84 * 256, np.float32)
     steps = max(1, int(2000 * scale))
     numbers["accumulation"] = rate("accumulate", 84, 256, one.array(long), steps)

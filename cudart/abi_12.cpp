@@ -16,18 +16,18 @@ Error cudaGetDeviceProperties_v2(std::byte* properties, int device) {
   return finish(tell_properties(properties, device, PropertyVersion::cuda12));
 }
 
-Error cudaMemPrefetchAsync_v2(const void* pointer, std::size_t bytes, MemoryLocation place, unsigned,
+Error cudaMemPrefetchAsync_v2(const void* pointer, std::size_t bytes, MemoryLocation location, unsigned,
                               Stream* stream) {
-  return finish(prefetch(pointer, bytes, device_of(place), stream, DefaultStream::legacy));
+  return finish(prefetch(pointer, bytes, device_of(location), stream, DefaultStream::legacy));
 }
 
-Error cudaMemPrefetchAsync_v2_ptsz(const void* pointer, std::size_t bytes, MemoryLocation place, unsigned,
+Error cudaMemPrefetchAsync_v2_ptsz(const void* pointer, std::size_t bytes, MemoryLocation location, unsigned,
                                    Stream* stream) {
-  return finish(prefetch(pointer, bytes, device_of(place), stream, DefaultStream::per_thread));
+  return finish(prefetch(pointer, bytes, device_of(location), stream, DefaultStream::per_thread));
 }
 
-Error cudaMemAdvise_v2(const void* pointer, std::size_t bytes, unsigned advice, MemoryLocation place) {
-  return finish(advise(pointer, bytes, advice, device_of(place)));
+Error cudaMemAdvise_v2(const void* pointer, std::size_t bytes, unsigned advice, MemoryLocation location) {
+  return finish(advise(pointer, bytes, advice, device_of(location)));
 }
 
 Error cudaStreamGetCaptureInfo_v3(Stream* stream, int* status, unsigned long long* number, Graph** graph,

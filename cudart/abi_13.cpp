@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only CUDA 13 has so: with places instead of devices, and with data of edges.
+// Functions that only CUDA 13 has so: with memory locations instead of devices, and with edge data.
 #include "versions.hpp"
 
 namespace manyscale::cudart {
@@ -16,18 +16,18 @@ Error cudaGetDeviceProperties(std::byte* properties, int device) {
   return finish(tell_properties(properties, device, PropertyVersion::cuda13));
 }
 
-Error cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, MemoryLocation place, unsigned,
+Error cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, MemoryLocation location, unsigned,
                            Stream* stream) {
-  return finish(prefetch(pointer, bytes, device_of(place), stream, DefaultStream::legacy));
+  return finish(prefetch(pointer, bytes, device_of(location), stream, DefaultStream::legacy));
 }
 
-Error cudaMemPrefetchAsync_ptsz(const void* pointer, std::size_t bytes, MemoryLocation place, unsigned,
+Error cudaMemPrefetchAsync_ptsz(const void* pointer, std::size_t bytes, MemoryLocation location, unsigned,
                                 Stream* stream) {
-  return finish(prefetch(pointer, bytes, device_of(place), stream, DefaultStream::per_thread));
+  return finish(prefetch(pointer, bytes, device_of(location), stream, DefaultStream::per_thread));
 }
 
-Error cudaMemAdvise(const void* pointer, std::size_t bytes, unsigned advice, MemoryLocation place) {
-  return finish(advise(pointer, bytes, advice, device_of(place)));
+Error cudaMemAdvise(const void* pointer, std::size_t bytes, unsigned advice, MemoryLocation location) {
+  return finish(advise(pointer, bytes, advice, device_of(location)));
 }
 
 Error cudaStreamGetCaptureInfo(Stream* stream, int* status, unsigned long long* number, Graph** graph,

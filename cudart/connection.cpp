@@ -88,7 +88,7 @@ Error Connection::lost() {
 
 Error Connection::answer_too_short(std::uint16_t call) {
   say_once("the answer to call " + std::to_string(call) +
-           " is too short: the CUDA runtime and the simulator are of different versions, install both anew");
+           " is too short: the CUDA runtime and the simulator are of different versions, install both again");
   close();
   return Error::unknown;
 }

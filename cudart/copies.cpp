@@ -120,10 +120,10 @@ Error bytes_from_array(void* target, const Array* source, std::size_t x, std::si
 }
 
 Error symbol_part(const void* symbol, std::size_t offset, std::size_t bytes, void*& pointer) {
-  wire::Symbol::Answer place{};
-  if (const Error error = find_symbol(symbol, place); error != Error::success) return error;
-  if (offset > place.bytes || bytes > place.bytes - offset) return Error::invalid_value;
-  pointer = reinterpret_cast<void*>(place.address + offset);
+  wire::Symbol::Answer variable{};
+  if (const Error error = find_symbol(symbol, variable); error != Error::success) return error;
+  if (offset > variable.bytes || bytes > variable.bytes - offset) return Error::invalid_value;
+  pointer = reinterpret_cast<void*>(variable.address + offset);
   return Error::success;
 }
 

@@ -48,7 +48,7 @@ Error launch(GraphExecution* handle, Stream* stream_handle, DefaultStream when_n
   });
 }
 
-std::size_t place_of(const Graph& graph, const GraphNode* node) {
+std::size_t index_of(const Graph& graph, const GraphNode* node) {
   return static_cast<std::size_t>(
       std::ranges::find_if(graph.nodes, [&](const auto& each) { return each.get() == node; }) -
       graph.nodes.begin());
@@ -62,7 +62,7 @@ bool same_shape(const Graph& a, const Graph& b) {
     if (a.nodes[i]->operation.index() != b.nodes[i]->operation.index() || before_a.size() != before_b.size())
       return false;
     for (std::size_t d = 0; d < before_a.size(); ++d)
-      if (place_of(a, before_a[d]) != place_of(b, before_b[d])) return false;
+      if (index_of(a, before_a[d]) != index_of(b, before_b[d])) return false;
   }
   return true;
 }

@@ -33,16 +33,16 @@ Error flat_copy_operation(void* target, const void* source, std::size_t bytes, C
 
 Error to_symbol_operation(const void* symbol, const void* source, std::size_t bytes, std::size_t offset,
                           CopyKind kind, Operation& made) {
-  wire::Symbol::Answer place{};
-  if (const Error error = find_symbol(symbol, place); error != Error::success) return error;
-  return flat_copy_operation(reinterpret_cast<void*>(place.address + offset), source, bytes, kind, made);
+  wire::Symbol::Answer variable{};
+  if (const Error error = find_symbol(symbol, variable); error != Error::success) return error;
+  return flat_copy_operation(reinterpret_cast<void*>(variable.address + offset), source, bytes, kind, made);
 }
 
 Error from_symbol_operation(void* target, const void* symbol, std::size_t bytes, std::size_t offset,
                             CopyKind kind, Operation& made) {
-  wire::Symbol::Answer place{};
-  if (const Error error = find_symbol(symbol, place); error != Error::success) return error;
-  return flat_copy_operation(target, reinterpret_cast<void*>(place.address + offset), bytes, kind, made);
+  wire::Symbol::Answer variable{};
+  if (const Error error = find_symbol(symbol, variable); error != Error::success) return error;
+  return flat_copy_operation(target, reinterpret_cast<void*>(variable.address + offset), bytes, kind, made);
 }
 
 Error fill_operation(const FillNodeParameters* given, Operation& made) {

@@ -93,7 +93,7 @@ Error unregister_memory(const void* pointer) {
     const auto found = known.by_begin.find(reinterpret_cast<std::uint64_t>(pointer));
     if (found == known.by_begin.end()) return Error::host_memory_not_registered;
     gone = found->second;
-    // What is under way may still write to it.
+    // Copies and kernels in flight may still write to it.
     if (const Error error = call<wire::DeviceSynchronize>({}); error != Error::success) return error;
     if (!detach(gone)) return Error::memory_allocation;
     known.by_begin.erase(found);

@@ -78,10 +78,10 @@ std::vector<std::byte> wrap_ptx(const char* text) {
   return wrap(std::as_bytes(std::span(text, std::strlen(text) + 1)), is_ptx, architecture);
 }
 
-// Machine code is an ELF file of 64 bits, which ends with the last of its sections or with their table. Empty
+// SASS is an ELF file of 64 bits, which ends with the last of its sections or with their table. Empty
 // if that would be behind the bytes that there are.
 std::vector<std::byte> wrap_cubin(const std::byte* file, std::uint64_t most) {
-  constexpr std::uint16_t is_machine_code = 2;
+  constexpr std::uint16_t is_sass = 2;
   Elf64_Ehdr header{};
   if (most < sizeof header) return {};
   std::memcpy(&header, file, sizeof header);
@@ -99,7 +99,7 @@ std::vector<std::byte> wrap_cubin(const std::byte* file, std::uint64_t most) {
   // Of files of later assemblers the architecture stands one byte higher.
   const std::uint32_t low = header.e_flags & 0xff;
   const std::uint32_t high = header.e_flags >> 8 & 0xff;
-  return wrap({file, end}, is_machine_code, low >= 50 && low < 200 ? low : high);
+  return wrap({file, end}, is_sass, low >= 50 && low < 200 ? low : high);
 }
 
 // Of code in memory nobody knows the size; it is what it says.
@@ -171,10 +171,10 @@ Error find_kernel(Function** kernel, Library* handle, const char* name) {
 Error find_global(void** pointer, std::size_t* bytes, Library* handle, const char* name) {
   Library* library = find_library(handle);
   if (library == nullptr || name == nullptr) return Error::invalid_value;
-  wire::Symbol::Answer place{};
-  if (find_symbol(*library->module, name, place) != Error::success) return Error::symbol_not_found;
-  if (pointer != nullptr) *pointer = reinterpret_cast<void*>(place.address);
-  if (bytes != nullptr) *bytes = place.bytes;
+  wire::Symbol::Answer variable{};
+  if (find_symbol(*library->module, name, variable) != Error::success) return Error::symbol_not_found;
+  if (pointer != nullptr) *pointer = reinterpret_cast<void*>(variable.address);
+  if (bytes != nullptr) *bytes = variable.bytes;
   return Error::success;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching managed memory and advising on it, and what was last said of a range.
+// Prefetching managed memory and advising on it, and the advice of each allocation.
 #include "managed_api.hpp"
 
 #include <algorithm>
@@ -17,21 +17,21 @@ namespace {
 
 constexpr int kNowhere = -2;  // cudaInvalidDeviceId
 
-// What was said of an allocation; parts of it are not told apart.
-struct Said {
+// Advice and prefetches of an allocation; ranges within it are not distinguished.
+struct RangeAttributes {
   bool read_mostly = false;
   int preferred = kNowhere;
   int prefetched = kNowhere;
   std::set<int> accessed_by;
 };
 
-struct SaidOf {
+struct AttributeTable {
   std::mutex mutex;
-  std::map<std::uint64_t, Said> by_address;
+  std::map<std::uint64_t, RangeAttributes> by_address;
 };
 
-SaidOf& said_of() {
-  static SaidOf& only = *new SaidOf;
+AttributeTable& attributes() {
+  static AttributeTable& only = *new AttributeTable;
   return only;
 }
 
@@ -46,7 +46,7 @@ Error managed_range(const void* pointer, std::size_t bytes, Allocation& found) {
   return Error::success;
 }
 
-bool is_place(int device) {
+bool is_location(int device) {
   return device >= kHostDevice && device < device_count();
 }
 
@@ -59,23 +59,23 @@ enum Advice : unsigned {
   unset_accessed_by
 };
 
-void note(Said& said, unsigned advice, int device) {
+void note(RangeAttributes& range_attributes, unsigned advice, int device) {
   switch (advice) {
     case set_read_mostly:
     case unset_read_mostly:
-      said.read_mostly = advice == set_read_mostly;
+      range_attributes.read_mostly = advice == set_read_mostly;
       break;
     case set_preferred:
-      said.preferred = device;
+      range_attributes.preferred = device;
       break;
     case unset_preferred:
-      said.preferred = kNowhere;
+      range_attributes.preferred = kNowhere;
       break;
     case set_accessed_by:
-      said.accessed_by.insert(device);
+      range_attributes.accessed_by.insert(device);
       break;
     default:
-      said.accessed_by.erase(device);
+      range_attributes.accessed_by.erase(device);
   }
 }
 
@@ -87,33 +87,33 @@ Error range_attribute(void* data, std::size_t bytes, int attribute, const void* 
   Allocation found;
   if (const Error error = managed_range(pointer, range, found); error != Error::success) return error;
   if (data == nullptr || bytes < sizeof(int) || bytes % sizeof(int) != 0) return Error::invalid_value;
-  SaidOf& known = said_of();
+  AttributeTable& known = attributes();
   const std::lock_guard lock(known.mutex);
-  const Said& said = known.by_address[found.address];
+  const RangeAttributes& range_attributes = known.by_address[found.address];
   auto* to = static_cast<int*>(data);
   switch (attribute) {
     case 1:
-      *to = said.read_mostly ? 1 : 0;
+      *to = range_attributes.read_mostly ? 1 : 0;
       break;
     case 2:
     case 6:
-      *to = said.preferred;
+      *to = range_attributes.preferred;
       break;
     case 3: {
-      auto next = said.accessed_by.begin();
+      auto next = range_attributes.accessed_by.begin();
       for (std::size_t i = 0; i < bytes / sizeof(int); ++i)
-        to[i] = next == said.accessed_by.end() ? kNowhere : *next++;
+        to[i] = next == range_attributes.accessed_by.end() ? kNowhere : *next++;
       break;
     }
     case 4:
     case 8:
-      *to = said.prefetched;
+      *to = range_attributes.prefetched;
       break;
     case 5:
-      *to = location_type(said.preferred);
+      *to = location_type(range_attributes.preferred);
       break;
     case 7:
-      *to = location_type(said.prefetched);
+      *to = location_type(range_attributes.prefetched);
       break;
     default:
       return Error::invalid_value;
@@ -128,12 +128,12 @@ Error attach(Stream* handle, const void* pointer, DefaultStream when_null) {
   return with_stream(handle, when_null, [](Stream&) { return Error::success; });
 }
 
-Error prefetch_batch(void** pointers, std::size_t* bytes, std::size_t count, MemoryLocation* places,
-                     std::size_t* first_of_place, std::size_t place_count, Stream* stream,
+Error prefetch_batch(void** pointers, std::size_t* bytes, std::size_t count, MemoryLocation* locations,
+                     std::size_t* first_of_location, std::size_t location_count, Stream* stream,
                      DefaultStream when_null) {
-  for (std::size_t i = 0, place = 0; i < count; ++i) {
-    while (place + 1 < place_count && first_of_place[place + 1] <= i) ++place;
-    const Error error = prefetch(pointers[i], bytes[i], device_of(places[place]), stream, when_null);
+  for (std::size_t i = 0, location = 0; i < count; ++i) {
+    while (location + 1 < location_count && first_of_location[location + 1] <= i) ++location;
+    const Error error = prefetch(pointers[i], bytes[i], device_of(locations[location]), stream, when_null);
     if (error != Error::success) return error;
   }
   return Error::success;
@@ -149,9 +149,9 @@ int device_of(MemoryLocation location) {
 Error prefetch(const void* pointer, std::size_t bytes, int device, Stream* handle, DefaultStream when_null) {
   Allocation found;
   if (const Error error = managed_range(pointer, bytes, found); error != Error::success) return error;
-  if (!is_place(device)) return Error::invalid_device;
+  if (!is_location(device)) return Error::invalid_device;
   {
-    SaidOf& known = said_of();
+    AttributeTable& known = attributes();
     const std::lock_guard lock(known.mutex);
     known.by_address[found.address].prefetched = device;
   }
@@ -164,9 +164,9 @@ Error advise(const void* pointer, std::size_t bytes, unsigned advice, int device
   Allocation found;
   if (const Error error = managed_range(pointer, bytes, found); error != Error::success) return error;
   if (advice < set_read_mostly || advice > unset_accessed_by) return Error::invalid_value;
-  if (advice >= set_preferred && !is_place(device)) return Error::invalid_device;
+  if (advice >= set_preferred && !is_location(device)) return Error::invalid_device;
   {
-    SaidOf& known = said_of();
+    AttributeTable& known = attributes();
     const std::lock_guard lock(known.mutex);
     note(known.by_address[found.address], advice, device);
   }
@@ -202,16 +202,16 @@ Error cudaStreamAttachMemAsync_ptsz(Stream* stream, void* pointer, std::size_t, 
 }
 
 Error cudaMemPrefetchBatchAsync(void** pointers, std::size_t* bytes, std::size_t count,
-                                MemoryLocation* places, std::size_t* first_of_place, std::size_t place_count,
-                                unsigned long long, Stream* stream) {
-  return finish(prefetch_batch(pointers, bytes, count, places, first_of_place, place_count, stream,
+                                MemoryLocation* locations, std::size_t* first_of_location,
+                                std::size_t location_count, unsigned long long, Stream* stream) {
+  return finish(prefetch_batch(pointers, bytes, count, locations, first_of_location, location_count, stream,
                                DefaultStream::legacy));
 }
 
 Error cudaMemPrefetchBatchAsync_ptsz(void** pointers, std::size_t* bytes, std::size_t count,
-                                     MemoryLocation* places, std::size_t* first_of_place,
-                                     std::size_t place_count, unsigned long long, Stream* stream) {
-  return finish(prefetch_batch(pointers, bytes, count, places, first_of_place, place_count, stream,
+                                     MemoryLocation* locations, std::size_t* first_of_location,
+                                     std::size_t location_count, unsigned long long, Stream* stream) {
+  return finish(prefetch_batch(pointers, bytes, count, locations, first_of_location, location_count, stream,
                                DefaultStream::per_thread));
 }
 

@@ -80,7 +80,7 @@ Error map_heap(const wire::Hello::Answer& hello, int file, Heap& heap) {
   if (file < 0) {
     say_once(
         "the simulator did not share its memory: the CUDA runtime and the simulator differ, install both "
-        "anew");
+        "again");
     return Error::initialization;
   }
   void* at = reinterpret_cast<void*>(hello.heap);

@@ -51,12 +51,12 @@ Error send_parts(const Module& module) {
                                 nullptr, std::as_bytes(std::span(sizes)), nullptr, total);
 }
 
-Error ask_symbol(Module& module, const std::string& name, wire::Symbol::Answer& place) {
-  return call<wire::Symbol>({module.number}, &place, bytes_of(name));
+Error ask_symbol(Module& module, const std::string& name, wire::Symbol::Answer& found_variable) {
+  return call<wire::Symbol>({module.number}, &found_variable, bytes_of(name));
 }
 
 // Variables are managed memory from the program's first use of the module on.
-Error place_managed_variables(Module& module) {
+Error allocate_managed_variables(Module& module) {
   Registry& known = registry();
   std::vector<std::pair<std::string, void**>> wanted;
   {
@@ -66,12 +66,12 @@ Error place_managed_variables(Module& module) {
         wanted.emplace_back(variable.name, variable.managed_pointer);
   }
   for (auto& [name, pointer] : wanted) {
-    wire::Symbol::Answer place{};
-    if (const Error error = ask_symbol(module, name, place); error != Error::success) return error;
-    enter_allocation({place.address, place.bytes, place.bytes, MemoryKind::managed, current_device(), 0,
-                      nullptr, nullptr});
-    add_managed(place.address, place.bytes);
-    *pointer = reinterpret_cast<void*>(place.address);
+    wire::Symbol::Answer found_variable{};
+    if (const Error error = ask_symbol(module, name, found_variable); error != Error::success) return error;
+    enter_allocation({found_variable.address, found_variable.bytes, found_variable.bytes, MemoryKind::managed,
+                      current_device(), 0, nullptr, nullptr});
+    add_managed(found_variable.address, found_variable.bytes);
+    *pointer = reinterpret_cast<void*>(found_variable.address);
   }
   return Error::success;
 }
@@ -157,7 +157,7 @@ Error load_module(Module& module) {
     }
     module.loaded = true;
   }
-  return place_managed_variables(module);
+  return allocate_managed_variables(module);
 }
 
 Error lay_out(Function& function, const FunctionLayout*& layout) {
@@ -181,7 +181,7 @@ Error lay_out(Function& function, const FunctionLayout*& layout) {
   return Error::success;
 }
 
-Error find_symbol(const void* host, wire::Symbol::Answer& place) {
+Error find_symbol(const void* host, wire::Symbol::Answer& found_variable) {
   Registry& known = registry();
   Module* module = nullptr;
   std::string name;
@@ -196,23 +196,23 @@ Error find_symbol(const void* host, wire::Symbol::Answer& place) {
     }
     if (found == known.variables.end()) return Error::invalid_symbol;
     const Variable& variable = found->second;
-    if (const auto placed = variable.places.find(current_device()); placed != variable.places.end()) {
-      place = placed->second;
+    if (const auto cached = variable.addresses.find(current_device()); cached != variable.addresses.end()) {
+      found_variable = cached->second;
       return Error::success;
     }
     module = variable.module;
     name = variable.name;
   }
-  if (const Error error = find_symbol(*module, name, place); error != Error::success) return error;
+  if (const Error error = find_symbol(*module, name, found_variable); error != Error::success) return error;
   const std::lock_guard lock(known.mutex);
   if (const auto found = known.variables.find(host); found != known.variables.end())
-    found->second.places[current_device()] = place;
+    found->second.addresses[current_device()] = found_variable;
   return Error::success;
 }
 
-Error find_symbol(Module& module, const std::string& name, wire::Symbol::Answer& place) {
+Error find_symbol(Module& module, const std::string& name, wire::Symbol::Answer& found_variable) {
   if (const Error error = load_module(module); error != Error::success) return error;
-  return ask_symbol(module, name, place);
+  return ask_symbol(module, name, found_variable);
 }
 
 }  // namespace manyscale::cudart
@@ -301,16 +301,16 @@ Error cudaGetFuncBySymbol(Function** function, const void* stub) {
 }
 
 Error cudaGetSymbolAddress(void** pointer, const void* symbol) {
-  wire::Symbol::Answer place{};
-  const Error error = find_symbol(symbol, place);
-  if (error == Error::success) *pointer = reinterpret_cast<void*>(place.address);
+  wire::Symbol::Answer found_variable{};
+  const Error error = find_symbol(symbol, found_variable);
+  if (error == Error::success) *pointer = reinterpret_cast<void*>(found_variable.address);
   return finish(error);
 }
 
 Error cudaGetSymbolSize(std::size_t* bytes, const void* symbol) {
-  wire::Symbol::Answer place{};
-  const Error error = find_symbol(symbol, place);
-  if (error == Error::success) *bytes = place.bytes;
+  wire::Symbol::Answer found_variable{};
+  const Error error = find_symbol(symbol, found_variable);
+  if (error == Error::success) *bytes = found_variable.bytes;
   return finish(error);
 }
 

@@ -61,8 +61,8 @@ struct Variable {
   Module* module = nullptr;
   std::string name;
   std::uint64_t bytes = 0;
-  void** managed_pointer = nullptr;            // where the program keeps the address of a managed variable
-  std::map<int, wire::Symbol::Answer> places;  // by device
+  void** managed_pointer = nullptr;               // where the program keeps the address of a managed variable
+  std::map<int, wire::Symbol::Answer> addresses;  // by device
 };
 
 // A new module from containers that stay where they are.
@@ -81,9 +81,9 @@ Function* find_function(const void* function);
 // What a function needs on the current device.
 Error lay_out(Function& function, const FunctionLayout*& layout);
 // Where a variable is on the current device, by its address on the host.
-Error find_symbol(const void* host, wire::Symbol::Answer& place);
+Error find_symbol(const void* host, wire::Symbol::Answer& variable);
 // A variable of a module by name.
-Error find_symbol(Module& module, const std::string& name, wire::Symbol::Answer& place);
+Error find_symbol(Module& module, const std::string& name, wire::Symbol::Answer& variable);
 // Sends a module to the server, if it is not there yet, and tells the program where its managed variables
 // are.
 Error load_module(Module& module);

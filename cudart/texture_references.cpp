@@ -60,12 +60,12 @@ void add_reference(void** module, const void* host, const char* name, bool reads
 }
 
 Error write_handle(const Reference& reference, std::uint64_t handle) {
-  wire::Symbol::Answer place{};
-  if (const Error error = find_symbol(*reference.module, reference.name, place); error != Error::success)
+  wire::Symbol::Answer variable{};
+  if (const Error error = find_symbol(*reference.module, reference.name, variable); error != Error::success)
     return error;
   return with_stream(nullptr, DefaultStream::legacy, [&](Stream& stream) {
     CopyOperation copy;
-    copy.target.pointer = reinterpret_cast<void*>(place.address);
+    copy.target.pointer = reinterpret_cast<void*>(variable.address);
     copy.source.pointer = &handle;
     copy.width = sizeof handle;
     copy.kind = host_to_device;

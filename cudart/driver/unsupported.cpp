@@ -35,8 +35,8 @@ static int refuse(const char* name) {
 
 using manyscale::cuda_driver::refuse;
 
-// A function of any arguments: who calls takes them away again. Those that are defined elsewhere take the
-// place of these. All are in a section of their own, by which `manyscale check` tells them from the others.
+// A function of any arguments, which its caller removes from the stack. Functions that are defined elsewhere
+// override these weak ones. `manyscale check` recognises them by their section.
 #define FUNCTION(symbol, name, since, thread)                          \
   extern "C" [[gnu::weak, gnu::section("unsupported")]] int symbol() { \
     return refuse(#symbol);                                            \

@@ -63,7 +63,9 @@ for name in ("simple", "tiled"):
     profiles.append(profile)
     print(f"{name}: {profile.metrics['duration']}, limited by {profile.limit}")
     for line in profile.hot_lines(2).iter_rows(named=True):
-        print(f"  {line['percent']:4.1f}% of warp cycles: {line['place']}, {line['text']} ({line['reason']})")
+        print(
+            f"  {line['percent']:4.1f}% of warp cycles: {line['location']}, {line['text']} ({line['reason']})"
+        )
 
 simple, tiled = (profile["sectors_per_request"] for profile in profiles)
 print(f"sectors per request: {simple:g} of the simple kernel, {tiled:g} of the tiled one")

@@ -103,9 +103,9 @@ def seconds(timings: GpuTimings, nodes: int, node: GpuNode, layer: int, variant:
         staging=node.staging,
     )
     timed = timings.on_gpus(skeleton, node, nodes, variant)  # type: ignore[arg-type]
-    place = network.cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
+    cluster = network.cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
     program = network.compile(timed.emit, nodes * node.gpus, name="gputraining")
-    return network.Job(program, place, seed=1).run().simulated_seconds / steps
+    return network.Job(program, cluster, seed=1).run().simulated_seconds / steps
 
 
 def main() -> None:

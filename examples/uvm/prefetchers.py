@@ -66,14 +66,14 @@ def shootdowns(sizes: dict[str, int], walks: Sequence[int], folder: Path | None)
     print(header + f"{'scatter':>10}")
     rates: dict[str, list[tuple[float, float]]] = {"page": [], "all": []}
     slowest = 0.0
-    for place, (name, size) in enumerate(sizes.items(), start=1):
+    for position, (name, size) in enumerate(sizes.items(), start=1):
         cycles, hits, scatter = {}, {}, 0.0
         for what, of_what in rates.items():
             settings = [[f"gpu.uvm.shootdown={what}", f"gpu.uvm.walk_latency={walk}"] for walk in walks]
             runs = [measure(name, size, settings=setting) for setting in settings]
             cycles[what] = mean(run.cycles for run in runs)
             hits[what] = mean(run.tlb_hit_rate for run in runs)
-            of_what.append((place, 100 * hits[what]))
+            of_what.append((position, 100 * hits[what]))
             scatter = max(scatter, max(run.cycles for run in runs) / min(run.cycles for run in runs) - 1)
         slower = cycles["all"] / cycles["page"] - 1
         slowest = max(slowest, slower)
@@ -124,7 +124,7 @@ def main() -> None:
     print("no prefetcher is faster than the tree:", "yes" if best else "no")
     if options.folder:
         lines = {
-            name: [(place, found[which].kernels_us) for place, which in enumerate(PREFETCHERS, start=1)]
+            name: [(position, found[which].kernels_us) for position, which in enumerate(PREFETCHERS, start=1)]
             for name, found in outcomes.items()
         }
         title = "Time of kernels by prefetcher"

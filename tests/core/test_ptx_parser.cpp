@@ -244,7 +244,7 @@ TEST(functions) {
       ".func variadic(.param .b32 n, .param .align 8 .b8 rest[]);\n"
       ".visible .entry launch(.param .u64 .ptr .global .align 4 p, .param .align 8 .b8 s[24], .param .v2 "
       ".f32 q)\n"
-      ".maxntid 128, 2\n.minnctapersm 3 .maxnreg 64 .maxnctapersm 2 .unheard_of 1, \"x\" .pragma "
+      ".maxntid 128, 2\n.minnctapersm 3 .maxnreg 64 .maxnctapersm 2 .unknown_directive 1, \"x\" .pragma "
       "\"nounroll\";\n"
       ".explicitcluster .reqnctapercluster 2, 1, 1 .maxclusterrank 8 { ret; }\n"
       ".entry bare .reqntid 32, 4, 2 { ret; }\n.func .attribute(.unified(1, 0x2)) unified() .abi_preserve 8 "

@@ -38,9 +38,9 @@ def compiled(folder: Path, source: str, data: bytes, name: str, *libraries: str)
     if compiler is None:
         pytest.skip("programs are compiled by g++")
     numbers = ",".join(map(str, data))
-    place = '__attribute__((section(".nv_fatbin"), used)) ' if not libraries else ""
+    section = '__attribute__((section(".nv_fatbin"), used)) ' if not libraries else ""
     (folder / "container.h").write_text(
-        f"{place}alignas(8) static const unsigned char container[] = {{{numbers}}};\n"
+        f"{section}alignas(8) static const unsigned char container[] = {{{numbers}}};\n"
     )
     (folder / f"{name}.cpp").write_text(source)
     command = [compiler, f"-I{folder}", str(folder / f"{name}.cpp"), "-o", str(folder / name), *libraries]

@@ -146,12 +146,12 @@ def test_a_runtime_that_is_linked_in_is_explained(tmp_path: Path, capsys: pytest
     assert "nvcc -cudart shared" in problem["why"]
 
 
-def test_machine_code_alone_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sass_alone_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = container((b"\x7fELF" + bytes(60), 61), kind=2)  # older than what can be executed
-    program = compiled(tmp_path, WITHOUT_RUNTIME, data, "machine_code")
+    program = compiled(tmp_path, WITHOUT_RUNTIME, data, "sass")
     assert main(["check", str(program), "--json"]) == 1
     problems = json.loads(capsys.readouterr().out)["files"][0]["problems"]
-    assert any("machine code for sm_61 only" in problem["why"] for problem in problems)
+    assert any("SASS for sm_61 only" in problem["why"] for problem in problems)
 
 
 def test_the_kernels_of_a_program_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,9 +194,9 @@ def test_damaged_programs_give_errors_only(tmp_path: Path) -> None:
     for _ in range(150):
         damaged = bytearray(good[: chance.choice((len(good), chance.randrange(len(good))))])
         for _ in range(8):
-            place = chance.choice((64, len(damaged))) if len(damaged) > 64 else len(damaged)
+            limit = chance.choice((64, len(damaged))) if len(damaged) > 64 else len(damaged)
             if damaged:
-                damaged[chance.randrange(max(place, 1))] = chance.randrange(256)
+                damaged[chance.randrange(max(limit, 1))] = chance.randrange(256)
         path = tmp_path / "damaged"
         path.write_bytes(damaged)
         with contextlib.suppress(InputError):

@@ -103,7 +103,7 @@ def test_code_for_exactly_one_gpu_is_told_from_other_code() -> None:
     assert best_ptx([specific], 100) is None
 
 
-def test_machine_code_is_never_chosen() -> None:
+def test_sass_is_never_chosen() -> None:
     assert best_ptx(images(container((b"\x7fELF", 70), kind=2)), 70) is None
 
 

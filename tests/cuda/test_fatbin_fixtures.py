@@ -40,7 +40,7 @@ def test_all_of_a_program_can_be_executed(path: Path):
 
 
 def test_each_packing_holds_the_same_kernel():
-    """zstd, LZ4 and plain text: equal. For another GPU beside machine code: of the same name."""
+    """zstd, LZ4 and plain text: equal. For another GPU beside SASS: of the same name."""
     zstd, lz4, plain, other = (texts(name)[0] for name in PACKINGS)
     assert zstd == lz4 == plain
     assert b".target sm_75" in zstd
@@ -49,7 +49,7 @@ def test_each_packing_holds_the_same_kernel():
         assert list(gpu.parse(text).kernels) == ["_Z3addPKfS0_Pfi"]
 
 
-def test_machine_code_is_told_from_ptx():
+def test_sass_is_told_from_ptx():
     found = fatbin.images((FIXTURES / "vector_add-cubins.fatbin").read_bytes())
     assert sorted((image.is_ptx, image.architecture) for image in found) == [(False, 80), (True, 80)]
 
@@ -130,7 +130,7 @@ def outputs(
 ) -> dict[str, str]:
     """What each case printed in a form, all run by one script on one simulated GPU."""
     if request.param.startswith("sass") and find_assembler() is None:
-        pytest.skip("ptxas, which makes machine code of PTX, is not there")
+        pytest.skip("ptxas, which makes SASS of PTX, is not there")
     folder = tmp_path_factory.mktemp(request.param)
     script = folder / "all.sh"
     lines = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole CUDA programs, compiled by nvcc and run unchanged on simulated GPUs; each checks its own results.
 
-Each runs in four forms, its kernels as PTX and as machine code, with time and without, and must print the same in all
+Each runs in four forms, its kernels as PTX and as SASS, with time and without, and must print the same in all
 of them: its own words and a digest of the values that it took from the GPU (`check.hpp`), so the same to the bit. What
 depends on time (times of events, the order in which threads append to a list) a program leaves out of its digest.
 
@@ -41,7 +41,7 @@ SOME = (
     "streams_events",
     "textures",
 )
-# On an A100, for which every assembler of today makes machine code.
+# On an A100, for which every assembler of today makes SASS.
 FORMS = {
     "ptx-functional": ("--isa", "ptx", "--functional"),
     "sass-functional": ("--isa", "sass", "--functional"),
@@ -128,7 +128,7 @@ def ended(
 
 def skip_without_assembler(form: str) -> None:
     if form.startswith("sass") and find_assembler() is None:
-        pytest.skip("ptxas, which makes machine code of PTX, is not there")
+        pytest.skip("ptxas, which makes SASS of PTX, is not there")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -278,11 +278,11 @@ def test_a_function_of_the_host_is_called_when_all_before_it_has_ended(program: 
     program.good(Call.HOST_FUNCTION, 0, 77)
 
 
-def test_machine_code_alone_is_explained(program: Program, server: ServerThread) -> None:
+def test_sass_alone_is_explained(program: Program, server: ServerThread) -> None:
     data = container((b"\x7fELF" + bytes(60), 80), kind=2)
     program.good(Call.LOAD_MODULE, 9, 1, 1, tail=struct.pack("<Q", len(data)), staged=data)
     assert program.call(Call.FUNCTION, 50, 9, tail=b"k")[0] == Status.NO_KERNEL_IMAGE_FOR_DEVICE
-    assert "machine code for sm_80 only" in server.said[0]
+    assert "SASS for sm_80 only" in server.said[0]
 
 
 def test_an_instruction_that_is_not_supported_is_explained(program: Program, server: ServerThread) -> None:

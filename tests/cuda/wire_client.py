@@ -25,7 +25,7 @@ OPTIONS = SessionOptions(call_time=10**9, measured_host=False, pageable_bandwidt
 
 
 def container(*texts: tuple[bytes, int], kind: int = 1) -> bytes:
-    """A fat binary with plain PTX (or, of kind 2, machine code), each for an architecture."""
+    """A fat binary with plain PTX (or, of kind 2, SASS), each for an architecture."""
     entries = b""
     for text, architecture in texts:
         padded = text + b"\0" * (-len(text) % 8)

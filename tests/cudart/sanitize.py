@@ -5,8 +5,8 @@
     python tests/cudart/sanitize.py thread
 
 Leaves out what stands before functions of the C library (managed_io.cpp), where the sanitizers stand themselves, and
-programs that make faults on purpose. The thread sanitizer knows no memory where the heap is: programs run under it that
-do not touch memory of the heap themselves, and their mappings are made past it.
+programs that make faults on purpose. The thread sanitizer does not support memory at the addresses of the heap: under
+it run programs that do not touch memory of the heap themselves, and their mappings are made past it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_nothing_but_the_interface_is_exported():
 
 
 def test_the_wire_is_that_of_the_server(tmp_path):
-    """Each call's number, and each field's place, as wire.py has them."""
+    """Each call's number, and each field's offset, as wire.py has them."""
     checks = [
         f'static_assert(sizeof(wire::RequestHeader) == {wire.REQUEST.size}, "header of requests");',
         f'static_assert(sizeof(wire::ReplyHeader) == {wire.REPLY.size}, "header of replies");',

@@ -26,7 +26,7 @@ from fuzz.sample_texts import GOAL, GPGPUSIM, GRAPH, INI, MEMORY_TRACE, STUDY
 from manyscale import cpu, gpu, network
 from manyscale.cpu import gem5_trace
 from manyscale.cuda import fatbin
-from manyscale.gpu.cubin import disassemble_cubin
+from manyscale.gpu.disassembly import disassemble_cubin
 from manyscale.machine import load_machine, to_toml
 from manyscale.machine.gpgpusim import import_gpgpusim
 from manyscale.network.goal import read_goal

@@ -210,7 +210,7 @@ BOUNDS = {
         grid=128,
         block=8,
     ),
-    # A hundred loads are under way at once, and each needs a register; nothing is added before the last is there.
+    # A hundred loads are outstanding at once, and each needs a register; nothing is added before the last is there.
     "registers": Bound(
         "low occupancy: registers",
         source(

@@ -280,16 +280,21 @@ def random_value(type_: Type, random: Random) -> int:
 
 def _random_float(bits: int, format_: Format, random: Random) -> int:
     """Any bits, or an exponent near that of one, or one whose square is near the smallest; few bits set at times."""
-    place = format_.mantissa_bits + format_.pad
+    exponent_shift = format_.mantissa_bits + format_.pad
     one = (1 << (format_.exponent_bits - 1)) - 1
     choice = random.random()
     if choice < 0.65:
         middle = one if choice < 0.5 else one // 2
         exponent = min(max(middle + random.randint(-9, 9), 0), 2 * one)
-        bits = bits & (format_.sign_bit | mask(place)) | exponent << place
+        bits = bits & (format_.sign_bit | mask(exponent_shift)) | exponent << exponent_shift
     if random.random() < 0.4:
-        kept = random.choice((0, 3, 3 << (place - 2), 1 << (place // 2), 3 << (place - 2) | 3)) << format_.pad
-        bits &= ~mask(place) | kept
+        kept = (
+            random.choice(
+                (0, 3, 3 << (exponent_shift - 2), 1 << (exponent_shift // 2), 3 << (exponent_shift - 2) | 3)
+            )
+            << format_.pad
+        )
+        bits &= ~mask(exponent_shift) | kept
     return bits & mask(format_.width)
 
 
@@ -429,9 +434,9 @@ def agree(
         differs = expected != actual
         if index in nan:
             differs &= ~(np.isnan(expected) & np.isnan(actual))
-        places = np.flatnonzero(differs)
-        shown = ", ".join(f"[{i}] {_shown(expected, i)} is {_shown(actual, i)}" for i in places[:6])
-        assert not len(places), f"{name}: argument {index} differs in {len(places)} places: {shown}"
+        indices = np.flatnonzero(differs)
+        shown = ", ".join(f"[{i}] {_shown(expected, i)} is {_shown(actual, i)}" for i in indices[:6])
+        assert not len(indices), f"{name}: argument {index} differs in {len(indices)} elements: {shown}"
     return results
 
 

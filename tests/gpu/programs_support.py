@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 FIXTURES = HERE / "fixtures"
 ISA = os.environ.get("MANYSCALE_TEST_ISA", "ptx")
-"""What the programs run as, unless a test says so itself: "ptx" or, to have all of them as machine code, "sass"."""
+"""What the programs run as, unless a test says so itself: "ptx" or, to have all of them as SASS, "sass"."""
 NOT_MACHINE_CODE = ("cluster_exchange",)
 """Programs with machine instructions that are not modelled: clusters."""
 MOST_INSTRUCTIONS = 2_000_000
@@ -57,7 +57,7 @@ class Program:
                 check=checked,
                 maximum_instructions=MOST_INSTRUCTIONS,
                 echo=False,
-                isa="sass" if mode == "machine code" else ISA,
+                isa="sass" if mode == "SASS" else ISA,
             )
         if isinstance(self.device, gpu.TimedDevice):
             self.watched = watch(self.device)
@@ -108,7 +108,7 @@ def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable],
     """Runs a test once for each fixture of a program; the first of them also with all checks, and with time.
 
     Of fixtures that are not modelled it is expected that they are refused before they run. The first also runs as
-    machine code, which is assembled on the spot.
+    SASS, which is assembled on the spot.
     """
     refused = pytest.mark.xfail(raises=InputError, strict=True, reason="not modelled")
     cases = []
@@ -118,14 +118,14 @@ def program(name: str, not_modelled: Sequence[str] = ()) -> Callable[[Callable],
         if not cases:
             cases += [pytest.param(path, mode, id=mode, marks=marks) for mode in ("checked", "timed")]
             machine_marks = [refused] if name in NOT_MACHINE_CODE else marks
-            cases.append(pytest.param(path, "machine code", id="machine-code", marks=machine_marks))
+            cases.append(pytest.param(path, "SASS", id="sass", marks=machine_marks))
         cases.append(pytest.param(path, "", id=target, marks=marks))
 
     def decorate(test: Callable[[Program], None]) -> Callable[[Path, str], None]:
         @pytest.mark.parametrize(("path", "mode"), cases)
         def run(path: Path, mode: str) -> None:
-            if mode == "machine code" and find_assembler() is None:
-                pytest.skip("machine code needs ptxas: pip install nvidia-cuda-nvcc-cu12")
+            if mode == "SASS" and find_assembler() is None:
+                pytest.skip("SASS needs ptxas: pip install nvidia-cuda-nvcc-cu12")
             if mode == "timed":
                 _same_on_any_number_of_threads(path, test)
             else:
@@ -205,7 +205,7 @@ def close(result: np.ndarray, expected: Any, rtol: float = 1e-5, atol: float = 0
 def within_ulps(
     result: np.ndarray, expected: np.ndarray, ulps: float, name: str = "", least: float = 0.0
 ) -> None:
-    """Compares with an expectation in double precision, in units of the last place of the result's own precision.
+    """Compares with an expectation in double precision, in ulps of the result's own precision.
 
     Smaller results than `least` are measured by the unit of that.
     """

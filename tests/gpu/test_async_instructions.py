@@ -103,8 +103,8 @@ def test_bytes_beyond_the_source_are_zero(device, values, size):
     cp.async.ca.shared.global [%tile], [%from], {size}, %a;
     cp.async.wait_all;{SHOW_TILE}"""
     there = np.arange(70)[:, None] % (size + 1)
-    place = np.arange(16)
-    expected = np.where(place < size, np.where(place < there, values, 0), 255)
+    offset = np.arange(16)
+    expected = np.where(offset < size, np.where(offset < there, values, 0), 255)
     assert np.array_equal(run(device, body, values, 70), expected)
 
 

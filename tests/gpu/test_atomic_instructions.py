@@ -48,7 +48,7 @@ def kernel(opcode: str, type_, space: str, third: bool, returns: bool, threads: 
     operands = "[%own], %b, %c" if third else "[%own], %b"
     execution = f"{opcode} %d, {operands};" if returns else f"{opcode} {operands};"
     plain = "shared" if shared else "global"
-    place = (
+    address = (
         f"mov.u64 %own, tile;\n    mad.wide.u32 %own, %thread, {size}, %own;"
         if shared
         else "mov.u64 %own, %pa;"
@@ -72,7 +72,7 @@ def kernel(opcode: str, type_, space: str, third: bool, returns: bool, threads: 
     ld.global.{kind} %a, [%pa];
     ld.global.{kind} %b, [%pb];
     ld.global.{kind} %c, [%pc];
-    {place}
+    {address}
     st.{plain}.{store} [%own], %a;
     {f"cvta.{plain}.u64 %own, %own;" if generic else ""}
     {execution}

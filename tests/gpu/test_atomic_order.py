@@ -16,7 +16,7 @@ def kernel(body: str, declarations: str = "") -> str:
 .visible .entry kernel(.param .u64 word, .param .u64 output)
 {{
     .reg .b32 %i, %x, %y, %d, %unread;
-    .reg .b64 %word, %out, %place, %low, %high;
+    .reg .b64 %word, %out, %slot, %low, %high;
     .reg .pred %p;
     {declarations}
     ld.param.u64 %word, [word];
@@ -69,19 +69,19 @@ def test_the_result_may_go_where_the_operand_was():
 
 
 UNORDERED = {
-    "red.global.add.u32 [%place], %i;": False,
-    "red.add.u64 [%place], %low;": False,
-    "red.global.max.s32 [%place], %i;": False,
-    "red.global.xor.b32 [%place], %i;": False,
-    "atom.global.min.u32 _, [%place], %i;": False,
-    "atom.global.or.b32 %unread, [%place], %i;": False,
-    "atom.global.or.b32 %d, [%place], %i;": True,
-    "atom.add.u32 %d, [%place], %i;": True,
-    "atom.global.exch.b32 _, [%place], %i;": True,
-    "atom.global.cas.b32 _, [%place], 0, %i;": True,
-    "red.global.inc.u32 [%place], %i;": True,
-    "red.global.add.f32 [%place], 0f3F800000;": True,
-    "red.global.add.noftz.f16x2 [%place], %i;": True,
+    "red.global.add.u32 [%slot], %i;": False,
+    "red.add.u64 [%slot], %low;": False,
+    "red.global.max.s32 [%slot], %i;": False,
+    "red.global.xor.b32 [%slot], %i;": False,
+    "atom.global.min.u32 _, [%slot], %i;": False,
+    "atom.global.or.b32 %unread, [%slot], %i;": False,
+    "atom.global.or.b32 %d, [%slot], %i;": True,
+    "atom.add.u32 %d, [%slot], %i;": True,
+    "atom.global.exch.b32 _, [%slot], %i;": True,
+    "atom.global.cas.b32 _, [%slot], 0, %i;": True,
+    "red.global.inc.u32 [%slot], %i;": True,
+    "red.global.add.f32 [%slot], 0f3F800000;": True,
+    "red.global.add.noftz.f16x2 [%slot], %i;": True,
     "atom.shared.add.u32 %d, [tile], %i;": False,
     "atom.shared.exch.b32 %d, [tile], %i;": False,
 }
@@ -94,7 +94,7 @@ def test_host_threads_do_not_change_results(instruction, threads):
     body = f"""
     mul.lo.u32 %x, %i, 0x9E3779B1;
     shr.u32 %x, %x, 28;
-    mad.wide.u32 %place, %x, 8, %word;
+    mad.wide.u32 %slot, %x, 8, %word;
     mov.u64 %low, 0x100000007;
     mov.u32 %d, 0;
     {instruction}
@@ -112,8 +112,8 @@ def test_host_threads_do_not_change_results(instruction, threads):
 def test_many_host_threads_lose_no_update():
     body = """
     and.b32 %x, %i, 7;
-    mad.wide.u32 %place, %x, 4, %word;
-    red.global.add.u32 [%place], 1;
+    mad.wide.u32 %slot, %x, 4, %word;
+    red.global.add.u32 [%slot], 1;
     red.global.add.u32 [%word+32], %i;
     red.global.max.u32 [%word+36], %i;"""
     word, _drawn = run(body, 512, 256, np.zeros(10, np.uint32), 4)
@@ -123,7 +123,7 @@ def test_many_host_threads_lose_no_update():
 
 WIDE = ".reg .b128 %q<4>;"
 MAKE_WIDE = """
-    cvta.to.global.u64 %place, %word;
+    cvta.to.global.u64 %slot, %word;
     add.u32 %x, %i, 1;
     mov.b64 %low, {%i, %x};
     mov.b64 %high, {%x, %i};
@@ -186,15 +186,15 @@ def test_minimum_and_maximum_of_vectors_of_halves(name):
 
 
 FLUSHED = """
-    mov.u64 %place, tile;
-    cvta.shared.u64 %place, %place;
+    mov.u64 %slot, tile;
+    cvta.shared.u64 %slot, %slot;
     setp.eq.u32 %p, %i, 0;
-    @%p st.u32 [%place], 3;
+    @%p st.u32 [%slot], 3;
     bar.sync 0;
-    red.add.f32 [%place], 0f00000003;
+    red.add.f32 [%slot], 0f00000003;
     red.add.f32 [%word], 0f00000003;
     bar.sync 0;
-    ld.u32 %d, [%place];
+    ld.u32 %d, [%slot];
     st.global.u32 [%out], %d;"""
 
 

@@ -160,7 +160,7 @@ COPY = """
     ld.shared.u32 %c, [%b];                        // SECOND
     st.global.u32 [%out], %c;"""
 
-IN_PLACE = """
+IN_SITU = """
     ld.global.u32 %a, [%in];
     st.shared.u32 [%own], %a;
     bar.sync 0;
@@ -202,7 +202,7 @@ RACES = {
     "counter": (COUNTER, ALL),
     "counted": (COUNTED, ALL),
     "asynchronous copy": (COPY, ALL),
-    "in place": (IN_PLACE, ALL),
+    "in place": (IN_SITU, ALL),
     "generic address": (ROUND_TRIP, ALL),
 }
 
@@ -524,16 +524,16 @@ def test_global_memory_that_a_kernel_wrote():
 
 
 def test_freed_memory_is_forgotten():
-    """An array in the place of another one is as empty as any."""
+    """An array at the address of a freed one is uninitialised."""
     device = gpu.Device(check=True)
     copy = device.load(kernel(COPY_WORD))["kernel"]
     output = device.empty(64, np.uint32)
     source = device.array(np.arange(64, dtype=np.uint32))
-    place = source.address
+    address = source.address
     assert copy[1, 64](source, output).warnings == ()
     del source
     source = device.empty(64, np.uint32)
-    assert source.address == place
+    assert source.address == address
     assert len(copy[1, 64](source, output).warnings) == 1
 
 

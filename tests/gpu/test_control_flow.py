@@ -91,7 +91,7 @@ JOIN:
 
 @pytest.mark.parametrize("uniform", ["", ".uni"])
 def test_branch_by_index(device, uniform):
-    """Into five places, some of which fall through; with .uni the index is the same in a warp."""
+    """Into five targets, some of which fall through; with .uni the index is the same in a warp."""
     index = "shr.u32 %t, %thread, 5;" if uniform else "rem.u32 %t, %x, 5;"
     body = f"""
     {index}
@@ -297,7 +297,7 @@ JOIN:"""
 
 
 def test_warps_meet_at_different_barrier_instructions(device):
-    """A barrier is known by its number, not by its place."""
+    """A barrier is known by its number, not by its instruction."""
     body = """
     mov.u32 %t, tile;
     mad.lo.u32 %j, %thread, 4, %t;
@@ -354,7 +354,7 @@ def call(target: str, first: str, second: str, result: str, rest: str = "") -> s
 
 
 def test_direct_calls(device):
-    """With threads that part within the function, and return at different places."""
+    """With threads that part within the function, and return at different instructions."""
     body = call("add_and_scale", "%thread", "40", "%a") + call("return_early", "%thread", "%a", "%b")
     compare(device, body, ADD_AND_SCALE)
 

@@ -117,7 +117,7 @@ def test_the_more_urgent_of_the_copies_that_wait_goes_first(urgent):
     on = device(STRAIGHT)
     data = np.zeros(PAGE, np.uint8)
     array = on.zeros(PAGE, np.uint8)
-    array.copy_from(data, stream=on.stream())  # under way when the others come
+    array.copy_from(data, stream=on.stream())  # in flight when the others come
     priorities = (-1, 0) if urgent == "first" else (0, -1)
     first, second = (array.copy_from(data, stream=on.stream(priority)) for priority in priorities)
     assert (first.end < second.end) == (urgent == "first")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of machine code: what they say of kernels, which lines instructions come from, and files that are broken."""
+"""Cubins: what they say of kernels, which lines instructions come from, and files that are broken."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from machine_code_support import FIXTURES, needs_assembler
+from sass_support import FIXTURES, needs_assembler
 
 from manyscale import gpu
 from manyscale.errors import InputError
 from manyscale.gpu import assembler
 from manyscale.gpu.assembler import AssemblyError, NoAssemblerError, assemble, with_line_marks
-from manyscale.gpu.cubin import Schedule, disassemble_cubin
+from manyscale.gpu.disassembly import Schedule, disassemble_cubin
 
 pytestmark = pytest.mark.core
 
@@ -53,7 +53,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _plain(ptx: bytes, architecture: str) -> bytes:
-    """The machine code without any line marks."""
+    """The SASS without any line marks."""
     command = assembler.find_assembler()
     assert command is not None
     said, made = assembler._attempt(command, (f"-arch={architecture}",), ptx)

@@ -66,20 +66,20 @@ def diagnosis(
     with pytest.raises(KernelError) as caught:
         module["wrong"][(4, 2), (16, 4)](p, n)
     message = str(caught.value)
-    place = re.search(
+    found = re.search(
         r"kernel wrong(?:, in function \w+)?, CTA (\(.*?\)), thread (\(.*?\))\n"
         r"  at <ptx>:(\d+) \(wrong.cu:(\d+)\): (\S+)$",
         message,
     )
-    assert place, message
-    assert (place[1], place[2]) == (str(CTA), str(THREAD))
-    line = text.splitlines()[int(place[3]) - 1]
+    assert found, message
+    assert (found[1], found[2]) == (str(CTA), str(THREAD))
+    line = text.splitlines()[int(found[3]) - 1]
     assert line.endswith("// here"), f"{message}\nnames the line {line!r}"
-    assert place[5] in line
-    assert place[4] == "7"
+    assert found[5] in line
+    assert found[4] == "7"
     location = caught.value.location
     assert (location.kernel, location.cta, location.thread) == ("wrong", CTA, THREAD)
-    assert (location.source, location.instruction) == (f"<ptx>:{place[3]} (wrong.cu:7)", place[5])
+    assert (location.source, location.instruction) == (f"<ptx>:{found[3]} (wrong.cu:7)", found[5])
     return message.partition("\n")[0]
 
 
@@ -176,9 +176,9 @@ def test_a_pointer_to_nowhere():
 )
 def test_misaligned(device, instruction, offset, does, size):
     array = device.zeros(100, np.int32)
-    place = array.address + offset
-    assert diagnosis(f"@%guilty {instruction} // here", p=place, device=device) == (
-        f"misaligned access: it {does} {size} bytes of global memory at {place:#x}, which is not a multiple of {size}"
+    address = array.address + offset
+    assert diagnosis(f"@%guilty {instruction} // here", p=address, device=device) == (
+        f"misaligned access: it {does} {size} bytes of global memory at {address:#x}, which is not a multiple of {size}"
     )
 
 

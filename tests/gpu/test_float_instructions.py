@@ -166,10 +166,10 @@ def within(value: float, exact: float, bits: int, format_, allowed: Tolerance) -
     if math.isnan(exact) or math.isinf(exact) or math.isinf(value):
         rounded = to_float(bits, format_)
         return value == rounded or (math.isnan(value) and math.isnan(rounded))
-    last_place = max(math.ulp(exact) * 2.0 ** (52 - format_.mantissa_bits), 2.0**format_.lowest_exponent)
-    bound = max(allowed.relative * abs(exact), allowed.absolute, allowed.ulps * last_place)
-    # The result has to be a number of the format: half a last place is lost on the way there.
-    return abs(value - exact) <= bound + last_place / 2
+    ulp = max(math.ulp(exact) * 2.0 ** (52 - format_.mantissa_bits), 2.0**format_.lowest_exponent)
+    bound = max(allowed.relative * abs(exact), allowed.absolute, allowed.ulps * ulp)
+    # The result has to be a number of the format: half an ulp is lost by rounding.
+    return abs(value - exact) <= bound + ulp / 2
 
 
 @pytest.mark.parametrize("opcode", APPROXIMATIONS)

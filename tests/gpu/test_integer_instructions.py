@@ -157,15 +157,15 @@ def test_24_bit_products(device, opcode):
 def test_bit_field_extract(device, type_):
     """Positions and lengths are taken from their lowest eight bits, and fields may reach beyond the top."""
     form = Form(f"bfe.{type_}")
-    place = small_or_any(form.operation.results[0].width)
-    check(device, form, operands(form, 4 * RANDOMS, {1: place, 2: place}))
+    bits = small_or_any(form.operation.results[0].width)
+    check(device, form, operands(form, 4 * RANDOMS, {1: bits, 2: bits}))
 
 
 @pytest.mark.parametrize("type_", ["b32", "b64"])
 def test_bit_field_insert(device, type_):
     form = Form(f"bfi.{type_}")
-    place = small_or_any(form.operation.results[0].width)
-    check(device, form, operands(form, 4 * RANDOMS, {2: place, 3: place}))
+    bits = small_or_any(form.operation.results[0].width)
+    check(device, form, operands(form, 4 * RANDOMS, {2: bits, 3: bits}))
 
 
 @pytest.mark.parametrize("mode", ["clamp", "wrap"])

@@ -6,7 +6,7 @@ import functools
 import pytest
 from bound_kernels import BOUNDS, SMALL, words
 from limit_pairs import PAIRS
-from machine_code_support import needs_assembler
+from sass_support import needs_assembler
 
 from manyscale import gpu, load_machine
 from manyscale.gpu import limits
@@ -50,7 +50,7 @@ def test_mending_the_problem_gains_what_the_verdict_says(name):
 
 @needs_assembler
 @pytest.mark.parametrize("name", [name for name in PAIRS if name not in MENDED_BY_PTXAS])
-def test_the_verdict_on_machine_code_is_the_same(name):
+def test_the_verdict_on_sass_is_the_same(name):
     check(name, "sass")
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.core
 ROOT = Path(__file__).parents[2]
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 PARAMETERS = "(.param .u64 x, .param .u64 y, .param .u32 n)"
-# Two loads of 64 bits and three of 32 at a place of each thread; what is not used, no assembler keeps.
+# Two loads of 64 bits and three of 32 at an address of each thread; an assembler removes what is not used.
 PROLOGUE = """
  .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<40>; .reg .f32 %f<20>; .reg .f64 %g<20>; .reg .pred %p<9>;
  ld.param.u64 %d18,[x]; ld.param.u64 %d19,[y]; ld.param.u32 %r30,[n]; mov.u32 %r19,%tid.x;

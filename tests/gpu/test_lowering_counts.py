@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instructions that PTX is lowered to, counted by class, beside those of real machine code.
+"""The instructions that PTX is lowered to, counted by class, beside those of real SASS.
 
-The counts of machine code are kept (fixtures/make_machine_code_counts.py makes them), so this needs none of NVIDIA's
+The counts of SASS are kept (fixtures/make_sass_counts.py makes them), so this needs none of NVIDIA's
 programs.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fixtures"))
-from make_machine_code_counts import COUNTS, ROOT, comparison_tool
+from make_sass_counts import COUNTS, ROOT, comparison_tool
 
 pytestmark = pytest.mark.core
 
@@ -39,7 +39,7 @@ def counted() -> list[tuple[str, Counter[str], Counter[str]]]:
     return rows
 
 
-def test_each_class_is_as_frequent_as_in_machine_code(counted) -> None:
+def test_each_class_is_as_frequent_as_in_sass(counted) -> None:
     ours, theirs = Counter(), Counter()
     for _, lowered, emitted in counted:
         ours += lowered

@@ -11,7 +11,7 @@ import pytest
 from manyscale import gpu
 from manyscale.cuda import linking
 from manyscale.gpu.assembler import with_line_marks
-from manyscale.gpu.machine_code import without_resolved_declarations
+from manyscale.gpu.sass import without_resolved_declarations
 
 pytestmark = [pytest.mark.core, pytest.mark.long]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ldmatrix, stmatrix and movmatrix against the places that the PTX ISA gives elements."""
+"""ldmatrix, stmatrix and movmatrix against the layout of elements that the PTX ISA defines."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def test_store_takes_the_low_bits_of_the_register(device, data, type_, space):
             lines.append(f".reg .{register} %x{i};\n    mov.{register} %x{i}, {bits:#x};")
         lines.append(f"st{space_of(space)}.{type_} [%own+{size * (i % (SLOT // size - 1) + 1)}], %x{i};")
     lines += [
-        f"ld{space_of(space)}.b64 %copy, [%own+{place}];\n    st.global.b64 [%out+{place}], %copy;"
-        for place in range(0, SLOT, 8)
+        f"ld{space_of(space)}.b64 %copy, [%own+{offset}];\n    st.global.b64 [%out+{offset}], %copy;"
+        for offset in range(0, SLOT, 8)
     ]
     text = frame("\n    ".join(lines), space)
     agree(device, text, "kernel", 1, THREADS, data, np.zeros(THREADS * 256, np.uint8))
@@ -86,7 +86,7 @@ VECTORS = [(type_, count) for type_ in LOADED for count in (2, 4) if TYPES[type_
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(("type_", "count"), VECTORS)
 def test_vectors(device, data, type_, count, space):
-    """A vector is loaded from the second place, reversed, and stored in the first one."""
+    """A vector is loaded from the second slot, reversed, and stored in the first one."""
     size = TYPES[type_].size * count
     register = type_ if type_[0] == "f" else f"b{max(16, TYPES[type_].width)}"
     names = [f"%v{i}" for i in range(count)]
@@ -199,13 +199,13 @@ def test_forms_of_addresses(device, data):
 def test_generic_addresses_know_their_space(device):
     """cvta there and back, and isspacep for pointers into each space."""
     lines = []
-    for place, (space, symbol) in enumerate((("global", "table"), ("shared", "tile"), ("local", "own"))):
+    for row, (space, symbol) in enumerate((("global", "table"), ("shared", "tile"), ("local", "own"))):
         lines.append(f"mov.u64 %plain, {symbol};\n    cvta.{space}.u64 %pointer, %plain;")
-        for other_place, other in enumerate(("global", "shared", "local")):
+        for column, other in enumerate(("global", "shared", "local")):
             lines.append(f"isspacep.{other} %p, %pointer;\n    selp.b32 %x, 1, 0, %p;")
-            lines.append(f"st.global.b32 [%out+{16 * place + 4 * other_place}], %x;")
+            lines.append(f"st.global.b32 [%out+{16 * row + 4 * column}], %x;")
         lines.append(f"cvta.to.{space}.u64 %back, %pointer;\n    setp.eq.u64 %p, %back, %plain;")
-        lines.append(f"selp.b32 %x, 1, 0, %p;\n    st.global.b32 [%out+{16 * place + 12}], %x;")
+        lines.append(f"selp.b32 %x, 1, 0, %p;\n    st.global.b32 [%out+{16 * row + 12}], %x;")
     text = f"""{HEADER}
 .global .align 4 .b8 table[16];
 .visible .entry kernel(.param .u64 output)
@@ -225,7 +225,7 @@ def test_generic_addresses_know_their_space(device):
 
 
 def test_initial_values_of_variables(device):
-    """Numbers of all types, arrays with fewer values than places, addresses of other variables."""
+    """Numbers of all types, arrays with fewer values than elements, addresses of other variables."""
     variables = {
         "a": (
             ".global .align 4 .u32 a[4] = {1, 0x80000000, -3};",
@@ -241,12 +241,12 @@ def test_initial_values_of_variables(device):
         "f": (".global .align 2 .u16 f[2][3] = {{1, 2, 3}, {4, 5, 6}};", np.arange(1, 7, dtype=np.uint16)),
     }
     variables["c"][1].view(np.float32)[1:] = (1.0, -2.5e-3)
-    copies, place = [], 0
+    copies, offset = [], 0
     for name, (declaration, values) in variables.items():
         space = declaration[1:].split()[0]
         for byte in range(values.nbytes):
-            copies.append(f"ld.{space}.u8 %x, [{name}+{byte}];\n    st.global.u8 [%out+{place}], %x;")
-            place += 1
+            copies.append(f"ld.{space}.u8 %x, [{name}+{byte}];\n    st.global.u8 [%out+{offset}], %x;")
+            offset += 1
     text = f"""{HEADER}
 {chr(10).join(declaration for declaration, _values in variables.values())}
 .global .align 8 .u64 pointer = generic(a) + 8;
@@ -258,13 +258,13 @@ def test_initial_values_of_variables(device):
     {"    ".join(copies)}
     ld.global.u64 %pointer, [pointer];
     ld.u32 %x, [%pointer];
-    st.global.u32 [%out+{-(-place // 4) * 4}], %x;
+    st.global.u32 [%out+{-(-offset // 4) * 4}], %x;
     ret;
 }}"""
-    output = device.zeros(-(-place // 4) * 4 + 4, np.uint8)
+    output = device.zeros(-(-offset // 4) * 4 + 4, np.uint8)
     device.load(text)["kernel"][1, 1](output)
     expected = b"".join(values.tobytes() for _declaration, values in variables.values())
-    assert output.numpy()[:place].tobytes() == expected
+    assert output.numpy()[:offset].tobytes() == expected
     assert output.numpy()[-4:].view(np.uint32)[0] == 2**32 - 3
 
 
@@ -368,13 +368,13 @@ def test_loads_of_constants_and_of_structures_as_parameters(device, space):
         for count in (1, 2, 4):
             if size * count > 16:
                 continue
-            place = 16 if size * count == 16 else 2 * size * count % 32
+            offset = 16 if size * count == 16 else 2 * size * count % 32
             names = [f"%{register_for(type_)}_{i}" for i in range(count)]
             operand, vector = (names[0], "") if count == 1 else (f"{{{', '.join(names)}}}", f".v{count}")
-            lines.append(f"ld{space_of(space)}{vector}.{type_} {operand}, [{name}+{place}];")
+            lines.append(f"ld{space_of(space)}{vector}.{type_} {operand}, [{name}+{offset}];")
             for i, each in enumerate(names):
                 lines.append(f"st.global.{register_for(type_)} [%out+{8 * len(expected)}], {each};")
-                part = given[place + size * i : place + size * (i + 1)]
+                part = given[offset + size * i : offset + size * (i + 1)]
                 width = int(register_for(type_)[1:])
                 expected.append(widened(int.from_bytes(part, "little"), TYPES[type_], width))
     registers = "\n    ".join(f".reg .{each} %{each}_<4>;" for each in ("b16", "b32", "b64", "f32", "f64"))
@@ -422,7 +422,7 @@ def test_addresses_of_parameters(device):
 
 
 def test_local_memory_by_an_index_of_each_thread(device, data):
-    """Threads write and read different places of their own arrays at once."""
+    """Threads write and read different elements of their own arrays at once."""
     body = """
     and.b32 %x, %thread, 7;
     mad.wide.u32 %copy, %x, 4, %own;

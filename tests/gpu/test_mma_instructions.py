@@ -161,8 +161,8 @@ def test_quad_pairs(device, d, c, layout_a, layout_b):
     for name, of in formats.items():
         elements = np.zeros((LANES, 8 if name == "c" else 4), np.uint64)
         for lane, i in product(range(LANES), range(elements.shape[1])):
-            place = quad_position(name, layouts[name], of.bits == 32, lane, i)
-            elements[lane, i] = of.encode(matrices[name][lane // 4 % 4][place])
+            position = quad_position(name, layouts[name], of.bits == 32, lane, i)
+            elements[lane, i] = of.encode(matrices[name][lane // 4 % 4][position])
         inputs[name] = (pack(elements, of), of)
     instruction = f"mma.sync.aligned.m8n8k4.{layout_a}.{layout_b}.{d}.f16.f16.{c} {{d}}, {{a}}, {{b}}, {{c}};"
     result = FORMATS[d]

@@ -239,7 +239,7 @@ def test_hot_lines_name_the_source_where_there_is_one():
         ".visible", '.file 1 "/home/somebody/wait.cu"\n.visible'
     )
     hot = launched(Bound("", text)).profile.hot_lines(3)
-    assert hot["place"][0] == "wait.cu:7"
+    assert hot["location"][0] == "wait.cu:7"
     assert hot["reason"][0] == "Long Scoreboard, LG Throttle"
     assert hot["text"][0] == "mul.lo.u32"
     assert hot["percent"][0] > 40
@@ -251,7 +251,7 @@ def test_hot_lines_of_what_a_compiler_wrote():
     x = on.zeros(4096)
     module = on.load(FIXTURES / "sm_75-lineinfo" / "vector_add.ptx")
     hot = module["vector_add"][16, 256](x, x, x, 4096).profile.hot_lines(1)
-    name, line = hot["place"][0].split(":")
+    name, line = hot["location"][0].split(":")
     assert name == "vector_add.cu"
     assert "+" in (FIXTURES.parents[0] / "programs" / name).read_text().splitlines()[int(line) - 1]
 
@@ -259,7 +259,7 @@ def test_hot_lines_of_what_a_compiler_wrote():
 def test_hot_lines_fall_back_to_the_ptx():
     body = "ld.global.u32 %x1,[%a]; mul.lo.u32 %x2,%x1,%x1;"
     hot = profile(body, end="st.global.u32 [%a],%x2;").hot_lines()
-    assert hot["place"].to_list()[0] == "PTX line 16"
+    assert hot["location"].to_list()[0] == "PTX line 16"
     assert hot.height <= 10
     assert hot["cycles"].is_sorted(descending=True)
 

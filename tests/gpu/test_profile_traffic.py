@@ -206,7 +206,7 @@ def test_numbers_of_launches_and_copies_are_used_again() -> None:
     for _ in range(20):
         launches = [kernel[16, 256, 0, stream](data, 1) for _ in range(3)]
         data.fill(1, stream=stream)
-        launches[-1].synchronize()  # the fill may still be under way
+        launches[-1].synchronize()  # the fill may still run
     on.synchronize()
     assert len(watched.ended) == 80
     assert watched.origins <= 12

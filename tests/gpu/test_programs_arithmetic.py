@@ -96,7 +96,7 @@ def test_functions_of_floats(run: Program) -> None:
 
 @program("special_functions_f64")
 def test_functions_of_doubles(run: Program) -> None:
-    """The references are themselves off by up to one unit in the last place, the gamma functions by more."""
+    """The references are themselves off by up to one ulp, the gamma functions by more."""
     ordinary = [run.floats(-10, 10, 60, np.float64), run.floats(-700, 700, 20, np.float64)]
     large = [run.floats(1e9, 1e12, 20, np.float64), np.array([1e22, -3e100, 1.5e300, 2**53 + 1.0])]
     small = [np.array([1e-300, -1e-200, 1e-5, 5e-320, 1.0, -1.0, 709.7, -708.3, -740.0, 0.5])]
@@ -125,12 +125,12 @@ def permuted(low: int, high: int, selector: int) -> int:
     """Four bytes chosen out of eight; the upper bit of a choice repeats the sign of the byte."""
     source = low | high << 32
     result = 0
-    for place in range(4):
-        choice = selector >> 4 * place & 15
+    for byte_index in range(4):
+        choice = selector >> 4 * byte_index & 15
         byte = source >> 8 * (choice & 7) & 255
         if choice & 8:
             byte = 255 if byte & 128 else 0
-        result |= byte << 8 * place
+        result |= byte << 8 * byte_index
     return result
 
 
@@ -174,12 +174,12 @@ def test_integer_bits(run: Program) -> None:
     compare_rows(out, [bits_row(int(x), int(y)) for x, y in zip(a, b, strict=True)])
 
 
-def dot(a: int, b: int, a_bits: int, is_signed: bool, places: int, shift: int = 0) -> int:
+def dot(a: int, b: int, a_bits: int, is_signed: bool, bytes_used: int, shift: int = 0) -> int:
     """Sum of products of the parts of a word with bytes of another."""
     total = 0
-    for place in range(places):
-        left = a >> a_bits * place & ((1 << a_bits) - 1)
-        right = b >> (shift + 8 * place) & 255
+    for byte_index in range(bytes_used):
+        left = a >> a_bits * byte_index & ((1 << a_bits) - 1)
+        right = b >> (shift + 8 * byte_index) & 255
         total += signed(left, a_bits) * signed(right, 8) if is_signed else left * right
     return total
 

@@ -61,7 +61,7 @@ MIXED = np.dtype(
     [
         ("letter", "i1"),
         ("small", "i2"),
-        ("place", "u8"),
+        ("pointer", "u8"),
         ("vector", "f4", 3),
         ("bytes", "u1", 5),
         ("wide", "i8"),
@@ -73,9 +73,9 @@ LARGE = np.dtype([("count", "i4"), ("table", "f4", 200), ("pairs", PAIR, 4)], al
 
 @program("struct_parameters")
 def test_struct_parameters(run: Program) -> None:
-    place = run.device.array(np.array([77], np.int32))
+    pointee = run.device.array(np.array([77], np.int32))
     pair = np.array((3, 0.25), PAIR)
-    mixed = np.array((-5, -300, place.address, (1.5, 2.0, 4.0), (250, 1, 2, 3, 9), -(1 << 40)), MIXED)
+    mixed = np.array((-5, -300, pointee.address, (1.5, 2.0, 4.0), (250, 1, 2, 3, 9), -(1 << 40)), MIXED)
     out = np.zeros(7)
     run.launch("read_structs", 2, 32, pair[()], mixed.tobytes(), out)
     equal(out, [3.25, -5, -300, 77, 9.5, 259, -(1 << 40)])
@@ -134,8 +134,8 @@ def test_generic_pointers(run: Program) -> None:
     local = np.array([[values[(thread + i) % 32] for i in range(8)] for thread in range(32)])
     for thread in range(32):
         local[thread, thread % 8] += 1000
-        place = (shared[thread:], globals_[thread:], local[thread, 2:])[thread % 3]
-        place[0] += 7
+        target = (shared[thread:], globals_[thread:], local[thread, 2:])[thread % 3]
+        target[0] += 7
     sums = [
         (shared.sum(), 5 + 4 + 3 + 2 + 1, values[:16].sum(), local[thread].sum())[thread % 4]
         for thread in range(32)
@@ -254,12 +254,12 @@ def test_unstructured_flow(run: Program) -> None:
 def early_exit(values: list[int], i: int) -> int:
     if i % 7 == 3:
         return -100
-    place = next((at for at, value in enumerate(values) if value == i or value < 0), None)
-    if place is None:
+    index = next((at for at, value in enumerate(values) if value == i or value < 0), None)
+    if index is None:
         return -1
-    if values[place] < 0:
+    if values[index] < 0:
         return -2
-    return next((-j - 1000 for j in range(place) if j * i % 17 == 16), place)
+    return next((-j - 1000 for j in range(index) if j * i % 17 == 16), index)
 
 
 def nested_loops(limit: int, i: int) -> int:
@@ -371,16 +371,16 @@ def test_device_malloc(run: Program) -> None:
 
 @program("clocks")
 def test_clocks(run: Program) -> None:
-    elapsed, places = np.zeros((96, 2), np.int64), np.zeros((96, 6), np.uint32)
+    elapsed, registers = np.zeros((96, 2), np.int64), np.zeros((96, 6), np.uint32)
     work = np.zeros(96, np.float32)
-    run.launch("clocks", 2, 48, elapsed, places, work)
+    run.launch("clocks", 2, 48, elapsed, registers, work)
     assert (elapsed > 0).all()
     assert (elapsed < 1_000_000_000).all()
     lane = np.array([thread % 48 % 32 for thread in range(96)])
-    equal(places[:, 0], lane)
-    equal(places[:, 1], (1 << lane) - 1)
-    equal(places[:, 2], 0x100000000 - (1 << lane))
-    equal(places[:, 3:], 1)
+    equal(registers[:, 0], lane)
+    equal(registers[:, 1], (1 << lane) - 1)
+    equal(registers[:, 2], 0x100000000 - (1 << lane))
+    equal(registers[:, 3:], 1)
     expected = np.arange(96, dtype=np.float32)
     for _ in range(20):
         expected = expected * np.float32(0.5) + np.float32(1)

@@ -112,20 +112,20 @@ def test_spmv(run: Program) -> None:
     matrix, x = np.where(keep, run.floats(0.5, 1, (rows, rows)), 0), run.floats(0, 1, rows)
     expected = matrix.astype(np.float64) @ x
 
-    places = [np.flatnonzero(row) for row in keep]
-    starts = np.concatenate([[0], np.cumsum([place.size for place in places])]).astype(np.int32)
-    columns = np.concatenate(places).astype(np.int32)
+    columns_of = [np.flatnonzero(row) for row in keep]
+    starts = np.concatenate([[0], np.cumsum([kept.size for kept in columns_of])]).astype(np.int32)
+    columns = np.concatenate(columns_of).astype(np.int32)
     values = matrix[keep].astype(np.float64)
     for kernel, block, grid in (("spmv_scalar", 64, 2), ("spmv_vector", 96, 34)):
         y = np.zeros(rows)
         run.launch(kernel, grid, block, starts, columns, values, x.astype(np.float64), y, rows)
         close(y, expected, rtol=1e-12)
 
-    width = max(place.size for place in places)
+    width = max(kept.size for kept in columns_of)
     ell_columns, ell_values = np.full((width, rows), -1, np.int32), np.zeros((width, rows), np.float32)
-    for row, place in enumerate(places):
-        ell_columns[: place.size, row] = place
-        ell_values[: place.size, row] = matrix[row, place]
+    for row, kept in enumerate(columns_of):
+        ell_columns[: kept.size, row] = kept
+        ell_values[: kept.size, row] = matrix[row, kept]
     y = np.zeros(rows, np.float32)
     run.launch("spmv_ell", 2, 64, ell_columns, ell_values, x, y, rows, width)
     close(y, expected)

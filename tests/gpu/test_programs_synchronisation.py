@@ -230,8 +230,8 @@ def test_atomics_on_floats(run: Program) -> None:
     run.launch("atomics_float", 3, 64, values, cells, wide, halves, count)
     equal(cells[:2], values.sum())
     equal(wide, [values.sum() / 2, values.sum()])
-    equal(halves[:, 0], [values[place::8].size for place in range(8)])
-    equal(halves[:, 1], [values[place::8].sum() for place in range(8)])
+    equal(halves[:, 0], [values[half::8].size for half in range(8)])
+    equal(halves[:, 1], [values[half::8].sum() for half in range(8)])
 
     reals, largest = run.floats(-5, 5, count), np.full(1, -1e30, np.float32)
     run.launch("maximum_by_exchange", 3, 64, reals, largest, count)

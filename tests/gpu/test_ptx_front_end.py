@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PTX as compilers write it is read, and anything else is refused with its place: no text brings the reader down."""
+"""PTX as compilers write it is read, and anything else is refused with its line: no text crashes the parser."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_any_bytes_are_refused() -> None:
         assert not parsed_or_refused(head + rng.randbytes(rng.randrange(1, 200)) + b"(")
 
 
-def test_the_place_and_the_nearest_name_are_told() -> None:
+def test_the_message_has_the_line_and_the_nearest_name() -> None:
     text = (
         ".version 8.0\n.target sm_80\n.entry k() {\n  .reg .b32 total, %r<4>;\n  add.s32 %r1, %r2, totl;\n}\n"
     )

@@ -73,7 +73,7 @@ AGAIN:
   ret;
 }
 
-.visible .entry greet()
+.visible .entry hello()
 {
   .local .align 4 .b32 values[1];
   .reg .b32 %warp;
@@ -95,7 +95,7 @@ AGAIN:
 """
 STRUCTURE = np.dtype([("a", "f4"), ("b", "i4", (2,))])
 GIVEN = {"whole": 1, "single": 2.0, "bits": 3, "byte": 4, "structure": bytes(12), "double": 5.0, "half": 6.0}
-PLACES = {
+OFFSETS = {
     "whole": (8, "i4"),
     "single": (12, "f4"),
     "bits": (16, "u4"),
@@ -150,7 +150,7 @@ def arrived(module: gpu.Module, device: gpu.Device, **given) -> bytes:
     ],
 )
 def test_numbers_arrive(module, device, name, argument, value):
-    offset, dtype = PLACES[name]
+    offset, dtype = OFFSETS[name]
     got = np.frombuffer(arrived(module, device, **{name: argument}), dtype, 1, offset)[0]
     assert got == np.dtype(dtype).type(value)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that change while kernels are queued: each launch sees those of its own turn, as PTX and as machine code."""
+"""Values that change while kernels are queued: each launch sees those of its own turn, as PTX and as SASS."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WRITE_INDIRECTLY = """
 @pytest.fixture(params=["ptx", "sass"])
 def device(request: pytest.FixtureRequest) -> gpu.TimedDevice:
     if request.param == "sass" and find_assembler() is None:
-        pytest.skip("ptxas, which makes machine code of PTX, is not there")
+        pytest.skip("ptxas, which makes SASS of PTX, is not there")
     return gpu.TimedDevice("v100", isa=request.param)
 
 

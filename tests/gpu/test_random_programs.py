@@ -62,11 +62,11 @@ def test_random_program(devices, seed):
     actual = placed[1].numpy()
     faults = []
     letters = dumped_classes()
-    for thread, place in zip(*np.nonzero(outputs != actual), strict=True):
-        expected, bits = int(outputs[thread, place]), int(actual[thread, place])
-        if not same_register(expected, bits, letters[place]):
-            number = place - letters.index(letters[place])
-            register = f"%{letters[place]}{number}"
+    for thread, register_index in zip(*np.nonzero(outputs != actual), strict=True):
+        expected, bits = int(outputs[thread, register_index]), int(actual[thread, register_index])
+        if not same_register(expected, bits, letters[register_index]):
+            number = register_index - letters.index(letters[register_index])
+            register = f"%{letters[register_index]}{number}"
             faults.append(f"thread {thread}: {register} should be {expected:#x}, is {bits:#x}")
     assert not faults, f"seed {seed}, {shape}: {len(faults)} registers differ\n" + "\n".join(faults[:8])
     assert same_slots(slots, placed[2].numpy()), f"seed {seed}: memory differs"

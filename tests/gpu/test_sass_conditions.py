@@ -13,9 +13,7 @@ from manyscale.gpu.assembler import assemble, find_assembler
 
 pytestmark = [
     pytest.mark.core,
-    pytest.mark.skipif(
-        find_assembler() is None, reason="ptxas, which makes machine code of PTX, is not there"
-    ),
+    pytest.mark.skipif(find_assembler() is None, reason="ptxas, which makes SASS of PTX, is not there"),
 ]
 
 # Who stores the result of a reduction: if (i < n && (!by_x || tid.x == 0) && (!by_y || tid.y == 0)) …

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machine_code_support import (
+from sass_support import (
     BYTES,
     FIXTURES,
     needs_assembler,
@@ -24,7 +24,7 @@ from machine_code_support import (
 
 from manyscale import _core
 from manyscale.gpu.assembler import AssemblyError, assemble
-from manyscale.gpu.cubin import disassemble_cubin
+from manyscale.gpu.disassembly import disassemble_cubin
 
 pytestmark = pytest.mark.core
 
@@ -36,7 +36,7 @@ _SCHEDULE = ((1 << 17) - 1) << (105 - 64)
 
 
 def _stored() -> Iterator[tuple[int, int, int, int, str]]:
-    for line in (FIXTURES / "machine_code" / "instructions.txt").read_text().splitlines():
+    for line in (FIXTURES / "sass" / "instructions.txt").read_text().splitlines():
         if not line.startswith("#"):
             architecture, high, low, offset, text = line.split(" ", 4)
             yield int(architecture[3:]), int(high, 16), int(low, 16), int(offset, 16), text

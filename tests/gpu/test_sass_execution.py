@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code executed: two implementations that share no decoder, PTX and machine code, must agree to the bit.
+"""SASS executed: two implementations that share no decoder, PTX and SASS, must agree to the bit.
 
-`MANYSCALE_TEST_ISA=sass pytest tests/gpu` runs all programs of `programs/`, each fixture of theirs, as machine code.
+`MANYSCALE_TEST_ISA=sass pytest tests/gpu` runs all programs of `programs/`, each fixture of theirs, as SASS.
 """
 
 import re
@@ -18,7 +18,7 @@ from manyscale.gpu.assembler import assemble, find_assembler
 pytestmark = [
     pytest.mark.core,
     pytest.mark.skipif(
-        find_assembler() is None, reason="machine code needs ptxas: pip install nvidia-cuda-nvcc-cu12"
+        find_assembler() is None, reason="SASS needs ptxas: pip install nvidia-cuda-nvcc-cu12"
     ),
 ]
 
@@ -47,7 +47,7 @@ cvt.rpi.u64.f32 cvt.rzi.s8.f32 cvt.rn.f16.f32 cvt.f32.f16 cvt.rm.f32.f64 cvt.f64
 cvt.rn.bf16x2.f32
 cvt.s64.s8 cvt.u16.s32 setp.lt.s64 setp.ge.u32 setp.neu.f64 setp.ltu.f32 setp.num.f64 selp.b64 slct.s32.s32
 """
-# Of these, the machine has a shorter way than the model of PTX: units in the last place by which they may differ.
+# Of these, the machine has a shorter way than the model of PTX: ulps by which they may differ.
 APPROXIMATE = {"div.approx.f32": 2, "div.full.f32": 2}
 
 
@@ -69,10 +69,10 @@ def test_instructions_give_the_same_bits_as_in_ptx(device: gpu.Device, opcodes: 
             left.append([each.numpy() for each in results])
         allowed = APPROXIMATE.get(form.opcode, 0)
         for output, expected, actual in zip(form.outputs, *left, strict=True):
-            for place in np.flatnonzero(expected != actual):
-                bits, other = int(expected[place]), int(actual[place])
+            for index in np.flatnonzero(expected != actual):
+                bits, other = int(expected[index]), int(actual[index])
                 if not same(bits, other, output.type, form.operation.nan) and abs(bits - other) > allowed:
-                    faults.append(describe(form, place, rows[place], bits, other, output.what))
+                    faults.append(describe(form, index, rows[index], bits, other, output.what))
     assert not faults, f"{len(faults)} results differ\n" + "\n".join(faults[:8])
 
 
@@ -111,7 +111,7 @@ END:
 
 
 @pytest.mark.parametrize("architecture", ["sm_70", "sm_75", "sm_80", "sm_90"])
-def test_a_file_with_machine_code_only_runs(architecture: str):
+def test_a_file_with_sass_only_runs(architecture: str):
     """Parameters have sizes but no types; variables have their names."""
     device = gpu.Device()
     module = device.load(assemble(SAXPY.encode(), "saxpy", architecture))
@@ -173,7 +173,7 @@ def test_what_is_taken_can_be_asked_for_and_is_said():
     assert device.load(SAXPY, isa="auto").isa == "sass"
     with pytest.raises(InputError, match="one of auto, sass, ptx, not 'cubin'"):
         device.load(SAXPY, isa="cubin")
-    with pytest.raises(InputError, match="machine code and has no PTX"):
+    with pytest.raises(InputError, match="SASS and has no PTX"):
         device.load(assemble(SAXPY.encode(), "saxpy", "sm_75"), isa="ptx")
     cluster = (FIXTURES / "sm_90" / "cluster_exchange.ptx").read_text()
     with pytest.raises(InputError, match="is not supported"):
@@ -183,7 +183,7 @@ def test_what_is_taken_can_be_asked_for_and_is_said():
     assert "cannot be executed" in module.isa_reason
 
 
-def test_broken_machine_code_is_refused_in_words():
+def test_broken_sass_is_refused_in_words():
     device = gpu.Device(maximum_instructions=100_000)
     whole = assemble(SAXPY.encode(), "saxpy", "sm_75")
     for length in (4, 63, 64, 300, len(whole) // 2):
@@ -192,8 +192,8 @@ def test_broken_machine_code_is_refused_in_words():
     random = np.random.default_rng(1)
     for _ in range(300):
         broken = bytearray(whole)
-        for place in random.integers(0, len(whole), 4):
-            broken[place] = random.integers(256)
+        for byte in random.integers(0, len(whole), 4):
+            broken[byte] = random.integers(256)
         try:
             module = device.load(bytes(broken))
             x = device.zeros(32)
@@ -203,7 +203,7 @@ def test_broken_machine_code_is_refused_in_words():
             pass
 
 
-def test_races_and_uninitialised_reads_are_found_in_machine_code_too():
+def test_races_and_uninitialised_reads_are_found_in_sass_too():
     text = """
 .version 7.0
 .target sm_75
@@ -234,7 +234,7 @@ def test_races_and_uninitialised_reads_are_found_in_machine_code_too():
 
 
 def test_the_nth_set_bit_is_the_same_in_both_forms():
-    """`fns` is one instruction of PTX and a loop of machine code."""
+    """`fns` is one instruction of PTX and a loop of SASS."""
     text = """
 .version 7.0
 .target sm_70
@@ -256,10 +256,10 @@ def test_the_nth_set_bit_is_the_same_in_both_forms():
     masks[::7] &= 0xFF
     masks[::11] = 0
     masks[::13] = 0xFFFFFFFF
-    places = generator.integers(0, 32, count).astype(np.uint32)
+    bit_indices = generator.integers(0, 32, count).astype(np.uint32)
     offsets = generator.integers(-34, 35, count).astype(np.int32)
     offsets[::5] = 0
-    operands = np.stack([masks, places, offsets.view(np.uint32)], axis=1)
+    operands = np.stack([masks, bit_indices, offsets.view(np.uint32)], axis=1)
     device = gpu.Device()
     results = []
     for isa in ("ptx", "sass"):

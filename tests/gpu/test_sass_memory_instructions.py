@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of asynchronous copies, barriers in memory, textures and surfaces once more, as machine code."""
+"""The tests of asynchronous copies, barriers in memory, textures and surfaces once more, as SASS."""
 
 import functools
 
@@ -8,7 +8,7 @@ import pytest
 import test_async_instructions as copies
 import test_surface_instructions as surfaces
 import test_texture_instructions as textures
-from machine_code_support import needs_assembler
+from sass_support import needs_assembler
 
 from manyscale import InputError, gpu
 
@@ -51,7 +51,7 @@ def device() -> gpu.Device:
 
 
 @pytest.fixture(autouse=True)
-def _devices_run_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def _devices_run_sass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that tests make themselves."""
     monkeypatch.setattr(gpu, "Device", functools.partial(gpu.Device, isa="sass"))
 

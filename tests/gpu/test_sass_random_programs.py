@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs as PTX and as machine code: all registers and memory equal at the end.
+"""Random programs as PTX and as SASS: all registers and memory equal at the end.
 
-The programs that are kept in `fixtures/machine_code/random_programs.zip` came from the generator of
-`reference/programs.py` with their machine code (`python test_sass_random_programs.py` makes them anew), so they run
+The programs that are kept in `fixtures/sass/random_programs.zip` came from the generator of
+`reference/programs.py` with their SASS (`python test_sass_random_programs.py` makes them again), so they run
 where there is no assembler. `RANDOM_PROGRAMS=5000 pytest tests/gpu/test_sass_random_programs.py` assembles more.
 
 Two things are taken out of the programs, because the assembler's code for them is not what PTX says (as its listing
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from machine_code_support import FIXTURES, needs_assembler
 from reference.programs import COUNTERS, THREAD_SLOTS, Generator, dumped_classes, registers_dumped
+from sass_support import FIXTURES, needs_assembler
 from test_random_programs import same_register, same_slots
 
 from manyscale import gpu
@@ -28,7 +28,7 @@ from manyscale.gpu.assembler import AssemblyError, assemble
 
 pytestmark = pytest.mark.core
 
-STORED = FIXTURES / "machine_code" / "random_programs.zip"
+STORED = FIXTURES / "sass" / "random_programs.zip"
 _STORED_PROGRAMS = 24
 _FIRST_ASSEMBLED = 1000
 _ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_90")
@@ -48,7 +48,7 @@ def _program(generator: Generator) -> str:
 
 
 def _assembled(seed: int) -> bytes:
-    """The program's machine code: for one of the architectures, for the newest if that one lacks something."""
+    """The program's SASS: for one of the architectures, for the newest if that one lacks something."""
     text = _program(Generator(seed)).encode()
     try:
         return assemble(text, f"program {seed}", _ARCHITECTURES[seed % len(_ARCHITECTURES)])
@@ -71,17 +71,17 @@ def _outcome(
     return placed[1].numpy(), placed[2].numpy(), placed[3].numpy()
 
 
-def _compare(device: gpu.Device, seed: int, machine_code: bytes) -> None:
+def _compare(device: gpu.Device, seed: int, sass: bytes) -> None:
     generator = Generator(seed)
     text = _program(generator)
     registers, slots, counters = _outcome(device, text, generator, seed)
-    others, other_slots, other_counters = _outcome(device, machine_code, generator, seed)
+    others, other_slots, other_counters = _outcome(device, sass, generator, seed)
     letters = dumped_classes()
     faults = [
-        f"thread {thread}: {letters[place]} register {place}: {registers[thread, place]:#x} as PTX, "
-        f"{others[thread, place]:#x} as machine code"
-        for thread, place in zip(*np.nonzero(registers != others), strict=True)
-        if not same_register(int(registers[thread, place]), int(others[thread, place]), letters[place])
+        f"thread {thread}: {letters[index]} register {index}: {registers[thread, index]:#x} as PTX, "
+        f"{others[thread, index]:#x} as SASS"
+        for thread, index in zip(*np.nonzero(registers != others), strict=True)
+        if not same_register(int(registers[thread, index]), int(others[thread, index]), letters[index])
     ]
     assert not faults, f"seed {seed}: {len(faults)} differ\n" + "\n".join(faults[:8])
     assert same_slots(slots, other_slots), f"seed {seed}: memory differs"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warp instructions that test programs execute: of what PTX is lowered to, beside those of real machine code.
+"""The warp instructions that test programs execute: of what PTX is lowered to, beside those of real SASS.
 
-The counts of machine code are kept (fixtures/make_machine_code_run_counts.py makes them). Programs that wait for one
+The counts of SASS are kept (fixtures/make_sass_run_counts.py makes them). Programs that wait for one
 another in loops are left out: how often they go round depends on time, and an atomic operation that the machine does
 by comparing and swapping is one instruction of PTX.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fixtures"))
-from make_machine_code_run_counts import COUNTS, executed, programs
+from make_sass_run_counts import COUNTS, executed, programs
 
 pytestmark = pytest.mark.core
 
@@ -36,7 +36,7 @@ WAITING = {
 
 @pytest.fixture(scope="module")
 def counted() -> list[tuple[str, Counter[str], Counter[str]]]:
-    """Of each program its name and the warp instructions by class: lowered, and as machine code."""
+    """Of each program its name and the warp instructions by class: lowered, and as SASS."""
     kept = json.loads(COUNTS.read_text())
     rows = []
     for name, test, path in programs():
@@ -47,7 +47,7 @@ def counted() -> list[tuple[str, Counter[str], Counter[str]]]:
     return rows
 
 
-def test_as_many_instructions_are_executed_as_in_machine_code(counted) -> None:
+def test_as_many_instructions_are_executed_as_in_sass(counted) -> None:
     """In all, and of each class."""
     ours, theirs = Counter(), Counter()
     for _, lowered, real in counted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of real machine code: the schedule that the assembler has put into it, and its registers."""
+"""Timing of real SASS: the schedule that the assembler has put into it, and its registers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from machine_code_support import needs_assembler
+from sass_support import needs_assembler
 
 from manyscale import InputError, gpu, load_machine
 from manyscale.gpu.assembler import find_assembler
@@ -71,7 +71,7 @@ def test_dependence_counters_wait_for_memory() -> None:
     assert latency == pytest.approx(28, rel=0.02)
 
 
-def test_registers_and_occupancy_are_those_of_the_machine_code(tmp_path: Path) -> None:
+def test_registers_and_occupancy_are_those_of_the_sass(tmp_path: Path) -> None:
     source = gpu_apps._KERNELS / "blocked_lu.ptx"
     copy = tmp_path / "lu.ptx"
     copy.write_bytes(
@@ -180,14 +180,14 @@ def test_programs_are_nearer_to_hardware_than_as_ptx() -> None:
     assert abs(lu.error_percent) < 5
 
 
-def test_machine_code_is_that_of_the_machine() -> None:
+def test_sass_is_that_of_the_machine() -> None:
     text = HEAD + ".visible .entry nothing() { ret; }"
     for name, architecture in (("v100", "sm_70"), ("a100", "sm_80")):
         device = gpu.TimedDevice(load_machine(name, ["gpu.sm_count=1"]).machine, isa="auto")
         assert architecture in device.load(text).isa_reason
     pascal = gpu.TimedDevice(load_machine("p100", ["gpu.sm_count=1"]).machine, isa="auto", allow_newer=True)
     assert pascal.load(text).isa == "ptx"
-    with pytest.raises(InputError, match="machine code of this GPU cannot be read"):
+    with pytest.raises(InputError, match="SASS of this GPU cannot be read"):
         pascal.load(text, isa="sass")
 
 

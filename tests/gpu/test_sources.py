@@ -221,7 +221,7 @@ def test_a_target_that_the_compiler_does_not_know(compiler):
 
 
 def test_nvrtc_compiles_what_nvcc_cannot(compiler, nvcc, monkeypatch):
-    """The stand-in for nvcc knows no sm_75."""
+    """The stand-in for nvcc does not support sm_75."""
     if compiler != "NVRTC":
         pytest.skip("about NVRTC")
     monkeypatch.undo()

@@ -270,7 +270,7 @@ def test_wrong_uses_are_refused(wrong, words):
         wrong(device())
 
 
-def test_a_place_without_a_stream_is_no_stream():
+def test_the_number_of_no_stream_is_refused():
     on = device()
     assert on.load(SPIN)["empty"][1, 1, 0, None]().cycles > 0
 
@@ -292,5 +292,5 @@ def test_ten_thousand_launches_take_linear_time_and_no_memory():
     before = process.memory_info().rss
     many = seconds(8000)
     assert many / few < 32  # were it quadratic, 64
-    # A place in the table of launches and a line of the timeline are left of each.
+    # An entry in the table of launches and a line of the timeline are left of each.
     assert process.memory_info().rss - before < 8000 * 1024

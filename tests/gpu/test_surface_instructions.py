@@ -15,9 +15,9 @@ WIDTH, HEIGHT, DEPTH = 12, 5, 3
 
 
 def kernel(geometry: str, kind: str, register: str, mode: str, elements: int, step: int) -> str:
-    """Thread (x, y, z) copies element (x, y, z) of one surface to the place of the thread in another one."""
+    """Thread (x, y, z) copies element (x, y, z) of one surface to the same element of another one."""
     values = "{" + ", ".join(f"%v{i}" for i in range(elements)) + "}"
-    place = {"1d": "{%x}", "2d": "{%x, %y}", "3d": "{%x, %y, %z, %z}"}[geometry]
+    coordinates = {"1d": "{%x}", "2d": "{%x, %y}", "3d": "{%x, %y, %z, %z}"}[geometry]
     moved = {"1d": "{%i}", "2d": "{%i, %y}", "3d": "{%i, %y, %z, %z}"}[geometry]
     vector = "" if elements == 1 else f".v{elements}"
     return f"""
@@ -39,7 +39,7 @@ def kernel(geometry: str, kind: str, register: str, mode: str, elements: int, st
     mul.lo.s32 %x, %x, {step};
     mul.lo.s32 %i, %i, {step};
     suld.b.{geometry}{vector}.{kind}.{mode} {values}, [%from, {moved}];
-    sust.b.{geometry}{vector}.{kind}.{mode} [%to, {place}], {values};
+    sust.b.{geometry}{vector}.{kind}.{mode} [%to, {coordinates}], {values};
     ret;
 }}"""
 

@@ -44,11 +44,11 @@ def device(machine: str, *changes: str, **options) -> gpu.TimedDevice:
         ("PTX", "sm_100f", 103, True),
         ("PTX", "sm_100f", 120, False),
         ("PTX", "sm_120", 121, True),
-        ("machine code", "sm_80", 86, True),
-        ("machine code", "sm_86", 80, False),
-        ("machine code", "sm_70", 80, False),
-        ("machine code", "sm_90a", 90, True),
-        ("machine code", "sm_100a", 103, False),
+        ("SASS", "sm_80", 86, True),
+        ("SASS", "sm_86", 80, False),
+        ("SASS", "sm_70", 80, False),
+        ("SASS", "sm_90a", 90, True),
+        ("SASS", "sm_100a", 103, False),
     ],
 )
 def test_a_gpu_takes_what_the_driver_would_take(kind, target, capability, taken):
@@ -77,11 +77,11 @@ def test_code_for_one_gpu_runs_on_that_one():
     assert out.numpy()[0] == 7
 
 
-@pytest.mark.skipif(find_assembler() is None, reason="ptxas, which makes machine code of PTX, is not there")
+@pytest.mark.skipif(find_assembler() is None, reason="ptxas, which makes SASS of PTX, is not there")
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
-def test_machine_code_for_other_gpus_is_refused_even_if_newer_ptx_is_allowed(target):
+def test_sass_for_other_gpus_is_refused_even_if_newer_ptx_is_allowed(target):
     cubin = assemble(KERNEL.format(target=target).encode(), "put.ptx", target)
-    with pytest.raises(WrongTargetError, match=f"this machine code is for {target}"):
+    with pytest.raises(WrongTargetError, match=f"this SASS is for {target}"):
         device("v100", allow_newer=True).load(cubin)
     if target != "sm_75":
         device("a100", f'gpu.architecture="{target.removesuffix("a")}"').load(cubin)

@@ -276,21 +276,21 @@ def test_forms_of_tex(device, random):
     texture = device.texture(texels, filter="linear")
     points = coordinates_for(random, (16, 8), False)
     expected = reference(texels[..., None], points, "clamp", "linear", False).astype(np.float32)[:, 0]
-    place = "[%texture, {%f0, %f1}]"
+    source = "[%texture, {%f0, %f1}]"
     for text in (
-        f"tex.base.2d.v4.f32.f32 {RESULTS}, {place};",
-        f"tex.level.2d.v4.f32.f32 {RESULTS}, {place}, 0f00000000;",
-        f"tex.level.2d.v4.f32.f32 {RESULTS}, {place}, 0fBF800000;",
-        f"tex.grad.2d.v4.f32.f32 {RESULTS}, {place}, {{%f0, %f1}}, {{%f1, %f0}};",
-        f"tex.2d.v4.f32.f32 {RESULTS}|%p, {place};",
+        f"tex.base.2d.v4.f32.f32 {RESULTS}, {source};",
+        f"tex.level.2d.v4.f32.f32 {RESULTS}, {source}, 0f00000000;",
+        f"tex.level.2d.v4.f32.f32 {RESULTS}, {source}, 0fBF800000;",
+        f"tex.grad.2d.v4.f32.f32 {RESULTS}, {source}, {{%f0, %f1}}, {{%f1, %f0}};",
+        f"tex.2d.v4.f32.f32 {RESULTS}|%p, {source};",
     ):
         actual = run(device, texture, text, points).view(np.float32)
         np.testing.assert_array_equal(actual[:, 0], expected)
     assert run.flags.all()
     moved = reference(texels[..., None], points + np.float32([2, -3]), "clamp", "linear", False)
     for text in (
-        f"tex.2d.v4.f32.f32 {RESULTS}, {place}, {{2, -3}};",
-        f"tex.level.2d.v4.f32.f32 {RESULTS}, {place}, 0f00000000, {{2, -3}};",
+        f"tex.2d.v4.f32.f32 {RESULTS}, {source}, {{2, -3}};",
+        f"tex.level.2d.v4.f32.f32 {RESULTS}, {source}, 0f00000000, {{2, -3}};",
     ):
         actual = run(device, texture, text, points).view(np.float32)
         np.testing.assert_allclose(actual[:, 0], moved[:, 0], atol=1e-5)
@@ -370,9 +370,9 @@ def test_cubes_are_read_by_direction(device, random, arrays):
     directions = random.normal(size=(THREADS, 3)).astype(np.float32)
     layers = random.integers(0, 3 if arrays else 1, THREADS, np.int32)
     inputs = np.column_stack([layers.view(np.float32), directions])
-    place = "{%i0, %f1, %f2, %f3}" if arrays else "{%f1, %f2, %f3, %f3}"
+    coordinates = "{%i0, %f1, %f2, %f3}" if arrays else "{%f1, %f2, %f3, %f3}"
     geometry = "acube" if arrays else "cube"
-    actual = run(device, handle, f"tex.{geometry}.v4.f32.f32 {RESULTS}, [%texture, {place}];", inputs)
+    actual = run(device, handle, f"tex.{geometry}.v4.f32.f32 {RESULTS}, [%texture, {coordinates}];", inputs)
     for direction, layer, value in zip(directions, layers, actual.view(np.float32)[:, 0], strict=True):
         face, s, t = face_of(*map(float, direction))
         column, row = min(int(s * 8), 7), min(int(t * 8), 7)

@@ -9,16 +9,16 @@ from manyscale import InputError, ManyscaleError
 
 pytestmark = pytest.mark.core
 
-CHAIN = 16  # loads of a chain, a multiple of the places they go round
+CHAIN = 16  # loads of a chain, a multiple of the number of offsets
 TIMED = CHAIN - 1  # of them: the clock does not wait for the last
 
 
-def chain_cycles(places, *changes):
+def chain_cycles(offsets, *changes):
     """Cycles of a chain of loads that goes round these bytes of managed memory, all of it on the device."""
     on = device(*changes)
-    ring = on.managed((max(places) // 8 + 1,), np.uint64)
+    ring = on.managed((max(offsets) // 8 + 1,), np.uint64)
     values = np.zeros(ring.shape, np.uint64)
-    for at, following in zip(places, [*places[1:], places[0]], strict=True):
+    for at, following in zip(offsets, [*offsets[1:], offsets[0]], strict=True):
         values[at // 8] = ring.address + following
     ring.set(values)
     ring.prefetch()

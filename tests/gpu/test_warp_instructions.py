@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 from instruction_support import agree
-from machine_code_support import needs_assembler
 from reference import HEADER
+from sass_support import needs_assembler
 
 from manyscale import gpu
 

@@ -131,12 +131,12 @@ def wmma_kernel(
         f"wmma.mma{operation}.sync.aligned.{a}.{b}.{kind.shape}.{types}{'.rn' if kind.inputs == 'f64' else ''} "
         f"{braces('d', count_c)}, {braces('a', count_a)}, {braces('b', count_b)}, {braces('c', count_c)};"
     )
-    places = {name: f"[{each}]" for name, each in address.items()}
+    operands = {name: f"[{each}]" for name, each in address.items()}
     store = f"wmma.store.d.sync.aligned.{d}.{kind.shape}{dots['d']}.{result.name}"
 
     def load(name: str, layout: str, of: str, count: int) -> str:
         opcode = f"wmma.load.{name}.sync.aligned.{layout}.{kind.shape}{dots[name]}.{of}"
-        return f"{opcode} {braces(name, count)}, {places[name]}{stride[name]};"
+        return f"{opcode} {braces(name, count)}, {operands[name]}{stride[name]};"
 
     return f"""{HEADER}
 .visible .entry kernel({", ".join(f".param .u64 {name}" for name in "abcd")},
@@ -155,7 +155,7 @@ def wmma_kernel(
     {load("b", b, kind.inputs, count_b)}
     {load("c", c, result.name, count_c)}
     {multiply_text}
-    {store} {places["d"]}, {braces("d", count_c)}{stride["d"]};
+    {store} {operands["d"]}, {braces("d", count_c)}{stride["d"]};
     ret;
 }}"""
 

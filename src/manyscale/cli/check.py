@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from manyscale.cpu.checking import ProgramProblem
     from manyscale.cuda.checking import CallProblem
     from manyscale.gpu import KernelCheck
-    from manyscale.gpu.machine_code import Isa
+    from manyscale.gpu.isa import Isa
 
 commands = typer.Typer()
 
@@ -73,7 +73,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or machine code (.cubin), or "
+            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or SASS (.cubin), or "
             "folders with such files.",
         ),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`manyscale gpu disassemble`: machine code with its schedule, beside the PTX and the source it comes from."""
+"""`manyscale gpu disassemble`: SASS with its schedule, beside the PTX and the source it comes from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyscale.cli.options import Json
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
-    from manyscale.gpu.cubin import MachineFunction, MachineListing
+    from manyscale.gpu.disassembly import SassFunction, SassListing
 
 
 commands = typer.Typer()
@@ -28,7 +28,7 @@ def disassemble(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Machine code (.cubin), PTX (.ptx), CUDA C++ (.cu), or a program with device code in it.",
+            help="SASS (.cubin), PTX (.ptx), CUDA C++ (.cu), or a program with device code in it.",
         ),
     ],
     kernel: Annotated[
@@ -40,7 +40,7 @@ def disassemble(
             "--architecture",
             "-a",
             metavar="SM",
-            help="What PTX is assembled for, or which machine code of a program is shown, such as sm_80.",
+            help="What PTX is assembled for, or which SASS of a program is shown, such as sm_80.",
         ),
     ] = None,
     hexadecimal: Annotated[
@@ -48,7 +48,7 @@ def disassemble(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show machine code: each instruction with its schedule, the line of PTX and the line of source it comes from.
+    """Show SASS: each instruction with its schedule, the line of PTX and the line of source it comes from.
 
     The schedule stands before the instruction: the dependence counters it waits for (B01----), the counters it
     releases when its sources have been read (R2) and when its results are written (W0), whether other warps should
@@ -62,7 +62,7 @@ def disassemble(
             if len(listings) == 1 or any(function.name == kernel for function in listing.functions)
         ]
         if not listings:
-            raise InputError(f"{file.name}: there is no function '{kernel}' in its machine code")
+            raise InputError(f"{file.name}: there is no function '{kernel}' in its SASS")
     if json:
         emit_json([_data(listing) for listing in listings])
         return
@@ -71,12 +71,12 @@ def disassemble(
             _print(listing, function, hexadecimal)
 
 
-def _listings(file: Path, architecture: str | None) -> list[MachineListing]:
+def _listings(file: Path, architecture: str | None) -> list[SassListing]:
     from manyscale.cuda.executable import Executable
-    from manyscale.gpu.cubin import disassemble, disassemble_cubin
-    from manyscale.gpu.sources import machine_file_of
+    from manyscale.gpu.disassembly import disassemble, disassemble_cubin
+    from manyscale.gpu.sources import cubin_of
 
-    machine = machine_file_of(file)
+    machine = cubin_of(file)
     if machine is None or machine[0][18:20] == _GPU_CODE:
         return [disassemble(file, architecture=architecture)]
     program = Executable.read(file)
@@ -97,7 +97,7 @@ def _listings(file: Path, architecture: str | None) -> list[MachineListing]:
     return [disassemble(text, architecture=architecture) for text in program.ptx(int(digits or 0))]
 
 
-def _print(listing: MachineListing, function: MachineFunction, hexadecimal: bool) -> None:
+def _print(listing: SassListing, function: SassFunction, hexadecimal: bool) -> None:
     kind = "kernel" if function.is_kernel else "function"
     needs = [f"{function.registers} registers"]
     if function.shared_bytes:
@@ -111,17 +111,17 @@ def _print(listing: MachineListing, function: MachineFunction, hexadecimal: bool
     for row, text in zip(function.instructions, shown, strict=True):
         bits = f"  {row.words[1]:016x}{row.words[0]:016x}" if hexadecimal else ""
         line = f"  {row.offset:05x}{bits}  {row.schedule}  {text:{width}}"
-        place = (row.ptx, row.source)
-        if place != last:
+        lines = (row.ptx, row.source)
+        if lines != last:
             ptx = f"{row.ptx.line}: {row.ptx.text}" if row.ptx is not None else ""
             source = str(row.source) if row.source is not None else ""
             line += f"  // {ptx:48}  {source}" if row.source is not None else f"  // {ptx}" if ptx else ""
-            last = place
+            last = lines
         typer.echo(line.rstrip())
     typer.echo("")
 
 
-def _data(listing: MachineListing) -> dict[str, Any]:
+def _data(listing: SassListing) -> dict[str, Any]:
     data = dataclasses.asdict(listing)
     for function in data["functions"]:
         for row in function["instructions"]:

@@ -363,7 +363,7 @@ def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
 def _code_in_words(module: Module) -> str:
     """What a module runs as, and why if that is not what could have been expected."""
     if module.isa == "sass":
-        return f"machine code ({module.isa_reason})"
+        return f"SASS ({module.isa_reason})"
     return "PTX" if "\n" in module.isa_reason or "asked" in module.isa_reason else f"PTX: {module.isa_reason}"
 
 

@@ -96,10 +96,10 @@ def _hot_lines(profile: KernelProfile, lines: int) -> Table:
 
     grid = _grid("right", "left", "left", "left")
     for row in profile.hot_lines(lines).iter_rows(named=True):
-        # Machine code, whose instructions begin with capitals, is shown beside its PTX.
+        # SASS, whose instructions begin with capitals, is shown beside its PTX.
         is_machine = row["text"].lstrip("@!")[:1].isupper() and row["ptx_line"] > 0
         text = f"{row['text']} (PTX {row['ptx_line']})" if is_machine else row["text"]
-        cells = (f"{row['percent']:.1f}%", row["place"], text, row["reason"])
+        cells = (f"{row['percent']:.1f}%", row["location"], text, row["reason"])
         grid.add_row(*(Text(_printable(cell)) for cell in cells))
     return grid
 

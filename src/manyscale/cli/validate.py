@@ -30,7 +30,7 @@ _TITLES = {
     "uvm": "unified memory beside a GTX 1080 Ti and another simulator",
 }
 _COLUMNS = ("name", "simulated", "reference", "unit", "error %", "source")
-_COLUMNS_OF_BOTH = ("name", "reference", "unit", "PTX", "error %", "machine code", "error %")
+_COLUMNS_OF_BOTH = ("name", "reference", "unit", "PTX", "error %", "SASS", "error %")
 BEGIN = "<!-- correlation tables: written by make validation -->"
 END = "<!-- end of the correlation tables -->"
 
@@ -52,7 +52,7 @@ def validate(
         typer.Option(
             "--isa",
             metavar="FORM",
-            help="How kernels of the GPU validations run: ptx, sass (machine code), auto, or both beside each other.",
+            help="How kernels of the GPU validations run: ptx, sass, auto, or both beside each other.",
         ),
     ] = "ptx",
     markdown: Annotated[
@@ -78,7 +78,7 @@ def validate(
     unified memory have machines of their own.
     """
     from manyscale import validation
-    from manyscale.gpu.machine_code import isa_of
+    from manyscale.gpu.isa import isa_of
 
     if markdown is not None:
         _page_around(markdown)  # before the work, so that a wrong name costs none
@@ -125,7 +125,7 @@ def validate(
 
 
 def _both_forms(name: str, machine: str, quiet: bool) -> dict[str, list[Row]]:
-    """One validation with its kernels as PTX and as machine code, errors beside each other."""
+    """One validation with its kernels as PTX and as SASS, errors beside each other."""
     from manyscale import validation
 
     if name not in validation.FORMS:
@@ -139,7 +139,7 @@ def _both_forms(name: str, machine: str, quiet: bool) -> dict[str, list[Row]]:
             _COLUMNS_OF_BOTH,
             [_cells_of_both(ptx, sass) for ptx, sass in zip(rows["ptx"], rows["sass"], strict=True)],
         )
-        for isa, title in (("ptx", "PTX"), ("sass", "machine code")):
+        for isa, title in (("ptx", "PTX"), ("sass", "SASS")):
             typer.echo(f"{title}: {_summary(rows[isa])}")
     return rows
 
@@ -242,7 +242,7 @@ def _markdown_of_both(name: str, ptx: Sequence[Row], sass: Sequence[Row]) -> str
         for pair in zip(ptx, sass, strict=True)
     ]
     title = f"### {name}: {_TITLES.get(name, name)}"
-    below = f"{len(ptx)} rows; as PTX: {_summary(ptx)}; as machine code: {_summary(sass)}."
+    below = f"{len(ptx)} rows; as PTX: {_summary(ptx)}; as SASS: {_summary(sass)}."
     return "\n".join([title, "", *head, *lines, "", below, ""])
 
 

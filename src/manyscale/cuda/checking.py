@@ -14,7 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 from manyscale.errors import InputError
 from manyscale.gpu import KernelCheck, check
 from manyscale.gpu.assembler import NEWEST_ARCHITECTURE, OLDEST_ARCHITECTURE
-from manyscale.gpu.machine_code import Isa
+from manyscale.gpu.isa import Isa
 
 from .executable import Executable
 from .libraries import loaded_with
@@ -116,7 +116,7 @@ def libraries_use_cuda(program: Executable) -> bool:
 
 
 def check_kernels(program: Executable, isa: Isa = "ptx") -> Sequence[KernelCheck]:
-    """All kernels of a program, with the instructions that cannot be executed; of one without PTX, in machine code."""
+    """All kernels of a program, with the instructions that cannot be executed; of one without PTX, in SASS."""
     checks: list[KernelCheck] = []
     for text in program.ptx(_CAPABILITY):
         checks += check(text, isa=isa)
@@ -136,7 +136,7 @@ def _functions_of(path: Path) -> tuple[frozenset[str], frozenset[str]]:
         elf = ELFFile(file)
         symbols = elf.get_section_by_name(".dynsym")
         if not isinstance(symbols, SymbolTableSection):
-            raise InputError(f"{path}: the simulator's CUDA library is broken; install the package anew")
+            raise InputError(f"{path}: the simulator's CUDA library is broken; install the package again")
         sections = [section.name for section in elf.iter_sections()]
         for symbol in symbols.iter_symbols():
             index = symbol["st_shndx"]

@@ -15,7 +15,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from manyscale.errors import InputError
 
-from .fatbin import Image, best_machine_code, best_ptx, containers
+from .fatbin import Image, best_cubin, best_ptx, containers
 from .linking import link
 from .modules import unsuitable
 
@@ -99,7 +99,7 @@ class Executable:
         if (
             self.images
             and best_ptx(self.images, capability, allow_newer) is None
-            and best_machine_code(self.images, capability) is None
+            and best_cubin(self.images, capability) is None
         ):
             raise InputError(f"{self.path.name}: {unsuitable(self.images, capability)}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fat binaries: the containers in which nvcc keeps the PTX and the machine code of a program."""
+"""Fat binaries: the containers in which nvcc keeps the PTX and the SASS of a program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_ENTRIES = 4096
 
 @dataclass(frozen=True)
 class Image:
-    """PTX or machine code for one architecture, as it lies in a container."""
+    """PTX or SASS for one architecture, as it lies in a container."""
 
     is_ptx: bool
     architecture: int  # 75 for sm_75 and compute_75; see `target` for sm_90a
@@ -44,7 +44,7 @@ class Image:
         return f"sm_{self.architecture}{'a' if self.is_specific else ''}"
 
     def unpacked(self) -> bytes:
-        """The text or the machine code itself."""
+        """The text or the SASS itself."""
         if self.flags & _ZSTD:
             return _zstd(self.packed, self.unpacked_bytes)
         if self.flags & _LZ4:
@@ -173,14 +173,12 @@ def lz4_block(data: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-def best_machine_code(found: Sequence[Image], capability: int) -> Image | None:
-    """The machine code that a GPU of this compute capability (75 for 7.5) can run; None if there is none.
+def best_cubin(found: Sequence[Image], capability: int) -> Image | None:
+    """The SASS that a GPU of this compute capability (75 for 7.5) can run; None if there is none.
 
     It runs that of its own generation which is not newer than itself.
     """
-    fitting = [
-        image for image in found if not image.is_ptx and fits("machine code", image.target, capability)
-    ]
+    fitting = [image for image in found if not image.is_ptx and fits("SASS", image.target, capability)]
     return max(fitting, key=_preference, default=None)
 
 

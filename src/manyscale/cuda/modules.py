@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device code of a program: which PTX or machine code is taken, and its kernels and variables on each GPU."""
+"""The device code of a program: which PTX or SASS is taken, and its kernels and variables on each GPU."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from manyscale import _core
 from manyscale.errors import InputError
 from manyscale.gpu.arguments import KernelParameter
 from manyscale.gpu.checking import describe_problems, problems_of
-from manyscale.gpu.machine_code import LoadedCode, load_code, read_machine_code
+from manyscale.gpu.isa import LoadedCode, load_code
 from manyscale.gpu.parsing import ParsedModule
+from manyscale.gpu.sass import read_sass
 from manyscale.gpu.targets import fits, refusal
 
-from .fatbin import Image, best_machine_code, best_ptx, images
+from .fatbin import Image, best_cubin, best_ptx, images
 from .linking import link
 from .status import CudaError, Status
 
@@ -94,7 +95,7 @@ class CudaModule:
         self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[0] is not gpu}
 
     def code(self, gpu: Gpu) -> LoadedCode:
-        """The module on a GPU, whether it is machine code, and why that was taken; loads it if need be."""
+        """The module on a GPU, whether it is SASS, and why that was taken; loads it if need be."""
         loaded = self._loaded.get(gpu)
         if loaded is None:
             try:
@@ -113,19 +114,17 @@ class CudaModule:
         return self.code(gpu).native
 
     def _load(self, gpu: Gpu) -> LoadedCode:
-        """Machine code if that is wanted or there is nothing else, PTX or what is assembled of it if not."""
+        """SASS if that is wanted or there is nothing else, PTX or what is assembled of it if not."""
         found = self._images()
         has_ptx = any(image.is_ptx for image in found)
-        machine = best_machine_code(found, gpu.capability) if len(self._parts) == 1 else None
+        machine = best_cubin(found, gpu.capability) if len(self._parts) == 1 else None
         if machine is not None and (gpu.isa != "ptx" or not has_ptx):
             try:
-                file = read_machine_code(machine.unpacked(), self.name.replace(".ptx", ".cubin"))
+                file = read_sass(machine.unpacked(), self.name.replace(".ptx", ".cubin"))
                 problems = file.problems() if has_ptx and gpu.isa == "auto" else []
                 if not problems:
                     self.architecture = machine.architecture
-                    return LoadedCode(
-                        gpu.native.load(file), "sass", "the program has machine code for this GPU"
-                    )
+                    return LoadedCode(gpu.native.load(file), "sass", "the program has SASS for this GPU")
             except InputError as error:
                 if not has_ptx or gpu.isa == "sass":
                     raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, str(error)) from None
@@ -190,7 +189,7 @@ def unsuitable(found: Sequence[Image], capability: int | None = None) -> str:
         f"{name} for {', '.join(sorted({image.target for image in images}))}"
         for name, images in (
             ("PTX", [image for image in found if image.is_ptx]),
-            ("machine code", [image for image in found if not image.is_ptx]),
+            ("SASS", [image for image in found if not image.is_ptx]),
         )
         if images
     ]

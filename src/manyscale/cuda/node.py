@@ -11,7 +11,7 @@ import numpy as np
 
 from manyscale import _core
 from manyscale.errors import InputError
-from manyscale.gpu.machine_code import Isa, isa_of
+from manyscale.gpu.isa import Isa, isa_of
 from manyscale.machine import Machine
 
 from .functional_gpu import FunctionalGpu
@@ -94,7 +94,7 @@ class Node:
         return gpu
 
     def replace(self, gpu: Gpu) -> Gpu:
-        """A GPU in the place of one on which a kernel has failed."""
+        """A GPU that replaces one on which a kernel has failed."""
         new = self._gpu(gpu.number, _core.GpuDevice(sharing_memory_of=self._first))
         self.heap.introduce(new)
         self.gpus[gpu.number] = new

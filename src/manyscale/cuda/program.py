@@ -74,7 +74,7 @@ def library_folder() -> Path:
     """Where the CUDA runtime is that programs are given."""
     folder = Path(os.environ.get("MANYSCALE_CUDART") or str(files("manyscale") / "cudart"))
     if not any(folder.glob("libcudart.so*")):
-        raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package anew")
+        raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package again")
     return folder
 
 
@@ -220,8 +220,8 @@ def run(
 ) -> CudaRun:
     """Runs a CUDA program (its file and its arguments) to its end; messages go to standard error.
 
-    `changes` are changes of the machine's parameters, such as "gpu.clock=1GHz". `stdout`: a file descriptor in the
-    place of the program's standard output. With `out`, leaves a run directory.
+    `changes` are changes of the machine's parameters, such as "gpu.clock=1GHz". `stdout`: a file descriptor that
+    replaces the standard output of the program. With `out`, leaves a run directory.
     """
     from .run_directory import run_recorded
 

@@ -301,7 +301,7 @@ class Server:
         version, process, _, _, program = fields.unpack(payload)
         if version != VERSION:
             raise ProtocolError(
-                f"its library speaks version {version} and the simulator {VERSION}; install both anew"
+                f"its library speaks version {version} and the simulator {VERSION}; install both again"
             )
         session = self.sessions.get((process, program))
         if session is None:

@@ -10,8 +10,8 @@
 from .arguments import KernelParameter
 from .array import DeviceArray
 from .checking import KernelCheck, Problem, check
-from .cubin import MachineFunction, MachineInstruction, MachineListing, disassemble
 from .device import Device
+from .disassembly import SassFunction, SassInstruction, SassListing, disassemble
 from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
 from .metrics import Metric
@@ -32,9 +32,6 @@ __all__ = [
     "KernelParameter",
     "KernelProfile",
     "Launch",
-    "MachineFunction",
-    "MachineInstruction",
-    "MachineListing",
     "ManagedArray",
     "Metric",
     "Module",
@@ -43,6 +40,9 @@ __all__ = [
     "QueuedCopy",
     "QueuedLaunch",
     "QueuedRange",
+    "SassFunction",
+    "SassInstruction",
+    "SassListing",
     "Stream",
     "Texture",
     "TimedDevice",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PTX to machine code by NVIDIA's assembler, so that each machine instruction names the line of PTX it comes from.
+"""ptxas, NVIDIA's assembler: PTX to cubins whose line tables name the line of PTX of each SASS instruction.
 
-The assembler (ptxas) needs no GPU. What it made is kept in the user's cache folder, found by the content it came from.
+It needs no GPU. Cubins are kept in the user's cache folder, by the hash of what they were made from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from manyscale.errors import InputError
 from manyscale.guard import temporary_folder
 from manyscale.results.files import replace_file
 
-OLDEST_ARCHITECTURE = 70  # the first whose machine code we read
+OLDEST_ARCHITECTURE = 70  # the first whose SASS is read
 NEWEST_ARCHITECTURE = 90
 
 _INSTALL = "pip install 'manyscale[sass]' brings one (ptxas of CUDA 12), or put ptxas on the PATH"
@@ -35,7 +35,7 @@ _CACHED_FILES = 1000
 
 
 class NoAssemblerError(InputError):
-    """There is no assembler on this machine."""
+    """ptxas is not installed."""
 
 
 class AssemblyError(InputError):
@@ -43,15 +43,15 @@ class AssemblyError(InputError):
 
 
 def assemble(ptx: bytes, name: str, architecture: str) -> bytes:
-    """The machine code (a cubin) of a module of PTX for a GPU such as "sm_70", with a line table of the PTX's lines.
+    """The cubin of a module of PTX for an architecture such as "sm_70", with a line table of the lines of PTX.
 
     `name` is the module's name in messages. A module that was written for a newer GPU or a newer version of PTX is
-    taken as one for this GPU as long as it uses nothing that is missing there.
+    assembled as one for this GPU, as long as it uses no feature that is missing there.
     """
     number, suffix = _architecture(architecture, name)
     assembler = find_assembler()
     if assembler is None:
-        raise NoAssemblerError(f"{name}: machine code needs an assembler; {_INSTALL}")
+        raise NoAssemblerError(f"{name}: SASS needs an assembler; {_INSTALL}")
     text = _for_architecture(with_line_marks(ptx), number, suffix)
     options = (f"-arch=sm_{number}{suffix}", "-lineinfo")
     kept = _cache_file(text, options, assembler)
@@ -74,7 +74,7 @@ def find_assembler() -> Path | None:
 
 
 def can_assemble_for(architecture: str | None) -> bool:
-    """Whether there is machine code that we can read for that GPU."""
+    """Whether SASS of that architecture can be read."""
     found = _ARCHITECTURE.fullmatch(architecture or "")
     return found is not None and OLDEST_ARCHITECTURE <= int(found[1]) <= NEWEST_ARCHITECTURE
 
@@ -98,7 +98,7 @@ def _architecture(wanted: str, name: str) -> tuple[int, str]:
     number = int(found[1])
     if not OLDEST_ARCHITECTURE <= number <= NEWEST_ARCHITECTURE:
         raise InputError(
-            f"{name}: machine code of sm_{number} cannot be read; "
+            f"{name}: SASS of sm_{number} cannot be read; "
             f"sm_{OLDEST_ARCHITECTURE} to sm_{NEWEST_ARCHITECTURE} can"
         )
     return number, found[2]
@@ -120,13 +120,13 @@ def _run(assembler: Path, options: tuple[str, ...], ptx: bytes, name: str) -> by
     if made is None and older is not None:
         done, made = _attempt(assembler, options, _VERSION.sub(rb"\g<1>" + older[1].encode(), ptx, count=1))
     if made is None:
-        said = "\n".join(line for line in done.splitlines() if line.strip()) or "it gave no reason"
-        raise AssemblyError(f"{name}: the assembler refuses it ({' '.join(options)}):\n{said}")
+        reason = "\n".join(line for line in done.splitlines() if line.strip()) or "it gave no reason"
+        raise AssemblyError(f"{name}: the assembler refuses it ({' '.join(options)}):\n{reason}")
     return made
 
 
 def _attempt(assembler: Path, options: tuple[str, ...], ptx: bytes) -> tuple[str, bytes | None]:
-    """What the assembler said and what it made, None if it failed."""
+    """The messages of the assembler and the cubin, None if it failed."""
     with temporary_folder() as folder:
         source, result = folder / "module.ptx", folder / "module.cubin"
         source.write_bytes(ptx)
@@ -139,16 +139,16 @@ def _attempt(assembler: Path, options: tuple[str, ...], ptx: bytes) -> tuple[str
             errors="replace",
             check=False,
         )
-        said = (done.stderr + done.stdout).replace(f"{folder}/", "")
+        messages = (done.stderr + done.stdout).replace(f"{folder}/", "")
         if done.returncode != 0 or not result.is_file():
-            return said, None
-        return said, result.read_bytes()
+            return messages, None
+        return messages, result.read_bytes()
 
 
 def cache_folder() -> Path:
-    """Where machine code is kept: `manyscale/machine-code` in the user's cache folder."""
+    """Where cubins are kept: `manyscale/sass` in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "manyscale" / "machine-code"
+    return Path(base) / "manyscale" / "sass"
 
 
 def _cache_file(ptx: bytes, options: tuple[str, ...], assembler: Path) -> Path | None:
@@ -164,7 +164,7 @@ def _cache_file(ptx: bytes, options: tuple[str, ...], assembler: Path) -> Path |
 
 
 def _keep(kept: Path, made: bytes) -> None:
-    """Stores a result; a cache that cannot be written is as good as none."""
+    """Stores a cubin; a cache that cannot be written is ignored."""
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept, lambda file: file.write(made))
@@ -196,10 +196,10 @@ def with_line_marks(ptx: bytes) -> bytes:
     out.append(ptx[copied:])
     marked = b"".join(out)
     # The file that all marks name goes after the three directives that must come first.
-    place = 0
+    header_end = 0
     for found in re.finditer(rb"^[ \t]*\.(?:version|target|address_size)\b[^\n]*\n", marked, re.MULTILINE):
-        place = found.end()
-    return marked[:place] + b'.file 1 "module.ptx"\n' + marked[place:]
+        header_end = found.end()
+    return marked[:header_end] + b'.file 1 "module.ptx"\n' + marked[header_end:]
 
 
 def _marks(ptx: bytes) -> Iterator[tuple[int, int, int | None]]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from manyscale.errors import InputError
 
-from .machine_code import Isa, architecture_near, assembled, isa_of, read_machine_code
+from .isa import Isa, isa_of
 from .parsing import ParsedModule, parse
-from .sources import machine_file_of
+from .sass import architecture_near, assembled_sass, read_sass
+from .sources import cubin_of
 
 
 @dataclass(frozen=True)
@@ -37,17 +38,17 @@ class KernelCheck:
 def check(source: Any, *, target: str | None = None, isa: Isa = "ptx") -> list[KernelCheck]:
     """Checks every kernel of a module; `source` as for `Device.load`.
 
-    With `isa="sass"` the machine code is checked that is assembled for the module's own GPU, or the nearest to it;
+    With `isa="sass"` the SASS is checked that is assembled for the module's own GPU, or the nearest to it;
     with "auto" that or, where it cannot be made, the PTX.
     """
-    machine = machine_file_of(source)
+    machine = cubin_of(source)
     if machine is not None:
-        file = read_machine_code(*machine)
+        file = read_sass(*machine)
         return _checks(machine[1], file.kernels, file.problems())
     parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
     if isa_of(isa) != "ptx":
         try:
-            made = assembled(parsed, architecture_near(parsed.target))
+            made = assembled_sass(parsed, architecture_near(parsed.target))
             return _checks(parsed.name, parsed.kernels, made.problems())
         except InputError:
             if isa == "sass":

@@ -34,7 +34,7 @@ _NVRTC = {
     "cu13/lib/libnvrtc.so.13": ("cu13/include", "cu13/include/cccl"),
 }
 
-# NVRTC knows nothing of the host's headers, but has most of what kernels want of them built in. `namespace std` gets
+# NVRTC does not have the headers of the host, but has most of what kernels want of them built in. `namespace std` gets
 # the names of `cuda::std`.
 _STANDARD = "#pragma once\n#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda::std; }}\n"
 _SUBSTITUTES = {
@@ -195,13 +195,13 @@ def _strings(values: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
 def _find_nvrtc() -> _Nvrtc | None:
     """NVRTC among the packages of this Python, with the headers that lie beside it."""
     found = importlib.util.find_spec("nvidia")
-    places = [Path(place) for place in (found.submodule_search_locations or [] if found else [])]
+    packages = [Path(package) for package in (found.submodule_search_locations or [] if found else [])]
     for library, headers in _NVRTC.items():
-        for place in places:
+        for package in packages:
             try:
-                loaded = ctypes.CDLL(str(place / library))
+                loaded = ctypes.CDLL(str(package / library))
             except OSError:
                 continue
-            folders = [place / name for place in places for name in headers]
+            folders = [package / name for package in packages for name in headers]
             return _Nvrtc(loaded, [folder for folder in folders if folder.is_dir()])
     return None

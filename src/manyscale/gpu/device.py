@@ -17,12 +17,13 @@ from manyscale import _core
 from manyscale.errors import InputError, KernelError, OutOfMemoryError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
+from .isa import Isa, isa_of, load_code
 from .launch import Launch
-from .machine_code import Isa, architecture_near, isa_of, load_code, read_machine_code
 from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
 from .parsing import ParsedModule, parse
-from .sources import machine_file_of
+from .sass import architecture_near, read_sass
+from .sources import cubin_of
 from .targets import NewerTargetWarning, WrongTargetError, cubin_target, refusal
 from .texture import Texture
 
@@ -49,7 +50,7 @@ class Device:
     `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: look for races in
     shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
     `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
-    kernels print. `isa`: whether kernels run as PTX, as machine code (`"sass"`), or as machine code where that can be
+    kernels print. `isa`: whether kernels run as PTX, as SASS (`"sass"`), or as SASS where that can be
     made and executed (`"auto"`). `allow_newer`: take PTX that was made for GPUs that can do more than the machine's,
     with a warning; without it that is an error. `native`: a device of the core, such as one that shares its memory with
     another.
@@ -91,12 +92,12 @@ class Device:
 
         `isa` is how it runs, the device's own choice if None; what was taken is in `Module.isa`.
         """
-        machine = machine_file_of(source)
+        machine = cubin_of(source)
         name = "the module"
         try:
             if machine is not None:
                 data, name = machine
-                return self._load_machine_code(data, name, isa)
+                return self._load_cubin(data, name, isa)
             parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
             name = parsed.name
             self._check_target(parsed)
@@ -109,16 +110,16 @@ class Device:
         module.isa, module.isa_reason = code.isa, code.reason
         return module
 
-    def _load_machine_code(self, data: bytes, name: str, isa: Isa | None) -> Module:
+    def _load_cubin(self, data: bytes, name: str, isa: Isa | None) -> Module:
         if isa == "ptx":
-            raise InputError(f"{name}: this is machine code and has no PTX; load it with isa='sass'")
-        file = read_machine_code(data, name)
+            raise InputError(f"{name}: this is SASS and has no PTX; load it with isa='sass'")
+        file = read_sass(data, name)
         if self.capability is not None:
-            why = refusal(name, "machine code", cubin_target(data, file.architecture), self.capability)
+            why = refusal(name, "SASS", cubin_target(data, file.architecture), self.capability)
             if why is not None:
                 raise WrongTargetError(why)
         module = self.module_type(self, self.native.load(file), name, file.kernels)
-        module.isa, module.isa_reason = "sass", "the file has machine code only"
+        module.isa, module.isa_reason = "sass", "the file has SASS only"
         return module
 
     @property
@@ -138,7 +139,7 @@ class Device:
         warnings.warn(why, NewerTargetWarning, stacklevel=3)
 
     def _architecture(self, parsed: ParsedModule) -> str | None:
-        """What machine code of a module is made for; None: there is none for this GPU."""
+        """What SASS of a module is made for; None: there is none for this GPU."""
         return architecture_near(parsed.target)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
@@ -227,13 +228,13 @@ class Device:
 
     def _allocate_managed(self, size: int, label: str) -> int:
         try:
-            address = self._place_managed(min(size, _LARGEST), label)
+            address = self._reserve_managed(min(size, _LARGEST), label)
         except MemoryError:
             raise InputError(f"{size} bytes of managed memory do not fit into the address space") from None
         self._managed[address] = size
         return address
 
-    def _place_managed(self, size: int, label: str) -> int:
+    def _reserve_managed(self, size: int, label: str) -> int:
         return self.native.allocate(size, label, _MANAGED_ALIGNMENT)
 
     def _free_managed(self, address: int) -> None:

@@ -22,7 +22,7 @@ _HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)
 _REGISTERS_AT_ONCE = 256  # that a warp is given (core/gpu/sm/timed_launch.hpp)
 _FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gpu/lower/lower.cpp makes
 _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
-# Instructions of machine code begin with capitals.
+# Instructions of SASS begin with capitals.
 _TENSOR = ("mma", "wmma", "HMMA", "DMMA")
 _GLOBAL = ("LDG", "LD", "LDL", "STG", "ST", "STL", "ATOM", "ATOMG", "RED")
 _MACHINE_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}

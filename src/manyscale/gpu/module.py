@@ -32,7 +32,7 @@ class Module:
         self._native = native
         self.name = name
         self.kernels = kernels
-        self.isa: Literal["sass", "ptx"] = "ptx"  # what runs: machine code or PTX
+        self.isa: Literal["sass", "ptx"] = "ptx"  # what runs: SASS or PTX
         self.isa_reason = ""  # why that was taken
 
     def __getitem__(self, name: str) -> Kernel:

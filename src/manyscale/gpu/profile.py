@@ -115,10 +115,10 @@ class KernelProfile(NotebookView):
         return table.with_columns(cycles.alias("cycles"), (100 * cycles / all_cycles).alias("percent"))
 
     def hot_instructions(self, n: int = 10) -> pl.DataFrame:
-        """The instructions that took most of the warps' cycles: of PTX, or of machine code beside its line of PTX."""
+        """The instructions that took most of the warps' cycles: of PTX, or of SASS beside its line of PTX."""
         table = _costliest(self.operations, n)
-        return table.with_columns(_place(), _main_reason()).select(
-            "place", "text", "issued", "threads", "cycles", "percent", "reason", "function", "ptx_line"
+        return table.with_columns(_location(), _main_reason()).select(
+            "location", "text", "issued", "threads", "cycles", "percent", "reason", "function", "ptx_line"
         )
 
     def hot_lines(self, n: int = 10) -> pl.DataFrame:
@@ -130,8 +130,8 @@ class KernelProfile(NotebookView):
 
         lines = (
             _costliest(self.operations, self.operations.height)
-            .with_columns(_place())
-            .group_by("place", maintain_order=True)
+            .with_columns(_location())
+            .group_by("location", maintain_order=True)
             .agg(
                 pl.col("text").first(),
                 pl.col("ptx_line").min(),
@@ -141,7 +141,7 @@ class KernelProfile(NotebookView):
         return (
             _costliest(lines, n)
             .with_columns(_main_reason())
-            .select("place", "text", "issued", "threads", "cycles", "percent", "reason", "ptx_line")
+            .select("location", "text", "issued", "threads", "cycles", "percent", "reason", "ptx_line")
         )
 
     def evidence(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class KernelProfile(NotebookView):
             if self.counts.sm[stall.statistic]
         }
         hot = {
-            row["place"]: (f"{row['percent']:.1f}% {row['text']}", f"mostly {row['reason']}")
+            row["location"]: (f"{row['percent']:.1f}% {row['text']}", f"mostly {row['reason']}")
             for row in self.hot_lines(5).iter_rows(named=True)
         }
         yield table(self.kernel, headline)
@@ -200,7 +200,7 @@ def _costliest(table: pl.DataFrame, n: int) -> pl.DataFrame:
     return table.filter(pl.col("cycles") > 0).sort("cycles", "ptx_line", descending=[True, False]).head(n)
 
 
-def _place() -> pl.Expr:
+def _location() -> pl.Expr:
     """The line of the source, else that of the PTX."""
     import polars as pl
 
@@ -209,7 +209,7 @@ def _place() -> pl.Expr:
         pl.when((pl.col("source_line") > 0) & (pl.col("file") != ""))
         .then(pl.format("{}:{}", source, "source_line"))
         .otherwise(pl.format("PTX line {}", "ptx_line"))
-        .alias("place")
+        .alias("location")
     )
 
 

@@ -48,8 +48,8 @@ def is_cuda_source(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and Path(source).suffix == ".cu"
 
 
-def machine_file_of(source: Any) -> tuple[bytes, str] | None:
-    """The contents and the name of a source that is a file of machine code (a cubin); None if it is something else."""
+def cubin_of(source: Any) -> tuple[bytes, str] | None:
+    """The contents and the name of a source that is a cubin; None if it is something else."""
     if isinstance(source, bytes):
         return (source, "<cubin>") if source.startswith(_ELF) else None
     if isinstance(source, str | os.PathLike) and not (isinstance(source, str) and _is_text(source)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code a GPU takes: its compute capability against the target that PTX or machine code was made for."""
+"""Which code a GPU takes: its compute capability against the target that PTX or SASS was made for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyscale.errors import InputError
 
 _TARGET = re.compile(r"(?:sm|compute)_(\d+)([af]?)")
 
-Kind = Literal["PTX", "machine code"]
+Kind = Literal["PTX", "SASS"]
 
 
 class WrongTargetError(InputError):
@@ -33,7 +33,7 @@ def capability_of(architecture: str) -> int:
 def fits(kind: Kind, target: str, capability: int) -> bool:
     """Whether a GPU of a compute capability takes code for a target, as NVIDIA's driver decides it.
 
-    PTX runs on its target and all later GPUs, machine code on those of the same generation that are not older. Code for
+    PTX runs on its target and all later GPUs, SASS on those of the same generation that are not older. Code for
     a target with an "a" (sm_90a) runs on exactly that GPU, PTX for one with an "f" on later GPUs of the same generation
     (CUDA C++ programming guide, "Feature availability").
     """

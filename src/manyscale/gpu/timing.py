@@ -252,7 +252,7 @@ class TimedDevice(Device):
         self._check_managed(address, bytes)
         return self.uvm.locations(address, bytes)
 
-    def _place_managed(self, size: int, label: str) -> int:
+    def _reserve_managed(self, size: int, label: str) -> int:
         self._free_released()
         self.has_used_managed = True
         return self.uvm.allocate(size, label)

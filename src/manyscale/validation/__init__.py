@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from manyscale.errors import InputError
-from manyscale.gpu.machine_code import Isa
+from manyscale.gpu.isa import Isa
 from manyscale.validation import cpu, elastic, gpu_apps, gpu_clocks, gpu_micro, network, projection, uvm
 from manyscale.validation.rows import Row, correlations, max_error_percent, mean_error_percent
 
@@ -34,7 +34,7 @@ VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
 }
 
 
-# Those whose kernels run as PTX or as machine code.
+# Those whose kernels run as PTX or as SASS.
 FORMS: dict[str, Callable[[str, Isa], list[Row]]] = {
     "gpu-micro": gpu_micro.rows,
     "gpu-apps": gpu_apps.rows,
@@ -52,7 +52,7 @@ def tables(
 ) -> Iterator[tuple[str, list[Row]]]:
     """Each validation with its rows, when they are there; only the one named `only`, if it is given.
 
-    `isa`: whether the kernels of those in `FORMS` run as PTX or as machine code.
+    `isa`: whether the kernels of those in `FORMS` run as PTX or as SASS.
     """
     if only is not None and only not in VALIDATIONS:
         raise InputError(f"there is no validation named '{only}'; known: {', '.join(VALIDATIONS)}")

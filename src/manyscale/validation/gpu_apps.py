@@ -9,7 +9,7 @@ import numpy as np
 
 from manyscale.errors import ManyscaleError
 from manyscale.gpu import Launch, TimedLaunch, parse
-from manyscale.gpu.machine_code import Isa
+from manyscale.gpu.isa import Isa
 from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
 

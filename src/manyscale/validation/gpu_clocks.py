@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
-from manyscale.gpu.machine_code import Isa
+from manyscale.gpu.isa import Isa
 from manyscale.machine import Machine, load_machine
 from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison with a GPU runs on: a machine, and whether its kernels run as PTX or as machine code."""
+"""What a comparison with a GPU runs on: a machine, and whether its kernels run as PTX or as SASS."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from manyscale.gpu import TimedDevice
-from manyscale.gpu.machine_code import Isa
+from manyscale.gpu.isa import Isa
 from manyscale.machine import Machine
 
 

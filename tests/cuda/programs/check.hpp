@@ -15,7 +15,7 @@ inline int failures = 0;
 
 // A sum over the bits of all values that a program takes from a device or compares. It does not depend on the
 // order, which threads of the host may change. The program prints it at its end, and must print the same
-// whether its kernels run as PTX or as machine code, with time or without.
+// whether its kernels run as PTX or as SASS, with time or without.
 inline std::atomic<unsigned long long> digest{0};
 
 inline void note_values(const void* values, size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that is reset in the middle: memory and variables begin anew, kernels can still be launched.
+// A device that is reset in the middle: memory and variables are initialised again, kernels can still be launched.
 #include "check.hpp"
 
 __device__ int calls = 3;

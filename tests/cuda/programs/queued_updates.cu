@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that change between kernels which are queued and have not begun: each kernel sees those of its own turn.
-// Results go to places of their own, and the host waits only at the end of each part.
+// Each result has its own address, and the host waits only at the end of each part.
 #include "check.hpp"
 
 constexpr int kThreads = 64, kRounds = 6;

@@ -19,7 +19,7 @@ __global__ void count_digits(const unsigned* keys, int n, int shift, unsigned* c
   const int i = blockIdx.x * kBlock + threadIdx.x;
   if (i < n) atomicAdd(&mine[digit_of(keys[i], shift)], 1u);
   __syncthreads();
-  // Digit first: the prefix sums then give the place of a digit of a block.
+  // Digit first: the prefix sums then give the first index of a digit of a block.
   if (threadIdx.x < kDigits) counts[threadIdx.x * gridDim.x + blockIdx.x] = mine[threadIdx.x];
 }
 
@@ -73,9 +73,9 @@ __global__ void scatter(const unsigned* keys, const int* values, unsigned* keys_
   __syncthreads();
   if (inside) {
     for (int w = 0; w < warp; ++w) rank += in_warp[w][digit];
-    const unsigned place = starts[digit * gridDim.x + blockIdx.x] + rank;
-    keys_out[place] = key;
-    values_out[place] = values[i];
+    const unsigned index = starts[digit * gridDim.x + blockIdx.x] + rank;
+    keys_out[index] = key;
+    values_out[index] = values[i];
   }
 }
 
@@ -84,15 +84,15 @@ int main() {
   const int blocks = (n + kBlock - 1) / kBlock;
   Random random;
   std::vector<unsigned> keys(n);
-  std::vector<int> places(n);
+  std::vector<int> indices(n);
   for (unsigned& key : keys) key = random.next() % 5 ? random.next() : 12345u;  // with equal ones
-  std::iota(places.begin(), places.end(), 0);
-  std::vector<int> wanted = places;
+  std::iota(indices.begin(), indices.end(), 0);
+  std::vector<int> wanted = indices;
   std::stable_sort(wanted.begin(), wanted.end(), [&](int a, int b) { return keys[a] < keys[b]; });
 
   unsigned* in = to_device(keys);
   unsigned* out = device_zeros<unsigned>(n);
-  int* values_in = to_device(places);
+  int* values_in = to_device(indices);
   int* values_out = device_zeros<int>(n);
   unsigned* counts = device_zeros<unsigned>(kDigits * blocks);
   for (int shift = 0; shift < 32; shift += 4) {

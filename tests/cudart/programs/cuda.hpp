@@ -42,7 +42,7 @@ struct Copy3D {
   int kind;
 };
 
-struct Place {
+struct Location {
   int type, id;
 };
 

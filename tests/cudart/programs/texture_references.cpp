@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texture and surface references, as programs of CUDA 11 have them: bound to linear memory, to rows with a
-// pitch and to arrays, and bound anew between launches.
+// pitch and to arrays, and bound again between launches.
 #include "cuda.hpp"
 
 // struct textureReference and surfaceReference of CUDA 11.
@@ -36,7 +36,7 @@ int cudaGetTextureAlignmentOffset(std::size_t*, const void*);
 
 namespace {
 
-// `line` reads out[i] = linear[i]; `plane` reads flat at (x + 0.5, y + 0.5) and bytes at the same place;
+// `line` reads out[i] = linear[i]; `plane` reads flat at (x + 0.5, y + 0.5) and bytes at the same point;
 // `put` writes into a surface.
 const char* kKernels = R"(.version 7.0
 .target sm_70
@@ -117,7 +117,7 @@ void of_linear_memory(float* out) {
   MUST(cudaBindTexture(&offset, &linear, memory, &floats, 0xffffffff));
   EXPECT(offset == 0);
   MUST(cudaLaunchKernel(&line_stub, {}, {n, 1, 1}, arguments, 0, nullptr));
-  // Bound anew while the first kernel may not have begun.
+  // Bound again while the first kernel may not have begun.
   float* other = nullptr;
   MUST(cudaMalloc(&other, n * 4));
   MUST(cudaBindTexture(nullptr, &linear, memory + n, &floats, n * 4));

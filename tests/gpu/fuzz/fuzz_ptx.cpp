@@ -60,7 +60,7 @@ class ModuleCheck {
   }
 
   void check(const Function& function) {
-    require(!function.name.empty() && function.where.line > 0, "functions have names and places");
+    require(!function.name.empty() && function.where.line > 0, "functions have names and locations");
     const std::size_t parameters =
         function.register_parameters ? function.registers.size() : function.variables.size();
     for (const std::uint32_t id : function.parameters) require(id < parameters, "parameters");
@@ -82,7 +82,7 @@ class ModuleCheck {
 
   void check(const Instruction& instruction) {
     check_in_text(instruction.opcode);
-    require(instruction.where.line > 0 && instruction.where.column > 0, "instructions have places");
+    require(instruction.where.line > 0 && instruction.where.column > 0, "instructions have locations");
     require(instruction.first_modifier + instruction.modifiers <= module_.modifiers.size(), "modifiers");
     require(instruction.first_operand + instruction.operands <= module_.operands.size(), "operands");
     if (instruction.guard != kNone) {
@@ -95,7 +95,7 @@ class ModuleCheck {
 
   void check(const Operand& operand) {
     check_in_text(operand.text);
-    require(operand.where.line > 0, "operands have places");
+    require(operand.where.line > 0, "operands have locations");
     require(std::size_t{operand.first} + operand.count <= module_.operands.size(), "children");
     switch (operand.kind) {
       case Operand::Kind::reg:

@@ -36,11 +36,11 @@ extern "C" __global__ void maximum_by_exchange(const float* values, float* large
     if (i >= count) {
         return;
     }
-    int* place = reinterpret_cast<int*>(largest);
-    int seen = *place;
+    int* word = reinterpret_cast<int*>(largest);
+    int seen = *word;
     while (__int_as_float(seen) < values[i]) {
         int expected = seen;
-        seen = atomicCAS(place, expected, __float_as_int(values[i]));
+        seen = atomicCAS(word, expected, __float_as_int(values[i]));
         if (seen == expected) {
             break;
         }

@@ -2,7 +2,7 @@
 // fixtures: sm_60 sm_75 sm_100
 // Searches that try and take back: queens on a board, and the open cells of a Latin square.
 
-// Each thread has placed two queens already; it counts the ways to place the others.
+// Two queens are set for each thread; it counts the ways to set the others.
 extern "C" __global__ void queens(int size, int* solutions)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

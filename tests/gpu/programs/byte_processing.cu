@@ -16,7 +16,7 @@ extern "C" __global__ void upper_case(const unsigned char* text, unsigned char* 
     out[i] = letter;
 }
 
-// The places where a pattern occurs.
+// The offsets at which a pattern occurs.
 extern "C" __global__ void find_pattern(const char* text, int length, const char* pattern, int pattern_length, char* found)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // fixtures: sm_60 sm_75 sm_90
-// Clocks and places: what a thread can know of the machine it runs on.
+// Clocks and special registers: what a thread can read of the SM it runs on.
 
-extern "C" __global__ void clocks(long long* elapsed, unsigned* places, float* work)
+extern "C" __global__ void clocks(long long* elapsed, unsigned* registers, float* work)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     long long begin = clock64();
@@ -29,10 +29,10 @@ extern "C" __global__ void clocks(long long* elapsed, unsigned* places, float* w
     asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
     asm volatile("mov.u32 %0, %%nsmid;" : "=r"(processors));
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-    places[6 * i] = lane;
-    places[6 * i + 1] = lower;
-    places[6 * i + 2] = upper_or_equal;
-    places[6 * i + 3] = processor < processors;
-    places[6 * i + 4] = warp < 64;
-    places[6 * i + 5] = time != 1;
+    registers[6 * i] = lane;
+    registers[6 * i + 1] = lower;
+    registers[6 * i + 2] = upper_or_equal;
+    registers[6 * i + 3] = processor < processors;
+    registers[6 * i + 4] = warp < 64;
+    registers[6 * i + 5] = time != 1;
 }

@@ -25,18 +25,18 @@ extern "C" __global__ void early_exits(const int* values, int length, int* out, 
         out[i] = -100;
         return;
     }
-    int place = search(values, length, i);
-    if (place < 0) {
-        out[i] = place;
+    int index = search(values, length, i);
+    if (index < 0) {
+        out[i] = index;
         return;
     }
-    for (int j = 0; j < place; j++) {
+    for (int j = 0; j < index; j++) {
         if ((j * i) % 17 == 16) {
             out[i] = -j - 1000;
             return;
         }
     }
-    out[i] = place;
+    out[i] = index;
 }
 
 extern "C" __global__ void nested_loops(const int* limits, int* out, int count)

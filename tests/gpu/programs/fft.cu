@@ -32,11 +32,11 @@ __device__ void transform(Complex<T>* data, int bits, T sign)
     __syncthreads();
     for (int half = 1; half < count; half *= 2) {
         for (int pair = thread; pair < count / 2; pair += blockDim.x) {
-            int place = pair % half;
-            int low = pair / half * 2 * half + place;
+            int index = pair % half;
+            int low = pair / half * 2 * half + index;
             T sine;
             T cosine;
-            turn(sign * place / half, &sine, &cosine);
+            turn(sign * index / half, &sine, &cosine);
             Complex<T> a = values[low];
             Complex<T> b = values[low + half];
             Complex<T> turned = {b.re * cosine - b.im * sine, b.re * sine + b.im * cosine};

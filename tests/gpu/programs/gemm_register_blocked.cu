@@ -41,8 +41,8 @@ extern "C" __global__ void gemm_register_blocked(float alpha, const float* __res
     }
     for (int y = 0; y < 4; y++) {
         for (int x = 0; x < 4; x++) {
-            float* place = &c[(row + own_row + y) * n + column + own_column + x];
-            *place = alpha * sums[y][x] + beta * *place;
+            float* element = &c[(row + own_row + y) * n + column + own_column + x];
+            *element = alpha * sums[y][x] + beta * *element;
         }
     }
 }

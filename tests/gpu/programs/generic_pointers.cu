@@ -30,13 +30,13 @@ extern "C" __global__ void generic_pointers(const int* values, int* out)
     }
     __syncthreads();
     increase(&local[thread % 8], 1000);
-    int* place = thread % 3 == 0 ? &shared[thread] : thread % 3 == 1 ? &globals[thread] : &local[2];
-    increase(place, 7);
+    int* pointer = thread % 3 == 0 ? &shared[thread] : thread % 3 == 1 ? &globals[thread] : &local[2];
+    increase(pointer, 7);
     __syncthreads();
     const int* sources[4] = {shared, constants, values, local};
     int counts[4] = {32, 5, 16, 8};
     int result = sum(sources[thread % 4], counts[thread % 4]);
-    out[thread] = result * 2 + (__isShared(place) ? 1 : 0);
+    out[thread] = result * 2 + (__isShared(pointer) ? 1 : 0);
     out[32 + thread] = globals[thread];
     __syncthreads();
     out[64 + thread] = atomicAdd(thread % 2 ? &shared[0] : &globals[0], 1) >= 0;

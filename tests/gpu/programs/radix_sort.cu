@@ -44,9 +44,9 @@ extern "C" __global__ void radix_sort(unsigned* keys, unsigned* values, int bits
             }
         }
         __syncthreads();
-        unsigned place = starts[digit][warp] + rank;
-        keys_next[place] = key;
-        values_next[place] = value;
+        unsigned index = starts[digit][warp] + rank;
+        keys_next[index] = key;
+        values_next[index] = value;
         __syncthreads();
         key = keys_next[thread];
         value = values_next[thread];

@@ -2,15 +2,15 @@
 // fixtures: sm_70 sm_80 sm_90
 // Messages between threads by atomics with an order: release on one side, acquire on the other.
 
-__device__ void store_release(unsigned* place, unsigned value)
+__device__ void store_release(unsigned* address, unsigned value)
 {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(place)), "r"(value) : "memory");
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(value) : "memory");
 }
 
-__device__ unsigned load_acquire(const unsigned* place)
+__device__ unsigned load_acquire(const unsigned* address)
 {
     unsigned value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(place)) : "memory");
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(address)) : "memory");
     return value;
 }
 

@@ -22,9 +22,9 @@ extern "C" __global__ void lock_before_work(int* lock, volatile int* counter, in
     while (atomicCAS(lock, 0, 1) != 0) {
     }
     __threadfence();
-    int place = *counter;
-    order[place] = blockIdx.x * blockDim.x + threadIdx.x;
-    *counter = place + 1;
+    int index = *counter;
+    order[index] = blockIdx.x * blockDim.x + threadIdx.x;
+    *counter = index + 1;
     __threadfence();
     atomicExch(lock, 0);
 }

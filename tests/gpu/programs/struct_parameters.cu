@@ -10,7 +10,7 @@ struct Pair {
 struct Mixed {
     char letter;
     short small;
-    int* place;
+    int* pointer;
     float3 vector;
     unsigned char bytes[5];
     long long wide;
@@ -28,7 +28,7 @@ extern "C" __global__ void read_structs(Pair pair, Mixed mixed, double* out)
         out[0] = pair.first + pair.second;
         out[1] = mixed.letter;
         out[2] = mixed.small;
-        out[3] = *mixed.place;
+        out[3] = *mixed.pointer;
         out[4] = mixed.vector.x + mixed.vector.y * mixed.vector.z;
         out[5] = mixed.bytes[0] + mixed.bytes[4];
         out[6] = (double)mixed.wide;

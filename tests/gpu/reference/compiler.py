@@ -46,13 +46,13 @@ def step_builder(*bases: str) -> Callable[[StepBuilder], StepBuilder]:
 
 
 def layout(variables: list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
-    """Places of variables one after the other, each aligned, and where they end."""
-    places, end = {}, start
+    """Offsets of variables one after the other, each aligned, and the end of the last."""
+    offsets, end = {}, start
     for variable in variables:
         end = align(end, variable.alignment)
-        places[variable.name] = end
+        offsets[variable.name] = end
         end += variable.size
-    return places, end
+    return offsets, end
 
 
 def constant_bits(constant: Constant, type_: Type) -> int:
@@ -79,7 +79,7 @@ class Compiled:
         self.program = program
         self.source = source
         own = source.variables if source.kernel else source.results + source.parameters + source.variables
-        self.places, self.frame_size = layout([each for each in own if each.space in ("local", "param")])
+        self.offsets, self.frame_size = layout([each for each in own if each.space in ("local", "param")])
         self.parameters, self.parameter_size = layout(source.parameters if source.kernel else [])
         self.steps: list[Step] = []
 
@@ -91,9 +91,9 @@ class Compiled:
 
     def symbol(self, name: Name) -> Getter:
         """The address, in its own space, of a variable or function."""
-        if name.text in self.places:
-            place = self.places[name.text] + name.offset
-            return lambda thread: thread.frames[-1].base + place
+        if name.text in self.offsets:
+            offset = self.offsets[name.text] + name.offset
+            return lambda thread: thread.frames[-1].base + offset
         fixed = self.parameters.get(name.text)
         if fixed is None:
             fixed = self.program.symbols[name.text]
@@ -227,10 +227,10 @@ def nothing(_function: Compiled, _instruction: Instruction) -> Step:
 
 @step_builder("bra")
 def branch(function: Compiled, instruction: Instruction) -> Step:
-    place = function.source.labels[instruction.operands[0].text]
+    target = function.source.labels[instruction.operands[0].text]
 
     def jump(thread: Thread) -> None:
-        thread.place = place
+        thread.pc = target
 
     return jump
 
@@ -239,10 +239,10 @@ def branch(function: Compiled, instruction: Instruction) -> Step:
 def branch_by_index(function: Compiled, instruction: Instruction) -> Step:
     get = function.getter(instruction.operands[0], TYPES["u32"])
     targets = function.source.tables[instruction.operands[1].text]
-    places = [function.source.labels[name] for name in targets]
+    jumps = [function.source.labels[name] for name in targets]
 
     def jump(thread: Thread) -> None:
-        thread.place = places[get(thread)]
+        thread.pc = jumps[get(thread)]
 
     return jump
 
@@ -284,7 +284,7 @@ def call(function: Compiled, instruction: Instruction) -> Step:
             if variable.space == "reg":
                 frame.registers[variable.name] = value
             else:
-                thread.local.store(frame.base + callee.places[variable.name], variable.size, value, 1)
+                thread.local.store(frame.base + callee.offsets[variable.name], variable.size, value, 1)
         frame.returned = [
             (_result_setter(function, each, variable), variable)
             for each, variable in zip(results, callee.source.results, strict=True)
@@ -302,14 +302,14 @@ def _callee(function: Compiled, target: Name) -> Callable[[Thread], Compiled]:
 
 
 def _argument(function: Compiled, operand: Operand, variable: Variable) -> Getter:
-    if isinstance(operand, Name) and operand.text in function.places:
-        place, size = function.places[operand.text], variable.size
-        return lambda thread: thread.local.load(thread.frames[-1].base + place, size, 1)
+    if isinstance(operand, Name) and operand.text in function.offsets:
+        offset, size = function.offsets[operand.text], variable.size
+        return lambda thread: thread.local.load(thread.frames[-1].base + offset, size, 1)
     return function.getter(operand, variable.type)
 
 
 def _result_setter(function: Compiled, operand: Name, variable: Variable) -> Setter:
-    if operand.text in function.places:
-        place, size = function.places[operand.text], variable.size
-        return lambda thread, bits: thread.local.store(thread.frames[-1].base + place, size, bits, 1)
+    if operand.text in function.offsets:
+        offset, size = function.offsets[operand.text], variable.size
+        return lambda thread, bits: thread.local.store(thread.frames[-1].base + offset, size, bits, 1)
     return function.setter(operand, variable.type)

@@ -259,7 +259,7 @@ def _approximation(modifiers: Modifiers) -> Operation:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an approximation may be from the true value: as a part of it, absolutely, or in units of its last place.
+    """How far an approximation may be from the true value: as a part of it, absolutely, or in ulps.
 
     Where several are given, the largest of them holds.
     """

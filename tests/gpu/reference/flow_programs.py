@@ -124,7 +124,7 @@ MIDDLE:
     setp.le.u32 %p, %i, %t;
     @%p bra FIRST;
     mov.u32 %b, %i;""",
-    "loop with two exits to different places": """
+    "loop with two exits to different labels": """
     mov.u32 %i, 0;
 AGAIN:
     add.u32 %i, %i, 1;

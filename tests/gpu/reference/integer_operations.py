@@ -165,15 +165,15 @@ def leading_zeros(modifiers: Modifiers) -> Operation:
 
 @builder("bfind")
 def find_leading_bit(modifiers: Modifiers) -> Operation:
-    """The place of the leading bit that is not a copy of the sign, or how far it is from the top."""
+    """The index of the leading bit that is not a copy of the sign, or how far it is from the top."""
     type_, shift_amount = modifiers.type, modifiers.flag("shiftamt")
 
     def function(a: int) -> int:
         value = value_of(a, type_)
-        place = (~value if value < 0 else value).bit_length() - 1
-        if place < 0:
+        bit = (~value if value < 0 else value).bit_length() - 1
+        if bit < 0:
             return 0xFFFFFFFF
-        return type_.width - 1 - place if shift_amount else place
+        return type_.width - 1 - bit if shift_amount else bit
 
     return Operation(function, (type_,), (U32,))
 
@@ -185,8 +185,8 @@ def find_nth_set(_modifiers: Modifiers) -> Operation:
         if offset == 0:
             return base if bits >> base & 1 else 0xFFFFFFFF
         step = 1 if offset > 0 else -1
-        places = range(base, 32 if step > 0 else -1, step)
-        found = [place for place in places if bits >> place & 1]
+        bit_range = range(base, 32 if step > 0 else -1, step)
+        found = [bit for bit in bit_range if bits >> bit & 1]
         return found[abs(offset) - 1] if abs(offset) <= len(found) else 0xFFFFFFFF
 
     return Operation(function, (B32, B32, S32), (B32,))
@@ -261,7 +261,7 @@ def dot_product(modifiers: Modifiers) -> Operation:
     result_type = S32 if a_type.signed or b_type.signed else U32
 
     def pieces(bits: int, type_: Type, width: int) -> list[int]:
-        parts = [bits >> place & mask(width) for place in range(0, 32, width)]
+        parts = [bits >> bit & mask(width) for bit in range(0, 32, width)]
         return [to_signed(part, width) if type_.signed else part for part in parts]
 
     def function(a: int, b: int, c: int) -> int:
@@ -294,12 +294,12 @@ def permute(modifiers: Modifiers) -> Operation:
         if mode:
             return int.from_bytes((source[int(index)] for index in _PERMUTATIONS[mode][c & 3]), "big")
         result = 0
-        for place in range(4):
-            selector = c >> (4 * place) & 0xF
+        for byte_index in range(4):
+            selector = c >> (4 * byte_index) & 0xF
             byte = source[selector & 7]
             if selector & 8:
                 byte = 0xFF if byte & 0x80 else 0
-            result |= byte << (8 * place)
+            result |= byte << (8 * byte_index)
         return result
 
     return Operation(function, (B32, B32, B32), (B32,))
@@ -312,9 +312,9 @@ def three_input_logic(modifiers: Modifiers) -> Operation:
 
     def function(a: int, b: int, c: int, table: int, *predicate: int) -> int | tuple[int, int]:
         result = 0
-        for place in range(32):
-            index = (a >> place & 1) << 2 | (b >> place & 1) << 1 | (c >> place & 1)
-            result |= (table >> index & 1) << place
+        for bit in range(32):
+            index = (a >> bit & 1) << 2 | (b >> bit & 1) << 1 | (c >> bit & 1)
+            result |= (table >> index & 1) << bit
         if combine is None:
             return result
         nonzero = int(result != 0)

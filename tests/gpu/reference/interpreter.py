@@ -39,12 +39,12 @@ class Program:
         for index, (name, source) in enumerate(self.module.functions.items()):
             self.symbols[name] = _FIRST_FUNCTION + 16 * index
             self.functions[name] = Compiled(self, source)
-        self._place_shared()
-        self._place_global()
+        self._lay_out_shared()
+        self._lay_out_global()
         for function in self.functions.values():
             function.compile()
 
-    def _place_shared(self) -> None:
+    def _lay_out_shared(self) -> None:
         """All shared variables of the module one after the other; dynamic shared memory follows them."""
         variables = list(self.module.variables.values())
         for function in self.module.functions.values():
@@ -52,12 +52,12 @@ class Program:
         shared = [each for each in variables if each.space == "shared"]
         sized = [each for each in shared if each.count is not None]
         dynamic = [each for each in shared if each.count is None]
-        places, self.static_shared = layout(sized)
+        offsets, self.static_shared = layout(sized)
         alignment = max([16, *(each.alignment for each in dynamic)])
         self.static_shared = align(self.static_shared, alignment) if dynamic else self.static_shared
-        self.symbols |= places | {each.name: self.static_shared for each in dynamic}
+        self.symbols |= offsets | {each.name: self.static_shared for each in dynamic}
 
-    def _place_global(self) -> None:
+    def _lay_out_global(self) -> None:
         variables = [each for each in self.module.variables.values() if each.space in ("global", "const")]
         for function in self.module.functions.values():
             variables += [each for each in function.variables if each.space in ("global", "const")]
@@ -87,8 +87,8 @@ class Program:
         parameters = bytearray(kernel.parameter_size)
         for variable, argument in zip(kernel.source.parameters, arguments, strict=True):
             bits = self._argument(argument, variable)
-            place = kernel.parameters[variable.name]
-            parameters[place : place + len(bits)] = bits
+            offset = kernel.parameters[variable.name]
+            parameters[offset : offset + len(bits)] = bits
         grid, block = _three(grid), _three(block)
         for number in range(grid[0] * grid[1] * grid[2]):
             index = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
@@ -137,8 +137,8 @@ class CtaRun:
     def _advance(self, thread: Thread) -> None:
         """Runs a thread until it waits or ends."""
         while True:
-            step = thread.steps[thread.place]
-            thread.place += 1
+            step = thread.steps[thread.pc]
+            thread.pc += 1
             request = step(thread)
             self.steps += 1
             if request is None:
@@ -208,7 +208,7 @@ class CtaRun:
         return WARP_SIZE * len({thread.warp for thread in came} - missing)
 
     def _complete_converged(self) -> bool:
-        """Requests without a mask: nothing else can go on, so those that wait at one place are all that come."""
+        """Requests without a mask: nothing else can go on, so those that wait at one instruction are all that come."""
         for group in self._groups().values():
             if next(iter(group.values())).members is None:
                 self._finish(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a thread is: registers, frames of functions, local memory, and its place among the others."""
+"""What a thread is: registers, frames of functions, local memory, and its index among the others."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Thread:
         self.frames: list[Frame] = []
         self.registers: dict[str, int] = {}
         self.steps: list[Step] = []
-        self.place = 0
+        self.pc = 0
         self.carry = 0
 
     def enter(self, function: Compiled) -> Frame:
         """Starts a function: a frame above those there are, its registers zero."""
         top = align(self.frames[-1].base + self.frames[-1].function.frame_size, 16) if self.frames else 0
-        frame = Frame(function, dict.fromkeys(function.source.registers, 0), top, self.place)
+        frame = Frame(function, dict.fromkeys(function.source.registers, 0), top, self.pc)
         missing = top + function.frame_size - len(self.local.data)
         self.local.data.extend(bytes(max(missing, 0)))
         self.frames.append(frame)
@@ -88,12 +88,12 @@ class Thread:
     def _result(self, frame: Frame, variable: Variable) -> int:
         if variable.space == "reg":
             return frame.registers[variable.name]
-        return self.local.load(frame.base + frame.function.places[variable.name], variable.size, 1)
+        return self.local.load(frame.base + frame.function.offsets[variable.name], variable.size, 1)
 
-    def _resume(self, place: int) -> None:
+    def _resume(self, pc: int) -> None:
         self.registers = self.frames[-1].registers
         self.steps = self.frames[-1].function.steps
-        self.place = place
+        self.pc = pc
 
     def region(self, space: str, address: int) -> tuple[Region, int]:
         """The bytes behind an address of a space, and the address within them."""

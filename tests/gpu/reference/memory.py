@@ -25,22 +25,22 @@ class Region:
         self.base = base
         self.data = data
 
-    def _place(self, address: int, size: int, alignment: int | None) -> int:
-        place = address - self.base
-        if place < 0 or place + size > len(self.data):
+    def _offset(self, address: int, size: int, alignment: int | None) -> int:
+        offset = address - self.base
+        if offset < 0 or offset + size > len(self.data):
             extent = f"{len(self.data)} bytes at {self.base:#x}"
             raise FaultError(f"access to {size} bytes at {address:#x}, outside of the {extent}")
         if address % (alignment or size):
             raise FaultError(f"access to {size} bytes at {address:#x} is not aligned")
-        return place
+        return offset
 
     def load(self, address: int, size: int, alignment: int | None = None) -> int:
-        place = self._place(address, size, alignment)
-        return int.from_bytes(self.data[place : place + size], "little")
+        offset = self._offset(address, size, alignment)
+        return int.from_bytes(self.data[offset : offset + size], "little")
 
     def store(self, address: int, size: int, bits: int, alignment: int | None = None) -> None:
-        place = self._place(address, size, alignment)
-        self.data[place : place + size] = bits.to_bytes(size, "little")
+        offset = self._offset(address, size, alignment)
+        self.data[offset : offset + size] = bits.to_bytes(size, "little")
 
 
 class GlobalMemory:

@@ -12,9 +12,9 @@ def own_slots(space: str) -> str:
     """Sets %own to the address of the thread's slot in a space, filled with what its slot in global memory holds."""
     copy = "".join(
         f"""
-    ld.global.b64 %copy, [%input+{place}];
-    st.{{}}.b64 [%own+{place}], %copy;"""
-        for place in range(0, SLOT, 8)
+    ld.global.b64 %copy, [%input+{offset}];
+    st.{{}}.b64 [%own+{offset}], %copy;"""
+        for offset in range(0, SLOT, 8)
     )
     match space.split():
         case ["generic", kind]:

@@ -25,7 +25,7 @@ def _type(modifiers: list[str]) -> Type:
 
 def _space_of(function: Compiled, operand: Address, modifiers: list[str]) -> str:
     """Parameters of device functions, and those of calls, are variables of the frame."""
-    named = isinstance(operand.base, Name) and operand.base.text in function.places
+    named = isinstance(operand.base, Name) and operand.base.text in function.offsets
     return "local" if named else _space(modifiers)
 
 
@@ -42,8 +42,8 @@ def load(function: Compiled, instruction: Instruction) -> Step:
     setters = [function.setter(each, type_) for each in _elements(target)]
 
     def step(thread: Thread) -> None:
-        region, place = thread.region(space, address(thread))
-        bits = region.load(place, size * len(setters))
+        region, offset = thread.region(space, address(thread))
+        bits = region.load(offset, size * len(setters))
         for index, put in enumerate(setters):
             put(thread, bits >> (8 * size * index) & mask(8 * size))
 
@@ -59,9 +59,9 @@ def store(function: Compiled, instruction: Instruction) -> Step:
     getters = [function.getter(each, type_) for each in _elements(source)]
 
     def step(thread: Thread) -> None:
-        region, place = thread.region(space, address(thread))
+        region, offset = thread.region(space, address(thread))
         bits = sum(get(thread) << (8 * size * index) for index, get in enumerate(getters))
-        region.store(place, size * len(getters), bits)
+        region.store(offset, size * len(getters), bits)
 
     return step
 
@@ -108,14 +108,14 @@ def atomic(function: Compiled, instruction: Instruction) -> Step:
     setters = [function.setter(each, type_) for each in targets]
 
     def step(thread: Thread) -> None:
-        place = address(thread)
-        window = window_of(place) if space == "generic" else space
+        offset = address(thread)
+        window = window_of(offset) if space == "generic" else space
         compute = atomic_function(modifiers, window)
-        region, place = thread.region(space, place)
+        region, offset = thread.region(space, offset)
         values = [[get(thread) for get in group] for group in getters]
         for index, group in enumerate(values):
-            old = region.load(place + size * index, size)
-            region.store(place + size * index, size, compute(old, *group))
+            old = region.load(offset + size * index, size)
+            region.store(offset + size * index, size, compute(old, *group))
             if setters:
                 setters[index](thread, old)
 
@@ -169,9 +169,9 @@ def copy_asynchronously(function: Compiled, instruction: Instruction) -> Step:
         count = size.value if length is None else min(length(thread), size.value)
         bits = 0
         if count:
-            region, place = thread.region("global", from_(thread))
-            bits = region.load(place, count, 1)
-        region, place = thread.region("shared", to(thread))
-        region.store(place, size.value, bits)
+            region, offset = thread.region("global", from_(thread))
+            bits = region.load(offset, count, 1)
+        region, offset = thread.region("shared", to(thread))
+        region.store(offset, size.value, bits)
 
     return step

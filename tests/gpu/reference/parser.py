@@ -130,13 +130,13 @@ _LINKAGE = ("visible", "extern", "weak", "common")
 
 
 def _tokens(text: str) -> list[str]:
-    tokens, place = [], 0
+    tokens, position = [], 0
     text = _IGNORED.sub(" ", text)
-    while place < len(text):
-        found = _TOKEN.match(text, place)
+    while position < len(text):
+        found = _TOKEN.match(text, position)
         if found is None:
-            raise ValueError(f"cannot read PTX at {text[place : place + 40]!r}")
-        place = found.end()
+            raise ValueError(f"cannot read PTX at {text[position : position + 40]!r}")
+        position = found.end()
         if found.lastgroup != "space":
             tokens.append(found.group())
     return tokens
@@ -153,7 +153,7 @@ def integer(text: str) -> int:
 class Parser:
     def __init__(self, text: str) -> None:
         self.tokens = _tokens(text)
-        self.place = 0
+        self.index = 0
         self.module = Module()
         self.scopes: list[dict[str, str]] = []
 
@@ -161,15 +161,15 @@ class Parser:
 
     @property
     def next(self) -> str:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+        return self.tokens[self.index] if self.index < len(self.tokens) else ""
 
     def take(self) -> str:
-        self.place += 1
-        return self.tokens[self.place - 1]
+        self.index += 1
+        return self.tokens[self.index - 1]
 
     def accept(self, token: str) -> bool:
         if self.next == token:
-            self.place += 1
+            self.index += 1
             return True
         return False
 
@@ -299,7 +299,7 @@ class Parser:
                 self.declare(variable, function)
         elif token == ".pragma":
             self.skip_past(";")
-        elif self.place + 1 < len(self.tokens) and self.tokens[self.place + 1] == ":":
+        elif self.index + 1 < len(self.tokens) and self.tokens[self.index + 1] == ":":
             self.label(function)
         else:
             function.instructions.append(self.instruction())

@@ -204,17 +204,17 @@ class Statements:
         )
         if random.random() < 0.5:
             # Each counter is for one operation, so that the order does not matter.
-            place = 4 * ("add", "min", "max", "xor", "or").index(name)
-            self.emit(f"{self.guard()}red.global.{name}.{type_} [%counters+{place}], {self.register('r')};")
+            offset = 4 * ("add", "min", "max", "xor", "or").index(name)
+            self.emit(f"{self.guard()}red.global.{name}.{type_} [%counters+{offset}], {self.register('r')};")
             return
         name, type_ = random.choice(
             ((name, type_), ("exch", "b32"), ("cas", "b32"), ("inc", "u32"), ("dec", "u32"))
         )
         space, base = random.choice((("global", "%own_global"), ("shared", "%own_shared")))
-        place = f"[{base}+{4 * random.randrange(THREAD_SLOTS)}]"
+        operand = f"[{base}+{4 * random.randrange(THREAD_SLOTS)}]"
         last = f", {self.register('r')}" if name == "cas" else ""
         target, value = self.register("r"), self.register("r")
-        self.emit(f"{self.guard()}atom.{space}.{name}.{type_} {target}, {place}, {value}{last};")
+        self.emit(f"{self.guard()}atom.{space}.{name}.{type_} {target}, {operand}, {value}{last};")
 
     def simple(self) -> None:
         kinds = (

@@ -230,10 +230,10 @@ class Generator(Statements):
             )
         self.emit("ld.param.u64 %counters, [counters];")
         self.transfer("ld.global")
-        for place in range(0, bytes_of_thread, 8):
-            self.emit(f"ld.global.b64 %tt, [%own_global+{place}];")
+        for offset in range(0, bytes_of_thread, 8):
+            self.emit(f"ld.global.b64 %tt, [%own_global+{offset}];")
             self.emit(
-                f"st.shared.b64 [%own_shared+{place}], %tt;\n    st.local.b64 [%own_local+{place}], %tt;"
+                f"st.shared.b64 [%own_shared+{offset}], %tt;\n    st.local.b64 [%own_local+{offset}], %tt;"
             )
         for section in range(self.random.randint(2, 4)):
             if section:
@@ -247,20 +247,20 @@ class Generator(Statements):
 
     def transfer(self, opcode: str) -> None:
         """Loads or stores all registers; a predicate as a word."""
-        place = 0
+        offset = 0
         address = "%inputs" if opcode.startswith("ld") else "%outputs"
         for letter, (type_, count) in CLASSES.items():
             for index in range(count):
-                operands = [f"%{letter}{index}", f"[{address}+{place}]"]
+                operands = [f"%{letter}{index}", f"[{address}+{offset}]"]
                 operands = operands if opcode.startswith("ld") else operands[::-1]
                 self.emit(f"{opcode}.{type_} {', '.join(operands)};")
-                place += 8
+                offset += 8
         for index in range(PREDICATES):
             if opcode.startswith("ld"):
-                self.emit(f"ld.global.b32 %t, [{address}+{place}];\n    setp.lt.s32 %p{index}, %t, 0;")
+                self.emit(f"ld.global.b32 %t, [{address}+{offset}];\n    setp.lt.s32 %p{index}, %t, 0;")
             else:
-                self.emit(f"selp.b32 %t, 1, 0, %p{index};\n    st.global.b32 [{address}+{place}], %t;")
-            place += 8
+                self.emit(f"selp.b32 %t, 1, 0, %p{index};\n    st.global.b32 [{address}+{offset}], %t;")
+            offset += 8
 
     def program(self) -> str:
         for index in range(self.random.choice((0, 2, 3))):

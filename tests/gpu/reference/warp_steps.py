@@ -21,7 +21,7 @@ ALL_LANES = mask(WARP_SIZE)
 
 @dataclass
 class WarpRequest:
-    """A thread waits for the lanes of `members`, or without `members` for those that come to the same place."""
+    """A thread waits for the lanes of `members`, or without `members` for those that come to the same instruction."""
 
     thread: Thread
     key: tuple
@@ -180,7 +180,7 @@ def reduce(function: Compiled, instruction: Instruction) -> Step:
 
 @step_builder("activemask")
 def active_mask(function: Compiled, instruction: Instruction) -> Step:
-    """The lanes that come to this place together; threads of a warp are taken to stay together where they can."""
+    """The lanes that reach this instruction together; threads of a warp are taken to stay together where they can."""
     return _warp_step(
         function, instruction, [], [B32], None, lambda _lane, values: (sum(1 << each for each in values),)
     )

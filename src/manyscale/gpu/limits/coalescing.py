@@ -50,7 +50,7 @@ def uncoalesced(execution: Execution) -> Iterator[Cause]:
 
 @cause
 def narrow(execution: Execution) -> Iterator[Cause]:
-    """An access of 16 B a lane takes the place of several narrow ones: fewer instructions and passes for the bytes."""
+    """An access of 16 B a lane replaces several narrow ones: fewer instructions and passes for the bytes."""
     sm, demands = execution.sm, execution.demands
     requests = sm["global_requests"] - sm["local_requests"] - sm["atomic_requests"]
     if requests <= 0 or sm["load_sectors"] + sm["store_sectors"] > 1.5 * (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzing of the reader of machine code: whatever the bytes, they are refused with a message or give a file
+// Fuzzing of the reader of SASS: whatever the bytes, they are refused with a message or give a file
 // in which every index is valid and every instruction has a text. ../README.md says how to build and run it.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of machine code share: NVIDIA's disassembler where it is there, and instructions as bytes."""
+"""What tests of SASS share: NVIDIA's disassembler where it is there, and instructions as bytes."""
 
 from __future__ import annotations
 

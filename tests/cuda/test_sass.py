@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that carry machine code: which is taken, and that it runs without any PTX."""
+"""Programs that carry SASS: which is taken, and that it runs without any PTX."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import pytest
 
 from manyscale import gpu
 from manyscale.cuda.executable import Executable
-from manyscale.cuda.fatbin import Image, best_machine_code, images
+from manyscale.cuda.fatbin import Image, best_cubin, images
 from manyscale.errors import InputError
 from manyscale.gpu.assembler import find_assembler
-from manyscale.gpu.machine_code import assembled, without_resolved_declarations
+from manyscale.gpu.sass import assembled_sass, without_resolved_declarations
 
 pytestmark = pytest.mark.core
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-def machine_code(*architectures: int) -> list[Image]:
+def sass(*architectures: int) -> list[Image]:
     return [Image(False, architecture, (8, 0), 0, b"", 0) for architecture in architectures]
 
 
-def test_a_gpu_takes_machine_code_of_its_own_generation_that_is_not_newer():
-    found = machine_code(70, 75, 80, 86, 90)
-    assert best_machine_code(found, 70) is found[0]
-    assert best_machine_code(found, 75) is found[1]
-    assert best_machine_code(found, 80) is found[2]
-    assert best_machine_code(found, 89) is found[3]
-    assert best_machine_code(machine_code(86), 80) is None
-    assert best_machine_code(machine_code(70), 80) is None
-    assert best_machine_code([Image(True, 80, (8, 0), 0, b"", 0)], 80) is None
+def test_a_gpu_takes_sass_of_its_own_generation_that_is_not_newer():
+    found = sass(70, 75, 80, 86, 90)
+    assert best_cubin(found, 70) is found[0]
+    assert best_cubin(found, 75) is found[1]
+    assert best_cubin(found, 80) is found[2]
+    assert best_cubin(found, 89) is found[3]
+    assert best_cubin(sass(86), 80) is None
+    assert best_cubin(sass(70), 80) is None
+    assert best_cubin([Image(True, 80, (8, 0), 0, b"", 0)], 80) is None
 
 
-def test_machine_code_that_nvcc_made_runs_without_ptx():
+def test_sass_that_nvcc_made_runs_without_ptx():
     found = images((FIXTURES / "vector_add-cubins.fatbin").read_bytes())
-    chosen = best_machine_code(found, 80)
+    chosen = best_cubin(found, 80)
     assert chosen is not None
     device = gpu.Device()
     module = device.load(chosen.unpacked())
@@ -48,9 +48,9 @@ def test_machine_code_that_nvcc_made_runs_without_ptx():
     np.testing.assert_array_equal(result.numpy(), a + b)
 
 
-def test_a_program_with_machine_code_alone_is_refused_only_where_no_gpu_can_run_it():
+def test_a_program_with_sass_alone_is_refused_only_where_no_gpu_can_run_it():
     program = Executable(Path("vector_add"), machine="EM_X86_64")
-    program.separate.append(machine_code(80, 90))
+    program.separate.append(sass(80, 90))
     program.check_runnable(80)
     program.check_runnable(86)
     with pytest.raises(InputError, match="which this GPU cannot run, and no PTX"):
@@ -89,12 +89,10 @@ LINKED = b"""
 """
 
 
-@pytest.mark.skipif(
-    find_assembler() is None, reason="machine code needs ptxas: pip install nvidia-cuda-nvcc-cu12"
-)
+@pytest.mark.skipif(find_assembler() is None, reason="SASS needs ptxas: pip install nvidia-cuda-nvcc-cu12")
 def test_linked_ptx_is_assembled_though_it_declares_what_it_defines():
     assert without_resolved_declarations(LINKED).count(b"\n") == LINKED.count(b"\n")
-    assert assembled(gpu.parse(LINKED), "sm_75").kernels == ["scale"]
+    assert assembled_sass(gpu.parse(LINKED), "sm_75").kernels == ["scale"]
     device = gpu.Device(isa="sass")
     out = device.zeros(1)
     device.load(LINKED)["scale"][1, 1](out)

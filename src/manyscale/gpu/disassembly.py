@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code as text: what a GPU executes, with the compiler's schedule and the lines it comes from.
+"""SASS as text: each instruction with its schedule and the lines of PTX and source it comes from.
 
 >>> from manyscale import gpu
 >>> listing = gpu.disassemble("saxpy.ptx", architecture="sm_80")          # doctest: +SKIP
@@ -17,9 +17,9 @@ from manyscale import _core
 from manyscale.errors import InputError, nearest
 
 from .assembler import NEWEST_ARCHITECTURE, OLDEST_ARCHITECTURE, assemble
-from .machine_code import architecture_near
 from .parsing import parse
-from .sources import machine_file_of
+from .sass import architecture_near
+from .sources import cubin_of
 
 _NO_BARRIER = 7
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"')
@@ -28,13 +28,13 @@ _LOCATION = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\b")
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the compiler tells the issue logic with an instruction."""
+    """The control bits of an instruction: when the warp may issue it and the next one."""
 
     stall: int  # cycles until the warp's next instruction
-    yields: bool  # another warp should go first
+    yields: bool  # the scheduler should prefer another warp
     write_barrier: int | None  # the dependence counter that is released when results are written
-    read_barrier: int | None  # and the one when sources have been read
-    waits: tuple[int, ...]  # the counters that must be empty before
+    read_barrier: int | None  # the one that is released when sources are read
+    waits: tuple[int, ...]  # the counters that must be zero before issue
     reuse: int  # source slots that stay in the operand cache, a bit each
 
     def __str__(self) -> str:
@@ -58,38 +58,38 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
-class MachineInstruction:
+class SassInstruction:
     """An instruction of 128 bits at an offset of its function."""
 
     offset: int
     words: tuple[int, int]  # low and high 64 bits
-    text: str | None  # None: bits that mean nothing we know
+    text: str | None  # None: not an instruction of the architecture
     schedule: Schedule
     ptx: SourceLine | None
     source: SourceLine | None
 
 
 @dataclass(frozen=True)
-class MachineFunction:
-    """A kernel, or a function that kernels call, with what it needs of an SM."""
+class SassFunction:
+    """A kernel, or a function that kernels call, with the resources it needs of an SM."""
 
     name: str
     is_kernel: bool
     registers: int
     shared_bytes: int
     local_bytes: int
-    instructions: tuple[MachineInstruction, ...]
+    instructions: tuple[SassInstruction, ...]
 
 
 @dataclass(frozen=True)
-class MachineListing:
-    """All functions of a file of machine code; `listing["kernel"]` is one of them."""
+class SassListing:
+    """All functions of a cubin; `listing["kernel"]` is one of them."""
 
     name: str
     architecture: str
-    functions: tuple[MachineFunction, ...]
+    functions: tuple[SassFunction, ...]
 
-    def __getitem__(self, name: str) -> MachineFunction:
+    def __getitem__(self, name: str) -> SassFunction:
         for function in self.functions:
             if function.name == name:
                 return function
@@ -97,55 +97,55 @@ class MachineListing:
         raise InputError(f"{self.name}: there is no function '{name}'; {nearest(name, known)}")
 
 
-def disassemble(source: Any, *, architecture: str | None = None) -> MachineListing:
-    """The machine code of a cubin, or of PTX or CUDA C++ after it is assembled for an architecture ("sm_80").
+def disassemble(source: Any, *, architecture: str | None = None) -> SassListing:
+    """The SASS of a cubin, or of PTX or CUDA C++ assembled for an architecture ("sm_80").
 
-    `source` is what `Device.load` takes. PTX is assembled for the architecture it names if none is given.
+    `source` is what `Device.load` takes. PTX is assembled for its own target if no architecture is given.
     """
-    machine = machine_file_of(source)
-    if machine is not None:
-        return disassemble_cubin(*machine)
+    cubin = cubin_of(source)
+    if cubin is not None:
+        return disassemble_cubin(*cubin)
     parsed = parse(source, target=architecture)
     text: bytes = parsed.native.text
     code = assemble(text, parsed.name, architecture or architecture_near(parsed.target))
     return disassemble_cubin(code, parsed.name, text)
 
 
-def disassemble_cubin(data: bytes, name: str, ptx: bytes | None = None) -> MachineListing:
-    """The listing of a cubin; `ptx` is the text whose lines its line table names, None if that is a program's own."""
+def disassemble_cubin(data: bytes, name: str, ptx: bytes | None = None) -> SassListing:
+    """The listing of a cubin. `ptx`: the text that its line table refers to; None: the table refers to the source."""
     try:
         number, files, own_ptx, functions = _core.disassemble_cubin(data, name)
     except _core.CubinError as error:
         raise InputError(str(error)) from None
     if not OLDEST_ARCHITECTURE <= number <= NEWEST_ARCHITECTURE:
         raise InputError(
-            f"{name}: its machine code is for sm_{number}; "
-            f"that of sm_{OLDEST_ARCHITECTURE} to sm_{NEWEST_ARCHITECTURE} can be read"
+            f"{name}: its SASS is for sm_{number}; "
+            f"SASS of sm_{OLDEST_ARCHITECTURE} to sm_{NEWEST_ARCHITECTURE} can be read"
         )
-    places = _PtxPlaces(name, ptx) if ptx is not None else _ProgramPlaces(name, files, own_ptx)
-    return MachineListing(
+    lines = _LinesOfPtx(name, ptx) if ptx is not None else _LinesOfCubin(name, files, own_ptx)
+    return SassListing(
         name,
         f"sm_{number}",
         tuple(
-            MachineFunction(
+            SassFunction(
                 function,
                 is_kernel,
                 registers,
                 shared,
                 local,
-                tuple(_instruction(row, places) for row in rows),
+                tuple(_instruction(row, lines) for row in rows),
             )
             for function, is_kernel, registers, shared, local, rows in functions
         ),
     )
 
 
-class _PtxPlaces:
-    """Places of machine code that was assembled with the lines of its PTX: the PTX names the lines of the source."""
+class _LinesOfPtx:
+    """Lines of SASS that was assembled with the lines of its PTX, whose `.loc` directives name the source."""
 
     def __init__(self, name: str, text: bytes) -> None:
         self._name = name
-        self._lines = text.decode("utf-8", "replace").splitlines()
+        self._lines = text.decode("utf-8", "relocation").splitlines()
         files: dict[int, str] = {}
         for line in self._lines:
             if found := _FILE.match(line):
@@ -159,15 +159,17 @@ class _PtxPlaces:
                 current = None
             self._sources.append(current)
 
-    def of(self, place: tuple[int, int] | None, _: int | None) -> tuple[SourceLine | None, SourceLine | None]:
-        if place is None or not 0 < place[1] <= len(self._lines):
+    def of(
+        self, location: tuple[int, int] | None, _: int | None
+    ) -> tuple[SourceLine | None, SourceLine | None]:
+        if location is None or not 0 < location[1] <= len(self._lines):
             return None, None
-        at = place[1] - 1
-        return SourceLine(self._name, place[1], _one_blank(self._lines[at])), self._sources[at]
+        at = location[1] - 1
+        return SourceLine(self._name, location[1], _one_blank(self._lines[at])), self._sources[at]
 
 
-class _ProgramPlaces:
-    """Places of a program's own machine code: its line table names the source, another one the PTX it carries."""
+class _LinesOfCubin:
+    """Lines of SASS from a program: one line table names the source, another one the PTX in the cubin."""
 
     def __init__(self, name: str, files: list[str], ptx: list[str]) -> None:
         self._name = name
@@ -175,9 +177,9 @@ class _ProgramPlaces:
         self._ptx = ptx
 
     def of(
-        self, place: tuple[int, int] | None, ptx: int | None
+        self, location: tuple[int, int] | None, ptx: int | None
     ) -> tuple[SourceLine | None, SourceLine | None]:
-        source = SourceLine(self._files[place[0]], place[1]) if place is not None else None
+        source = SourceLine(self._files[location[0]], location[1]) if location is not None else None
         if ptx is None or not 0 < ptx <= len(self._ptx):
             return None, source
         return SourceLine("ptx", ptx, _one_blank(self._ptx[ptx - 1])), source
@@ -187,11 +189,11 @@ def _one_blank(line: str) -> str:
     return " ".join(line.split())
 
 
-def _instruction(row: Any, places: _PtxPlaces | _ProgramPlaces) -> MachineInstruction:
-    offset, low, high, text, schedule, place, ptx_line = row
+def _instruction(row: Any, lines: _LinesOfPtx | _LinesOfCubin) -> SassInstruction:
+    offset, low, high, text, schedule, location, ptx_line = row
     stall, yields, write, read, waits, reuse = schedule
-    ptx, source = places.of(place, ptx_line)
-    return MachineInstruction(
+    ptx, source = lines.of(location, ptx_line)
+    return SassInstruction(
         offset,
         (low, high),
         text,
