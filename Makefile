@@ -39,7 +39,7 @@ docs: install
 # The tables of docs/validation.md, re-measured.
 validation: install
 	$(BIN)/manyscale validate --markdown docs/validation.md
-	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as machine code
+	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as SASS
 
 # Tests that measure time or memory do so within bounds that hold beside another test.
 test: install lint test-core
@@ -48,7 +48,7 @@ test: IN_PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal
 # What has to be built is built at once, the programs that test the core with the package.
 test test-core: CORE_TESTS = --config-settings=cmake.define.MANYSCALE_CORE_TESTS=ON
 
-# All CUDA programs of the tests in four forms (PTX and machine code, with time and without), where nvcc is installed;
+# All CUDA programs of the tests in four forms (PTX and SASS, with time and without), where nvcc is installed;
 # `make test` takes a few of them.
 test-cuda: install
 	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py tests/test_fixtures.py

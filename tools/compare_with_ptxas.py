@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the lowering of kernels with the machine code that NVIDIA's assembler emits for Volta (sm_70).
+"""Compares the lowering of kernels with the SASS that NVIDIA's assembler emits for Volta (sm_70).
 
 Nothing else of Manyscale needs this. It takes two programs that come with NVIDIA's toolkits and are not part of this
 package: ptxas of CUDA 12 (CUDA 13 no longer knows sm_70) and an nvdisasm that still reads sm_70 (up to 13.0). Without

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`manyscale gpu disassemble`: machine code with its schedule, beside the PTX it comes from."""
+"""`manyscale gpu disassemble`: SASS with its schedule, beside the PTX it comes from."""
 
 from __future__ import annotations
 

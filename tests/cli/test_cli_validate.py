@@ -83,7 +83,7 @@ def test_both_forms_of_kernels_are_beside_each_other_on_a_page(monkeypatch, tmp_
     assert "gone" not in text
     assert "| slow | 5,000 | cycles | 5,300 | +6.0 | 4,900 | -2.0 | a report |" in text
     assert "as PTX: absolute error: mean 3.5%, max 6.0%" in text
-    assert "as machine code: absolute error: mean 1.0%, max 2.0%" in text
+    assert "as SASS: absolute error: mean 1.0%, max 2.0%" in text
 
 
 def test_a_page_without_marks_is_not_written_over(quick, tmp_path, capsys):

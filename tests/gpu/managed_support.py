@@ -3,6 +3,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from manyscale import gpu, load_machine
 
 FIXTURES = Path(__file__).parent / "fixtures" / "sm_75"
@@ -34,6 +36,8 @@ PLAIN = [
     "gpu.uvm.first_touch=false",
 ]
 PAGE_TIME = 1e-6
+PAGES = 8
+SHOOTDOWN = 30e-9  # a TLB invalidation and its acknowledgement: twice the link latency
 
 # One thread: a chain of loads from `next` on, timed by the clock in the last of three rounds. Each round waits for the
 # loads of the one before; the clock at its end does not wait for the last load.
@@ -98,3 +102,18 @@ def device(*changes, **options):
 
 def counted(on, name):
     return on.uvm.statistics()[name]
+
+
+def add(on, a, b, total):
+    return on.load(FIXTURES / "vector_add.ptx")["vector_add"][-(-a.size // 128), 128](a, b, total, a.size)
+
+
+def pages_of(on, count=PAGES, value=1):
+    array = on.managed((count, PAGE), np.uint8)
+    array.set(np.full(array.shape, value))
+    return array
+
+
+def put(on, array, value=0x05050505):
+    """A kernel writes a line of each page."""
+    return on.load(TOUCH)["put"][len(array), 32](array, PAGE // 32, value)

@@ -66,7 +66,7 @@ CodeChoice = Annotated[
     Literal["auto", "sass", "ptx"],
     typer.Option(
         "--isa",
-        help="What kernels run as: machine code, PTX, or machine code where it can be made and executed.",
+        help="What kernels run as: SASS, PTX, or (auto) SASS where it can be made and executed.",
     ),
 ]
 

@@ -18,12 +18,13 @@ from .metrics import Metric
 from .module import Kernel, Module
 from .parsing import ParsedModule, parse
 from .profile import KernelProfile
-from .stream import Activity, Event, QueuedCopy, QueuedLaunch, QueuedRange, Stream
+from .stream import Activity, ActivityKind, Event, QueuedCopy, QueuedLaunch, QueuedRange, Stream
 from .texture import Texture
 from .timing import TimedDevice, TimedLaunch
 
 __all__ = [
     "Activity",
+    "ActivityKind",
     "Device",
     "DeviceArray",
     "Event",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,15 @@ _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
 _TENSOR = ("mma", "wmma", "HMMA", "DMMA")
 _GLOBAL = ("LDG", "LD", "LDL", "STG", "ST", "STL", "ATOM", "ATOMG", "RED")
 _MACHINE_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+
+
+class OccupancyLimit(enum.Enum):
+    """The resource of an SM that keeps a further CTA off it."""
+
+    CTA_SIZE = "the size of its CTAs"
+    CTA_COUNT = "the CTAs that an SM holds"
+    REGISTERS = "registers"
+    SHARED_MEMORY = "shared memory"
 
 
 @dataclass(frozen=True)
@@ -185,22 +195,28 @@ class KernelCounts:
         return sum(threads * _access_bytes(text) for text, threads in rows if _goes_to_memory(text))
 
     @cached_property
-    def occupancy_limit(self) -> str:
-        """What keeps a further CTA off an SM, in words."""
+    def occupancy_limit(self) -> OccupancyLimit:
+        """The resource that keeps a further CTA off an SM."""
         limits, warps = self.peaks.limits, self.warps_per_cta
         each = self.registers * LANES
         rounded = -(-each // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
         fitting = {
-            "the size of its CTAs": min(limits["warps"], limits["threads"] // LANES, self.peaks.warps)
+            OccupancyLimit.CTA_SIZE: min(limits["warps"], limits["threads"] // LANES, self.peaks.warps)
             // warps,
-            "the CTAs that an SM holds": limits["ctas"],
-            f"registers ({self.registers} a thread)": limits["registers"] // max(rounded * warps, 1),
+            OccupancyLimit.CTA_COUNT: limits["ctas"],
+            OccupancyLimit.REGISTERS: limits["registers"] // max(rounded * warps, 1),
         }
         return min(
-            (what for what, ctas in fitting.items() if ctas <= self.ctas_per_sm),
+            (limit for limit, ctas in fitting.items() if ctas <= self.ctas_per_sm),
             key=fitting.__getitem__,
-            default="shared memory",  # the one thing left
+            default=OccupancyLimit.SHARED_MEMORY,
         )
+
+    @property
+    def occupancy_limit_text(self) -> str:
+        """The resource that limits occupancy, for messages."""
+        limit = self.occupancy_limit
+        return f"registers ({self.registers} a thread)" if limit is OccupancyLimit.REGISTERS else limit.value
 
 
 def _goes_to_memory(text: str) -> bool:

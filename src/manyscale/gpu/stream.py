@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,10 +23,19 @@ if TYPE_CHECKING:
 _SECOND = 10**15  # femtoseconds
 
 
+class ActivityKind(enum.Enum):
+    """What occupied the GPU or its link."""
+
+    KERNEL = "kernel"
+    COPY = "copy"  # a copy or a fill
+    MANAGED = "managed"  # a prefetch of managed memory, or an access of the host to it
+
+
 @dataclass(frozen=True)
 class Activity:
-    """A kernel or a copy that has ended: what it was, in which stream, and from when to when, in seconds."""
+    """A kernel or a copy that has ended: its kind and description, its stream, begin and end in seconds."""
 
+    kind: ActivityKind
     what: str
     stream: int
     begin: float

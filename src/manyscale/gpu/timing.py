@@ -34,7 +34,17 @@ from .managed import ManagedArray, UnifiedMemory
 from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .run_directory import record
-from .stream import Activity, Event, Queued, QueuedCopy, QueuedLaunch, QueuedRange, Stream, StreamModule
+from .stream import (
+    Activity,
+    ActivityKind,
+    Event,
+    Queued,
+    QueuedCopy,
+    QueuedLaunch,
+    QueuedRange,
+    Stream,
+    StreamModule,
+)
 from .targets import capability_of
 
 _REMEMBERED = 65536  # activities in the timeline
@@ -360,17 +370,21 @@ class TimedDevice(Device):
             raise KeyboardInterrupt
 
     def _on_end(self, queued: Queued, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
-        """Takes what a command has done."""
+        """Takes the results of a command."""
         if isinstance(queued, QueuedLaunch):
+            kind = ActivityKind.KERNEL
             self._end_launch(queued, ended, wall_seconds)
         elif isinstance(queued, QueuedCopy):
+            kind = ActivityKind.COPY
             assert queued.copy is not None
             queued.copy.arrived(ended.data)
             queued.copy = None
             queued.traffic = ended.traffic
-        elif not isinstance(queued, QueuedRange):
+        elif isinstance(queued, QueuedRange):
+            kind = ActivityKind.MANAGED
+        else:
             return
-        self._timeline.append(Activity(queued.what, queued.stream, queued.begin, queued.end))
+        self._timeline.append(Activity(kind, queued.what, queued.stream, queued.begin, queued.end))
 
     def _end_launch(self, queued: QueuedLaunch, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
         duration = ended.ended - ended.begun

@@ -10,6 +10,7 @@ import numpy as np
 
 from manyscale.errors import InputError
 from manyscale.gpu.managed import PAGE
+from manyscale.gpu.stream import ActivityKind
 from manyscale.results.additions import add_file
 from manyscale.results.heat_map import Extent, heat_map
 from manyscale.results.lane_chart import lane_chart
@@ -99,7 +100,7 @@ def transfer_lanes(device: TimedDevice, title: str) -> str:
     kernels = [
         ((activity.begin - first) * factor, (activity.end - first) * factor)
         for activity in device.timeline()
-        if not activity.what.startswith(("copy ", "fill ", "host ", "prefetch "))
+        if activity.kind is ActivityKind.KERNEL
     ]
     lanes = {
         "kernels": kernels,

@@ -75,7 +75,7 @@ class Gpu(Spec):
     """A GPU: streaming multiprocessors (SMs) over a sliced L2."""
 
     architecture: str | None = parameter(
-        None, doc='whose machine code its SMs execute, such as "sm_70"; not stated: that of the program'
+        None, doc='whose SASS its SMs execute, such as "sm_70"; not stated: that of the program'
     )
     clock: Frequency | None = parameter(None, doc="core clock of the SMs", minimum="1Hz")
     sm_count: Count | None = parameter(None, doc="number of SMs", minimum=1)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from manyscale.gpu.metrics import percent
 
 from .cause import Cause
@@ -19,46 +21,60 @@ _PIPES = {
     "pipe_cbu": "CBU pipe",
     "issue_slots_busy": "issue slots",
 }
-# What warps wait for: what that makes the limit, the stalls that belong to it, in words, and what helps.
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """What warps wait for: the verdict, its stall reasons, the evidence in words, and advice."""
+
+    kind: str
+    stalls: tuple[str, ...]
+    words: str
+    advice: str
+    of_memory: bool = False  # the evidence includes bandwidths and the latency of a miss
+
+
 _WAITING = (
-    (
+    _Wait(
         "memory latency",
         ("long_scoreboard", "drain"),
         "wait for global, local or constant memory (Long Scoreboard, Drain)",
         "Have more loads in flight: unroll and load before use, prefetch into shared memory, or raise occupancy",
+        of_memory=True,
     ),
-    (
+    _Wait(
         "memory instructions",
         ("lg_throttle",),
         "wait for a slot of the memory queue (LG Throttle)",
         "Use fewer and wider memory instructions",
+        of_memory=True,
     ),
-    (
+    _Wait(
         "shared-memory latency",
         ("short_scoreboard",),
         "wait for shared memory or a shuffle (Short Scoreboard)",
         "Load more words at once, and do independent work before they are used",
     ),
-    ("barriers", ("barrier",), "wait at a barrier (Barrier)", "Use fewer barriers or smaller blocks"),
-    (
+    _Wait("barriers", ("barrier",), "wait at a barrier (Barrier)", "Use fewer barriers or smaller blocks"),
+    _Wait(
         "instruction latency",
         ("wait", "math_pipe_throttle"),
         "wait for results of fixed latency or for busy pipes (Wait, Math Pipe Throttle)",
         "Make chains of dependent instructions shorter, with independent work in each thread or more warps",
     ),
-    (
+    _Wait(
         "instruction fetch",
         ("no_instruction",),
         "wait for instructions to arrive (No Instruction)",
         "Let the hot loop fit into the instruction cache",
     ),
-    (
+    _Wait(
         "issue slots",
         ("not_selected",),
         "are eligible, but another warp issues (Not Selected)",
         "Execute fewer instructions: the SMs issue in most cycles",
     ),
-    (
+    _Wait(
         "page faults",
         ("fault",),
         "wait for pages of managed memory (Page Fault)",
@@ -126,14 +142,14 @@ def _waiting(execution: Execution) -> Cause:
     def share(stalls: tuple[str, ...]) -> float:
         return sum(values[f"stall_{name}"] for name in stalls)
 
-    kind, stalls, words, advice = max(_WAITING, key=lambda candidate: share(candidate[1]))
-    evidence = f"{share(stalls):.0f}% of warp cycles {words}"
-    if kind.startswith("memory"):
+    longest = max(_WAITING, key=lambda candidate: share(candidate.stalls))
+    evidence = f"{share(longest.stalls):.0f}% of warp cycles {longest.words}"
+    if longest.of_memory:
         dram, l2 = (percent(execution.demands[name], execution.cycles) or 0.0 for name in ("dram", "l2"))
         evidence += f" at {dram:.0f}% of DRAM bandwidth and {l2:.0f}% of that of L2"
         if values["l1_miss_latency"]:
             evidence += f"; a load that misses in L1 takes {values['l1_miss_latency']:.0f} cycles"
     occupancy = values["theoretical_occupancy"]
     if occupancy < _SATURATED:
-        evidence += f"; occupancy {occupancy:.0f}% is limited by {execution.counts.occupancy_limit}"
-    return Cause(kind, evidence, advice)
+        evidence += f"; occupancy {occupancy:.0f}% is limited by {execution.counts.occupancy_limit_text}"
+    return Cause(longest.kind, evidence, longest.advice)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from manyscale.gpu.kernel_counts import LANES
+from manyscale.gpu.kernel_counts import LANES, OccupancyLimit
 
 from .cause import Cause, cause
 from .execution import Execution
@@ -31,13 +31,14 @@ def low_occupancy(execution: Execution) -> Iterator[Cause]:
     if counts.ctas <= counts.ctas_per_sm * peaks.sms:
         return  # more would fit
     fitting, holds = counts.ctas_per_sm * counts.warps_per_cta, peaks.warps
+    limit = counts.occupancy_limit_text
     what, most = _next_limit(execution)
     most = min(most, counts.ctas * counts.warps_per_cta / peaks.sms)
     if most <= fitting:
         return
     yield Cause(
         f"low occupancy: {what}",
-        f"occupancy {100 * fitting / holds:.0f}% is limited by {counts.occupancy_limit}: {fitting} of {holds} warps "
+        f"occupancy {100 * fitting / holds:.0f}% is limited by {limit}: {fitting} of {holds} warps "
         f"fit on an SM, and {_latency(execution):.0f}% of warp cycles wait for latency that further warps would hide",
         _ADVICE[what],
         execution.saved_by_warps(most / fitting),
@@ -68,13 +69,12 @@ def _latency(execution: Execution) -> float:
 def _next_limit(execution: Execution) -> tuple[str, float]:
     """What limits occupancy, and the warps of an SM if it did not."""
     counts, limits = execution.counts, execution.peaks.limits
-    words = counts.occupancy_limit
     holds = min(limits["warps"], limits["threads"] // LANES, execution.peaks.warps)
     by_size = holds // counts.warps_per_cta * counts.warps_per_cta
     by_number = limits["ctas"] * counts.warps_per_cta
-    if words.startswith("registers"):
+    if counts.occupancy_limit is OccupancyLimit.REGISTERS:
         return "registers", min(by_size, by_number)
-    if words == "shared memory":
+    if counts.occupancy_limit is OccupancyLimit.SHARED_MEMORY:
         each = max(counts.registers, 1) * LANES * counts.warps_per_cta
         return "shared memory", min(by_size, by_number, limits["registers"] // each * counts.warps_per_cta)
     return ("small blocks" if by_number < by_size else "large blocks"), holds
