@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only CUDA 11 has so.
+// Functions with the signatures of CUDA 11.
 #include "versions.hpp"
 
 namespace manyscale::cudart {
@@ -20,10 +20,10 @@ Error cudaGraphInstantiate(GraphExecution** made, Graph* graph, GraphNode** wron
 }
 
 Error cudaGraphExecUpdate(GraphExecution* execution, Graph* graph, GraphNode** wrong, int* result) {
-  UpdateResult told{};
-  const Error error = update_execution(execution, graph, &told);
-  if (wrong != nullptr) *wrong = told.wrong;
-  if (result != nullptr) *result = told.result;
+  UpdateResult result_info{};
+  const Error error = update_execution(execution, graph, &result_info);
+  if (wrong != nullptr) *wrong = result_info.wrong;
+  if (result != nullptr) *result = result_info.result;
   return finish(error);
 }
 

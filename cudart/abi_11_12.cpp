@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that CUDA 11 and 12 have with arguments of their own.
+// Functions with the signatures of CUDA 11 and 12.
 #include "versions.hpp"
 
 using namespace manyscale::cudart;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only CUDA 12 has: with the arguments of CUDA 13, under names of their own.
+// Functions that only CUDA 12 exports: signatures of CUDA 13 with a suffix (_v2).
 #include "versions.hpp"
 
 namespace manyscale::cudart {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that CUDA 12 and 13 have so, and 11 not.
+// Functions with the signatures of CUDA 12 and 13.
 #include "versions.hpp"
 
 using namespace manyscale::cudart;
@@ -10,8 +10,8 @@ Error cudaGraphInstantiate(GraphExecution** made, Graph* graph, unsigned long lo
   return finish(instantiate(made, graph, flags));
 }
 
-Error cudaGraphExecUpdate(GraphExecution* execution, Graph* graph, UpdateResult* told) {
-  return finish(update_execution(execution, graph, told));
+Error cudaGraphExecUpdate(GraphExecution* execution, Graph* graph, UpdateResult* result_info) {
+  return finish(update_execution(execution, graph, result_info));
 }
 
 }  // extern "C"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only CUDA 13 has so: with memory locations instead of devices, and with edge data.
+// Functions with the signatures of CUDA 13: with memory locations instead of devices, and with edge data.
 #include "versions.hpp"
 
 namespace manyscale::cudart {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocating and freeing device and managed memory, and what is known of it.
+// Allocating and freeing device and managed memory, and pointer attributes.
 #include <cstring>
 
 #include "memory.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capturing streams: what would be done becomes nodes of a graph.
+// Stream capture: operations become nodes of a graph.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -50,13 +50,13 @@ std::uint32_t program_number() {
 
 }  // namespace
 
-void say_once(const std::string& text) {
+void report_once(const std::string& text) {
   // Never destroyed: a program may call us while it ends.
   static auto& mutex = *new std::mutex;
-  static auto& said = *new std::set<std::string>;
+  static auto& reported = *new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);
-    if (!said.insert(text).second) return;
+    if (!reported.insert(text).second) return;
   }
   const std::string line = "manyscale: " + text + "\n";
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, line.data(), line.size());
@@ -80,15 +80,16 @@ Error Connection::lost() {
   const bool was_open = socket_ >= 0;
   close();
   if (was_open)
-    say_once(
+    report_once(
         "the simulator has ended, so the simulated GPUs are gone; see its messages above or in the run "
         "directory");
   return Error::unknown;
 }
 
 Error Connection::answer_too_short(std::uint16_t call) {
-  say_once("the answer to call " + std::to_string(call) +
-           " is too short: the CUDA runtime and the simulator are of different versions, install both again");
+  report_once(
+      "the answer to call " + std::to_string(call) +
+      " is too short: the CUDA runtime and the simulator are of different versions, install both again");
   close();
   return Error::unknown;
 }
@@ -97,7 +98,7 @@ Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() > sizeof address.sun_path) {
-    say_once("MANYSCALE_CUDA_SOCKET is too long for a socket: " + path);
+    report_once("MANYSCALE_CUDA_SOCKET is too long for a socket: " + path);
     return Error::no_device;
   }
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -113,8 +114,8 @@ Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer
   if (connected != 0) {
     const int reason = errno;
     close();
-    say_once("no simulator answers at " + path + " (" + std::strerror(reason) +
-             "); start the program with: manyscale cuda -- PROGRAM");
+    report_once("no simulator answers at " + path + " (" + std::strerror(reason) +
+                "); start the program with: manyscale cuda -- PROGRAM");
     return Error::no_device;
   }
   last_spoken_ = host_nanoseconds();
@@ -190,7 +191,7 @@ bool Connection::send_all(std::span<const std::byte> first, std::span<const std:
 void Connection::note_silence() const {
   pollfd answer{socket_, POLLIN, 0};
   if (poll(&answer, 1, kSilenceMilliseconds) == 0)
-    say_once(
+    report_once(
         "the simulator has not answered for " + std::to_string(kSilenceMilliseconds / 1000) +
         " s: it simulates for another thread or process of the program, or it was stopped; waiting for it");
 }

@@ -104,6 +104,6 @@ class Connection {
 };
 
 // Says something on standard error, once for each text.
-void say_once(const std::string& text);
+void report_once(const std::string& text);
 
 }  // namespace manyscale::cudart

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: how many, what they can do, which one a thread uses, and what they may do with each other.
+// Devices: count, attributes, the current device of a thread, and peer access.
 #include <cstdio>
 #include <cstring>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors by number, name and in words.
+// Error codes: their names and descriptions.
 #include <algorithm>
 #include <iterator>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels need, what they may be told, and how many of their blocks fit on a multiprocessor.
+// Attributes of kernels, and their occupancy.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs made ready to run, launched and changed afterwards.
+// Graph instantiation, launch and update.
 #include <algorithm>
 #include <mutex>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding nodes of each kind to graphs, and reading and changing what they do.
+// Nodes of each kind: adding them to graphs, and getting and setting their parameters.
 #include <algorithm>
 
 #include "graph_parameters.hpp"
@@ -85,9 +85,9 @@ Error cudaGraphKernelNodeGetAttribute(GraphNode* handle, unsigned id, void* valu
   const auto* launch = operation_of<LaunchOperation>(handle);
   if (launch == nullptr || value == nullptr) return finish(Error::invalid_value);
   constexpr unsigned cooperative = 2;
-  LaunchAttribute told{};
-  if (id == cooperative) told.value.cooperative = static_cast<int>(launch->flags & wire::kCooperative);
-  std::copy_n(told.value.bytes, sizeof told.value.bytes, static_cast<char*>(value));
+  LaunchAttribute attribute{};
+  if (id == cooperative) attribute.value.cooperative = static_cast<int>(launch->flags & wire::kCooperative);
+  std::copy_n(attribute.value.bytes, sizeof attribute.value.bytes, static_cast<char*>(value));
   return finish(Error::success);
 }
 

@@ -93,8 +93,8 @@ Error node_operation(const NodeParameters* given, Operation& made) {
       made = ChildOperation{given->graph};
       return find_graph(given->graph) != nullptr ? Error::success : Error::invalid_value;
   }
-  say_once("nodes of type " + std::to_string(given->type) +
-           " in graphs (conditional nodes, semaphores) are not supported; launch the work from streams");
+  report_once("nodes of type " + std::to_string(given->type) +
+              " in graphs (conditional nodes, semaphores) are not supported; launch the work from streams");
   return Error::not_supported;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs describe the nodes of graphs, and what operations these stand for.
+// Parameters of graph nodes as programs pass them, and the operations they become.
 #pragma once
 #include "abi.hpp"
 #include "graphs.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the program that wait in a stream until what is before them has ended.
+// Host functions in streams (cudaLaunchHostFunc, callbacks).
 #pragma once
 #include <cstdint>
 #include <functional>

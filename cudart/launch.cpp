@@ -87,7 +87,7 @@ Error launch_configured(const LaunchConfiguration* configuration, const void* fu
     if (attribute.id == kClusterDimension) {
       const auto& [x, y, z] = attribute.value.cluster;
       if (x * y * z > 1) {
-        say_once(
+        report_once(
             "launching clusters of thread blocks is not supported; launch without "
             "cudaLaunchAttributeClusterDimension");
         return Error::not_supported;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing files straight from managed memory. The kernel of the operating system does not send
-// faults of its own accesses to our handler: it gives up with EFAULT. So we stand before the C library's
-// functions, bring the pages back to the host, and go on to the real ones.
+// Reading and writing files straight from managed memory. The operating system does not send faults
+// of its own accesses to our handler, but returns EFAULT. So these functions replace those of the C library:
+// they migrate the pages to the host and call the original.
 #include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

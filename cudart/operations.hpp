@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream can be given to do. An operation is performed at once, or becomes a node of a graph while its
-// stream is captured.
+// Operations of a stream: launches, copies, fills, host functions. An operation is performed at once, or
+// becomes a node of a graph while its stream is captured.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -183,7 +183,7 @@ Error cudaMemPoolCreate(MemoryPool** pool, const MemoryPoolProperties* propertie
   constexpr int on_device = 1;
   if (pool == nullptr || properties == nullptr) return finish(Error::invalid_value);
   if (properties->location.type != on_device) {
-    say_once("memory pools of the host are not supported; allocate with cudaHostAlloc");
+    report_once("memory pools of the host are not supported; allocate with cudaHostAlloc");
     return finish(Error::not_supported);
   }
   if (!is_device(properties->location.id)) return finish(Error::invalid_device);

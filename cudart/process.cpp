@@ -78,7 +78,7 @@ void after_fork_in_child() {
 // host.
 Error map_heap(const wire::Hello::Answer& hello, int file, Heap& heap) {
   if (file < 0) {
-    say_once(
+    report_once(
         "the simulator did not share its memory: the CUDA runtime and the simulator differ, install both "
         "again");
     return Error::initialization;
@@ -91,9 +91,9 @@ Error map_heap(const wire::Hello::Answer& hello, int file, Heap& heap) {
     if (mapped != MAP_FAILED) munmap(mapped, hello.heap_bytes);
     char text[64];
     std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(hello.heap));
-    say_once(std::string("the memory of the simulated GPUs cannot be mapped at ") + text + " (" +
-             (mapped == MAP_FAILED ? std::strerror(reason) : "the addresses are taken") +
-             "): is there a limit on the address space (ulimit -v)?");
+    report_once(std::string("the memory of the simulated GPUs cannot be mapped at ") + text + " (" +
+                (mapped == MAP_FAILED ? std::strerror(reason) : "the addresses are taken") +
+                "): is there a limit on the address space (ulimit -v)?");
     return Error::memory_allocation;
   }
   heap.begin = hello.heap;
@@ -106,7 +106,7 @@ Error map_heap(const wire::Hello::Answer& hello, int file, Heap& heap) {
 Error open_first(Process& shared, Thread& mine) {
   const char* socket = std::getenv("MANYSCALE_CUDA_SOCKET");
   if (socket == nullptr || *socket == '\0') {
-    say_once(
+    report_once(
         "this is the CUDA runtime of a simulator, and no simulated GPU is there; start the program with: "
         "manyscale cuda -- PROGRAM");
     return Error::no_device;
@@ -162,7 +162,7 @@ Error connect_thread() {
     case Phase::forked:
       break;
   }
-  say_once(
+  report_once(
       "a child made by fork() cannot go on with its parent's GPUs (as on hardware): fork before the first "
       "CUDA call, "
       "or start a new program");

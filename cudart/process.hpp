@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process knows of its simulated GPUs: the connection of each thread, the shared heap, the devices,
+// The state of a process: the connection of each thread, the shared heap, the devices,
 // and the errors that cudaGetLastError reports. Everything begins with the first call that needs a GPU;
 // registering programs does not.
 #pragma once

@@ -146,7 +146,7 @@ Error load_module(Module& module) {
     if (module.failure != Error::success) return module.failure;
     if (module.loaded) return Error::success;
     if (module.parts.empty()) {
-      say_once(
+      report_once(
           "a fat binary of the program could not be read: it was made by another compiler than nvcc 11 to "
           "13");
       return module.failure = Error::no_kernel_image;

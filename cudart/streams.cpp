@@ -199,9 +199,9 @@ Error launch_host_function(Stream* handle, HostFunction function, void* data, De
   });
 }
 
-// Tells something of a stream that needs no server.
+// A property of a stream that is known without the server.
 template <class Value, class Read>
-Error tell(Stream* handle, DefaultStream when_null, Value* to, Read read) {
+Error read_property(Stream* handle, DefaultStream when_null, Value* to, Read read) {
   if (to == nullptr) return Error::invalid_value;
   return with_stream(handle, when_null, [&](Stream& stream) {
     *to = read(stream);
@@ -276,38 +276,40 @@ Error cudaLaunchHostFunc_ptsz(Stream* stream, manyscale::cudart::HostFunction fu
 }
 
 Error cudaStreamGetFlags(Stream* stream, unsigned* flags) {
-  return finish(
-      tell(stream, DefaultStream::legacy, flags, [](Stream& s) { return s.flags & wire::kNonBlocking; }));
+  return finish(read_property(stream, DefaultStream::legacy, flags,
+                              [](Stream& s) { return s.flags & wire::kNonBlocking; }));
 }
 
 Error cudaStreamGetFlags_ptsz(Stream* stream, unsigned* flags) {
-  return finish(
-      tell(stream, DefaultStream::per_thread, flags, [](Stream& s) { return s.flags & wire::kNonBlocking; }));
+  return finish(read_property(stream, DefaultStream::per_thread, flags,
+                              [](Stream& s) { return s.flags & wire::kNonBlocking; }));
 }
 
 Error cudaStreamGetPriority(Stream* stream, int* priority) {
-  return finish(tell(stream, DefaultStream::legacy, priority, [](Stream& s) { return s.priority; }));
+  return finish(read_property(stream, DefaultStream::legacy, priority, [](Stream& s) { return s.priority; }));
 }
 
 Error cudaStreamGetPriority_ptsz(Stream* stream, int* priority) {
-  return finish(tell(stream, DefaultStream::per_thread, priority, [](Stream& s) { return s.priority; }));
+  return finish(
+      read_property(stream, DefaultStream::per_thread, priority, [](Stream& s) { return s.priority; }));
 }
 
 Error cudaStreamGetId(Stream* stream, unsigned long long* id) {
-  return finish(tell(stream, DefaultStream::legacy, id, [](Stream& s) { return s.number + 1ull; }));
+  return finish(read_property(stream, DefaultStream::legacy, id, [](Stream& s) { return s.number + 1ull; }));
 }
 
 Error cudaStreamGetId_ptsz(Stream* stream, unsigned long long* id) {
-  return finish(tell(stream, DefaultStream::per_thread, id, [](Stream& s) { return s.number + 1ull; }));
+  return finish(
+      read_property(stream, DefaultStream::per_thread, id, [](Stream& s) { return s.number + 1ull; }));
 }
 
 Error cudaStreamGetDevice(Stream* stream, int* device) {
-  return finish(tell(stream, DefaultStream::legacy, device,
-                     [](Stream& s) { return s.number == 0 ? current_device() : s.device; }));
+  return finish(read_property(stream, DefaultStream::legacy, device,
+                              [](Stream& s) { return s.number == 0 ? current_device() : s.device; }));
 }
 
 Error cudaStreamGetDevice_ptsz(Stream* stream, int* device) {
-  return finish(tell(stream, DefaultStream::per_thread, device, [](Stream& s) { return s.device; }));
+  return finish(read_property(stream, DefaultStream::per_thread, device, [](Stream& s) { return s.device; }));
 }
 
 Error cudaStreamSetAttribute(Stream* stream, unsigned id, const void* value) {

@@ -78,12 +78,12 @@ Error bind(const void* host, const ResourceDescription& resource) {
   if (host == nullptr || !find_reference(host, reference)) return Error::invalid_texture;
   TextureDescription how{};
   if (!reference.surface) {
-    TextureReference said{};
-    std::memcpy(&said, host, sizeof said);
-    std::copy(said.address, said.address + 3, how.address);
-    how.filter = said.filter;
-    how.normalized = said.normalized;
-    how.srgb = said.srgb;
+    TextureReference description{};
+    std::memcpy(&description, host, sizeof description);
+    std::copy(description.address, description.address + 3, how.address);
+    how.filter = description.filter;
+    how.normalized = description.normalized;
+    how.srgb = description.srgb;
     how.read = reference.reads_normalized ? 1 : 0;
   }
   std::uint64_t handle = 0;

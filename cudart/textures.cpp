@@ -71,7 +71,7 @@ Error describe_resource(const ResourceDescription& resource, wire::TextureCreate
       const MipmappedArray* array = find_mipmapped_array(resource.mipmap);
       if (array == nullptr) return Error::invalid_handle;
       if (array->levels.size() > 1)
-        say_once(
+        report_once(
             "textures of mipmapped arrays read level 0 only; bind the level with cudaGetMipmappedArrayLevel");
       describe_array(array->levels.front(), request);
       return Error::success;
@@ -152,7 +152,7 @@ Error destroy(std::uint64_t handle) {
 }
 
 template <class Read>
-Error tell(std::uint64_t handle, const void* to, Read read) {
+Error read_description(std::uint64_t handle, const void* to, Read read) {
   Objects& known = objects();
   const std::lock_guard lock(known.mutex);
   const auto found = known.by_handle.find(handle);
@@ -160,8 +160,8 @@ Error tell(std::uint64_t handle, const void* to, Read read) {
   return read(found->second);
 }
 
-Error tell_resource(ResourceDescription* to, std::uint64_t handle) {
-  return tell(handle, to, [&](const Described& described) {
+Error read_resource(ResourceDescription* to, std::uint64_t handle) {
+  return read_description(handle, to, [&](const Described& described) {
     *to = described.resource;
     return Error::success;
   });
@@ -198,15 +198,15 @@ Error cudaDestroySurfaceObject(std::uint64_t handle) {
 }
 
 Error cudaGetTextureObjectResourceDesc(ResourceDescription* resource, std::uint64_t handle) {
-  return finish(tell_resource(resource, handle));
+  return finish(read_resource(resource, handle));
 }
 
 Error cudaGetSurfaceObjectResourceDesc(ResourceDescription* resource, std::uint64_t handle) {
-  return finish(tell_resource(resource, handle));
+  return finish(read_resource(resource, handle));
 }
 
 Error cudaGetTextureObjectTextureDesc(TextureDescription* texture, std::uint64_t handle) {
-  return finish(tell(handle, texture, [&](const Described& described) {
+  return finish(read_description(handle, texture, [&](const Described& described) {
     *texture = described.texture;
     return Error::success;
   }));
@@ -217,7 +217,7 @@ Error cudaGetTextureObjectTextureDesc_v2(TextureDescription* texture, std::uint6
 }
 
 Error cudaGetTextureObjectResourceViewDesc(void* view, std::uint64_t handle) {
-  return finish(tell(handle, view, [&](const Described& described) {
+  return finish(read_description(handle, view, [&](const Described& described) {
     if (!described.has_view) return Error::invalid_value;
     std::memcpy(view, described.view, kViewBytes);
     return Error::success;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the runtime that are not there: each says so once, with what to do instead, and returns
-// cudaErrorNotSupported. A program that never calls them is not held up.
+// Functions of the runtime that are not supported: each reports that once, with an alternative, and returns
+// cudaErrorNotSupported.
 #include <string>
 
 #include "process.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 Error refuse(const char* name, const char* what) {
   const std::string text = std::string(name) + " is not supported: the simulated GPUs do not know " + what;
-  say_once(text);
+  report_once(text);
   if (connect_thread() == Error::success) call<wire::Note>({}, nullptr, std::as_bytes(std::span(text)));
   return finish(Error::not_supported);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions do whose names or arguments changed between CUDA 11, 12 and 13: the files abi_*.cpp give
-// them the names and arguments of each version.
+// Functions whose names or arguments changed between CUDA 11, 12 and 13: the files abi_*.cpp export them
+// with the names and arguments of each version.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -52,24 +52,24 @@ inline Error change_capture(Stream* handle, DefaultStream when_null, GraphNode**
                      [&](Stream& stream) { return update_capture(stream, nodes, count, flags); });
 }
 
-// Edges have no data here: clears what a program wants to be told, and gives the count back.
+// Edges have no data here: clears the edge data, and returns the count.
 inline std::size_t* plain_edges(void* edges, std::size_t* count) {
   constexpr std::size_t edge_bytes = 8;
   if (edges != nullptr && count != nullptr) std::memset(edges, 0, *count * edge_bytes);
   return count;
 }
 
-// What cudaGraphExecUpdate tells since CUDA 12.
+// The result of cudaGraphExecUpdate since CUDA 12.
 struct UpdateResult {
   int result;  // 0 success, 2 the shape has changed
   GraphNode* wrong;
   GraphNode* wrong_from;
 };
 
-inline Error update_execution(GraphExecution* execution, Graph* graph, UpdateResult* told) {
+inline Error update_execution(GraphExecution* execution, Graph* graph, UpdateResult* result_info) {
   const bool updated = update(execution, graph);
   constexpr int shape_changed = 2;
-  if (told != nullptr) *told = {updated ? 0 : shape_changed, nullptr, nullptr};
+  if (result_info != nullptr) *result_info = {updated ? 0 : shape_changed, nullptr, nullptr};
   return updated ? Error::success : Error::graph_update_failure;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this library and the server of the simulated GPUs say to each other; src/manyscale/cuda/wire.py says
+// The protocol between this library and the server of the simulated GPUs; src/manyscale/cuda/wire.py defines
 // the same. Each call is a struct with the number of the call, the fields of its request and those of its
 // answer; numbers are little endian and not padded.
 #pragma once

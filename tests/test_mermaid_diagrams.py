@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mermaid_diagrams
 import pytest
+
+import mermaid_diagrams
 
 mkdocs = pytest.importorskip("mkdocs.config.defaults", reason="mkdocs is not installed")
 

@@ -41,10 +41,11 @@ void refuse(const std::string& other) {
   for (const char* known : {"libcudart.so.11.0", "libcudart.so.12"})
     if (base_name(other).rfind(std::string(known).substr(0, 15), 0) == 0) name = known;
   const std::string ours = folder.substr(0, folder.rfind('/') + 1) + name;
-  say_once("the program has loaded another CUDA runtime, " + other +
-           ", which cannot work with the simulated driver (an RPATH comes before LD_LIBRARY_PATH); load the "
-           "simulator's first: manyscale cuda -- env LD_PRELOAD=" +
-           ours + " PROGRAM");
+  report_once(
+      "the program has loaded another CUDA runtime, " + other +
+      ", which cannot work with the simulated driver (an RPATH comes before LD_LIBRARY_PATH); load the "
+      "simulator's first: manyscale cuda -- env LD_PRELOAD=" +
+      ours + " PROGRAM");
 }
 
 // Our runtime; null if there is none for this process.
@@ -64,8 +65,8 @@ void* find_runtime() {
   }
   void* newest = dlopen(kNewest, RTLD_NOW | RTLD_GLOBAL);
   if (newest == nullptr) {
-    say_once("the simulated driver needs " + std::string(kNewest) +
-             ", which is not there; start the program with: manyscale cuda -- PROGRAM");
+    report_once("the simulated driver needs " + std::string(kNewest) +
+                ", which is not there; start the program with: manyscale cuda -- PROGRAM");
   } else if (dlsym(newest, kMark) == nullptr) {
     refuse(file_of(dlsym(newest, "cudaGetDeviceCount")));
     return nullptr;

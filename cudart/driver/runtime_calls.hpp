@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How functions of the driver are answered by the CUDA runtime of the program.
+// The CUDA runtime of the program, as the driver API calls it.
 #pragma once
 #include <dlfcn.h>
 
@@ -18,7 +18,7 @@ enum Result : int {
 };
 
 // Says something on standard error, once for each text.
-void say_once(const std::string& text);
+void report_once(const std::string& text);
 
 struct Lookup {
   void* function;  // null if there is none for the version

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver that are not there: each says so once and returns CUDA_ERROR_NOT_SUPPORTED, so that
-// a program which is linked with them, or asks for them by name, starts and is not held up before it calls
-// one.
+// Functions of the driver that are not supported: each reports that once and returns
+// CUDA_ERROR_NOT_SUPPORTED, so that a program which is linked with them, or looks them up by name, fails only
+// when it calls one.
 #include <unistd.h>
 
 #include <cstring>
@@ -13,21 +13,22 @@
 
 namespace manyscale::cuda_driver {
 
-void say_once(const std::string& text) {
+void report_once(const std::string& text) {
   // Never destroyed: a program may call us while it ends.
   static auto& mutex = *new std::mutex;
-  static auto& said = *new std::set<std::string>;
+  static auto& reported = *new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);
-    if (!said.insert(text).second) return;
+    if (!reported.insert(text).second) return;
   }
   const std::string line = "manyscale: " + text + "\n";
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, line.data(), line.size());
 }
 
 static int refuse(const char* name) {
-  say_once(std::string(name) +
-           " is not supported: the simulated driver does not have it; it returns CUDA_ERROR_NOT_SUPPORTED");
+  report_once(
+      std::string(name) +
+      " is not supported: the simulated driver does not have it; it returns CUDA_ERROR_NOT_SUPPORTED");
   return not_supported;
 }
 
@@ -75,7 +76,7 @@ Lookup find_function(const char* name, int version, bool thread) {
       best = &entry;
   }
   if (!known)
-    say_once(std::string(name) + " is not supported: the simulated driver does not know this function");
+    report_once(std::string(name) + " is not supported: the simulated driver does not know this function");
   return {best == nullptr ? nullptr : reinterpret_cast<void*>(best->function), known};
 }
 

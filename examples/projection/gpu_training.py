@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from manyscale import network
-from manyscale.gpu.timing import TimedDevice
+from manyscale.gpu.timed_device import TimedDevice
 from manyscale.network.motifs import motif
 from manyscale.results.line_chart import line_chart
 from manyscale.studies.gpu_node import GpuNode, GpuTimings, PhaseClock, measure

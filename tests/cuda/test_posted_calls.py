@@ -83,7 +83,7 @@ def test_a_kernel_that_fails_after_it_was_posted_stays_an_error(
     for _ in range(2):
         assert program.call(Call.DEVICE_SYNCHRONIZE)[0] == Status.LAUNCH_FAILURE
         assert program.flags & STICKY
-    assert any("gives_up" in said for said in server.said)
+    assert any("gives_up" in message for message in server.messages)
 
 
 def test_what_one_thread_posted_comes_before_what_a_later_one_asks(
@@ -127,4 +127,4 @@ def test_a_call_that_is_not_there_is_refused_whatever_its_marks(
 ) -> None:
     program.send(999 | POSTED | UNTIMED, b"")
     assert program.socket.recv(REPLY.size) == b""
-    assert any("there is no call 999" in said for said in server.said)
+    assert any("there is no call 999" in message for message in server.messages)

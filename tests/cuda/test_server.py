@@ -91,7 +91,7 @@ def test_the_parameters_of_a_kernel_are_told(program: Program) -> None:
 
 def test_a_kernel_that_is_not_there_is_an_error(program: Program, server: ServerThread) -> None:
     assert program.call(Call.FUNCTION, 99, 1, tail=b"nothing")[0] == Status.INVALID_DEVICE_FUNCTION
-    assert "no kernel nothing" in server.said[0]
+    assert "no kernel nothing" in server.messages[0]
     assert program.launch(99, 1, 1, b"") == Status.INVALID_DEVICE_FUNCTION
 
 
@@ -225,7 +225,7 @@ def test_a_kernel_that_fails_fails_all_later_calls(program: Program, server: Ser
     assert program.call(Call.DEVICE_SYNCHRONIZE)[0] == Status.ILLEGAL_ADDRESS
     assert program.flags == STICKY
     assert program.call(Call.MALLOC, 0, 0, 4, 0)[0] == Status.ILLEGAL_ADDRESS
-    assert any("kernel wild" in text and "ld.global.u32" in text for text in server.said)
+    assert any("kernel wild" in text and "ld.global.u32" in text for text in server.messages)
 
 
 def test_a_trap_is_a_launch_failure_and_a_reset_helps(program: Program) -> None:
@@ -282,7 +282,7 @@ def test_sass_alone_is_explained(program: Program, server: ServerThread) -> None
     data = container((b"\x7fELF" + bytes(60), 80), kind=2)
     program.good(Call.LOAD_MODULE, 9, 1, 1, tail=struct.pack("<Q", len(data)), staged=data)
     assert program.call(Call.FUNCTION, 50, 9, tail=b"k")[0] == Status.NO_KERNEL_IMAGE_FOR_DEVICE
-    assert "SASS for sm_80 only" in server.said[0]
+    assert "SASS for sm_80 only" in server.messages[0]
 
 
 def test_an_instruction_that_is_not_supported_is_explained(program: Program, server: ServerThread) -> None:
@@ -290,5 +290,5 @@ def test_an_instruction_that_is_not_supported_is_explained(program: Program, ser
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry odd() { nonsense.u32; ret; }\n", 5
     )
     assert program.call(Call.FUNCTION, 51, 5, tail=b"odd")[0] == Status.NOT_SUPPORTED
-    assert "kernel odd cannot be executed" in server.said[0]
-    assert "nonsense" in server.said[0]
+    assert "kernel odd cannot be executed" in server.messages[0]
+    assert "nonsense" in server.messages[0]

@@ -41,7 +41,7 @@ def test_a_client_that_does_not_greet_is_dropped(server: ServerThread) -> None:
     with raw(server) as client:
         client.sendall(REQUEST.pack(0, Call.DEVICE_SYNCHRONIZE, 0, 0, 0))
         assert client.recv(1) == b""
-    assert "did not begin with a handshake" in server.said[0]
+    assert "did not begin with a handshake" in server.messages[0]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_wrong_greeting_is_explained(server: ServerThread, data: bytes, words:
     with raw(server) as client:
         client.sendall(data)
         assert client.recv(1) == b""
-    assert words in server.said[0]
+    assert words in server.messages[0]
 
 
 def test_an_unknown_call_ends_the_connection_and_not_the_server(server: ServerThread) -> None:
@@ -188,13 +188,13 @@ def test_more_clients_than_files_may_be_open_are_refused(server: ServerThread) -
                 clients.append(one)
                 one.connect("\0" + server.path[1:])
         end = time.monotonic() + 20
-        while not server.said and time.monotonic() < end:
+        while not server.messages and time.monotonic() < end:
             time.sleep(0.01)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for one in clients:
             one.close()
-    assert "Too many open files" in server.said[0]
+    assert "Too many open files" in server.messages[0]
     client = Client(server.path)
     client.good(Call.DEVICE_SYNCHRONIZE)
     client.close()

@@ -38,7 +38,7 @@ def test_newer_ptx_has_no_image_for_the_gpu(machine: str, target: str, taken: bo
         status = client.call(Call.FUNCTION, 1, 1, tail=b"nothing")[0]
         assert status == (Status.SUCCESS if taken else Status.NO_KERNEL_IMAGE_FOR_DEVICE)
         client.close()
-    assert any("--allow-newer" in said for said in server.said) != taken
+    assert any("--allow-newer" in message for message in server.messages) != taken
 
 
 def test_newer_ptx_is_taken_with_a_warning_where_that_is_allowed():
@@ -48,7 +48,9 @@ def test_newer_ptx_is_taken_with_a_warning_where_that_is_allowed():
         client.good(Call.FUNCTION, 1, 1, tail=b"nothing")
         assert client.launch(1, 1, 32, b"") == Status.SUCCESS
         client.close()
-    assert any("PTX for sm_90a is taken on a GPU of compute capability 7.0" in said for said in server.said)
+    assert any(
+        "PTX for sm_90a is taken on a GPU of compute capability 7.0" in message for message in server.messages
+    )
 
 
 @pytest.mark.parametrize("functional", [True, False])

@@ -155,11 +155,11 @@ class ServerThread:
 
     def __init__(self, machine: str = "v100", **options: Any) -> None:
         self.path = f"@manyscale-test-{secrets.token_hex(8)}"
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.records = Records()
         self.node = Node(load_machine(machine).machine, NodeOptions(**options))
         self.server = Server(
-            self.path, self.node, OPTIONS, self.records, self.said.append, watch_managed=True
+            self.path, self.node, OPTIONS, self.records, self.messages.append, watch_managed=True
         )
         self._end, self._tell = os.pipe()
         self._thread = threading.Thread(target=self.server.serve, args=(self._end,))

@@ -264,7 +264,7 @@ def _npy(folder: Path) -> Path:
 
 
 def _read_npy(path: Path) -> None:
-    from manyscale.gpu.kernel_arguments import parse_arguments
+    from manyscale.gpu.argument_text import parse_arguments
 
     parse_arguments([f"@{path}"], np.random.default_rng(0))
 

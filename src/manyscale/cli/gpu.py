@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from manyscale.gpu import Device, Kernel, Launch, ManagedArray, Module, TimedDevice
-    from manyscale.gpu.kernel_arguments import KernelArgument
+    from manyscale.gpu.argument_text import KernelArgument
     from manyscale.machine import ResolvedMachine
     from manyscale.results.files import FileKind
 
@@ -130,7 +130,7 @@ def run(
     import numpy as np
 
     from manyscale.gpu import Device, DeviceArray, TimedDevice
-    from manyscale.gpu.kernel_arguments import parse_arguments
+    from manyscale.gpu.argument_text import parse_arguments
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified CUDA programs on simulated GPUs: they are given a CUDA runtime whose calls a server answers.
+"""Unmodified CUDA programs on simulated GPUs: their CUDA runtime sends its calls to a server in this process.
 
 >>> from manyscale import cuda
 >>> run = cuda.run(["./vector_add"], machine="v100")                      # doctest: +SKIP
 """
 
+from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
 from .node import Node, NodeOptions
 from .program import CudaRun, HostOptions, Program, run
-from .work import CopyRecord, LaunchRecord
 
 __all__ = [
     "CopyRecord",

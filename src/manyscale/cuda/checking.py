@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a CUDA program cannot be simulated, found before it runs."""
+"""Checks a CUDA program before it runs: missing libraries and functions, kernels with unsupported instructions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .modules import unsuitable
 from .program import library_folder
 
 UNSUPPORTED_SECTION = "unsupported"
-"""The section of the runtime with the functions that only say that they are not supported."""
+"""The section of the runtime with the functions that report that they are not supported."""
 
 _ONLY_ON_HARDWARE = (
     "libcublas",
@@ -47,7 +47,7 @@ class CallProblem:
 
 
 def check_calls(program: Executable) -> list[CallProblem]:
-    """What a program needs of libraries and functions that cannot be simulated."""
+    """The libraries and functions that a program needs and that are not simulated."""
     return list(_problems(program))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated time of a program on the host."""
+"""The host clock of a process, in simulated time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ SECOND = 10**15
 
 
 class HostClock:
-    """The time at which the host is, in femtoseconds; it only goes forward.
+    """The host time of a process in femtoseconds; it never decreases.
 
-    All threads of a process share it: a thread that waits for the GPU takes the others along. `call_time` is what each
-    call of the runtime takes; `measured` says whether the program's own time between calls counts.
+    All threads of a process share it: when one waits for the GPU, it advances for all. `call_time`: duration of each
+    call of the runtime. `measured`: add the program's own time between calls. Leaves out clocks per thread.
     """
 
     def __init__(self, call_time: int, measured: bool) -> None:
@@ -21,7 +21,7 @@ class HostClock:
         self._measured = measured
 
     def called(self, native_nanoseconds: int, costs: bool = True) -> int:
-        """A call is made after so much time of the program itself; the time at which it begins."""
+        """Begins a call, `native_nanoseconds` of the program after the last one; returns the begin."""
         if self._measured:
             self.now += native_nanoseconds * NANOSECOND
         begin = self.now
@@ -30,6 +30,6 @@ class HostClock:
         return begin
 
     def wait_until(self, time: int) -> None:
-        """The host waits for something that happens at this time."""
+        """Advances to this time, if it is later."""
         if time > self.now:
             self.now = time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on devices: what they are, waiting for them, resetting them."""
+"""Handlers of calls on devices: properties, limits, peer access, synchronisation, reset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def synchronize(request: Request) -> bytes:
 
 @answers(Call.DEVICE_RESET)
 def reset(request: Request) -> bytes:
-    """Forgets all that the process has on the GPU; one on which a kernel has failed is replaced."""
+    """Releases all resources of the process on the GPU; a GPU on which a kernel has failed is replaced."""
     session, gpu = request.session, request.gpu
     if gpu.fault is None:
         session.streams.synchronize_device(gpu)
@@ -55,13 +55,13 @@ def reset(request: Request) -> bytes:
 
 @answers(Call.LIMIT)
 def limit(request: Request, number: int, value: int) -> bytes:
-    """Limits such as that of the heap for malloc in kernels; here none of them is needed."""
+    """Accepts limits such as that of the heap for malloc in kernels; none of them is modelled."""
     return b""
 
 
 @answers(Call.PEER_ACCESS)
 def peer_access(request: Request, peer: int, enable: int) -> bytes:
-    """Whether kernels of the device may use memory of another; they can at any time."""
+    """Enables or disables peer access; kernels can access memory of other GPUs in any case."""
     session = request.session
     if peer >= len(session.node.gpus) or peer == request.gpu.number:
         raise CudaError(Status.INVALID_DEVICE)
@@ -76,13 +76,13 @@ def peer_access(request: Request, peer: int, enable: int) -> bytes:
 
 @answers(Call.PROFILER)
 def profiler(request: Request, on: int) -> bytes:
-    """Where the part begins or ends that the program wants to be looked at; it is in the table of calls."""
+    """cudaProfilerStart and cudaProfilerStop, which are recorded in the table of calls."""
     return b""
 
 
 @answers(Call.GOODBYE)
 def goodbye(request: Request) -> bytes:
-    """The process ends: what it has queued is done first, so that nothing it launched is lost."""
+    """The process exits: simulates all that it has queued."""
     for gpu in request.session.node.gpus:
         if gpu.fault is None:
             request.session.streams.synchronize_device(gpu)
@@ -91,6 +91,6 @@ def goodbye(request: Request) -> bytes:
 
 @answers(Call.NOTE)
 def note(request: Request) -> bytes:
-    """What the library could not do."""
+    """Records a note of the library on something that is not supported."""
     request.session.records.notes.append(request.tail.decode(errors="replace"))
     return b""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the file of a CUDA program says before it is run: its libraries, its device code, what it calls."""
+"""The ELF file of a CUDA program: its libraries, its device code, and the CUDA functions it imports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAGIC = b"\x7fELF"
 _SEPARATE, _LINKED = ".nv_fatbin", "__nv_relfatbin"  # sections with device code
 MOST_BYTES = 1 << 32
 _MOST_SYMBOLS = 1 << 20
-# What pyelftools raises for files that are not what they say depends on where they are broken.
+# What pyelftools raises for a broken file depends on where it is broken.
 _BROKEN = Exception
 _ASKING = ("dlsym", "dlvsym", "cuGetProcAddress")
 _FUNCTION_NAME = re.compile(rb"(?<=\0)(cu[A-Z][A-Za-z0-9]+(?:_v\d)?(?:_pt[ds][sz])?)(?=\0)")
@@ -31,7 +31,7 @@ _FUNCTION_NAME = re.compile(rb"(?<=\0)(cu[A-Z][A-Za-z0-9]+(?:_v\d)?(?:_pt[ds][sz
 
 @dataclass
 class Executable:
-    """A program or library: what of CUDA is in it."""
+    """A program or library: the parts of it that concern CUDA."""
 
     path: Path
     machine: str = ""
@@ -39,8 +39,8 @@ class Executable:
     rpath: list[str] = field(default_factory=list)  # folders with its libraries: before LD_LIBRARY_PATH
     runpath: list[str] = field(default_factory=list)  # and after it
     imports: list[str] = field(default_factory=list)  # functions of the CUDA runtime and driver
-    asks_by_name: bool = False  # it can look for functions by their names while it runs
-    names: set[str] = field(default_factory=set)  # that it may look for so
+    asks_by_name: bool = False  # it may look up functions by name at run time
+    names: set[str] = field(default_factory=set)  # strings in it that may be names of such functions
     has_static_runtime: bool = False
     separate: list[list[Image]] = field(default_factory=list)  # device code, by container
     linked: list[list[Image]] = field(default_factory=list)  # relocatable device code

@@ -18,13 +18,13 @@ _LZ4, _ZSTD = 0x2000, 0x8000
 _SPECIFIC = 0x100000  # code for sm_90a, not sm_90
 _SMALLEST_ENTRY = 64
 MOST_BYTES = 1 << 28
-"""Of one text or program, unpacked; what says that it is larger is refused."""
+"""Limit of the unpacked size of an image; larger ones are refused."""
 _MOST_ENTRIES = 4096
 
 
 @dataclass(frozen=True)
 class Image:
-    """PTX or SASS for one architecture, as it lies in a container."""
+    """PTX or a cubin for one architecture, as stored in a container."""
 
     is_ptx: bool
     architecture: int  # 75 for sm_75 and compute_75; see `target` for sm_90a
@@ -44,7 +44,7 @@ class Image:
         return f"sm_{self.architecture}{'a' if self.is_specific else ''}"
 
     def unpacked(self) -> bytes:
-        """The text or the SASS itself."""
+        """The text of PTX, or the cubin."""
         if self.flags & _ZSTD:
             return _zstd(self.packed, self.unpacked_bytes)
         if self.flags & _LZ4:
@@ -52,18 +52,18 @@ class Image:
         return self.packed
 
     def ptx(self) -> bytes:
-        """The text of PTX, without the zeros behind it."""
+        """The text of PTX, without trailing zeros."""
         return self.unpacked().rstrip(b"\0")
 
 
 def images(data: bytes, where: str = "the fat binary") -> list[Image]:
-    """What one container holds; an error if it is none."""
+    """The images of one container; an error if it is none."""
     found, _ = _container(data, 0, where)
     return found
 
 
 def containers(data: bytes, where: str) -> list[list[Image]]:
-    """What a section with several containers one after the other holds, by container."""
+    """The images of a section with several containers, by container."""
     found: list[list[Image]] = []
     at = 0
     while at + _HEADER.size <= len(data):
@@ -118,7 +118,7 @@ def _zstd(data: bytes, size: int) -> bytes:
 
     try:
         with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-            text = reader.read(size + 1)  # a hostile frame could unpack to more than it says
+            text = reader.read(size + 1)  # a hostile frame could unpack to more than its header states
     except zstandard.ZstdError as error:
         raise InputError(f"an image of the fat binary cannot be unpacked: {error}") from None
     if len(text) != size:
@@ -127,7 +127,7 @@ def _zstd(data: bytes, size: int) -> bytes:
 
 
 def lz4_block(data: bytes, size: int) -> bytes:
-    """Unpacks a block of LZ4: runs of literals, each followed by a copy of what came before."""
+    """Unpacks a block of LZ4: runs of literals, each followed by a copy of earlier output."""
     out = bytearray()
     at, end = 0, len(data)
 
@@ -165,7 +165,7 @@ def lz4_block(data: bytes, size: int) -> bytes:
         begin = len(out) - distance
         if distance >= copied:
             out += out[begin : begin + copied]
-        else:  # it repeats what it writes
+        else:  # source and target overlap
             pattern = bytes(out[begin:])
             out += (pattern * (copied // distance + 1))[:copied]
     if len(out) != size:
@@ -174,9 +174,9 @@ def lz4_block(data: bytes, size: int) -> bytes:
 
 
 def best_cubin(found: Sequence[Image], capability: int) -> Image | None:
-    """The SASS that a GPU of this compute capability (75 for 7.5) can run; None if there is none.
+    """The cubin that a GPU of this compute capability (75 for 7.5) can run; None if there is none.
 
-    It runs that of its own generation which is not newer than itself.
+    It is for the same generation, and not for a newer GPU.
     """
     fitting = [image for image in found if not image.is_ptx and fits("SASS", image.target, capability)]
     return max(fitting, key=_preference, default=None)
@@ -185,8 +185,7 @@ def best_cubin(found: Sequence[Image], capability: int) -> Image | None:
 def best_ptx(found: Sequence[Image], capability: int, allow_newer: bool = False) -> Image | None:
     """The PTX that a GPU of this compute capability (70 for 7.0) runs best; None if there is none.
 
-    That is the newest it knows. Where all is for other GPUs, the oldest if that is allowed: PTX says what to compute,
-    not how.
+    That is the newest it supports. If all are for newer GPUs, it is the oldest, if that is allowed.
     """
     texts = [image for image in found if image.is_ptx]
     fitting = [image for image in texts if fits("PTX", image.target, capability)]

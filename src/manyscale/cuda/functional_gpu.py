@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU without time: what a program gives it is done at once."""
+"""A GPU without time: commands are carried out when they are submitted; nothing overlaps."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import Device
 
+from .commands import CopyJob, CopyRecord, LaunchRecord
 from .modules import LoadedKernel
 from .properties import DeviceDescription
 from .status import CudaError, status_of_bad_launch
-from .work import CopyJob, CopyRecord, LaunchRecord
 
 _SHARED_OF_AN_SM = 96 * 1024
 _REGISTERS_OF_AN_SM = 65536
@@ -26,7 +26,7 @@ _CTAS_OF_AN_SM = 32
 
 
 class Done:
-    """Something that has ended as soon as it was given."""
+    """A command that ends when it is submitted."""
 
     done = True
 
@@ -36,7 +36,7 @@ class Done:
 
 
 class InstantStream:
-    """A stream of a GPU without time; nothing is ever in it."""
+    """A stream of a GPU without time; it is always empty."""
 
     def __init__(self, number: int, priority: int) -> None:
         self.number = number
@@ -44,7 +44,7 @@ class InstantStream:
 
 
 class FunctionalGpu(Device):
-    """A GPU that executes kernels exactly; its times are those of the host's calls."""
+    """A GPU that executes kernels exactly; its times are those of the calls of the host."""
 
     has_time = False
     busy = False
@@ -75,7 +75,7 @@ class FunctionalGpu(Device):
 
     @property
     def capability(self) -> int:
-        """The compute capability that the program is told, 70 for 7.0."""
+        """The compute capability that the program sees, 70 for 7.0."""
         return self.description.capability
 
     def stream(self, priority: int = 0) -> InstantStream:
@@ -107,7 +107,7 @@ class FunctionalGpu(Device):
                 workspace,
             )
         except _core.KernelFault as error:
-            self.fault = KernelError.of(error)  # which the program is told when it next waits
+            self.fault = KernelError.of(error)  # returned by the next call that waits
             return Done(self.host_time)
         except _core.BadLaunch as error:
             raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
@@ -169,10 +169,10 @@ class FunctionalGpu(Device):
         """All memory is managed alike."""
 
     def add_remote(self, address: int, size: int) -> None:
-        """No memory is further away than other."""
+        """All memory is equally far."""
 
     def remove_remote(self, address: int) -> None:
-        """The same."""
+        """All memory is equally far."""
 
     def not_before(self, stream: InstantStream, when: int) -> None:
         """Nothing takes time here."""

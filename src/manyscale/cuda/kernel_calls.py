@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on device code: modules, functions, variables, launches, occupancy."""
+"""Handlers of calls on device code: modules, functions, variables, launches, occupancy."""
 
 from __future__ import annotations
 
 import struct
 
+from .commands import LaunchRecord
 from .modules import CudaModule, LoadedKernel
 from .node import Gpu
 from .properties import Attribute
 from .session import Function, Request, Session, answers
 from .status import CudaError, Status, UnsupportedKernelError
 from .wire import COOPERATIVE, LAYOUTS, Call
-from .work import LaunchRecord
 
 _WORKSPACE_BYTES = 256
 _MAXIMUM_DYNAMIC_SHARED = 8  # of cudaFuncAttribute
 _PREFERRED_CARVEOUT = 9
-_WITHOUT_ASKING = 48 * 1024  # shared memory of a block
+_WITHOUT_ASKING = 48 * 1024  # bytes of shared memory per block without opting in
 _FUNCTION_ANSWER = LAYOUTS[Call.FUNCTION].reply()
 _SYMBOL_ANSWER = LAYOUTS[Call.SYMBOL].reply()
 _MOST_PARTS = 65536
@@ -24,7 +24,7 @@ _MOST_PARTS = 65536
 
 @answers(Call.LOAD_MODULE)
 def load_module(request: Request, number: int, wrapper: int, parts: int) -> bytes:
-    """Takes the containers of a module; they are looked at when something of it is used."""
+    """Registers the containers of a module; they are parsed when it is first used."""
     if parts > _MOST_PARTS or len(request.tail) != 8 * parts:
         raise CudaError(Status.INVALID_VALUE, f"module {number} says that it has {parts} parts")
     sizes = struct.unpack(f"<{parts}Q", request.tail)
@@ -35,7 +35,7 @@ def load_module(request: Request, number: int, wrapper: int, parts: int) -> byte
         at += size
     session = request.session
     session.modules[number] = CudaModule(
-        number, containers, session.records.ptx, session.node.heap.add_variables, session.tell
+        number, containers, session.records.ptx, session.node.heap.add_variables, session.notify_once
     )
     return b""
 
@@ -55,7 +55,7 @@ def _module(session: Session, number: int) -> CudaModule:
 
 @answers(Call.FUNCTION)
 def function(request: Request, number: int, module_number: int) -> bytes:
-    """What a program can ask about a kernel, and how its parameters lie."""
+    """The attributes of a kernel and the layout of its parameters."""
     session, gpu = request.session, request.gpu
     known = session.functions.get(number)
     if known is None:
@@ -89,7 +89,7 @@ def function(request: Request, number: int, module_number: int) -> bytes:
 
 @answers(Call.SYMBOL)
 def symbol(request: Request, module_number: int) -> bytes:
-    """Where a variable is on the GPU."""
+    """The address and size of a variable on the GPU."""
     module = _module(request.session, module_number)
     return _SYMBOL_ANSWER.pack(*module.variable(request.gpu, request.tail.decode(errors="replace")))
 
@@ -109,8 +109,8 @@ def launch(
     shared: int,
     size: int,
 ) -> bytes:
-    """Queues a kernel. One that the simulator cannot execute is a failure for good, as if it had gone wrong while it
-    ran: a program that does not look at the status would go on with values that nobody computed."""
+    """Queues a kernel. A kernel with unsupported instructions is a sticky error, as a fault is: a program that ignores
+    the status must not continue with values that were not computed."""
     session = request.session
     if number in session.refused:
         raise UnsupportedKernelError(session.refused[number])
@@ -150,7 +150,7 @@ def launch(
 
 
 def _nothing() -> None:
-    """When a kernel has ended that needs no workspace."""
+    """The callback at the end of a kernel without a workspace."""
 
 
 def _free(gpu: Gpu, workspace: int) -> None:
@@ -161,7 +161,7 @@ def _free(gpu: Gpu, workspace: int) -> None:
 def _workspace(
     gpu: Gpu, kernel: LoadedKernel, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int
 ) -> int:
-    """Memory for the barrier of a cooperative grid, of which all CTAs must run at the same time."""
+    """Memory for the grid barrier of a cooperative launch, whose CTAs must all be resident."""
     threads = block[0] * block[1] * block[2]
     ctas, _ = gpu.occupancy(kernel, max(threads, 1), shared)
     sms = gpu.description.attributes[Attribute.MULTIPROCESSOR_COUNT]
@@ -186,7 +186,7 @@ def occupancy(request: Request, number: int, threads: int, shared: int) -> bytes
 
 @answers(Call.FUNCTION_ATTRIBUTE)
 def set_function_attribute(request: Request, number: int, attribute: int, value: int) -> bytes:
-    """Notes what the program wants of a kernel."""
+    """Sets an attribute of a kernel."""
     gpu = request.gpu
     kernel = request.session.function(number).kernel(gpu)
     if attribute == _MAXIMUM_DYNAMIC_SHARED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared libraries that a program is started with, found as the dynamic linker finds them."""
+"""The shared libraries that the dynamic linker loads with a program, by its search rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_LIBRARIES = 1000
 
 @dataclass(frozen=True)
 class Library:
-    """A library that something needs: by its name, where it is, and whether an RPATH says so.
+    """A needed library: its name, its path, and whether an RPATH leads there.
 
     A folder of an RPATH comes before those of LD_LIBRARY_PATH, in which the simulator puts its own libraries.
     """
@@ -31,7 +31,7 @@ class Library:
 
 
 def loaded_with(program: Executable) -> Iterator[Library]:
-    """All libraries that a program needs, and those need, except those that are not found."""
+    """All libraries that a program needs, directly or not, except those that are not found."""
     seen: set[str] = set()
     waiting = [(program, _folders(program.rpath, program.path) if not program.runpath else [])]
     while waiting and len(seen) < _MOST_LIBRARIES:
@@ -49,7 +49,7 @@ def loaded_with(program: Executable) -> Iterator[Library]:
                 library = Executable.read(path, device_code=False)
             except InputError:
                 continue
-            # The RPATH of who needs a library holds for those that the library needs too.
+            # An RPATH also applies to the libraries that a library needs.
             own = [] if library.runpath else _folders(library.rpath, path)
             waiting.append((library, [*own, *first]))
 
@@ -68,7 +68,7 @@ def _find(name: str, first: Sequence[Path], later: Sequence[Path], machine: str)
 
 
 def _fits(path: Path, machine: str) -> bool:
-    """Whether it is a library for the same processor; the linker passes over others."""
+    """Whether it is a library for the same processor; the linker skips others."""
     try:
         return path.is_file() and Executable.read(path, device_code=False).machine == machine
     except InputError:

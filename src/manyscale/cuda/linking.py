@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linking of PTX modules: programs made of several files that share device functions and variables (-rdc=true).
 
-The modules become one text. A name that only its module sees is given another where two modules have it; of what
-several define as `.weak` or `.common`, the first is kept.
+The modules become one text. Local names that two modules have are renamed; of several `.weak` or `.common` definitions,
+the first is kept. Link-time optimisation is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Definition:
 
     text: bytes
     name: bytes = b""
-    linkage: bytes = b""  # b"" for what only its module sees
+    linkage: bytes = b""  # b"" for local
     is_function: bool = False
     is_entry: bool = False
     has_body: bool = False
@@ -41,7 +41,7 @@ class Definition:
 
 @dataclass
 class ModuleText:
-    """A module cut into its top-level statements."""
+    """A module divided into its top-level statements."""
 
     definitions: list[Definition] = field(default_factory=list)
     version: tuple[int, int] = (0, 0)
@@ -83,7 +83,7 @@ def link(texts: Sequence[bytes]) -> bytes:
 
 
 def _is_device_runtime(module: ModuleText) -> bool:
-    """Whether it is of libcudadevrt, which each program with relocatable code brings along."""
+    """Whether it is of libcudadevrt, which nvcc adds to each program with relocatable code."""
     return any(
         definition.name.startswith(_CALLED_FROM_DEVICE) or definition.name.startswith(b"__cudaCDP2")
         for definition in module.definitions
@@ -99,7 +99,7 @@ def _architecture(target: bytes) -> int:
 
 
 def _clashing(modules: Sequence[ModuleText]) -> dict[int, set[bytes]]:
-    """Names that only their module sees and that another module has too, by module."""
+    """Local names that another module has too, by module."""
     users: dict[bytes, set[int]] = {}
     for number, module in enumerate(modules):
         for definition in module.definitions:
@@ -120,7 +120,7 @@ def _renamed(text: bytes, names: dict[bytes, bytes]) -> bytes:
 
 
 def _renumbered(text: bytes, offset: int) -> tuple[bytes, int]:
-    """The numbers of source files, which each module counts for itself; and the largest there was."""
+    """Renumbers the source files of a module after those of others; returns the largest number, too."""
     numbers = [int(found[2]) for found in _FILE.finditer(text)]
     if offset:
         text = _FILE.sub(lambda found: found[1] + b"%d" % (int(found[2]) + offset), text)
@@ -131,7 +131,7 @@ def _renumbered(text: bytes, offset: int) -> tuple[bytes, int]:
 
 
 def split(text: bytes) -> ModuleText:
-    """Cuts the text of a module into its top-level statements."""
+    """Divides the text of a module into its top-level statements."""
     text = _COMMENT.sub(b" ", text)
     module = ModuleText()
     version, target = _VERSION.search(text), _TARGET.search(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The heap that programs and GPUs share: which memory is whose."""
+"""The heap of device memory that programs and GPUs share: its allocations, their kinds and owners."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Allocation:
-    """Memory of the heap that a program has asked for."""
+    """An allocation in the heap."""
 
     address: int
     bytes: int
@@ -42,13 +42,13 @@ class Heap:
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._gpus = gpus  # of the node, as they are at the time
-        self._variables: dict[int, Allocation] = {}  # managed ones, which belong to their modules
+        self._variables: dict[int, Allocation] = {}  # managed variables of modules
         self._by_address: dict[int, Allocation] = {}
         self._addresses: list[int] = []
         self._used: dict[int, int] = {}  # bytes of device memory, by GPU
 
     def allocate(self, gpu: Gpu, kind: MemoryKind, size: int, alignment: int, process: int) -> Allocation:
-        """New memory; fails as CUDA does if there is not enough."""
+        """Allocates memory; an error as CUDA gives it if there is not enough."""
         size = max(size, 1)
         if kind == MemoryKind.DEVICE and size > gpu.description.memory - self.used(gpu):
             raise CudaError(
@@ -79,7 +79,7 @@ class Heap:
         return allocation
 
     def introduce(self, gpu: Gpu) -> None:
-        """Tells a new GPU what there is beyond its link."""
+        """Registers the remote memory of a new GPU."""
         for allocation in self._by_address.values():
             if _is_remote(allocation, gpu):
                 gpu.add_remote(allocation.address, allocation.bytes)
@@ -101,7 +101,7 @@ class Heap:
         return variable if variable is not None and address < variable.address + variable.bytes else None
 
     def add_variables(self, gpu: Gpu, address: int, size: int) -> None:
-        """Memory of a module becomes managed: it has variables that host and device share."""
+        """Makes the memory of a module's `__managed__` variables managed."""
         gpu.adopt_managed(address, size)
         variable = Allocation(address, size, MemoryKind.MANAGED, gpu, 0)
         for block in range(address // MANAGED_ALIGNMENT, (address + size - 1) // MANAGED_ALIGNMENT + 1):
@@ -111,7 +111,7 @@ class Heap:
                 other.add_remote(address, size)
 
     def free(self, allocation: Allocation) -> None:
-        """Gives memory back."""
+        """Frees an allocation."""
         for other in self._gpus:
             if _is_remote(allocation, other):
                 other.remove_remote(allocation.address)
@@ -137,5 +137,5 @@ class Heap:
 
 
 def _is_remote(allocation: Allocation, gpu: Gpu) -> bool:
-    """Whether kernels of a GPU find memory beyond its link."""
+    """Whether kernels of a GPU access the memory over its link."""
     return allocation.kind == MemoryKind.PINNED or allocation.gpu.number != gpu.number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on memory: allocations, copies, fills, and managed memory."""
+"""Handlers of calls on memory: allocations, copies, fills, and managed memory."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from manyscale.errors import InputError
 
 from .clock import SECOND
+from .commands import CopyJob, CopyKind, CopyRecord, Rows
 from .memory import PAGE, Allocation
 from .node import Gpu
 from .session import Request, answers
 from .status import CudaError, Status
 from .streams import CudaStream
 from .wire import ASYNC, LARGEST_INLINE, Call, CopySide, MemoryKind
-from .work import CopyJob, CopyKind, CopyRecord, Rows
 
 _STAGED_AT_ONCE = 64 * 1024
 """Bytes of pageable memory that go through the driver's pinned buffer together. A copy to the device of no more has
 been taken over when the call returns (CUDA runtime API, "API synchronization behavior")."""
 
-_HOST_BLOCK = 64 * 1024  # bytes of managed memory that the host gets when it touches one of them
+_HOST_BLOCK = 64 * 1024  # bytes of managed memory that migrate back with a page that the host accesses
 _PATTERN = 4096  # bytes of a repeated value
 _ADVICE = {
     1: "read_mostly",
@@ -45,7 +45,7 @@ def allocate(request: Request, kind: int, flags: int, size: int, alignment: int)
 
 @answers(Call.FREE)
 def free(request: Request, address: int, stream_number: int) -> bytes:
-    """Gives memory back: at once, when the GPU has done all it was given; or in the order of a stream."""
+    """Frees memory: after all work of the GPU, or in stream order."""
     session = request.session
     allocation = session.node.heap.at(address)
     if stream_number == 0:
@@ -112,7 +112,7 @@ def copy(
 
 
 def _from_host(request: Request, size: int) -> bytes:
-    """Data of a copy from pageable memory: a few bytes come with the request."""
+    """Data of a copy from pageable memory: small data follows the request."""
     if size > LARGEST_INLINE or not request.tail:
         return request.staged_bytes(size)
     if len(request.tail) != size:
@@ -121,7 +121,7 @@ def _from_host(request: Request, size: int) -> bytes:
 
 
 def _check(request: Request, job: CopyJob) -> None:
-    """That both sides of a copy lie in memory that is there."""
+    """Checks that both sides of a copy lie in allocated memory."""
     native = request.gpu.native
     for address, extent in ((job.address, job.rows.extent()), (job.other, job.rows.other_extent())):
         if address and not native.holds(address, extent):
@@ -222,7 +222,7 @@ def _managed(request: Request, address: int, size: int) -> Allocation:
 
 @answers(Call.PREFETCH)
 def prefetch(request: Request, stream_number: int, device: int, address: int, size: int) -> bytes:
-    """Queues the move of pages of managed memory."""
+    """Queues a prefetch of managed memory."""
     gpu = _managed(request, address, size).gpu
     if not gpu.has_time or size == 0:
         return b""
@@ -241,7 +241,7 @@ def prefetch(request: Request, stream_number: int, device: int, address: int, si
 
 @answers(Call.ADVISE)
 def advise(request: Request, advice: int, device: int, address: int, size: int) -> bytes:
-    """Notes how managed memory will be used."""
+    """Advises the UVM driver on managed memory."""
     gpu = _managed(request, address, size).gpu
     on = advice in _ADVICE
     name: Any = _ADVICE.get(advice if on else advice - 1)
@@ -257,7 +257,7 @@ def advise(request: Request, advice: int, device: int, address: int, size: int) 
 
 @answers(Call.HOST_ACCESS)
 def host_access(request: Request, address: int, write: int, _: int) -> bytes:
-    """The host touches managed memory: the pages around come back to it in simulated time."""
+    """The host accesses managed memory: the pages around migrate back in simulated time."""
     session = request.session
     found = session.node.heap.around(address)
     if found is None or found.kind != MemoryKind.MANAGED:  # such as a managed variable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device code of a program: which PTX or SASS is taken, and its kernels and variables on each GPU."""
+"""The device code of a program: selection of PTX or SASS, kernels and variables on each GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 8  # problems of a kernel
 
 
 class LoadedKernel:
-    """A kernel on one GPU, with what a launch needs at hand."""
+    """A kernel on one GPU, with its attributes."""
 
     def __init__(self, name: str, native: _core.GpuKernel) -> None:
         self.name = name
@@ -38,11 +38,11 @@ class LoadedKernel:
         self.local_bytes: int = native.local_bytes
         self.dynamic_shared = 48 * 1024 - self.static_shared  # cudaFuncAttributeMaxDynamicSharedMemorySize
         self.carveout = -1
-        self.registers = 0  # of a thread; 0: nobody has asked yet
+        self.registers = 0  # per thread; 0: not computed yet
 
 
 class CudaModule:
-    """The device code that a program registers together: one file's, or all that is linked (relocatable code)."""
+    """The device code that a program registers together: that of one file, or all that is linked (-rdc=true)."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class CudaModule:
         parts: Sequence[bytes],
         kept: dict[str, bytes],
         manage: Callable[[Gpu, int, int], None],
-        tell: Callable[[str], None],
+        notify_once: Callable[[str], None],
     ) -> None:
         self.name = f"module-{number}.ptx"
         self._kept = kept  # texts of PTX by name, for the run directory
-        self._manage = manage  # makes memory of managed variables on a GPU what it is
-        self._tell = tell  # tells the user something, once
+        self._manage = manage  # makes the memory of managed variables managed
+        self._notify_once = notify_once  # shows the user a message, once
         self._parts = parts
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
         self._loaded: dict[Gpu, LoadedCode] = {}
@@ -64,7 +64,7 @@ class CudaModule:
         self.architecture = 0
 
     def kernel(self, gpu: Gpu, name: str) -> LoadedKernel:
-        """A kernel on a GPU; loads what is needed."""
+        """A kernel on a GPU; loads the module if need be."""
         known = self._kernels.get((gpu, name))
         if known is not None:
             return known
@@ -90,12 +90,12 @@ class CudaModule:
         return int(placed[0]), int(placed[1])
 
     def forget(self, gpu: Gpu) -> None:
-        """The GPU was reset: what was loaded there is gone."""
+        """Removes what was loaded on a GPU that was reset."""
         self._loaded.pop(gpu, None)
         self._kernels = {key: kernel for key, kernel in self._kernels.items() if key[0] is not gpu}
 
     def code(self, gpu: Gpu) -> LoadedCode:
-        """The module on a GPU, whether it is SASS, and why that was taken; loads it if need be."""
+        """The module on a GPU, with its ISA and the reason for it; loads it if need be."""
         loaded = self._loaded.get(gpu)
         if loaded is None:
             try:
@@ -114,7 +114,7 @@ class CudaModule:
         return self.code(gpu).native
 
     def _load(self, gpu: Gpu) -> LoadedCode:
-        """SASS if that is wanted or there is nothing else, PTX or what is assembled of it if not."""
+        """Loads the cubin of the program if SASS is wanted or there is no PTX, else PTX or SASS assembled from it."""
         found = self._images()
         has_ptx = any(image.is_ptx for image in found)
         machine = best_cubin(found, gpu.capability) if len(self._parts) == 1 else None
@@ -130,7 +130,7 @@ class CudaModule:
                     raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, str(error)) from None
         parsed = self._parse(gpu.capability, gpu.allow_newer)
         if not fits("PTX", parsed.target, gpu.capability):
-            self._tell(
+            self._notify_once(
                 f"{self.name}: PTX for {parsed.target} is taken on a GPU of compute capability "
                 f"{gpu.capability // 10}.{gpu.capability % 10}, as --allow-newer wants it"
             )
@@ -182,7 +182,7 @@ class CudaModule:
 
 
 def unsuitable(found: Sequence[Image], capability: int | None = None) -> str:
-    """What to tell somebody whose program has no code for a GPU, or none that can be run at all."""
+    """The message for a program without code for a GPU."""
     if not found:
         return "the program has no device code"
     kinds = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that a CUDA program runs on: its GPUs, and the heap they share."""
+"""The node that a CUDA program runs on: its GPUs and their heap; links between GPUs are left out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from manyscale.machine import Machine
 from .functional_gpu import FunctionalGpu
 from .memory import Heap
 from .properties import describe
+from .run_monitor import RunMonitor
 from .timed_gpu import TimedGpu
-from .watch import Watch
 
 Gpu: TypeAlias = TimedGpu | FunctionalGpu
 
@@ -36,7 +36,7 @@ class NodeOptions:
     maximum_instructions: int = 0  # of a launch; 0: no limit
     until: int | None = None  # femtoseconds of simulated time
     isa: Isa = "ptx"  # what kernels run as
-    allow_newer: bool = False  # take PTX for GPUs that can do more than the machine's
+    allow_newer: bool = False  # take PTX for newer GPUs than the machine's
 
 
 class Node:
@@ -49,7 +49,7 @@ class Node:
             raise InputError(f"a program can have 1 to {MOST_GPUS} GPUs, not {options.gpus}")
         self.machine = machine
         self.options = options
-        self.watch = Watch()
+        self.monitor = RunMonitor()
         self._first = _core.GpuDevice()
         self.heap_file, self.heap_bytes = self._first.share_memory()
         self.heap_address: int = _core.GpuDevice.heap
@@ -61,7 +61,7 @@ class Node:
             self._gpu(number, _core.GpuDevice(sharing_memory_of=self._first) if number else self._first)
             for number in range(options.gpus)
         ]
-        self.retired: list[Gpu] = []  # that were reset after a kernel had failed
+        self.retired: list[Gpu] = []  # GPUs that were reset after a fault
 
     def _gpu(self, number: int, native: _core.GpuDevice) -> Gpu:
         options = self.options
@@ -86,7 +86,7 @@ class Node:
                 seed=options.seed,
                 maximum_instructions=options.maximum_instructions,
             )
-            gpu.watch = self.watch
+            gpu.monitor = self.monitor
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until
@@ -94,7 +94,7 @@ class Node:
         return gpu
 
     def replace(self, gpu: Gpu) -> Gpu:
-        """A GPU that replaces one on which a kernel has failed."""
+        """Replaces a GPU on which a kernel has failed."""
         new = self._gpu(gpu.number, _core.GpuDevice(sharing_memory_of=self._first))
         self.heap.introduce(new)
         self.gpus[gpu.number] = new

@@ -25,13 +25,13 @@ from manyscale.machine import Machine, ResolvedMachine, resolve_machine
 from manyscale.machine.cuda_runtime import runtime_costs
 from manyscale.machine.loading import CUDA
 
+from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
 from .node import Node, NodeOptions
 from .records import Records, copies_of, launches_of
 from .server import Server
 from .session import SessionOptions
 from .timed_gpu import TimeLimitError
-from .work import CopyRecord, LaunchRecord
 
 _SOCKET = "MANYSCALE_CUDA_SOCKET"
 _SIGNAL_EXIT = 128
@@ -47,7 +47,7 @@ class HostOptions:
 
 @dataclass
 class CudaRun:
-    """What came of a program: how it ended, its kernels and copies, and the simulated GPUs."""
+    """The result of a program: how it ended, its kernels and copies, and the simulated GPUs."""
 
     exit_code: int  # as a shell gives it: 128 and the number of the signal that ended the program
     wall_seconds: float
@@ -61,7 +61,7 @@ class CudaRun:
 
     @property
     def failure(self) -> str | None:
-        """What is wrong with how the program ended; None if its exit code is 0."""
+        """How the program failed; None if its exit code is 0."""
         if self.limit_reached:
             limit = units.format(self.node.options.until or 0, units.TIME)
             return f"the program was ended at the limit of {limit} simulated time"
@@ -71,7 +71,7 @@ class CudaRun:
 
 
 def library_folder() -> Path:
-    """Where the CUDA runtime is that programs are given."""
+    """The folder of the CUDA runtime that programs load."""
     folder = Path(os.environ.get("MANYSCALE_CUDART") or str(files("manyscale") / "cudart"))
     if not any(folder.glob("libcudart.so*")):
         raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package again")
@@ -91,7 +91,7 @@ def resolve(command: Sequence[str]) -> Path:
             raise InputError(f"{path}: there is no such program")
         here = f"; is ./{path} meant?" if Path(command[0]).is_file() else ""
         raise InputError(f"{path}: there is no such program in the folders of PATH{here}")
-    return Path(os.path.abspath(found))  # not by its name, which would be looked for in other folders
+    return Path(os.path.abspath(found))  # absolute, so that the PATH is not searched again
 
 
 class Program:
@@ -103,7 +103,7 @@ class Program:
         machine: str | os.PathLike[str] | Machine | ResolvedMachine,
         node_options: NodeOptions,
         host: HostOptions,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self.path = resolve(command)
         self._command = [str(self.path), *command[1:]]
@@ -115,7 +115,7 @@ class Program:
         self.machine.check_read(CUDA)
         self.records = Records()
         self._host = host
-        self._say = say
+        self._notify = notify
         self.keep: Callable[[], None] = lambda: None
         self._status = 0  # as os.waitpid gives it
         self._abandoned = False  # the program died while kernels were simulated
@@ -126,7 +126,7 @@ class Program:
     def run(self, *, stdout: int | None = None) -> CudaRun:
         """Starts the program and serves it until it has ended. `stdout` replaces its standard output."""
         begin = time.perf_counter()
-        gc.freeze()  # what there is now stays: nobody needs to look for garbage in it again and again
+        gc.freeze()  # objects of now stay alive: the collector can skip them
         options = SessionOptions(self.runtime.call_time, self._host.measured, self.runtime.pageable_bandwidth)
         address = f"@manyscale-cuda-{secrets.token_hex(16)}"
         watch = not self.node.options.functional
@@ -135,7 +135,7 @@ class Program:
             self.node,
             options,
             self.records,
-            self._say,
+            self._notify,
             watch_managed=watch,
             keep=lambda: self.keep(),
         )
@@ -149,7 +149,7 @@ class Program:
         return self.result()
 
     def result(self) -> CudaRun:
-        """What has come of the program so far."""
+        """The result so far."""
         code = os.waitstatus_to_exitcode(self._status)
         return CudaRun(
             code if code >= 0 else _SIGNAL_EXIT - code,
@@ -164,7 +164,7 @@ class Program:
         )
 
     def workload(self) -> dict[str, Any]:
-        """What the run directory keeps of the program."""
+        """The description of the program in the run directory."""
         options, host = self.node.options, self._host
         return {
             "kind": "cuda",
@@ -187,8 +187,8 @@ class Program:
             tree = ProcessTree(self._command, environment, f"{_SOCKET}={address}", stdout=stdout)
         except OSError as error:
             raise InputError(f"cannot start {self.path}: {error.strerror or error}") from None
-        watch = self.node.watch
-        watch.collected, watch.abandoned = self.keep, lambda: self._died(tree)
+        monitor = self.node.monitor
+        monitor.collected, monitor.abandoned = self.keep, lambda: self._died(tree)
         try:
             server.serve(tree.fileno())
             if self._died(tree) and os.WTERMSIG(tree.status or 0) in STOP_SIGNALS:
@@ -202,7 +202,7 @@ class Program:
             self._status = tree.end()
 
     def _died(self, tree: ProcessTree) -> bool:
-        """Whether a signal has ended the program: what it had queued is then nobody's any more."""
+        """Whether a signal has ended the program, so that its queued work need not be simulated."""
         self._abandoned = tree.poll() and os.WIFSIGNALED(tree.status or 0)
         return self._abandoned
 

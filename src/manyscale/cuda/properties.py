@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program is told of its GPU: the attributes of CUDA, as the machine's description has them."""
+"""The device properties and attributes of a GPU, from the description of the machine."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _TEXTURE_LIMITS = {
 
 @dataclass(frozen=True)
 class DeviceDescription:
-    """What a program can ask about a GPU."""
+    """The properties of a GPU."""
 
     name: str
     uuid: bytes
@@ -128,7 +128,7 @@ class DeviceDescription:
 
     @property
     def shared_optin(self) -> int:
-        """Shared memory of a block at most, if the program asks for that."""
+        """The largest shared memory of a block, with opting in."""
         return self.attributes[Attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN]
 
 

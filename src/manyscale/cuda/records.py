@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a program's run: its calls, kernels and copies, and what there was to say."""
+"""Records of a run: the calls, kernels and copies of a program, and notes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .wire import Call
 if TYPE_CHECKING:
     import polars as pl
 
+    from .commands import CopyRecord, LaunchRecord
     from .node import Node
-    from .work import CopyRecord, LaunchRecord
 
 MOST_CALLS = 4_000_000
 """Rows of the table of calls; of later calls only the number is kept."""
@@ -67,7 +67,7 @@ class Calls:
 
 @dataclass
 class Records:
-    """What is kept of a run."""
+    """The records of a run."""
 
     calls: Calls = field(default_factory=Calls)
     notes: list[str] = field(default_factory=list)

@@ -22,9 +22,9 @@ from manyscale.results.names import readable
 if TYPE_CHECKING:
     import polars as pl
 
+    from .commands import CopyRecord, LaunchRecord
     from .node import Gpu, Node
     from .program import CudaRun, Program
-    from .work import CopyRecord, LaunchRecord
 
 KERNELS_FILE = "kernels.parquet"
 COPIES_FILE = "copies.parquet"
@@ -39,7 +39,7 @@ _NANOSECOND = 10**6
 def run_recorded(
     program: Program, out: str | os.PathLike[str], *, stdout: int | None, command: Sequence[str]
 ) -> CudaRun:
-    """Runs a program and leaves a run directory; one that is killed has what had ended, see `Journal`."""
+    """Runs a program and leaves a run directory; a killed run keeps what had ended, see `Journal`."""
     with RunWriter(
         out,
         command=list(command) or sys.argv,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a program's simulated GPUs: answers the requests of its threads, one after the other.
+"""The server of the simulated GPUs: answers the requests of a program's threads, one after the other.
 
-Its socket has no file ("@name": a name that only the kernel knows), so that nothing stays when it is killed.
+Its socket is in the abstract namespace ("@name"), so that no file is left when it is killed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,28 @@ from .session import HANDLERS, Session, SessionOptions
 from .status import Status
 from .wire import LAYOUTS, POSTED, REPLY, REQUEST, UNTIMED, VERSION, WATCH_MANAGED, Call
 
-_CALLS = (device_calls, kernel_calls, memory_calls, stream_calls, texture_calls)  # they say who answers what
+_CALLS = (
+    device_calls,
+    kernel_calls,
+    memory_calls,
+    stream_calls,
+    texture_calls,
+)  # they register their handlers
 _AT_ONCE = 1 << 16
 _LARGEST_REQUEST = 1 << 26
 _MOST_DESCRIPTORS = 4
 _HELLO = LAYOUTS[Call.HELLO]
 _STAGING = LAYOUTS[Call.STAGING].request()
 _NANOSECOND = 10**6
-_NUMBER = 0xFFFF ^ POSTED ^ UNTIMED  # of a call, without its marks
+_NUMBER = 0xFFFF ^ POSTED ^ UNTIMED  # the number of a call, without its flags
 _BY_NUMBER = {int(call): call for call in HANDLERS}
 _CREDENTIALS = struct.Struct("iII")  # process, user and group of a connection
-_PATIENCE = 1.0  # seconds without a request, after which a program that has ended has no more to ask
-_PERIOD = 0.05  # seconds between two looks at what is to be kept
+_PATIENCE = 1.0  # seconds without a request, after which the server of an ended program stops
+_PERIOD = 0.05  # seconds between two writes of the journal
 
 
 class ProtocolError(Exception):
-    """A client that does not speak as it should."""
+    """A client that violates the protocol."""
 
 
 class Connection:
@@ -50,15 +56,13 @@ class Connection:
         self.session: Session | None = None
         self.thread = 0
         self.staging: mmap.mmap | None = None
-        self.failed: tuple[int, int] | None = (
-            None  # status and flags of a posted call, of which it does not know yet
-        )
-        self.unsent = bytearray()  # of replies that the client does not take; until it does, it is not read
+        self.failed: tuple[int, int] | None = None  # status and flags of a posted call, for the next reply
+        self.unsent = bytearray()  # replies that the client has not received; until it has, it is not read
         self._received = bytearray()
         self._descriptors: list[int] = []
 
     def receive(self) -> bool:
-        """Takes what has come; False if the other side has closed."""
+        """Receives data; False if the other side has closed."""
         try:
             data, ancillary, _, _ = self.socket.recvmsg(_AT_ONCE, socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS))
         except BlockingIOError:
@@ -72,7 +76,7 @@ class Connection:
         return bool(data)
 
     def next_request(self) -> tuple[int, int, int, int, bytes] | None:
-        """The call, device, nanoseconds, staged bytes and fields of a request that has come as a whole."""
+        """The call, device, nanoseconds, staged bytes and fields of the next complete request."""
         received, header = self._received, REQUEST.size
         if len(received) < header:
             return None
@@ -87,7 +91,7 @@ class Connection:
         return call, device, nanoseconds, staged, fields
 
     def send(self, data: bytes) -> None:
-        """Sends a reply, as far as the client takes it now."""
+        """Sends a reply, as far as the socket accepts it now."""
         sent = 0
         if not self.unsent:
             with contextlib.suppress(BlockingIOError):
@@ -96,12 +100,12 @@ class Connection:
             self.unsent += data[sent:]
 
     def send_rest(self) -> None:
-        """Sends on what the client had not taken."""
+        """Sends more of what was not sent."""
         with contextlib.suppress(BlockingIOError):
             del self.unsent[: self.socket.send(self.unsent)]
 
     def take_descriptor(self) -> int:
-        """A file that the client has sent."""
+        """A file descriptor that the client has sent."""
         if not self._descriptors:
             raise ProtocolError("the staging memory did not come with its request")
         return self._descriptors.pop(0)
@@ -130,7 +134,7 @@ class Connection:
 
 
 class Server:
-    """Listens at a socket for the threads of a program, and simulates what they ask for."""
+    """Listens on a socket for the threads of a program, and handles their calls."""
 
     def __init__(
         self,
@@ -138,20 +142,20 @@ class Server:
         node: Node,
         options: SessionOptions,
         records: Records,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
         *,
         watch_managed: bool,
         keep: Callable[[], None] = lambda: None,
     ) -> None:
-        """`say` tells the user something; `keep` is called now and then to write what has ended."""
+        """`notify` shows the user a message; `keep` is called periodically to write what has ended."""
         self._node = node
         self._options = options
         self._records = records
-        self._say = say
+        self._notify = notify
         self._keep = keep
         self._kept = time.monotonic()
-        self._answered = 0.0  # when, by the host's clock
-        self._numbered = 0  # sessions
+        self._answered = 0.0  # time of the last answer, on the real clock
+        self._numbered = 0  # number of sessions so far
         self._flags = WATCH_MANAGED if watch_managed else 0
         self.sessions: dict[tuple[int, int], Session] = {}  # by process, and by the program that it executes
         self.ended_sessions: list[Session] = []
@@ -163,7 +167,7 @@ class Server:
         self._listener.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        self._spare = os.open(os.devnull, os.O_RDONLY)  # for a moment without free descriptors
+        self._spare = os.open(os.devnull, os.O_RDONLY)  # closed for a moment when no descriptor is free
 
     def serve(self, until: int) -> None:
         """Answers requests until the process of this descriptor has ended and all connections are closed."""
@@ -177,7 +181,7 @@ class Server:
                 self._kept = now
                 self._keep()
             if not running and now - self._answered > _PATIENCE:
-                break  # others of its processes go on; they have lost their GPUs
+                break  # other processes of it continue without GPUs
             for key, events in ready:
                 if key.fileobj == until:
                     self._selector.unregister(until)
@@ -215,12 +219,12 @@ class Server:
             peer, _ = self._listener.accept()
         except (BlockingIOError, ConnectionError):
             return
-        except OSError as error:  # the process may open no more files
+        except OSError as error:  # no free descriptor
             os.close(self._spare)
             with contextlib.suppress(OSError):
-                self._listener.accept()[0].close()  # it would else be announced for ever
+                self._listener.accept()[0].close()  # else it would stay pending for ever
             self._spare = os.open(os.devnull, os.O_RDONLY)
-            self._say(f"a thread of the program was refused: {error.strerror}; see ulimit -n")
+            self._notify(f"a thread of the program was refused: {error.strerror}; see ulimit -n")
             return
         _, user, _ = _credentials(peer)
         if user not in (os.geteuid(), 0):
@@ -242,13 +246,13 @@ class Server:
                 return
             self._answer_all(connection)
         except ProtocolError as error:
-            self._say(f"a program spoke to the simulator in a way it does not know: {error}")
+            self._notify(f"a program violates the protocol of the simulator: {error}")
             self._drop(connection)
         except ConnectionError:
             self._drop(connection)
 
     def _answer_all(self, connection: Connection) -> None:
-        """Answers what a thread has asked; not more than it takes the replies of."""
+        """Answers the requests of a thread, until a reply cannot be sent."""
         while not connection.unsent and (request := connection.next_request()) is not None:
             self._answer(connection, *request)
             self._answered = time.monotonic()
@@ -301,7 +305,7 @@ class Server:
         version, process, _, _, program = fields.unpack(payload)
         if version != VERSION:
             raise ProtocolError(
-                f"its library speaks version {version} and the simulator {VERSION}; install both again"
+                f"its library has protocol version {version} and the simulator {VERSION}; install both again"
             )
         session = self.sessions.get((process, program))
         if session is None:
@@ -310,11 +314,11 @@ class Server:
                 if gpu.fault is not None:  # in another process
                     self._node.replace(gpu)
             self._numbered += 1
-            session = Session(self._numbered, self._node, self._options, self._records, self._say)
+            session = Session(self._numbered, self._node, self._options, self._records, self._notify)
             session.clock.now = self.host_time
             self.sessions[process, program] = session
-            self._watch(connection, session)
-        else:  # what its other threads have posted came before whatever this one will ask
+            self._watch_process(connection, session)
+        else:  # calls that its other threads have posted come first
             self._answer_posted(session)
         session.threads += 1
         connection.session, connection.thread = session, session.threads
@@ -324,14 +328,14 @@ class Server:
         socket.send_fds(connection.socket, [header + answer], [node.heap_file])
 
     def _end_replaced(self, process: int) -> None:
-        """A process that greets as another program has replaced the one it was (exec)."""
+        """Ends the session of a process that executes another program now (exec)."""
         replaced = [session for key, session in self.sessions.items() if key[0] == process]
         for descriptor, session in list(self._processes.items()):
             if session in replaced:
                 self._on_client_exit(descriptor)
 
-    def _watch(self, connection: Connection, session: Session) -> None:
-        """Notes which process a session is of, to hear of its end: its threads come and go."""
+    def _watch_process(self, connection: Connection, session: Session) -> None:
+        """Watches the process of a session for its exit: connections close with threads."""
         try:
             descriptor = os.pidfd_open(_credentials(connection.socket)[0])
         except OSError as error:
@@ -340,7 +344,7 @@ class Server:
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     def _answer_posted(self, session: Session) -> None:
-        """Answers what the threads of a process have already sent."""
+        """Answers the requests that the threads of a process have already sent."""
         for descriptor, connection in list(self._connections.items()):
             waiting = select.poll()
             waiting.register(descriptor, select.POLLIN)
@@ -353,19 +357,19 @@ class Server:
                 self._on_readable(connection)
 
     def _drop(self, connection: Connection) -> None:
-        """Forgets a thread."""
+        """Closes the connection of a thread."""
         descriptor = connection.socket.fileno()
         self._selector.unregister(connection.socket)
         del self._connections[descriptor]
         connection.close()
 
     def _on_client_exit(self, descriptor: int) -> None:
-        """A process has ended."""
+        """Ends the session of a process that has exited."""
         self._selector.unregister(descriptor)
         session = self._processes.pop(descriptor)
         os.close(descriptor)
         self.sessions = {key: other for key, other in self.sessions.items() if other is not session}
-        self._answer_posted(session)  # what it posted last
+        self._answer_posted(session)  # its last posted calls
         for connection in list(self._connections.values()):
             if connection.session is session:
                 self._drop(connection)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that uses the simulated GPUs: its clock, its modules, its streams, and how its calls are answered."""
+"""A session: one process of the program with its clock, modules and streams, and the dispatch of its calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SessionOptions:
 
 
 class AgainError(Exception):
-    """The client shall call a function of the host, and ask again."""
+    """The client has to call a host function, and then repeat the request."""
 
     def __init__(self, function: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Request:
     staged: int  # bytes in it that belong to the request
 
     def staged_bytes(self, size: int) -> bytes:
-        """What the client has put into the staging memory."""
+        """The request's data in the staging memory."""
         if self.staging is None or size > self.staged or self.staged > len(self.staging):
             raise CudaError(
                 Status.INVALID_VALUE, f"the request has {self.staged} bytes of data instead of {size}"
@@ -55,7 +55,7 @@ class Request:
         return bytes(self.staging[:size])
 
     def stage(self, data: bytes) -> None:
-        """Puts what goes to the client into the staging memory."""
+        """Writes data for the client into the staging memory."""
         if self.staging is None or len(data) > len(self.staging):
             raise CudaError(Status.INVALID_VALUE, f"the staging memory has no room for {len(data)} bytes")
         self.staging[: len(data)] = data
@@ -68,7 +68,7 @@ _HAS_TAIL = {call: bool(layout.tail) for call, layout in LAYOUTS.items()}
 
 
 def answers(call: Call) -> Callable[[Handler], Handler]:
-    """Declares who answers a call: a function of the request and the call's fields."""
+    """Registers the handler of a call: a function of the request and the call's fields."""
 
     def note(handler: Handler) -> Handler:
         HANDLERS[call] = handler
@@ -96,25 +96,30 @@ class Session:
     """One process of the program."""
 
     def __init__(
-        self, process: int, node: Node, options: SessionOptions, records: Records, say: Callable[[str], None]
+        self,
+        process: int,
+        node: Node,
+        options: SessionOptions,
+        records: Records,
+        notify: Callable[[str], None],
     ):
-        self.process = process  # numbered in the order in which they came, as threads are
+        self.process = process  # numbered in the order of connection, as threads are
         self.threads = 0
         self.node = node
         self.options = options
         self.records = records
-        self.say = say  # tells the user something
+        self.notify = notify  # shows the user a message
         self.clock = HostClock(options.call_time, options.measured_host)
         self.streams = Streams(self.clock)
         self.modules: dict[int, CudaModule] = {}
         self.functions: dict[int, Function] = {}
-        self.refused: dict[int, str] = {}  # functions that cannot be executed, and why
+        self.refused: dict[int, str] = {}  # functions that cannot be executed, with the reason
         self.printed = bytearray()  # by kernels, on its way to the program
         self.called: set[int] = set()  # functions of the host that the client has called
         self.peers: set[tuple[int, int]] = set()
         self.freed_later: list[tuple[Gpu, Any, int]] = []
         self.textures_destroyed: dict[tuple[Gpu, int], None] = {}  # whose handles kernels may still read
-        self.failures: dict[int, Status] = {}  # of kernels, by device: every later call gives them
+        self.failures: dict[int, Status] = {}  # sticky errors, by device
         self._said: set[str] = set()
 
     def answer(
@@ -128,7 +133,7 @@ class Session:
         thread: int,
         timed: bool = True,
     ) -> tuple[int, bytes, int]:
-        """The status of a call, its answer, and flags; one that is not timed costs the program no time."""
+        """The status of a call, its answer, and flags; an untimed call does not advance the host clock."""
         clock = self.clock
         begin = clock.called(nanoseconds, timed and call not in _OF_THE_LIBRARY)
         status, answer, flags = int(Status.SUCCESS), b"", 0
@@ -149,7 +154,7 @@ class Session:
         except CudaError as failure:
             status = int(failure.status)
             if failure.message:
-                self.tell(failure.message)
+                self.notify_once(failure.message)
         except (KernelError, DeadlockError) as error:
             status, flags = int(self._failed(gpu, error)), STICKY
         except (
@@ -157,37 +162,37 @@ class Session:
             OverflowError,
             TypeError,
             ValueError,
-        ) as error:  # numbers that the core refuses
+        ) as error:  # values that the core refuses
             status = int(Status.INVALID_VALUE)
-            self.tell(f"{call.name.lower().replace('_', ' ')}: {error}")
+            self.notify_once(f"{call.name.lower().replace('_', ' ')}: {error}")
         except MemoryError:
             status = int(Status.MEMORY_ALLOCATION)
         self.records.calls.add(CallLog(self.process, thread, call, device, begin, clock.now, status))
         return status, answer, flags
 
-    def tell(self, message: str) -> None:
-        """Tells the user something, once."""
+    def notify_once(self, message: str) -> None:
+        """Shows the user a message, once."""
         if message not in self._said:
             self._said.add(message)
-            self.say(message)
+            self.notify(message)
             self.records.notes.append(message)
 
     def _earlier_failure(self, gpu: Gpu, device: int) -> int:
-        """What every call gives after a kernel has failed."""
+        """The sticky error of a device, after a kernel has failed."""
         if device not in self.failures:
             assert gpu.fault is not None
             return int(self._failed(gpu, gpu.fault))
         return int(self.failures[device])
 
     def _failed(self, gpu: Gpu, error: KernelError | DeadlockError) -> Status:
-        """A kernel has failed: the GPU is of no use until it is reset."""
+        """Records a fault: the GPU cannot be used until it is reset."""
         failed = next(
             (each for each in self.node.gpus if each.fault is not None and each.number not in self.failures),
             gpu,
         )
         status = status_of_fault(error)
         self.failures[failed.number] = status
-        self.tell(str(error))
+        self.notify_once(str(error))
         return status
 
     def take_printed(self) -> bytes:
@@ -205,8 +210,8 @@ class Session:
         return function
 
     def free_what_is_due(self) -> None:
-        """Gives memory back that was freed in the order of a stream, if that has come so far, and handles of
-        textures that no queued kernel can read."""
+        """Frees memory whose stream-ordered free has been reached, and texture handles that no queued kernel can
+        read."""
         for gpu, texture in [key for key in self.textures_destroyed if not key[0].busy]:
             del self.textures_destroyed[(gpu, texture)]
             gpu.native.remove_texture(texture)
@@ -221,7 +226,7 @@ class Session:
         self.freed_later = waiting
 
     def end(self) -> None:
-        """The process has ended: simulates what it left behind, and gives its memory back."""
+        """Ends the session: simulates queued work, and frees its memory."""
         for gpu in self.node.gpus:
             if gpu.number not in self.failures and gpu.fault is None:
                 try:
@@ -233,7 +238,7 @@ class Session:
                 self.node.heap.free(allocation)
 
 
-# What the library asks for itself, beside what the program calls: that costs the program no time.
+# Calls of the library itself, beside those of the program: they take no host time.
 _OF_THE_LIBRARY = frozenset(
     (Call.FUNCTION, Call.SYMBOL, Call.LOAD_MODULE, Call.UNLOAD_MODULE, Call.NOTE, Call.HOST_FUNCTION_DONE)
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of the CUDA runtime that the server gives, by their numbers."""
+"""Status codes of the CUDA runtime, and the codes of faults and of launches that are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Status(enum.IntEnum):
 
 
 class CudaError(ManyscaleError):
-    """A call of the program that fails; `message` says why, in words that CUDA's number does not have."""
+    """A call of the program that fails; `message` has the reason in more detail than CUDA's code."""
 
     def __init__(self, status: Status, message: str = "") -> None:
         super().__init__(message)
@@ -68,7 +68,7 @@ _LAUNCHES = {
 
 
 def status_of_fault(error: KernelError | DeadlockError) -> Status:
-    """What CUDA would say of a fault that a simulated kernel has raised."""
+    """The status code of a fault of a kernel."""
     if isinstance(error, DeadlockError):
         return Status.LAUNCH_TIMEOUT
     if isinstance(error, UnsupportedKernelError):
@@ -77,5 +77,5 @@ def status_of_fault(error: KernelError | DeadlockError) -> Status:
 
 
 def status_of_bad_launch(error: BadLaunch) -> Status:
-    """What CUDA says of a launch that a GPU cannot take."""
+    """The status code of a launch that is refused."""
     return _LAUNCHES.get(error.problem, Status.INVALID_CONFIGURATION)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on streams and events, and functions of the host in streams."""
+"""Handlers of calls on streams and events, and host functions in streams."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def elapsed(request: Request, begin: int, end: int) -> bytes:
     return struct.pack("<d", streams.elapsed(streams.event(begin), streams.event(end)))
 
 
-# --- Functions of the host ---
+# --- Host functions ---
 #
-# The order of a program's own work must not depend on how fast this machine is. So a function of the host is called as
-# soon as it is queued, when all before it in its stream has been simulated; the host's clock waits for that, too.
+# The order of a program's own work must not depend on the speed of this machine. So a host function is called when it
+# is queued, after all before it in its stream has been simulated; the host clock waits for that, too.
 
 
 @answers(Call.HOST_FUNCTION)

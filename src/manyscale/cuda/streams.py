@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams and events of a program, and the rules of its default stream."""
+"""The streams and events of a process, and the rules of the default stream."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .wire import NON_BLOCKING
 
 DEFAULT = 0  # the number of the default stream of each GPU
 _DISABLE_TIMING = 2  # a flag of cudaEventCreateWithFlags
-_POLL = MICROSECOND  # what the host's clock goes on by when it asks for something that has not ended
+_POLL = MICROSECOND  # by which a query of unfinished work advances the host clock
 
 
 class CudaStream:
-    """A stream: a queue of a GPU, and what was given to it last."""
+    """A stream: a queue of a GPU, and the last command in it."""
 
     def __init__(self, number: int, gpu: Gpu, queue: Any, blocking: bool) -> None:
         self.number = number
         self.gpu = gpu
         self.queue = queue
-        self.blocking = blocking  # it waits for the default stream, and that for it
+        self.blocking = blocking  # synchronises with the default stream
         self.last: Any = None
-        self.unjoined = False  # it has work that the default stream does not know of
-        self.epoch = 0  # of the default stream: counts its commands; of others: how many of them it waits for
+        self.unjoined = False  # has work that the default stream does not wait for yet
+        self.epoch = 0  # default stream: number of its commands; others: how many of them it waits for
 
 
 class CudaEvent:
-    """An event: the moment it stands for, once it was recorded."""
+    """An event, and its record in a stream."""
 
     def __init__(self, number: int, flags: int) -> None:
         self.number = number
@@ -72,19 +72,19 @@ class Streams:
         return stream
 
     def destroy(self, number: int) -> None:
-        """Forgets a stream; what is in it goes on, and the default stream still waits for it."""
+        """Destroys a stream; its work continues, and the default stream still waits for it."""
         stream = self._streams.pop(number, None)
         if stream is None:
             raise CudaError(Status.INVALID_RESOURCE_HANDLE, f"there is no stream {number}")
         self._destroyed.append(stream)
 
     def _others(self, gpu: Gpu) -> list[CudaStream]:
-        """The streams of a GPU beside its default stream, those included that were destroyed while they have work."""
+        """The streams of a GPU beside its default stream, including destroyed ones with unfinished work."""
         self._destroyed = [each for each in self._destroyed if each.last is not None and not each.last.done]
         return [each for each in (*self._streams.values(), *self._destroyed) if each.gpu is gpu]
 
     def enter(self, stream: CudaStream) -> None:
-        """Before a command is given: the default stream waits for all others, and all others for it."""
+        """Before a command: lets the default stream wait for blocking streams, and these for it."""
         gpu = stream.gpu
         gpu.host_time = self._clock.now
         if not gpu.has_time:
@@ -103,7 +103,7 @@ class Streams:
                 self._follow(stream, default)
 
     def _follow(self, stream: CudaStream, other: CudaStream) -> None:
-        """Lets a stream wait for all that is in another of the same GPU."""
+        """Lets a stream wait for another of the same GPU."""
         if other.last is not None and not other.last.done:
             stream.queue.wait(other.queue.record())
 
@@ -128,12 +128,12 @@ class Streams:
         self._clock.wait_until(end_of(queued))
 
     def synchronize_device(self, gpu: Gpu) -> None:
-        """The host waits for all that a GPU has to do."""
+        """The host waits for all work of a GPU."""
         gpu.finish_all()
         self._clock.wait_until(gpu.last_end)
 
     def is_done(self, gpu: Gpu, queued: Any) -> bool:
-        """Whether something has ended by now; asking takes time, so that a program that asks again will see it."""
+        """Whether a command has ended by now; a query takes time, so that a polling program makes progress."""
         if queued is None or queued.done:
             return True
         self._clock.wait_until(self._clock.now + _POLL)
@@ -164,13 +164,13 @@ class Streams:
         del self._events[number]
 
     def record(self, event: CudaEvent, stream: CudaStream) -> None:
-        """The event stands for the moment when all that is in the stream now has ended."""
+        """Records an event: the end of all that is in the stream now."""
         self.enter(stream)
         event.gpu = stream.gpu
         event.queued = stream.last = stream.gpu.record_event(stream.queue)
 
     def wait_event(self, stream: CudaStream, event: CudaEvent) -> None:
-        """What is given to the stream from now on waits for the event."""
+        """Lets later commands of the stream wait for the event."""
         if event.queued is None or event.gpu is None or not stream.gpu.has_time:
             return
         self.enter(stream)
@@ -179,7 +179,7 @@ class Streams:
                 stream.queue.wait(event.queued)
                 stream.last = stream.queue._last
             return
-        # The clocks of two GPUs are simulated one after the other.
+        # GPUs are simulated one after the other.
         event.gpu.finish(event.queued)
         stream.gpu.not_before(stream.queue, end_of(event.queued))
 
@@ -197,7 +197,7 @@ class Streams:
         return (_when(end) - _when(begin)) / 10**12
 
     def forget_gpu(self, gpu: Gpu) -> None:
-        """A GPU was reset: its streams and events are gone."""
+        """Removes the streams and events of a GPU that was reset."""
         self._defaults.pop(gpu, None)
         self._streams = {number: stream for number, stream in self._streams.items() if stream.gpu is not gpu}
         self._destroyed = [stream for stream in self._destroyed if stream.gpu is not gpu]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on textures and surfaces."""
+"""Handlers of calls on textures and surfaces."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def create(
     mipmap_bias: float,
     *border: float,
 ) -> bytes:
-    """Makes a texture or a surface; its handle is what kernels are given."""
+    """Makes a texture or a surface; kernels get its handle."""
     bits = [each for each in (bits_x, bits_y, bits_z, bits_w) if each]
     name = _FORMATS.get((form, bits[0])) if bits else None
     if name is None or len(bits) not in (1, 2, 4) or len(set(bits)) != 1:
@@ -65,9 +65,9 @@ def create(
             "or 4 channels of 8, 16 or 32 bits",
         )
     if any(border) and _MODES.index("border") in (mode_x, mode_y, mode_z):
-        request.session.tell("the border colour of a texture is taken as zero")
+        request.session.notify_once("the border colour of a texture is taken as zero")
     if srgb:
-        request.session.tell("textures are read without conversion from sRGB")
+        request.session.notify_once("textures are read without conversion from sRGB")
     texture = _core.GpuTexture()
     texel = len(bits) * bits[0] // 8
     extent = [max(int(each), 1) for each in (width, height, depth)]
@@ -101,7 +101,7 @@ def create(
 
 @answers(Call.TEXTURE_DESTROY)
 def destroy(request: Request, texture: int) -> bytes:
-    """Gives a handle back, when no kernel that was queued before can read it any more."""
+    """Releases a handle when no kernel that was queued before can read it."""
     session = request.session
     session.textures_destroyed[(request.gpu, texture)] = None
     session.free_what_is_due()

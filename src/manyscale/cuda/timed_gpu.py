@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated GPU as a CUDA program drives it: many small commands, given at the times of the host."""
+"""A GPU with time as a CUDA program drives it: many small commands, submitted at host times."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from manyscale.gpu.stream import Event, Queued, QueuedLaunch, Stream
 from manyscale.machine import Machine
 from manyscale.system.running import explain_deadlock
 
+from .commands import CopyJob, CopyRecord, LaunchRecord
 from .modules import LoadedKernel
 from .properties import DeviceDescription
+from .run_monitor import Pause, RunMonitor
 from .status import CudaError, status_of_bad_launch
-from .watch import Pause, Watch
-from .work import CopyJob, CopyRecord, LaunchRecord
 
 MOST_PROFILES = 1024
-"""Kernels of which the first launch is looked at closely."""
+"""Kernels whose first launch is profiled, at most."""
 
 
 class TimeLimitError(Exception):
-    """The simulated time that the user allows is over."""
+    """The limit of simulated time is reached."""
 
 
 class RecordedLaunch(QueuedLaunch):
-    """A launch of a program, with its record and what is to be done when it has ended."""
+    """A launch of a program, with its record and a callback at its end."""
 
     def __init__(
         self, *arguments: Any, record: LaunchRecord, printed_to: bytearray, ended: Callable[[], None]
@@ -41,7 +41,7 @@ class RecordedLaunch(QueuedLaunch):
 
 
 class RecordedCopy(Queued):
-    """A copy of a program; `data` is what came to the host."""
+    """A copy of a program; `data` is what was copied to the host."""
 
     def __init__(self, device: TimedGpu, stream: int, record: CopyRecord) -> None:
         super().__init__(device, stream, record.kind)
@@ -50,13 +50,13 @@ class RecordedCopy(Queued):
 
 
 def end_of(queued: Queued) -> int:
-    """When something that is done has ended, in femtoseconds."""
+    """The end of a finished command, in femtoseconds."""
     assert queued._times is not None
     return queued._times[1]
 
 
 class TimedGpu(TimedDevice):
-    """A GPU with time. Commands reach it at the host's time (`host_time`) and the latency of the link later."""
+    """A GPU with time. Commands arrive at `host_time` plus the command latency of the link."""
 
     has_time = True
 
@@ -72,21 +72,21 @@ class TimedGpu(TimedDevice):
         self.number = number
         self.description = description
         self.host_time = 0  # femtoseconds
-        self.until: int = _core.never  # the run goes no further
-        self.last_end = 0  # of all that has ended
+        self.until: int = _core.never  # limit of simulated time
+        self.last_end = 0  # end of the last finished command
         self.profiles: dict[str, KernelProfile] = {}
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
-        self.watch = Watch()
+        self.monitor = RunMonitor()
         self._simulation = self.parts.system.simulation
         self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
 
     @property
     def capability(self) -> int:
-        """The compute capability that the program is told, 70 for 7.0."""
+        """The compute capability that the program sees, 70 for 7.0."""
         return self.description.capability
 
-    # --- What the program gives ---
+    # --- Submission ---
 
     def launch(
         self,
@@ -149,54 +149,54 @@ class TimedGpu(TimedDevice):
         return stream.queued(self.queue.submitted(RecordedCopy(self, stream.number, record), command))
 
     def note_memory(self, used: int) -> None:
-        """So many bytes of the GPU's memory are not managed."""
+        """Sets the bytes of the GPU's memory that are not managed."""
         self.uvm.explicit_bytes = used
 
     def adopt_managed(self, address: int, size: int) -> None:
-        """Variables of a module are managed memory."""
+        """Makes variables of a module managed memory."""
         self.uvm.adopt(address, size, "managed variables")
         self._managed[address] = size
 
     def add_remote(self, address: int, size: int) -> None:
-        """Memory of the host or of another GPU, which kernels reach over the link."""
+        """Adds memory of the host or of another GPU, which kernels access over the link."""
         self.uvm.add_remote(address, size)
 
     def remove_remote(self, address: int) -> None:
-        """Such memory is given back."""
+        """Removes such memory."""
         self.uvm.remove_remote(address)
 
     def not_before(self, stream: Stream, when: int) -> None:
-        """What is queued in a stream from now on begins at this time at the earliest."""
+        """Lets later commands of a stream begin at this time at the earliest."""
         self._arrivals[stream.number] = max(self._arrivals.get(stream.number, 0), when)
 
     # --- Waiting ---
 
     def finish(self, queued: Queued) -> None:
-        """Simulates on until something has ended."""
+        """Simulates until a command has ended."""
         if not queued.done:
             self._run(queued)
 
     def finish_all(self) -> None:
-        """Simulates on until all that was queued has ended."""
+        """Simulates until all commands have ended."""
         if self.queue.unfinished:
             self._run(None)
 
     def advance(self, when: int) -> None:
-        """Simulates on until a time, or until all has ended."""
+        """Simulates until a time, or until all commands have ended."""
         if self.queue.unfinished and when > self._simulation.now:
             self._run(None, when)
 
     @property
     def fault(self) -> KernelError | DeadlockError | None:
-        """What a kernel did wrong that has stopped the GPU."""
+        """The fault that has stopped the GPU."""
         return self.queue.fault
 
     @property
     def busy(self) -> bool:
-        """Whether something has not ended."""
+        """Whether commands are unfinished."""
         return bool(self.queue.unfinished)
 
-    # --- How it differs from a device that Python drives ---
+    # --- Overrides of TimedDevice ---
 
     def _submit_options(self, stream: Stream, delay: int | None = None) -> _core.GpuSubmitOptions:
         now = self._simulation.now
@@ -212,7 +212,7 @@ class TimedGpu(TimedDevice):
             self.uvm.before_run()
         stop = self.until if until is None else min(until, self.until)
         while True:
-            pause = Pause(self.watch, several=len(self.queue.unfinished) > 1)
+            pause = Pause(self.monitor, several=len(self.queue.unfinished) > 1)
             try:
                 report = self.queue.simulate(last, progress=pause.report, until=stop, began=began)
             except KernelError:
@@ -220,7 +220,7 @@ class TimedGpu(TimedDevice):
                 raise
             if not pause.taken or report["outcome"] != "interrupted" or (last is not None and last.done):
                 break
-            self.watch.collected()
+            self.monitor.collected()
         outcome = report["outcome"]
         if outcome == "deadlock":
             self.queue.fault = DeadlockError(explain_deadlock(report))
@@ -231,14 +231,14 @@ class TimedGpu(TimedDevice):
             raise TimeLimitError
 
     def _pass_on_output(self) -> None:
-        """Passes on what kernels had printed before one of them failed."""
+        """Passes on the output of kernels before the fault."""
         self.queue.collect_output()
         for queued in self.queue.unfinished.values():
             if isinstance(queued, RecordedLaunch):
                 queued.printed_to += self.queue.take_output(queued.launch)[0]
 
     def _on_end(self, queued: Queued, ended: _core.GpuEndedCommand, wall_seconds: float) -> None:
-        """Fills in the record; there is no other timeline than the records."""
+        """Completes the record, which replaces the timeline."""
         if isinstance(queued, RecordedLaunch):
             self._end_launch(queued, ended, wall_seconds)
         elif isinstance(queued, RecordedCopy):
@@ -273,7 +273,7 @@ class TimedGpu(TimedDevice):
         self.last_end = max(self.last_end, ended.ended)
         queued.ended()
 
-    # --- What kernels need ---
+    # --- Resources of kernels ---
 
     def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
         """CTAs of a kernel that fit on an SM, and the registers of a thread."""
@@ -281,5 +281,5 @@ class TimedGpu(TimedDevice):
         return int(ctas), int(registers)
 
     def record_event(self, stream: Stream) -> Event:
-        """The moment when all that is in a stream now has ended."""
+        """Records an event in a stream."""
         return stream.record()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CUDA program and the server of its simulated GPUs say to each other; cudart/wire.hpp says the same.
+"""The protocol between a CUDA program and the server of its simulated GPUs; cudart/wire.hpp defines the same.
 
 Each thread of the program has a connection of its own and waits for the reply to each request, unless it is posted.
 All numbers are little endian, and nothing is padded. A request is a header, the fields of its call and, for some calls,
@@ -27,23 +27,22 @@ REPLY = struct.Struct("<iIQII")
 printed text after them; flags."""
 
 POSTED = 0x8000
-"""Marks the call of a request that nobody waits for: it has no reply, and if it fails, the next reply of the thread
-says so."""
+"""Flag of a posted call: it has no reply, and if it fails, the next reply of the thread has its error."""
 
 UNTIMED = 0x4000
-"""Marks the call of a request that is part of another: it costs the program no time."""
+"""Flag of a call that is part of another: it takes no host time."""
 
 LARGEST_INLINE = 4096
 """Data of a copy to the device of no more bytes than this follows its request instead of being staged."""
 
 AGAIN = -1
-"""The status of a reply that names a function of the host: when the client has called it, it asks again."""
+"""The status of a reply that names a host function: the client calls it and repeats the request."""
 
 WATCH_MANAGED = 1
-"""The flag of the answer to HELLO that the client shall tell when the host touches managed memory."""
+"""Flag of the answer to HELLO: the client reports host accesses to managed memory."""
 
 STICKY = 1
-"""The flag of a reply whose error is the device's: all later calls give it again."""
+"""Flag of a reply with a sticky error of the device: all later calls return it again."""
 
 
 class MemoryKind(enum.IntEnum):
@@ -198,7 +197,7 @@ LAYOUTS: dict[Call, Layout] = {
     Call.EVENT_ELAPSED: Layout(_fields("begin:I end:I"), _fields("milliseconds:d")),
     Call.DEVICE_SYNCHRONIZE: Layout(),
     Call.DEVICE_RESET: Layout(),
-    # A function of the host in a stream, by a number that the client chooses.
+    # A host function in a stream, by a number that the client chooses.
     Call.HOST_FUNCTION: Layout(_fields("stream:I function:Q"), answer_tail="of AGAIN: u64 function"),
     Call.HOST_FUNCTION_DONE: Layout(_fields("function:Q")),
     Call.HOST_FUNCTION_WAIT: Layout(_fields("function:Q"), answer_tail="of AGAIN: u64 function"),
@@ -207,7 +206,7 @@ LAYOUTS: dict[Call, Layout] = {
     Call.PREFETCH: Layout(_fields("stream:I device:i address:Q bytes:Q")),
     # `advice` by the numbers of cudaMemoryAdvise.
     Call.ADVISE: Layout(_fields("advice:I device:i address:Q bytes:Q")),
-    # The program has touched managed memory that it may not touch yet; the answer says what it may from now on.
+    # The program has accessed managed memory that is protected; the answer has the range that it may access now.
     Call.HOST_ACCESS: Layout(_fields("address:Q write:I reserved:I"), _fields("address:Q bytes:Q")),
     Call.OCCUPANCY: Layout(_fields("function:I threads:I shared:Q"), _fields("blocks:I")),
     # `attribute` by the numbers of cudaFuncAttribute.
@@ -227,6 +226,6 @@ LAYOUTS: dict[Call, Layout] = {
     Call.PROFILER: Layout(_fields("on:I")),
     Call.GOODBYE: Layout(),
     Call.PEER_ACCESS: Layout(_fields("peer:I enable:I")),
-    # What the library could not do; kept with the run.
+    # A note on something that is not supported; kept with the run.
     Call.NOTE: Layout(tail="text"),
 }

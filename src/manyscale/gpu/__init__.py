@@ -20,7 +20,7 @@ from .parsing import ParsedModule, parse
 from .profile import KernelProfile
 from .stream import Activity, ActivityKind, Event, QueuedCopy, QueuedLaunch, QueuedRange, Stream
 from .texture import Texture
-from .timing import TimedDevice, TimedLaunch
+from .timed_device import TimedDevice, TimedLaunch
 
 __all__ = [
     "Activity",

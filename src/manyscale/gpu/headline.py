@@ -10,7 +10,7 @@ from manyscale.gpu.profile import HEADLINE
 from manyscale.results import definitions
 
 if TYPE_CHECKING:
-    from manyscale.gpu.timing import TimedLaunch
+    from manyscale.gpu.timed_device import TimedLaunch
 
 
 def headline(launches: Sequence[TimedLaunch], moved: Mapping[str, int] | None = None) -> definitions.Headline:

@@ -19,7 +19,7 @@ from manyscale.system import running
 
 if TYPE_CHECKING:
     from .profile import KernelProfile
-    from .timing import TimedDevice, TimedLaunch
+    from .timed_device import TimedDevice, TimedLaunch
 
 OPERATIONS_FILE = "operations.parquet"
 PROFILES_FILE = "profiles.json"

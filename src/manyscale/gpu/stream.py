@@ -18,7 +18,7 @@ from .module import Kernel, Module
 
 if TYPE_CHECKING:
     from .device import Device
-    from .timing import TimedDevice, TimedLaunch
+    from .timed_device import TimedDevice, TimedLaunch
 
 _SECOND = 10**15  # femtoseconds
 

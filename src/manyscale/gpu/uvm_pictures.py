@@ -18,7 +18,7 @@ from manyscale.results.lane_chart import lane_chart
 if TYPE_CHECKING:
     import polars as pl
 
-    from manyscale.gpu.timing import TimedDevice
+    from manyscale.gpu.timed_device import TimedDevice
 
 PAGES_FILE = "pages.svg"
 TRANSFERS_FILE = "transfers.svg"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from manyscale.errors import InputError, nearest
-from manyscale.gpu.timing import TimedDevice
+from manyscale.gpu.timed_device import TimedDevice
 from manyscale.network.motifs.motif import AnyMotif, Timings
 from manyscale.studies.projection.timings import PhaseTiming, TimingProfile, Variant
 

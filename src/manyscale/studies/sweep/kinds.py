@@ -98,8 +98,8 @@ def _gpu(request: RunRequest) -> Outcome:
     import numpy as np
 
     from manyscale.gpu import TimedDevice, TimedLaunch
+    from manyscale.gpu.argument_text import parse_arguments
     from manyscale.gpu.headline import headline
-    from manyscale.gpu.kernel_arguments import parse_arguments
     from manyscale.system.running import statistics_columns
     from manyscale.units import BYTES, parse
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program gives to a GPU: copies in rows, and what becomes of launches and copies."""
+"""Copies as a program submits them, in rows and slices, and the records of launches and copies that have ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CopyKind = Literal["to_device", "to_host", "within", "fill"]
 
 
 class Rows(NamedTuple):
-    """How the bytes of a copy lie: rows of a slice, and slices, with pitches on both sides.
+    """The layout of a copy: rows of a slice, and slices, with pitches on both sides.
 
     `pitch` and `slice_pitch` are those at the address on the device, `other_…` those at the other side.
     """
@@ -28,11 +28,11 @@ class Rows(NamedTuple):
         return self.width * self.height * self.depth
 
     def extent(self) -> int:
-        """From the first byte at the address to behind the last."""
+        """Bytes from the first to the last, at the address."""
         return (self.depth - 1) * self.slice_pitch + (self.height - 1) * self.pitch + self.width
 
     def other_extent(self) -> int:
-        """The same at the other side."""
+        """Bytes from the first to the last, at the other side."""
         return (self.depth - 1) * self.other_slice_pitch + (self.height - 1) * self.other_pitch + self.width
 
 

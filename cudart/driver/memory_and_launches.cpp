@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of the driver's interface do with a device: memory, copies, modules, launches, streams and
-// events. A module is a library of the runtime (cudaLibrary_t), a function a kernel of it.
+// The driver API for memory, copies, modules, launches, streams and events. A module is a library of the
+// runtime (cudaLibrary_t), a function a kernel of it.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who looks after simulations that take long: shows progress, keeps what has ended, ends what nobody waits for."""
+"""Callbacks during long simulations: progress, collection of ended kernels, end of abandoned runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Watch:
-    """What the GPUs of a node call while they simulate."""
+class RunMonitor:
+    """Callbacks of the GPUs of a node while they simulate."""
 
     progress: Callable[[int, int], None] | None = None
     collected: Callable[[], None] = lambda: None  # kernels have ended
@@ -19,21 +19,21 @@ class Watch:
 
 
 class Pause:
-    """Interrupts a run of several commands after a while, so that those which have ended are collected.
+    """Interrupts a run of several commands periodically, so that ended ones are collected.
 
-    The core stops between two windows and goes on from there: when it does has no influence on results.
+    The core stops between two windows and continues from there: results do not depend on when.
     """
 
-    def __init__(self, watch: Watch, *, several: bool) -> None:
-        self._watch = watch
-        self._due = time.monotonic() + watch.period if several else float("inf")
+    def __init__(self, monitor: RunMonitor, *, several: bool) -> None:
+        self._monitor = monitor
+        self._due = time.monotonic() + monitor.period if several else float("inf")
         self.taken = False
 
     def report(self, now: int, events: int) -> None:
         """Called by the core."""
-        if self._watch.progress is not None:
-            self._watch.progress(now, events)
-        if self._watch.abandoned():
+        if self._monitor.progress is not None:
+            self._monitor.progress(now, events)
+        if self._monitor.abandoned():
             raise KeyboardInterrupt
         if time.monotonic() >= self._due:
             self.taken = True
