@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA kernels without a GPU: load PTX, CUDA C++, Triton or Numba kernels, give them arrays, look at the results.
+"""CUDA kernels without a GPU: load PTX, SASS, CUDA C++, Triton or Numba kernels, and launch them on arrays.
 
 >>> from manyscale import gpu
 >>> device = gpu.Device()

@@ -31,7 +31,7 @@ _WHOLE = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|\d+)")
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """What a kernel is given: a number, or the values of an array that is made on the device."""
+    """An argument of a kernel: a number, or the values of an array on the device."""
 
     name: str
     value: int | float | npt.NDArray[Any]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From Python values to the bytes of a kernel's parameters."""
+"""The parameter block of a launch, packed from Python values."""
 
 from __future__ import annotations
 

@@ -45,16 +45,16 @@ def host_array(values: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[A
 
 @dataclass(frozen=True)
 class ArrayCopy:
-    """What is copied where: between host and device, or within the device."""
+    """A copy between host and device, or within the device."""
 
     kind: Literal["to_device", "to_host", "within", "fill"]
-    array: DeviceArray  # the target, or what goes to the host
+    array: DeviceArray  # the target, or the source of a copy to the host
     source: DeviceArray | None = None  # of a copy within the device
-    data: bytes = b""  # what comes from the host, or the element that the array is filled with
+    data: bytes = b""  # of a copy from the host; of a fill: one element
     target: npt.NDArray[Any] | None = None  # on the host
 
     def arrived(self, data: bytes) -> None:
-        """Writes what came to the host to its target."""
+        """Writes data that was copied to the host to its target."""
         if self.target is not None:
             self.target[...] = np.frombuffer(data, self.target.dtype).reshape(self.target.shape)
 
@@ -85,8 +85,8 @@ def copy_now(native: _core.GpuDevice, copy: ArrayCopy) -> None:
 class DeviceArray:
     """An array in a device's memory; `numpy()` copies it to the host, `set()` to the device.
 
-    These two take no simulated time; on a device with time, `copy_from`, `copy_to` and `fill` do. The memory is given
-    back when the array is no longer used, or by `free()`.
+    These two take no simulated time; on a device with time, `copy_from`, `copy_to` and `fill` do. The memory is freed
+    when the array is no longer used, or by `free()`.
     """
 
     def __init__(
@@ -157,8 +157,7 @@ class DeviceArray:
     def copy_to(self, target: npt.NDArray[Any], *, stream: Stream | None = None) -> QueuedCopy | None:
         """Copies the values to an array on the host, of the same shape and type.
 
-        With a stream of the device the copy is queued there; the target has the values when it has ended and somebody
-        has waited for it.
+        With a stream of the device the copy is queued there; the target has the values after a wait for its end.
         """
         if not isinstance(target, np.ndarray) or not target.flags.writeable:
             raise InputError("the target of a copy is an array of numpy that can be written")
@@ -168,7 +167,7 @@ class DeviceArray:
         return self._copy(ArrayCopy("to_host", self, target=target), stream)
 
     def fill(self, value: Any, *, stream: Stream | None = None) -> QueuedCopy | None:
-        """Gives all elements one value; with a stream of the device that is queued there."""
+        """Fills the array with one value; with a stream of the device, in stream order."""
         element = host_array(value, self.dtype)
         if element.shape != ():
             raise InputError(f"an array is filled with one value, not with an array of shape {element.shape}")
@@ -193,7 +192,7 @@ class DeviceArray:
             self.device.synchronize()
 
     def free(self) -> None:
-        """Gives the memory back to the device; kernels that still use it are told so."""
+        """Frees the memory; a kernel that accesses it later faults."""
         if self._owns:
             self._owns = False
             if self.device is None:

@@ -29,7 +29,7 @@ _ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)([af]?)")
 _TARGET = re.compile(rb"^([ \t]*\.target[ \t]+)sm_(\d+)[af]?([^\n]*)", re.MULTILINE)
 _VERSION = re.compile(rb"^([ \t]*\.version[ \t]+)\d+\.\d+", re.MULTILINE)
 _KNOWN_VERSION = re.compile(r"Unsupported \.version .*current version is '(\d+\.\d+)'")
-# Changes whenever what we hand to the assembler changes, so that older results are not taken.
+# Increased whenever the input of the assembler changes, so that older results are not used.
 _CACHE_VERSION = 1
 _CACHED_FILES = 1000
 
@@ -173,7 +173,7 @@ def _keep(kept: Path, made: bytes) -> None:
             old.unlink(missing_ok=True)
 
 
-# What PTX is made of, as far as finding the starts of instructions needs it.
+# Tokens of PTX, as far as finding the starts of instructions needs them.
 _TOKEN = re.compile(
     rb"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
        | (?P<string>"[^"\n]*")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a module cannot be executed, found before anything runs."""
+"""Checks modules before they run: instructions that are not supported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .sources import cubin_of
 
 @dataclass(frozen=True)
 class Problem:
-    """An instruction that cannot be executed: where it stands and why."""
+    """An instruction that is not supported: its location and the reason."""
 
     function: str
     instruction: str
@@ -28,7 +28,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class KernelCheck:
-    """A kernel and its problems; without any, it can be run."""
+    """A kernel and its problems; without any, it can be executed."""
 
     module: str
     kernel: str

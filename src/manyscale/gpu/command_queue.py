@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's command queue of a simulated GPU: what was submitted and has not ended, and how it is simulated."""
+"""The command queue of a GPU with time: submitted commands, and their simulation on host threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnEnd = Callable[[Queued, _core.GpuEndedCommand, float], None]
 
 
 class CommandQueue:
-    """Commands of the host in streams of one GPU. Leaves out what a command means to whoever submitted it.
+    """Commands of the host in streams of one GPU. What a command means to its submitter is left out.
 
     `on_end` is called for each command that has ended, in the order of their ends, with the wall time of the run.
     """
@@ -39,9 +39,9 @@ class CommandQueue:
         )
         self.unfinished: dict[int, Queued] = {}
         self.fault: KernelError | DeadlockError | None = None
-        """What has stopped the GPU for good."""
+        """The fault that has stopped the GPU."""
         self.report: dict[str, Any] | None = None
-        """What the simulation said of its last run."""
+        """The report of the last run."""
         self._simulation = parts.system.simulation
         self._sms = len(parts.sms)
         self._threads = threads
@@ -84,7 +84,7 @@ class CommandQueue:
         )
 
     def submitted(self, queued: _Command, command: int) -> _Command:
-        """Keeps what a command is for until it has ended."""
+        """Keeps a command until it has ended."""
         queued.command = command
         self.unfinished[command] = queued
         return queued
@@ -99,7 +99,7 @@ class CommandQueue:
     ) -> dict[str, Any]:
         """Simulates until a command has ended, or all, or a time is reached; the report says which.
 
-        Raises what a kernel did wrong. `began`: when the run that this is a part of began.
+        Raises the fault of a kernel. `began`: when the run that this is a part of began.
         """
         began = time.perf_counter() if began is None else began
         self.commands.stop_after(0 if last is None else last.command)
@@ -117,11 +117,11 @@ class CommandQueue:
         return report
 
     def take_output(self, launch: int) -> tuple[bytes, list[str]]:
-        """What a launch has printed so far, and warnings about it; they can be taken once."""
+        """Takes the output of a launch so far, and its warnings."""
         return self._output.pop(launch, (b"", []))
 
     def collect_output(self) -> None:
-        """Asks the SMs for what kernels have printed."""
+        """Collects the output of kernels from the SMs."""
         for launch, (printed, warnings) in self.launches.take_output().items():
             before = self._output.setdefault(launch, (b"", []))
             new = [warning for warning in warnings if warning not in before[1]]
@@ -137,8 +137,8 @@ class CommandQueue:
     def _division(self) -> tuple[int, int]:
         """Host threads and partitions of the machine for the next run.
 
-        CTAs whose order shows in the result run in one partition, where the order is that of time; so does what
-        different streams may do to the same memory. Partitions without work are not worth it.
+        Launches whose result depends on the order of CTAs run in one partition, where the order is that of time; so do
+        streams that may access the same memory. There are no more partitions than there is work for.
         """
         waiting = self.unfinished.values()
         launches = [queued for queued in waiting if isinstance(queued, QueuedLaunch)]

@@ -21,12 +21,14 @@ from manyscale.guard import temporary_folder
 
 DEFAULT_TARGET = "sm_80"
 
+_INVALID_OPTION = 5  # nvrtcResult: of our options, only the architecture may not be supported
+
 _TARGET = re.compile(r"(?:sm|compute)_(\d+[af]?)")
 _OPTIONS = ("-std=c++17", "-lineinfo")
 _INSTALL = "pip install 'manyscale[cuda]' brings a compiler (NVRTC), or put nvcc on the PATH"
 
 # Within the folder `nvidia` of Python's packages: the library and the folders of its headers. CUDA 12 goes first, since
-# it still knows the GPUs before Turing.
+# it still supports GPUs before Turing.
 _NVRTC = {
     "cuda_nvrtc/lib/libnvrtc.so.12": tuple(
         f"{package}/include" for package in ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
@@ -51,31 +53,31 @@ _SUBSTITUTES = {
 
 
 class NoCompilerError(InputError):
-    """There is nothing that could compile CUDA C++."""
+    """No compiler of CUDA C++ is installed."""
 
 
 class _UnableError(Exception):
-    """A compiler that does not work here, or does not know the target; another may."""
+    """A compiler that does not work here, or does not support the target; another may."""
 
 
 def compile_cuda(text: bytes, name: str, folder: Path | None, target: str | None) -> bytes:
-    """The PTX of CUDA C++ source; what does not compile is an `InputError` with what the compiler said.
+    """The PTX of CUDA C++ source; what does not compile is an `InputError` with the messages of the compiler.
 
     `name` is the file's; `folder` is where it and its headers lie, None if there is only the text; `target` is a GPU
     such as "sm_90".
     """
     architecture = _architecture(target, name)
-    said: list[str] = []
+    reasons: list[str] = []
     for compiler in _compilers():
         try:
             return compiler.compile(text, name, folder, architecture)
         except _UnableError as error:
-            said.append(str(error))
-    if not said:
+            reasons.append(str(error))
+    if not reasons:
         raise NoCompilerError(f"{name}: this is CUDA C++; {_INSTALL}")
     if _find_nvrtc() is None:
-        said.append("pip install 'manyscale[cuda]' brings a compiler that knows other targets (NVRTC)")
-    raise InputError(f"{name}: " + "\n".join(said))
+        reasons.append("pip install 'manyscale[cuda]' brings a compiler with other targets (NVRTC)")
+    raise InputError(f"{name}: " + "\n".join(reasons))
 
 
 def _architecture(target: str | None, name: str) -> str:
@@ -134,7 +136,7 @@ class _Nvcc:
 
 
 class _Nvrtc:
-    """The run-time compiler: it compiles the device's part of a program only."""
+    """The run-time compiler, which compiles device code only."""
 
     def __init__(self, library: ctypes.CDLL, includes: Sequence[Path]) -> None:
         self._library = library
@@ -165,14 +167,16 @@ class _Nvrtc:
     def _failure(
         self, code: int, log: bytes, name: str, folder: Path | None, architecture: str
     ) -> InputError | _UnableError:
-        said = log.decode(errors="replace").strip()
+        message = log.decode(errors="replace").strip()
         for path in (folder, *self._includes):
-            said = said.replace(f"{path}/", "")
-        if "invalid value for --gpu-architecture" in said:
-            return _UnableError(f"NVRTC cannot compile it for {architecture}; it does not know this target")
-        if "JIT mode" in said:
-            said += "\nNVRTC compiles what runs on the device only; for a file with host code, put nvcc on the PATH"
-        return InputError(f"{name} does not compile:\n{said or self._error(code)}")
+            message = message.replace(f"{path}/", "")
+        if code == _INVALID_OPTION:
+            return _UnableError(
+                f"NVRTC cannot compile it for {architecture}; it does not support this target"
+            )
+        if "JIT mode" in message:
+            message += "\nNVRTC compiles what runs on the device only; for a file with host code, put nvcc on the PATH"
+        return InputError(f"{name} does not compile:\n{message or self._error(code)}")
 
     def _text(self, kind: str, program: ctypes.c_void_p) -> bytes:
         size = ctypes.c_size_t()

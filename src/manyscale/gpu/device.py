@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functional GPU: memory, modules, launches, and no notion of time."""
+"""The functional GPU: memory, modules and launches, without time."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _FORMATS = {
 
 _ADDRESSES = ("clamp", "wrap", "mirror", "border")
 _FILTERS = ("point", "linear")
-_LARGEST = 2**63 - 1  # more than any device has
-_MANAGED_ALIGNMENT = 2 * 1024 * 1024  # of managed memory: its pages move in parts of 2 MiB
+_LARGEST = 2**63 - 1  # bytes, more than any device has
+_MANAGED_ALIGNMENT = 2 * 1024 * 1024  # of managed memory, which the UVM driver handles in blocks of 2 MiB
 
 
 class Device:
     """A GPU that executes kernels exactly, without modelling how long they take.
 
-    `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: look for races in
-    shared memory and for reads of memory that nobody wrote; findings are in `Launch.warnings`.
-    `maximum_instructions`: warp instructions after which a launch is given up, 0 for no limit. `echo`: show what
+    `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: find races in
+    shared memory and uninitialised reads; findings are in `Launch.warnings`.
+    `maximum_instructions`: limit of warp instructions per launch, 0 for none. `echo`: show what
     kernels print. `isa`: whether kernels run as PTX, as SASS (`"sass"`), or as SASS where that can be
-    made and executed (`"auto"`). `allow_newer`: take PTX that was made for GPUs that can do more than the machine's,
+    made and executed (`"auto"`). `allow_newer`: take PTX for newer GPUs than the machine's,
     with a warning; without it that is an error. `native`: a device of the core, such as one that shares its memory with
     another.
     """
@@ -90,7 +90,7 @@ class Device:
         """Loads a module: the path of a `.ptx`, `.cu` or `.cubin` file, PTX text, the contents of a cubin, or a kernel
         compiled by Triton or Numba.
 
-        `isa` is how it runs, the device's own choice if None; what was taken is in `Module.isa`.
+        `isa`: the ISA to run, that of the device if None; `Module.isa` is the result.
         """
         machine = cubin_of(source)
         name = "the module"
@@ -128,7 +128,7 @@ class Device:
         return None
 
     def _check_target(self, parsed: ParsedModule) -> None:
-        """An error for PTX that the GPU does not take."""
+        """Refuses PTX that the GPU does not support."""
         if self.capability is None or parsed.portable:
             return
         why = refusal(parsed.name, "PTX", parsed.target, self.capability)
@@ -139,11 +139,11 @@ class Device:
         warnings.warn(why, NewerTargetWarning, stacklevel=3)
 
     def _architecture(self, parsed: ParsedModule) -> str | None:
-        """What SASS of a module is made for; None: there is none for this GPU."""
+        """The architecture for which a module is assembled; None: SASS of this GPU cannot be read."""
         return architecture_near(parsed.target)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
-        """A new array; its values mean nothing yet."""
+        """A new array, uninitialised."""
         extents, kind = extents_of(shape), _type_of(dtype)
         size = math.prod(extents) * kind.itemsize
         try:
@@ -168,27 +168,27 @@ class Device:
     # --- Managed memory; without time it is memory like any other ---
 
     def managed(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> ManagedArray:
-        """A new array in managed memory, which host and device share; its values mean nothing yet."""
+        """A new array in managed memory, uninitialised."""
         extents, kind = extents_of(shape), _type_of(dtype)
         size = max(math.prod(extents) * kind.itemsize, 1)
         address = self._allocate_managed(size, f"a managed array {extents} of {kind}")
         return ManagedArray(self.native, address, extents, kind, owns=True, device=self)
 
     def managed_allocate(self, bytes: int) -> int:
-        """Managed memory as an address, a multiple of 2 MiB; give it back by `managed_free`."""
+        """Managed memory as an address, a multiple of 2 MiB; free it by `managed_free`."""
         if not isinstance(bytes, numbers.Integral) or bytes < 1:
             raise InputError(f"managed memory has at least one byte, not {bytes!r}")
         return self._allocate_managed(int(bytes), f"{bytes} bytes of managed memory")
 
     def managed_free(self, address: int) -> None:
-        """Gives managed memory back, when all that was queued has ended."""
+        """Frees managed memory, when all queued work has ended."""
         if address not in self._managed:
             raise InputError(f"no managed memory begins at {address:#x}")
         self._free_managed(address)
         del self._managed[address]
 
     def release_managed(self, address: int) -> None:
-        """Gives managed memory back that nobody can reach any more, now or later."""
+        """Frees managed memory without references, now or later."""
         if address in self._managed:
             self.managed_free(address)
 
@@ -197,24 +197,24 @@ class Device:
         return sorted(self._managed.items())
 
     def prefetch_range(self, address: int, bytes: int, to: Side = "device", stream: Any = None) -> Any:
-        """Moves the pages of managed memory to the device or to the host; with a stream that is queued there."""
+        """Migrates pages of managed memory to the device or to the host; with a stream, in stream order."""
         self._check_managed(address, bytes)
         return self._move_range(f"prefetch_to_{side_of(to, 'to')}", address, bytes, stream)
 
     def advise_range(
         self, address: int, bytes: int, advice: AdviceName, on: bool = True, at: Side = "device"
     ) -> None:
-        """Says how managed memory will be used; see `ManagedArray.advise`."""
+        """Advises the UVM driver; see `ManagedArray.advise`."""
         self._check_managed(address, bytes)
         self._advise_range(address, bytes, advice_of(advice, on, at))
 
     def host_access(self, address: int, bytes: int, write: bool = False, *, wait: bool = True) -> Any:
-        """The host reads or writes managed memory: pages that the device has come back to it."""
+        """The host reads or writes managed memory: pages on the device migrate back."""
         self._check_managed(address, bytes)
         return self._access_range("host_write" if write else "host_read", address, bytes, wait)
 
     def page_locations(self, address: int, bytes: int) -> npt.NDArray[np.str_]:
-        """Where each page of managed memory is, in a word; without time they are all with both."""
+        """The location of each page of managed memory; without time, all are on both sides."""
         self._check_managed(address, bytes)
         first = address // PAGE
         return np.full((address + bytes + PAGE - 1) // PAGE - first, "both")
@@ -254,11 +254,11 @@ class Device:
         """Waits until all that was queued has ended; here nothing is queued."""
 
     def free_memory(self, address: int) -> None:
-        """Gives the memory of an array back."""
+        """Frees the memory of an array."""
         self.native.free(address)
 
     def release_memory(self, address: int) -> None:
-        """Gives the memory of an array back that nobody can reach any more, now or later."""
+        """Frees the memory of an array without references, now or later."""
         self.native.free(address)
 
     def copy(self, copy: ArrayCopy, stream: Any = None) -> Any:

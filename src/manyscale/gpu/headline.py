@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def headline(launches: Sequence[TimedLaunch], moved: Mapping[str, int] | None = None) -> definitions.Headline:
-    """The numbers of a run that people look at first; of a single kernel also its metrics.
+    """The headline numbers of a run; for a single kernel also its metrics.
 
-    `moved`: what was counted of managed memory, if there is any.
+    `moved`: statistics of managed memory, if there is any.
     """
     numbers = definitions.headline(
         instruction_units(launch.isa for launch in launches),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted while a kernel ran, and the most that its machine can do."""
+"""Counters of one launch, and the peak rates of its GPU: the inputs of all metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIPES = ("alu", "fma", "fp64", "xu", "tensor", "lsu", "cbu", "other")
 
 _INSTRUCTION_BYTES = 16
 _HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)
-_REGISTERS_AT_ONCE = 256  # that a warp is given (core/gpu/sm/timed_launch.hpp)
+_REGISTERS_AT_ONCE = 256  # registers of a warp are allocated in such units (core/gpu/sm/timed_launch.hpp)
 _FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gpu/lower/lower.cpp makes
 _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
 # Instructions of SASS begin with capitals.
@@ -40,7 +40,7 @@ class OccupancyLimit(enum.Enum):
 
 @dataclass(frozen=True)
 class MachinePeaks:
-    """What a GPU can do at most, and the resources of an SM."""
+    """The peak rates of a GPU, and the resources of an SM."""
 
     clock: int  # hertz
     sms: int
@@ -49,11 +49,11 @@ class MachinePeaks:
     limits: Mapping[str, int]  # resources of an SM, which limit its occupancy
     address_interval: int
     request_interval: int  # cycles between requests of an SM to the L2
-    atomic_cycles: float  # of the SM's clock, for which a change of a word keeps its L2 slice busy
+    atomic_cycles: float  # of the SM clock, for which an atomic operation occupies its L2 slice
     slices: int  # of the L2
-    flits: float  # that a port of the crossbar gives out in a cycle of the SMs
+    flits: float  # per port of the crossbar and cycle of the SMs
     flit: int  # bytes
-    intervals: Mapping[str, int]  # by kind of instruction: cycles for which its unit takes no other
+    intervals: Mapping[str, int]  # issue interval in cycles, by kind of instruction
     instruction_cache: int  # bytes of a sub-core's
     end_seconds: float  # from the end of the last CTA to that of the kernel
     flops: Mapping[str, float]  # by precision, per second
@@ -119,9 +119,9 @@ def _channel_bytes(spec: Mapping[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """What was counted for one launch, whatever else ran at the same time.
+    """The counters of one launch, whatever else ran at the same time.
 
-    A dirty line that the L2 writes back belongs to the launch whose access made it leave, not to the one that wrote it.
+    A write-back of the L2 belongs to the launch whose access evicts the line, not to the one that wrote it.
     """
 
     kernel: str
@@ -190,7 +190,7 @@ class KernelCounts:
 
     @cached_property
     def global_bytes_used(self) -> int:
-        """What threads asked of global and local memory, in bytes."""
+        """Bytes that threads requested of global and local memory."""
         rows = zip(self.operations["text"], self.operations["threads"], strict=True)
         return sum(threads * _access_bytes(text) for text, threads in rows if _goes_to_memory(text))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of a launch."""
+"""The result of a launch on a functional device."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch has done."""
+    """The result of a launch: executed instructions, output and warnings."""
 
     kernel: str
-    isa: str  # what the kernel ran as: "ptx" or "sass"; its instructions are counted
+    isa: str  # "ptx" or "sass": the ISA of the counted instructions
     warp_instructions: int
     thread_instructions: int
     printed: str

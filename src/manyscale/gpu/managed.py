@@ -29,7 +29,7 @@ AdviceName = Literal["read_mostly", "preferred_location", "accessed_by"]
 
 PAGE = 4096
 _SECOND = 10**15  # femtoseconds
-# By advice, whether it is given or taken back, and the side it is about.
+# By advice, whether it is set or unset, and the side it is about.
 _ADVICE: dict[str, dict[bool, dict[str, str]]] = {
     "read_mostly": {
         True: {"device": "read_mostly", "host": "read_mostly"},
@@ -56,7 +56,7 @@ def side_of(word: Any, what: str) -> Side:
 
 
 def advice_of(advice: Any, on: bool, at: Any) -> _core.GpuAdvice:
-    """The core's word for advice."""
+    """Advice as an enumerator of the core."""
     if advice not in _ADVICE:
         raise InputError(f"advice is one of {', '.join(_ADVICE)}, not {advice!r}")
     kind: _core.GpuAdvice = getattr(_core.GpuAdvice, _ADVICE[advice][bool(on)][side_of(at, "at")])
@@ -75,7 +75,7 @@ class ManagedArray(DeviceArray):
 
     @property
     def _row(self) -> int:
-        """Bytes of what one index of the first axis stands for."""
+        """Bytes per index of the first axis."""
         return self.nbytes // self.shape[0] if self.shape and self.shape[0] else 0
 
     def numpy(self) -> npt.NDArray[Any]:
@@ -162,7 +162,7 @@ class ManagedArray(DeviceArray):
             self.device.host_access(self.address + offset, size, write)
 
     def _part(self, index: int | slice) -> tuple[int, int, bool]:
-        """First and number of what an index stands for, and whether it is a single one."""
+        """The first index and the count that an index selects, and whether it is a single one."""
         if not self.shape:
             raise InputError("an array without axes has no index; use numpy() and set()")
         if isinstance(index, slice):

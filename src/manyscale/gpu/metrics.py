@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers people know a kernel by, each defined once: value, unit, meaning, and its name in Nsight Compute."""
+"""The metrics of a kernel, each defined once: value, unit, meaning, and its name in Nsight Compute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = int | float | None
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about a kernel; None where there was nothing to count, such as the hit rate of no loads."""
+    """A metric of a kernel; its value is None where nothing was counted, such as the hit rate without loads."""
 
     name: str
     value: Value
@@ -69,7 +69,7 @@ class Roofline:
 
     @property
     def percent(self) -> float | None:
-        """What of the roofline bound the kernel reaches."""
+        """The fraction of the roofline bound that the kernel reaches."""
         return None if self.bound is None else percent(self.flops_per_second, self.bound)
 
 

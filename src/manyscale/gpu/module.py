@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaded modules, their kernels, and launches of these."""
+"""Modules on a device, their kernels, and launches."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Module:
         self._native = native
         self.name = name
         self.kernels = kernels
-        self.isa: Literal["sass", "ptx"] = "ptx"  # what runs: SASS or PTX
-        self.isa_reason = ""  # why that was taken
+        self.isa: Literal["sass", "ptx"] = "ptx"  # the ISA that runs
+        self.isa_reason = ""  # the reason for it
 
     def __getitem__(self, name: str) -> Kernel:
         native = self._native.kernel(name)

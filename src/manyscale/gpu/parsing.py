@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a file or a text to a parsed PTX module."""
+"""Parses PTX of a file, a text or a compiled kernel into a module."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .sources import is_cuda_source, ptx_of
 
 @dataclass(frozen=True)
 class ParsedModule:
-    """A PTX module whose text is well formed; whether it can be executed, `check` says."""
+    """A PTX module that was parsed; `check` finds out whether it can be executed."""
 
     name: str
     kernels: list[str]
     target: str
     native: _core.PtxModule
-    portable: bool = False  # its target is a compiler's choice: it needs nothing that older GPUs do not have
+    portable: bool = False  # its target is a default of ours: it needs no feature of newer GPUs
 
 
 def parse(source: Any, *, target: str | None = None, portable: bool = False) -> ParsedModule:
     """Parses PTX.
 
     `source` is the path of a `.ptx` or `.cu` file, PTX text, or a kernel compiled by Triton or Numba; `target`
-    (`"sm_80"`) says what CUDA C++ is compiled for. Where it does not say, or the PTX is `portable`, GPUs that are older
-    than the module's target take it, too.
+    (`"sm_80"`) says what CUDA C++ is compiled for. Without it, or if the PTX is `portable`, older GPUs than
+    the module's target run it, too.
     """
     text, name = ptx_of(source, target=target)
     try:

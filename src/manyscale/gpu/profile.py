@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people look at after a kernel has run with time: metrics, where warps waited, hot lines, and what limits it."""
+"""The profile of a launch: metrics, stalls, hot lines, roofline, and the verdict on what limits it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REASONS = {
 
 
 class KernelProfile(NotebookView):
-    """What one launch did to the GPU. `profile["ipc"]` is a metric's value; see `metrics` for all of them."""
+    """The profile of one launch. `profile["ipc"]` is a metric's value; see `metrics` for all of them."""
 
     def __init__(self, counts: KernelCounts) -> None:
         self.counts = counts
@@ -145,7 +145,7 @@ class KernelProfile(NotebookView):
         )
 
     def evidence(self) -> dict[str, Any]:
-        """What a report needs besides metrics: the launch, what limits the kernel, and its roofline."""
+        """Data for reports besides metrics: the launch, the verdict, and the roofline."""
         counts, peaks = self.counts, self.counts.peaks
         return {
             "grid": list(counts.grid),
@@ -214,7 +214,7 @@ def _location() -> pl.Expr:
 
 
 def _main_reason() -> pl.Expr:
-    """In words, what most of the cycles of a row went to."""
+    """The most frequent stall of a row, as text."""
     import polars as pl
 
     columns = list(_REASONS)
@@ -223,7 +223,7 @@ def _main_reason() -> pl.Expr:
 
 
 class Profiler:
-    """Takes the profile of each launch of a simulated GPU when it has ended."""
+    """Makes the profile of each launch when it has ended."""
 
     def __init__(self, parts: GpuSystem, launches: _core.GpuLaunches) -> None:
         self._launches = launches
@@ -232,7 +232,7 @@ class Profiler:
     def take(
         self, index: int, kernel: str, grid: list[int], block: list[int], traffic: _core.GpuTraffic
     ) -> KernelProfile:
-        """The profile of a launch; `traffic`: what L2 and memory did on its behalf."""
+        """The profile of a launch; `traffic`: its requests at L2 and DRAM."""
         outcome, taken = self._launches.result(index), self._launches.take_profile(index)
         return KernelProfile(
             KernelCounts(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OPERATIONS_FILE = "operations.parquet"
 PROFILES_FILE = "profiles.json"
 COMPONENT = "gpu"
-"""What the metrics of kernels are statistics of; their scope is the kernel."""
+"""The component of the metrics of kernels; their scope is the kernel."""
 
 
 @contextlib.contextmanager
@@ -117,6 +117,6 @@ def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> Non
 
 
 def write_profiles(writer: RunWriter, profiles: Mapping[str, KernelProfile]) -> None:
-    """Keeps, for reports, what limits each kernel and its roofline."""
+    """Writes the verdict and the roofline of each kernel, for reports."""
     text = json.dumps({name: profile.evidence() for name, profile in profiles.items()}, indent=1)
     writer.write_file(PROFILES_FILE, text.encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where PTX comes from: files, text, CUDA C++ compiled on the spot, kernels of Triton and Numba.
+"""Sources of PTX: files, text, CUDA C++ that is compiled, kernels of Triton and Numba.
 
 Triton and Numba are recognised by what their objects offer; neither is imported.
 """
@@ -79,7 +79,9 @@ def _from_file(path: Path, target: str | None) -> tuple[bytes, str]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     if path.suffix == ".cu":
         ptx = compile_cuda(data, path.name, path.resolve().parent, target)
-        return _without_folders(ptx), f"{path.stem}.ptx"  # lines of the PTX are told from those of the source
+        return _without_folders(
+            ptx
+        ), f"{path.stem}.ptx"  # so that messages distinguish lines of PTX and of the source
     if b"\0" in data:
         raise InputError(f"{path.name}: this is not text; give a file with PTX, or CUDA C++ named .cu")
     return data, path.name
@@ -126,7 +128,7 @@ def _only_signature(found: Any, name: str) -> Any:
 
 
 def _without_folders(ptx: bytes) -> bytes:
-    """The names of source files as they shall stand in messages: without the folders of this machine."""
+    """The PTX with names of source files for messages: without folders of the host."""
     text = ptx.decode("utf-8", "surrogateescape")
     shortened = _FILE.sub(lambda found: f'{found[1]}"{Path(found[2]).name}"', text)
     return shortened.encode("utf-8", "surrogateescape")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of a device with time: kernels, copies and events that are queued, and end later in simulated time."""
+"""Streams of a device with time: queued kernels, copies and events, which end later in simulated time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Activity:
 
 
 class Queued:
-    """Something in a stream: it begins when what was queued there before has ended."""
+    """A command in a stream: it begins when the one before it has ended."""
 
     def __init__(self, device: TimedDevice, stream: int, what: str) -> None:
         self._device = device
@@ -54,7 +54,7 @@ class Queued:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended in what was simulated so far."""
+        """Whether it has ended so far."""
         return self._times is not None
 
     @property
@@ -74,11 +74,11 @@ class Queued:
         return (end - begin) / _SECOND
 
     def synchronize(self) -> None:
-        """Simulates on until it has ended."""
+        """Simulates until it has ended."""
         self._device.wait_for(self)
 
     def complete(self, begin: int, end: int) -> None:
-        """Notes its times in femtoseconds; called by the device."""
+        """Sets its times in femtoseconds; called by the device."""
         self._times = (begin, end)
 
     def _waited(self) -> tuple[int, int]:
@@ -100,12 +100,12 @@ class QueuedCopy(Queued):
 
     @property
     def l2_bytes(self) -> int:
-        """Data that it moved from and to the L2; waits for its end."""
+        """Bytes between it and the L2; waits for its end."""
         return self._moved().l2_bytes
 
     @property
     def dram_bytes(self) -> int:
-        """Data that moved between L2 and memory on its behalf; waits for its end."""
+        """Bytes between L2 and DRAM for it; waits for its end."""
         return self._moved().dram_bytes
 
     def _moved(self) -> _core.GpuTraffic:
@@ -115,7 +115,7 @@ class QueuedCopy(Queued):
 
 
 class QueuedRange(Queued):
-    """Managed memory that moves in a stream, or that the host accesses."""
+    """A prefetch of managed memory, or an access of the host to it."""
 
 
 class QueuedLaunch(Queued):
@@ -141,7 +141,7 @@ class QueuedLaunch(Queued):
 
     @property
     def result(self) -> TimedLaunch:
-        """What the launch has done, and how long it took."""
+        """The result of the launch."""
         self.synchronize()
         assert self.outcome is not None
         return self.outcome
@@ -151,11 +151,11 @@ _Any = TypeVar("_Any", bound=Queued)
 
 
 class Event(Queued):
-    """A moment in a stream: when all that was queued there before has ended."""
+    """An event: the time at which all earlier commands of the stream have ended."""
 
     @property
     def time(self) -> float:
-        """The moment in simulated seconds; waits for it."""
+        """The time in simulated seconds; waits for it."""
         return self.end
 
     def elapsed(self, other: Event) -> float:
@@ -163,12 +163,12 @@ class Event(Queued):
         return (other._waited()[1] - self._waited()[1]) / _SECOND
 
     def wait(self, stream: Stream) -> None:
-        """Lets what is queued in a stream from now on begin only after this event."""
+        """Lets later commands of a stream begin after this event."""
         stream.wait(self)
 
 
 class Stream:
-    """A queue of a device: what is in it happens in order, what is in several streams at the same time.
+    """A stream of a device: its commands run in order; those of different streams may overlap.
 
     Made by `device.stream(priority=…)`; as in CUDA, lower numbers are more urgent.
     """
@@ -179,9 +179,9 @@ class Stream:
         self.priority = priority
         self._last: Queued | None = None
 
-    # What kernels see of a device when they are launched on a stream: there they are queued.
+    # The interface of a device that a launch uses: on a stream, it queues the kernel.
 
-    echo = False  # what kernels print is shown when they have ended
+    echo = False  # output is shown at the end of the kernel
 
     @property
     def native(self) -> _core.GpuDevice:
@@ -192,22 +192,22 @@ class Stream:
         return self.queued(self.device.enqueue_kernel(self, kernel, native, *shape))
 
     def record(self) -> Event:
-        """An event: the moment at which all that is in the stream now has ended."""
+        """Records an event: the end of all commands that are in the stream now."""
         return self.queued(self.device.enqueue_record(self))
 
     def wait(self, event: Event) -> None:
-        """Lets what is queued here from now on begin only after the event, which may be of another stream."""
+        """Lets later commands begin after the event, which may be of another stream."""
         if not isinstance(event, Event) or event._device is not self.device:
             raise InputError("a stream waits for an event of its own device, made by stream.record()")
         self.queued(self.device.enqueue_wait(self, event))
 
     def synchronize(self) -> None:
-        """Simulates on until all that is in the stream has ended."""
+        """Simulates until all commands of the stream have ended."""
         if self._last is not None:
             self._last.synchronize()
 
     def queued(self, last: _Any) -> _Any:
-        """Notes what was queued last."""
+        """Remembers the last command."""
         self._last = last
         return last
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code a GPU takes: its compute capability against the target that PTX or SASS was made for."""
+"""Compatibility of code with a GPU: the target of PTX or SASS against the compute capability."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Kind = Literal["PTX", "SASS"]
 
 
 class WrongTargetError(InputError):
-    """The code was made for GPUs that can do more, or something else, than this one."""
+    """The code is not compatible with the GPU."""
 
 
 class NewerTargetWarning(UserWarning):
-    """PTX for other GPUs than the machine's was taken all the same."""
+    """Incompatible PTX is run because that was allowed."""
 
 
 def capability_of(architecture: str) -> int:
@@ -31,7 +31,7 @@ def capability_of(architecture: str) -> int:
 
 
 def fits(kind: Kind, target: str, capability: int) -> bool:
-    """Whether a GPU of a compute capability takes code for a target, as NVIDIA's driver decides it.
+    """Whether code for a target runs on a GPU of a compute capability, by the rules of NVIDIA's driver.
 
     PTX runs on its target and all later GPUs, SASS on those of the same generation that are not older. Code for
     a target with an "a" (sm_90a) runs on exactly that GPU, PTX for one with an "f" on later GPUs of the same generation
@@ -55,7 +55,7 @@ def cubin_target(data: bytes, architecture: int) -> str:
 
 
 def refusal(name: str, kind: Kind, target: str, capability: int) -> str | None:
-    """Why a GPU does not take code for a target; None if it does."""
+    """The reason why code for a target does not run on a GPU; None if it does."""
     if fits(kind, target, capability):
         return None
     newer = capability_of(target) > capability

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU with time: the same kernels and arrays as on the functional device, on a machine's SMs, L2 and memory."""
+"""The GPU with time: kernels and copies on the SMs, L2, DRAM and link of a machine, in simulated time."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ from .stream import (
 )
 from .targets import capability_of
 
-_REMEMBERED = 65536  # activities in the timeline
+_REMEMBERED = 65536  # latest activities in the timeline
 
 
 @dataclass(frozen=True)
 class TimedLaunch(Launch):
-    """What a launch has done, and how long it took on the simulated GPU."""
+    """The result of a launch with time: also cycles, occupancy and the profile."""
 
-    cycles: int  # of the GPU's clock, from the kernel's turn to its end
+    cycles: int  # of the GPU clock, from the start of its launch to its end
     seconds: float
     registers: int  # of a thread
-    occupancy: float  # warps that fit on an SM, of those it holds
+    occupancy: float  # resident warps of an SM, divided by its maximum
     issued_instructions: int
     profile: KernelProfile = field(repr=False, compare=False)
 
@@ -66,12 +66,12 @@ class TimedLaunch(Launch):
 
 
 class TimedDevice(Device):
-    """A GPU that executes kernels exactly and says how long they take.
+    """A GPU that executes kernels exactly and models their time.
 
     `machine` is a machine with a GPU, or the name or file of one, such as "v100"; `changes` are changes of its
     parameters, such as "gpu.clock=1GHz". `threads`: host threads that the simulation
     runs on; the results do not depend on it. Launches and copies without a stream wait for all that is queued and run
-    to their end. `page_log`: rows to keep of what happens to pages of managed memory, see `uvm.log()`.
+    to their end. `page_log`: rows of the page log of managed memory to keep, see `uvm.log()`.
     """
 
     module_type = StreamModule
@@ -99,19 +99,21 @@ class TimedDevice(Device):
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
         self.queue = CommandQueue(self.parts, self.host_side, threads, self._on_end)
         self._profiler = Profiler(self.parts, self.queue.launches)
-        self.progress: Callable[[int, int], None] | None = None  # told femtoseconds and events, now and then
+        self.progress: Callable[[int, int], None] | None = (
+            None  # called periodically with femtoseconds and events
+        )
         self._timeline: deque[Activity] = deque(maxlen=_REMEMBERED)
         self._streams = itertools.count(1)
         self._default = Stream(self, 0, 0)
-        self._host = Stream(self, next(self._streams), 0)  # what the host does to managed memory
-        self._released: list[int] = []  # managed memory that waits to be given back
-        self._released_arrays: list[int] = []  # memory of arrays that waits to be given back
+        self._host = Stream(self, next(self._streams), 0)  # prefetches and host accesses without a stream
+        self._released: list[int] = []  # managed memory to be freed
+        self._released_arrays: list[int] = []  # memory of arrays to be freed
         self._running = False
         self._result: tuple[dict[str, Any], Result] | None = None  # with the report that it is of
         self._recorded: list[TimedLaunch] | None = None  # launches that have ended while a run is recorded
         self.has_used_managed = False  # memory
 
-    # --- What people call ---
+    # --- For users ---
 
     @contextlib.contextmanager
     def record(
@@ -140,7 +142,7 @@ class TimedDevice(Device):
 
     @property
     def result(self) -> Result | None:
-        """Statistics of all parts of the GPU so far; None if nothing has run, or a kernel has failed."""
+        """Statistics of all components so far; None if nothing has run, or a kernel has failed."""
         report = self.queue.report
         if self.queue.fault is not None or report is None:
             return None
@@ -149,13 +151,13 @@ class TimedDevice(Device):
         return self._result[1]
 
     def stream(self, priority: int = 0) -> Stream:
-        """A new queue for kernels and copies; as in CUDA, lower numbers are more urgent."""
+        """A new stream; as in CUDA, lower numbers are more urgent."""
         if not isinstance(priority, numbers.Integral) or not -(2**31) <= int(priority) < 2**31:
             raise InputError(f"the priority of a stream is a whole number, not {priority!r}")
         return Stream(self, next(self._streams), int(priority))
 
     def synchronize(self) -> None:
-        """Simulates on until all that was queued has ended."""
+        """Simulates until all commands have ended."""
         if self.queue.unfinished:
             self._run(None)
 
@@ -163,7 +165,7 @@ class TimedDevice(Device):
         """The kernels and copies that have ended, in the order of their ends; the last 65,536 of them."""
         return list(self._timeline)
 
-    # --- What kernels, arrays and streams call ---
+    # --- For kernels, arrays and streams ---
 
     def run_kernel(
         self,
@@ -200,7 +202,7 @@ class TimedDevice(Device):
         order_matters = self.queue.launches.order_matters(launch)
         queued = QueuedLaunch(self, stream.number, kernel, launch, order_matters, (grid, block))
         queued.isa = native.isa
-        # What is launched without a stream begins at once: its times are those of the GPU alone.
+        # Launches without a stream have no command latency: their times are those of the GPU alone.
         delay = 0 if stream is self._default else None
         options = self._submit_options(stream, delay)
         command = self.queue.commands.enqueue_kernel(launch, self.native, native, packed, options)
@@ -214,7 +216,9 @@ class TimedDevice(Device):
         on = stream or self._default
         for array in (copy.array, copy.source):
             if isinstance(array, ManagedArray) and array.nbytes:
-                array.prefetch("device", stream=stream)  # the device copies: pages go there first
+                array.prefetch(
+                    "device", stream=stream
+                )  # copies are made by the device: its pages migrate there first
         queued = self.queue.submitted(
             QueuedCopy(self, on.number, copy),
             self.queue.commands.enqueue_copy(
@@ -272,28 +276,28 @@ class TimedDevice(Device):
             self.synchronize()
         try:
             self.uvm.free(address)
-        except _core.SimulationError:  # its pages are still on the move
+        except _core.SimulationError:  # its pages are migrating
             self._run(None)
             self.uvm.free(address)
 
     def free_memory(self, address: int) -> None:
-        """Gives the memory of an array back. Kernels that use it later are told so; it is given to others when all that
-        was queued has ended."""
+        """Frees the memory of an array. A kernel that accesses it later faults; it is reused when all queued work has
+        ended."""
         self.native.free(address, reserve=bool(self.queue.unfinished))
 
     def release_memory(self, address: int) -> None:
-        """Gives the memory of an array back that nobody can reach any more, as soon as nothing is queued: kernels may
-        have its address from somewhere else than their arguments."""
+        """Frees the memory of an array without references as soon as nothing is queued: kernels may have its address
+        from elsewhere than their arguments."""
         self._released_arrays.append(address)
         self._free_released()
 
     def release_managed(self, address: int) -> None:
-        """Gives managed memory back that nobody can reach any more, as soon as nothing is queued."""
+        """Frees managed memory without references as soon as nothing is queued."""
         self._released.append(address)
         self._free_released()
 
     def _free_released(self) -> None:
-        """Frees what was released, unless pages of it may still be needed or on the move."""
+        """Frees released memory, unless its pages are in use or migrating."""
         if self.queue.unfinished or self._running:
             return
         self.native.reuse_reserved()
@@ -302,7 +306,7 @@ class TimedDevice(Device):
             self.native.free(address)
         released, self._released = self._released, []
         for address in released:
-            if address not in self._managed:  # somebody gave it back by its address
+            if address not in self._managed:  # freed by its address already
                 continue
             try:
                 self.uvm.free(address)
@@ -343,7 +347,7 @@ class TimedDevice(Device):
         )
 
     def wait_for(self, queued: Queued) -> None:
-        """Simulates on until something that was queued has ended."""
+        """Simulates until a command has ended."""
         if not queued.done:
             self._run(queued)
 
@@ -354,7 +358,7 @@ class TimedDevice(Device):
         return _core.GpuSubmitOptions(stream=stream.number, priority=stream.priority, delay=latency)
 
     def _run(self, last: Queued | None) -> None:
-        """Runs until something has ended, or everything."""
+        """Simulates until a command has ended, or all."""
         self.queue.check_usable()
         if self._managed:
             self.uvm.before_run()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits a kernel, what to do about it, and what that would gain.
+"""The verdict on a kernel: what limits it, advice, and the estimated saving.
 
-Each file of this folder looks for one kind of problem and estimates, from counts, the time that mending it would save.
-The one with the largest gain is the verdict, the others are notes. A new file registers its own with `@cause`. Where
-nothing is worth mending, the verdict is the busiest part of the machine, or what warps mostly wait for (bound.py).
+Each file of this folder detects one kind of problem and estimates, from counters, the time that solving it would save.
+The largest saving is the verdict, the others are notes. A new file registers its function with `@cause`. If no problem
+costs much, the verdict is the busiest component, or the most frequent stall (bound.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 
 def limit_of(counts: KernelCounts) -> Limit:
-    """The verdict of a kernel, with notes on what else costs time, ordered by what mending it gains."""
+    """The verdict on a kernel, with notes on other problems, ordered by their savings."""
     execution = Execution(counts)
     found = [cause for look in CAUSES.values() for cause in look(execution)]
     found.sort(key=lambda cause: (-cause.saved, cause.kind))

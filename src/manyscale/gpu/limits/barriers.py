@@ -13,8 +13,8 @@ from .execution import Execution
 def barriers(execution: Execution) -> Iterator[Cause]:
     """If the work between barriers were spread evenly, warps would not wait at them.
 
-    Work is what the other cycles of warps go to, but for waiting for memory: its answers come one after the other,
-    however the work is spread.
+    Work is all other warp cycles, except waits for memory: responses arrive one after the other, however the work is
+    spread.
     """
     sm = execution.sm
     stalls = sm["stall_barrier"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cause of lost time, the verdict that is made of causes, and the list of what looks for them."""
+"""Causes of lost time, the verdict made of them, and the registry of their detectors."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 Look = Callable[["Execution"], Iterator["Cause"]]
 
 CAUSES: dict[str, Look] = {}
-"""By name of the function: each looks for one kind of problem."""
+"""Detectors by name of the function, one for each kind of problem."""
 
 
 def cause(look: Look) -> Look:
-    """Registers a function that looks for a kind of problem."""
+    """Registers a detector of a kind of problem."""
     CAUSES[f"{look.__module__}.{look.__name__}"] = look
     return look
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A problem of a kernel: the evidence for it, what to do about it, and the seconds that this would save."""
+    """A problem of a kernel: evidence, advice, and the seconds that following it would save."""
 
     kind: str
     evidence: str
     advice: str
     saved: float = 0.0
-    outside: bool = False  # what is to be mended is not the kernel itself
+    outside: bool = False  # the problem is not in the kernel itself
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What limits a kernel: the main cause first, then others by what mending them gains."""
+    """What limits a kernel: the main cause, and the others by their savings."""
 
     main: Cause
     others: tuple[Cause, ...] = ()
@@ -57,12 +57,12 @@ class Limit:
 
     @property
     def saved(self) -> float:
-        """Seconds that following the advice would save, estimated; 0: nobody knows."""
+        """Seconds that following the advice would save, estimated; 0: unknown."""
         return self.main.saved
 
     @property
     def gain(self) -> str:
-        """In words, what following the advice would save."""
+        """The saving as text."""
         return self._gain(self.main)
 
     @property

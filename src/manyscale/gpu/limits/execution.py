@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a kernel would run if something about it were different, estimated from what was counted.
+"""Estimates of the time of a changed kernel, from the counters of the launch.
 
 Two bounds hold at any time. A part of the machine cannot be busy for longer than the kernel runs; and warps cannot be
 on the SMs for longer than they issue and wait. So a change that takes demand from the busiest part shortens the kernel

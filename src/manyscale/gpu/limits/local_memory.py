@@ -11,7 +11,7 @@ from .execution import Execution
 
 @cause
 def local_memory(execution: Execution) -> Iterator[Cause]:
-    """Values in registers need no instructions to come and go, and nobody waits for them."""
+    """Values in registers need no loads and stores, and no warp waits for them."""
     sm, demands = execution.sm, execution.demands
     requests = sm["local_requests"]
     if not requests:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of managed memory that come while the kernel waits for them."""
+"""Page faults: warps that wait for pages of managed memory."""
 
 from __future__ import annotations
 

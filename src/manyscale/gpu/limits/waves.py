@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from .cause import Cause, cause
 from .execution import Execution
 
-_BUSY_SMS = 0.8  # of the time in which CTAs run that SMs have one: no matter
-_FULL = 0.95  # of the time that SMs would have a CTA if all took the same: the last wave is no matter
+_BUSY_SMS = 0.8  # of the time in which CTAs run that SMs have one: no problem
+_FULL = 0.95  # of the time that SMs would have a CTA if all took the same: the last wave is no problem
 _AS_EXPECTED = 0.85  # of that time: CTAs take about the same
 
 
