@@ -77,7 +77,7 @@ def test_the_newest_version_and_target_are_kept() -> None:
     assert text.count(b".version") == 1
 
 
-def test_source_files_are_numbered_anew() -> None:
+def test_source_files_are_renumbered() -> None:
     text = link([MAIN.encode(), OTHER.encode()])
     assert b'.file 1 "main.cu"' in text
     assert b'.file 2 "other.cu"' in text

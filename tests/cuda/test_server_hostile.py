@@ -200,7 +200,7 @@ def test_more_clients_than_files_may_be_open_are_refused(server: ServerThread) -
     client.close()
 
 
-def test_a_process_that_becomes_another_program_begins_anew(server: ServerThread) -> None:
+def test_a_process_that_becomes_another_program_gets_a_new_session(server: ServerThread) -> None:
     """After exec the process is the same, but the modules and memory of the program before are gone."""
     first = Client(server.path, program=1)
     first.load(KERNELS)

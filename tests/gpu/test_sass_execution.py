@@ -14,6 +14,7 @@ from reference import HEADER
 
 from manyscale import InputError, KernelError, gpu
 from manyscale.gpu.assembler import assemble, find_assembler
+from manyscale.gpu.isa import IsaChoice
 
 pytestmark = [
     pytest.mark.core,
@@ -180,7 +181,10 @@ def test_what_is_taken_can_be_asked_for_and_is_said():
         device.load(cluster, isa="sass")
     module = device.load(FORMATTED, isa="auto")
     assert module.isa == "ptx"
+    assert module.isa_choice is IsaChoice.FALLBACK
     assert "cannot be executed" in module.isa_reason
+    assert device.load(SAXPY).isa_choice is IsaChoice.REQUESTED
+    assert device.load(SAXPY, isa="sass").isa_choice is IsaChoice.ASSEMBLED
 
 
 def test_broken_sass_is_refused_in_words():

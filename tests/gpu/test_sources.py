@@ -139,7 +139,7 @@ def test_a_target_that_nvcc_does_not_know(nvcc):
     assert str(caught.value) == (
         "source.cu: nvcc cannot compile it for compute_75:\n"
         "nvcc fatal   : Unsupported gpu architecture 'compute_75'\n"
-        "pip install 'manyscale[cuda]' brings a compiler that knows other targets (NVRTC)"
+        "pip install 'manyscale[cuda]' brings a compiler with other targets (NVRTC)"
     )
 
 

@@ -361,10 +361,13 @@ def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
 
 
 def _code_in_words(module: Module) -> str:
-    """What a module runs as, and why if that is not what could have been expected."""
+    """The ISA of a module, with the reason if it was not requested."""
+    from manyscale.gpu.isa import IsaChoice
+
     if module.isa == "sass":
         return f"SASS ({module.isa_reason})"
-    return "PTX" if "\n" in module.isa_reason or "asked" in module.isa_reason else f"PTX: {module.isa_reason}"
+    fallback = module.isa_choice is IsaChoice.FALLBACK
+    return f"PTX: {module.isa_reason.splitlines()[0]}" if fallback else "PTX"
 
 
 def _data(

@@ -10,7 +10,7 @@ from manyscale import _core
 from manyscale.errors import InputError
 from manyscale.gpu.arguments import KernelParameter
 from manyscale.gpu.checking import describe_problems, problems_of
-from manyscale.gpu.isa import LoadedCode, load_code
+from manyscale.gpu.isa import IsaChoice, LoadedCode, load_code
 from manyscale.gpu.parsing import ParsedModule
 from manyscale.gpu.sass import read_sass
 from manyscale.gpu.targets import fits, refusal
@@ -124,7 +124,9 @@ class CudaModule:
                 problems = file.problems() if has_ptx and gpu.isa == "auto" else []
                 if not problems:
                     self.architecture = machine.architecture
-                    return LoadedCode(gpu.native.load(file), "sass", "the program has SASS for this GPU")
+                    return LoadedCode(
+                        gpu.native.load(file), "sass", IsaChoice.CUBIN, "the program has SASS for this GPU"
+                    )
             except InputError as error:
                 if not has_ptx or gpu.isa == "sass":
                     raise CudaError(Status.NO_KERNEL_IMAGE_FOR_DEVICE, str(error)) from None

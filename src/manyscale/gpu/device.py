@@ -17,7 +17,7 @@ from manyscale import _core
 from manyscale.errors import InputError, KernelError, OutOfMemoryError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
-from .isa import Isa, isa_of, load_code
+from .isa import Isa, IsaChoice, isa_of, load_code
 from .launch import Launch
 from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
@@ -107,7 +107,7 @@ class Device:
         except MemoryError as error:
             raise OutOfMemoryError(f"{name}: there is not enough memory for it and its variables") from error
         module = self.module_type(self, code.native, parsed.name, parsed.kernels)
-        module.isa, module.isa_reason = code.isa, code.reason
+        module.isa, module.isa_choice, module.isa_reason = code.isa, code.choice, code.reason
         return module
 
     def _load_cubin(self, data: bytes, name: str, isa: Isa | None) -> Module:
@@ -119,7 +119,8 @@ class Device:
             if why is not None:
                 raise WrongTargetError(why)
         module = self.module_type(self, self.native.load(file), name, file.kernels)
-        module.isa, module.isa_reason = "sass", "the file has SASS only"
+        module.isa, module.isa_choice = "sass", IsaChoice.CUBIN
+        module.isa_reason = "the file has SASS only"
         return module
 
     @property

@@ -18,6 +18,7 @@ from manyscale.errors import InputError, nearest
 from .arguments import KernelParameter, pack
 from .array import DeviceArray, extents_of
 from .checking import describe_problems, problems_of
+from .isa import IsaChoice
 from .launch import Launch
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Module:
         self.name = name
         self.kernels = kernels
         self.isa: Literal["sass", "ptx"] = "ptx"  # the ISA that runs
-        self.isa_reason = ""  # the reason for it
+        self.isa_choice = IsaChoice.REQUESTED
+        self.isa_reason = ""  # the reason for it, as text
 
     def __getitem__(self, name: str) -> Kernel:
         native = self._native.kernel(name)
