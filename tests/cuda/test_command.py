@@ -47,7 +47,7 @@ def cuda(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_a_run_leaves_a_directory_and_says_one_line_of_json(calls: Path, tmp_path: Path) -> None:
+def test_a_run_leaves_a_directory_and_prints_one_line_of_json(calls: Path, tmp_path: Path) -> None:
     shutil.copy(calls, tmp_path / "here")
     done = cuda("--json", "--out", "run", "--", "./here", "5", "4", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_a_limit_ends_the_program_and_leaves_what_there_is(calls: Path, tmp_path
         (".", "this is a folder"),
     ],
 )
-def test_what_cannot_be_started_is_said(
+def test_a_program_that_cannot_start_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -96,7 +96,7 @@ def test_where_newer_ptx_is_allowed_the_oldest_of_it_is_chosen() -> None:
     assert best.architecture == 75
 
 
-def test_code_for_exactly_one_gpu_is_told_from_other_code() -> None:
+def test_code_for_exactly_one_gpu_is_distinguished_from_other_code() -> None:
     (specific,) = images(wrapped(entry(TEXT, architecture=90, flags=0x100011)))
     assert specific.target == "sm_90a"
     assert best_ptx([specific], 90) is specific
@@ -107,7 +107,7 @@ def test_sass_is_never_chosen() -> None:
     assert best_ptx(images(container((b"\x7fELF", 70), kind=2)), 70) is None
 
 
-def test_what_unpacks_to_more_than_it_says_is_refused() -> None:
+def test_what_unpacks_to_more_than_its_header_states_is_refused() -> None:
     packed = zstandard.ZstdCompressor().compress(b"x" * 10_000_000)
     found = Image(True, 70, (7, 0), ZSTD, packed, 100)
     with pytest.raises(InputError, match="101 bytes instead of 100"):
@@ -130,7 +130,7 @@ def test_an_entry_that_claims_too_much_is_refused() -> None:
         (wrapped(entry(b"abc")[:12] + b"\xff" * 8 + entry(b"abc")[20:]), "impossible sizes"),
     ],
 )
-def test_what_is_broken_is_said(data: bytes, words: str) -> None:
+def test_broken_containers_are_refused(data: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
         images(data)
 

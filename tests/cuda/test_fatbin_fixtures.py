@@ -49,7 +49,7 @@ def test_each_packing_holds_the_same_kernel():
         assert list(gpu.parse(text).kernels) == ["_Z3addPKfS0_Pfi"]
 
 
-def test_sass_is_told_from_ptx():
+def test_sass_is_distinguished_from_ptx():
     found = fatbin.images((FIXTURES / "vector_add-cubins.fatbin").read_bytes())
     assert sorted((image.is_ptx, image.architecture) for image in found) == [(False, 80), (True, 80)]
 

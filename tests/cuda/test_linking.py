@@ -110,7 +110,7 @@ def test_the_device_runtime_is_left_out() -> None:
     assert b"memcpy_3d_device" not in text
 
 
-def test_statements_are_told_apart() -> None:
+def test_statements_are_separated() -> None:
     module = split(MAIN.encode())
     named = {definition.name: definition for definition in module.definitions if definition.name}
     assert set(named) == {b"twice", b"shared_number", b"own", b"helper", b"run"}

@@ -152,8 +152,8 @@ def test_looking_for_ended_kernels_does_not_change_results(lives: str) -> None:
     assert tables[0] == tables[1]
 
 
-def test_a_program_hears_of_its_simulators_death(lives: str, tmp_path: Path) -> None:
-    """Its next call fails, it is told why, and it can still do what it wants to before it ends."""
+def test_a_program_gets_an_error_when_its_simulator_is_killed(lives: str, tmp_path: Path) -> None:
+    """Its next call fails with a message, and it can still clean up before it exits."""
     with started(
         tmp_path, "cuda", "--out", "run", "--", lives, "stubborn", "empty", "ready", "until_lost"
     ) as one:
@@ -175,7 +175,7 @@ def test_a_program_hears_of_its_simulators_death(lives: str, tmp_path: Path) -> 
         ("empty", 0, None),
     ],
 )
-def test_a_run_says_how_its_program_ended(
+def test_a_run_records_how_its_program_ended(
     lives: str, tmp_path: Path, how: str, code: int, error: str | None
 ) -> None:
     # The address sanitizer, where it is loaded, leaves the signal to the program.
@@ -221,7 +221,7 @@ def test_calls_are_the_same_in_every_run(lives: str, tmp_path: Path) -> None:
     assert who == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 1)]
 
 
-def test_a_program_says_that_nobody_answers_its_handshake(lives: str) -> None:
+def test_a_handshake_without_an_answer_is_reported(lives: str) -> None:
     """It waits for a simulator that is busy, but not in silence; when that is gone, its call fails."""
     name = f"manyscale-test-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX) as silent:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the driver that are not there, and runtimes of somebody else: found before the run, and never a hang."""
+"""Functions of the driver that are not there, and other runtimes: found before the run, and never a hang."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_functions_that_a_library_of_the_program_needs_are_found(
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
-    """A folder with somebody else's runtime."""
+    """A folder with another runtime."""
     folder = tmp_path / "foreign"
     folder.mkdir()
     compiled(folder, "libcudart.so.12", RUNTIME, "-shared", "-fPIC", "-Wl,-soname,libcudart.so.12")
@@ -191,7 +191,7 @@ def check_message(done: subprocess.CompletedProcess[str], foreign: Path) -> None
 def test_another_runtime_by_rpath_does_not_hang(
     foreign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is told from the simulator's, before the run and in it; the advice that is given works."""
+    """It is detected before and in the run; the advice in the message works."""
     options = (str(foreign / "libcudart.so.12"), "-Wl,--disable-new-dtags", f"-Wl,-rpath,{foreign}")
     program = compiled(tmp_path, "counts", COUNTS, *options)
     assert f"an RPATH loads {foreign}/libcudart.so.12" in problems(program, capsys)["libcudart.so.12"]

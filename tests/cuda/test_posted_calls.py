@@ -68,7 +68,7 @@ def test_data_of_a_small_copy_comes_with_its_request(program: Program) -> None:
     assert short[0] == Status.INVALID_VALUE
 
 
-def test_a_posted_call_that_fails_is_told_with_the_next_reply(program: Program) -> None:
+def test_the_error_of_a_posted_call_comes_with_the_next_reply(program: Program) -> None:
     program.post(Call.STREAM_SYNCHRONIZE, 77)
     program.post(Call.EVENT_SYNCHRONIZE, 78)
     assert program.call(Call.MEMORY_INFO)[0] == Status.INVALID_RESOURCE_HANDLE

@@ -71,7 +71,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended and what it said."""
+    """The exit code and the output of a program."""
 
     status: int
     output: str

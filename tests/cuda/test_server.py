@@ -69,7 +69,7 @@ def test_a_program_computes_what_it_should(program: Program) -> None:
     np.testing.assert_array_equal(np.frombuffer(program.to_host(addresses[1], 4 * n), np.float32), 2 * x + y)
 
 
-def test_a_device_says_what_it_is(program: Program) -> None:
+def test_a_device_has_properties(program: Program) -> None:
     status, fields, tail = program.call(Call.DEVICE_DESCRIPTION, 0)
     memory, name, _, count = fields
     attributes = dict(struct.iter_unpack("<ii", tail))
@@ -81,7 +81,7 @@ def test_a_device_says_what_it_is(program: Program) -> None:
     assert program.call(Call.DEVICE_DESCRIPTION, 1)[0] == Status.INVALID_DEVICE
 
 
-def test_the_parameters_of_a_kernel_are_told(program: Program) -> None:
+def test_the_layout_of_the_parameters_of_a_kernel(program: Program) -> None:
     _, fields, tail = program.call(Call.FUNCTION, KERNEL["add"], 1, tail=b"add")
     assert fields[-1] == 3
     assert list(struct.iter_unpack("<II", tail)) == [(0, 8), (8, 8), (16, 4)]

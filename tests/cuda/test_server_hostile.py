@@ -124,7 +124,7 @@ def test_random_requests_give_answers_only(server: ServerThread) -> None:
     client.close()
 
 
-def test_a_client_that_says_nothing_does_not_keep_the_server(server: ServerThread) -> None:
+def test_a_silent_client_does_not_block_the_server(server: ServerThread) -> None:
     """Neither one that is silent, nor one that sends its requests byte by byte for ever, once the program has ended."""
     with raw(server), raw(server) as slow:
         other = Client(server.path)

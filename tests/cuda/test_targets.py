@@ -55,7 +55,7 @@ def test_newer_ptx_is_taken_with_a_warning_where_that_is_allowed():
 
 @pytest.mark.parametrize("functional", [True, False])
 def test_a_launch_that_cannot_be_executed_is_a_failure_that_stays(functional: bool):
-    """Else a program that does not look at the status would read values that nobody has computed."""
+    """Else a program that does not look at the status would read values that were not computed."""
     with serving("v100", functional=functional) as server:
         client = Client(server.path)
         client.load(ptx("sm_70", NOT_EXECUTED))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two definitions of what a program and the server say to each other agree: wire.py and cudart/wire.hpp."""
+"""The two definitions of the protocol agree: wire.py and cudart/wire.hpp."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ def test_the_wire_is_that_of_the_server(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = set(re.findall(r"kCall = (\d+)", (SOURCES / "wire.hpp").read_text()))
-    assert told == {str(int(call)) for call in wire.Call}
+    defined = set(re.findall(r"kCall = (\d+)", (SOURCES / "wire.hpp").read_text()))
+    assert defined == {str(int(call)) for call in wire.Call}
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_answers_that_make_no_sense(alone, tmp_path, reply):
     assert done.stderr.startswith("manyscale: ")
 
 
-def test_what_is_not_there_says_so_once(tmp_path, capfd):
+def test_unsupported_functions_are_reported_once(tmp_path, capfd):
     program = build(PROGRAMS / "unsupported.cpp", tmp_path)
     assert run(program) == (0, "ok\n")
-    told = capfd.readouterr().err
-    assert told.count("cudaGLSetGLDevice is not supported") == 1
-    assert "cudaIpcGetEventHandle is not supported" in told
+    errors = capfd.readouterr().err
+    assert errors.count("cudaGLSetGLDevice is not supported") == 1
+    assert "cudaIpcGetEventHandle is not supported" in errors

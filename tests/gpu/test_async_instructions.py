@@ -180,7 +180,7 @@ def test_faults_of_copies(device, instruction, message):
         ("cp.async.cg.shared.global [%tile], [%from], 8;", "8 bytes"),
     ],
 )
-def test_copies_that_are_not_supported_say_so(instruction, why):
+def test_copies_that_are_not_supported_are_refused(instruction, why):
     [check] = gpu.check(kernel(instruction))
     [problem] = check.problems
     assert why in problem.why

@@ -198,7 +198,7 @@ FLUSHED = """
     st.global.u32 [%out], %d;"""
 
 
-def test_a_generic_address_says_whether_subnormal_numbers_are_flushed():
+def test_subnormal_numbers_are_flushed_by_the_window_of_a_generic_address():
     """Sums in global memory flush them, sums in shared memory do not."""
     word, drawn = run(FLUSHED, 1, 4, np.array([3], np.uint32), declarations=".shared .align 4 .b8 tile[4];")
     assert drawn.tolist() == [15] * 4
@@ -214,6 +214,6 @@ def test_a_generic_address_says_whether_subnormal_numbers_are_flushed():
         ("red.global.exch.b32 [%word], %y;", "no such operation"),
     ],
 )
-def test_what_does_not_exist_is_said(instruction, why):
+def test_instructions_that_do_not_exist_are_refused(instruction, why):
     [check] = gpu.check(kernel(instruction))
     assert why in check.problems[0].why

@@ -191,11 +191,11 @@ def test_a_finding_names_kernel_threads_and_byte():
     assert "ld.shared.u32" in finding
 
 
-def test_a_finding_is_said_once_for_all_threads_and_ctas():
+def test_a_finding_is_reported_once_for_all_threads_and_ctas():
     assert len(races_among(run(TRANSPOSE.format(sync=""), grid=7)[0])) == 1
 
 
-def test_without_check_nothing_is_said():
+def test_without_check_nothing_is_reported():
     device = gpu.Device()
     source, output = device.empty(THREADS, np.uint32), device.empty(THREADS, np.uint32)
     launch = device.load(kernel(TRANSPOSE.format(sync="")))["kernel"][1, THREADS](source, output)

@@ -10,7 +10,7 @@ from manyscale import gpu
 pytestmark = pytest.mark.core
 
 
-def test_shared_memory_that_nobody_wrote():
+def test_shared_memory_that_is_uninitialised():
     body = """
     setp.ne.u32 %p, %i, 17;
     @%p st.shared.u32 [%own], %i;
@@ -33,7 +33,7 @@ def test_shared_memory_does_not_outlive_a_cta():
     assert "CTA (1, 0, 0)" in finding
 
 
-def test_an_atomic_update_of_shared_memory_that_nobody_wrote():
+def test_an_atomic_update_of_shared_memory_that_is_uninitialised():
     [finding] = run("    red.shared.add.u32 [flag], 1;", threads=32)[0]
     assert finding.startswith("uninitialised shared memory is read")
 
@@ -117,7 +117,7 @@ def test_global_memory_that_the_host_wrote():
     assert run(COPY_WORD)[0] == ()
 
 
-def test_global_memory_that_nobody_wrote():
+def test_global_memory_that_is_uninitialised():
     findings, _output, text = run(COPY_WORD, fill=False)
     [finding] = findings
     assert finding.startswith("uninitialised global memory is read")

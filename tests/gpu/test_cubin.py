@@ -56,8 +56,8 @@ def _plain(ptx: bytes, architecture: str) -> bytes:
     """The SASS without any line marks."""
     command = assembler.find_assembler()
     assert command is not None
-    said, made = assembler._attempt(command, (f"-arch={architecture}",), ptx)
-    assert made is not None, said
+    messages, made = assembler._attempt(command, (f"-arch={architecture}",), ptx)
+    assert made is not None, messages
     return made
 
 
@@ -125,13 +125,13 @@ def test_resources_are_those_the_assembler_names(name: str) -> None:
         capture_output=True,
         check=True,
     ).stderr.decode()
-    said = re.findall(
+    reported = re.findall(
         r"Compiling entry function '(\w+)'.*?Used (\d+) registers(?:[^\n]*?(\d+) bytes smem)?",
         with_text,
         re.DOTALL,
     )
-    assert said
-    for kernel, registers, shared in said:
+    assert reported
+    for kernel, registers, shared in reported:
         assert listing[kernel].registers == int(registers)
         assert listing[kernel].shared_bytes == int(shared or 0)
 
@@ -163,7 +163,7 @@ def test_newer_versions_and_targets_are_taken_if_they_can_be() -> None:
         assemble(beyond.encode(), "scale", "sm_70")
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_assembler_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembler, "find_assembler", lambda: None)
     with pytest.raises(NoAssemblerError, match=r"scale: .*manyscale\[sass\]"):
         assemble(_PTX.encode(), "scale", "sm_70")

@@ -103,8 +103,8 @@ def device() -> gpu.Device:
 )
 def test_behind_the_end_of_an_array(device, instruction, does):
     array = device.zeros((10, 10), np.int32)
-    told = diagnosis(f"@%guilty {instruction} // here", p=array.address + 408, device=device)
-    assert told == (
+    message = diagnosis(f"@%guilty {instruction} // here", p=array.address + 408, device=device)
+    assert message == (
         f"invalid address: it {does} 4 bytes at {array.address + 408:#x}: 8 bytes past the end of "
         f"an array (10, 10) of int32 of 400 bytes at {array.address:#x}"
     )
@@ -112,32 +112,32 @@ def test_behind_the_end_of_an_array(device, instruction, does):
 
 def test_before_an_array(device):
     array = device.zeros(100, np.int32)
-    told = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=array.address - 16, device=device)
-    assert f"16 bytes before an array (100,) of int32 of 400 bytes at {array.address:#x}" in told
+    message = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=array.address - 16, device=device)
+    assert f"16 bytes before an array (100,) of int32 of 400 bytes at {array.address:#x}" in message
 
 
 def test_the_nearest_of_several_arrays_is_named(device):
     first, second = device.zeros(100, np.int32), device.zeros(25, np.float64)
-    told = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=second.address - 8, device=device)
-    assert f"8 bytes before an array (25,) of float64 of 200 bytes at {second.address:#x}" in told
-    told = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=first.address + 400, device=device)
-    assert f"0 bytes past the end of an array (100,) of int32 of 400 bytes at {first.address:#x}" in told
+    message = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=second.address - 8, device=device)
+    assert f"8 bytes before an array (25,) of float64 of 200 bytes at {second.address:#x}" in message
+    message = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=first.address + 400, device=device)
+    assert f"0 bytes past the end of an array (100,) of int32 of 400 bytes at {first.address:#x}" in message
 
 
 def test_over_the_end_of_an_array(device):
     array = device.zeros(10, np.uint8)
-    told = diagnosis("@%guilty ld.global.u64 %q, [%p]; // here", p=array.address + 8, device=device)
-    assert f"it begins at byte 8 of an array (10,) of uint8 of 10 bytes at {array.address:#x}" in told
-    assert told.endswith("and runs over its end")
+    message = diagnosis("@%guilty ld.global.u64 %q, [%p]; // here", p=array.address + 8, device=device)
+    assert f"it begins at byte 8 of an array (10,) of uint8 of 10 bytes at {array.address:#x}" in message
+    assert message.endswith("and runs over its end")
 
 
 def test_a_vector_over_the_end_of_an_array(device):
     array = device.zeros(6, np.int32)
-    told = diagnosis(
+    message = diagnosis(
         "@%guilty ld.global.v4.u32 {%a, %b, %c, %d}, [%p]; // here", p=array.address + 16, device=device
     )
-    assert "it reads 16 bytes" in told
-    assert told.endswith("and runs over its end")
+    assert "it reads 16 bytes" in message
+    assert message.endswith("and runs over its end")
 
 
 def test_a_null_pointer():
@@ -150,19 +150,23 @@ def test_a_null_pointer():
 def test_memory_that_was_freed(device):
     array = device.zeros(64, np.int16)
     array.free()
-    told = diagnosis("@%guilty ld.global.u32 %a, [%p]; // here", p=array.address + 8, device=device)
-    assert told.endswith(f"the memory was freed: an array (64,) of int16 of 128 bytes at {array.address:#x}")
+    message = diagnosis("@%guilty ld.global.u32 %a, [%p]; // here", p=array.address + 8, device=device)
+    assert message.endswith(
+        f"the memory was freed: an array (64,) of int16 of 128 bytes at {array.address:#x}"
+    )
 
 
 def test_a_pointer_of_the_host():
     host = np.zeros(4, np.int32)
-    told = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=host.ctypes.data)
-    assert told.endswith("this looks like a pointer to the host's memory; copy the data to the device first")
+    message = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=host.ctypes.data)
+    assert message.endswith(
+        "this looks like a pointer to the host's memory; copy the data to the device first"
+    )
 
 
 def test_a_pointer_to_nowhere():
-    told = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=2**63)
-    assert told == "invalid address: it writes 4 bytes at 0x8000000000000000: no allocation is there"
+    message = diagnosis("@%guilty st.global.u32 [%p], %a; // here", p=2**63)
+    assert message == "invalid address: it writes 4 bytes at 0x8000000000000000: no allocation is there"
 
 
 @pytest.mark.parametrize(
@@ -186,19 +190,19 @@ def test_misaligned(device, instruction, offset, does, size):
 
 
 def test_behind_shared_memory():
-    told = diagnosis("mov.u32 %b, tile;\n@%guilty st.shared.u32 [%b+256], %a; // here")
-    assert told == "out of bounds: it writes 4 bytes at 0x100 of shared memory, which has 256 bytes"
+    message = diagnosis("mov.u32 %b, tile;\n@%guilty st.shared.u32 [%b+256], %a; // here")
+    assert message == "out of bounds: it writes 4 bytes at 0x100 of shared memory, which has 256 bytes"
 
 
 def test_misaligned_shared_memory():
-    told = diagnosis("mov.u32 %b, tile;\n@%guilty ld.shared.u64 %q, [%b+4]; // here")
-    assert told.startswith("misaligned access: it reads 8 bytes of shared memory at 0x")
+    message = diagnosis("mov.u32 %b, tile;\n@%guilty ld.shared.u64 %q, [%b+4]; // here")
+    assert message.startswith("misaligned access: it reads 8 bytes of shared memory at 0x")
 
 
 def test_behind_local_memory():
-    told = diagnosis("mov.u64 %q, 0x7ffffff0;\n@%guilty ld.local.u32 %a, [%q]; // here")
+    message = diagnosis("mov.u64 %q, 0x7ffffff0;\n@%guilty ld.local.u32 %a, [%q]; // here")
     assert re.fullmatch(
-        r"out of bounds: it reads 4 bytes at 0x7ffffff0 of local memory, which has \d+ bytes", told
+        r"out of bounds: it reads 4 bytes at 0x7ffffff0 of local memory, which has \d+ bytes", message
     )
 
 
@@ -223,24 +227,26 @@ def test_a_stack_that_overflows():
   ret;
 }"""
     body = "{ .param .b32 zero; st.param.b32 [zero], 0; @%guilty call deeper, (zero); // here\n}"
-    told = diagnosis(body, outside=outside)
-    assert told.startswith("the stack overflows: calls this deep need more than the 512 KiB of local memory")
+    message = diagnosis(body, outside=outside)
+    assert message.startswith(
+        "the stack overflows: calls this deep need more than the 512 KiB of local memory"
+    )
 
 
 def test_a_bad_pointer_to_a_function():
-    told = diagnosis("SHAPE: .callprototype _ ();\n@%guilty call %p, SHAPE; // here", p=0x1234)
-    assert told == "call through a pointer that is not the address of a device function"
+    message = diagnosis("SHAPE: .callprototype _ ();\n@%guilty call %p, SHAPE; // here", p=0x1234)
+    assert message == "call through a pointer that is not the address of a device function"
 
 
 def test_a_bad_index_of_a_branch():
-    told = diagnosis("""
+    message = diagnosis("""
   TARGETS: .branchtargets ONE, TWO;
   mov.u32 %a, 0;
   @%guilty mov.u32 %a, 2;
   brx.idx %a, TARGETS; // here
 ONE:
 TWO:""")
-    assert told == "brx.idx: index 2 is outside the table of 2 targets"
+    assert message == "brx.idx: index 2 is outside the table of 2 targets"
 
 
 # The program gives up
@@ -250,7 +256,7 @@ def test_trap():
     assert diagnosis("@%guilty trap; // here") == "trap: the program gave up"
 
 
-def test_an_assertion_says_what_failed(device):
+def test_an_assertion_names_its_condition(device):
     outside = """
 .extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 w, .param .b64 c);
 .global .align 1 .b8 condition[6] = {105, 32, 60, 32, 110, 0};
@@ -290,8 +296,8 @@ def test_a_free_of_what_malloc_did_not_give(device):
   }
 FINE:"""
     array = device.zeros(4)
-    told = diagnosis(body, p=array.address + 4, outside=outside, device=device)
-    assert told.startswith(
+    message = diagnosis(body, p=array.address + 4, outside=outside, device=device)
+    assert message.startswith(
         "free of an address that malloc did not give: it begins at byte 4 of an array (4,)"
     )
 
@@ -300,13 +306,13 @@ FINE:"""
 
 
 def test_a_barrier_that_does_not_exist():
-    told = diagnosis("mov.u32 %a, 16;\n@%guilty bar.sync %a; // here")
-    assert told == "barrier 16 does not exist: a CTA has 16, 0 to 15"
+    message = diagnosis("mov.u32 %a, 16;\n@%guilty bar.sync %a; // here")
+    assert message == "barrier 16 does not exist: a CTA has 16, 0 to 15"
 
 
 def test_a_barrier_for_part_of_a_warp():
-    told = diagnosis("mov.u32 %a, 40;\n@%guilty bar.sync 1, %a; // here")
-    assert told == "a barrier for 40 threads: it must be a multiple of 32"
+    message = diagnosis("mov.u32 %a, 40;\n@%guilty bar.sync 1, %a; // here")
+    assert message == "a barrier for 40 threads: it must be a multiple of 32"
 
 
 def deadlock(body: str) -> str:
@@ -354,47 +360,47 @@ END:""")
 
 
 def test_a_bad_handle_of_a_texture():
-    told = diagnosis(
+    message = diagnosis(
         """
   mov.f32 %f0, 0f00000000;
   @%guilty tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%p, {%f0}]; // here""",
         p=77,
     )
-    assert told == "77 is not the handle of a texture"
+    assert message == "77 is not the handle of a texture"
 
 
 def test_a_texture_of_another_shape(device):
     texture = device.texture(np.zeros((4, 4), np.float32))
-    told = diagnosis(
+    message = diagnosis(
         """
   mov.f32 %f0, 0f00000000;
   @%guilty tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%p, {%f0}]; // here""",
         p=texture,
         device=device,
     )
-    assert "1d" in told
-    assert "texture" in told
+    assert "1d" in message
+    assert "texture" in message
 
 
 def test_a_texture_whose_array_was_freed(device):
     array = device.zeros(16)
     texture = device.texture(array)
     array.free()
-    told = diagnosis(
+    message = diagnosis(
         """
   mov.f32 %f0, 0f00000000;
   @%guilty tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%p, {%f0}]; // here""",
         p=texture,
         device=device,
     )
-    assert told == "the memory of the texture has been freed"
+    assert message == "the memory of the texture has been freed"
 
 
-# Which one is told, and what comes after
+# Which fault is reported, and what comes after
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_of_several_faults_that_of_the_first_cta_is_told(threads):
+def test_of_several_faults_that_of_the_first_cta_is_reported(threads):
     device = gpu.Device(threads=threads)
     module = device.load(kernel("st.global.u32 [%p], %a;"))
     for _ in range(5):
@@ -411,7 +417,7 @@ def test_a_device_goes_on_after_a_fault(device):
     assert array.numpy().tolist() == [1]
 
 
-def test_what_cannot_be_executed_is_no_fault_but_told_before(device):
+def test_unsupported_instructions_are_reported_before_the_launch(device):
     module = device.load(kernel("  mapa.u64 %p, %p, 0;"))
     with pytest.raises(InputError, match=r"kernel wrong cannot be executed:\n  <ptx>:\d+:\d+: mapa.u64: "):
         module["wrong"][1, 1](0, 0)

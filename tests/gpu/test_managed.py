@@ -54,7 +54,7 @@ def test_the_functional_device_has_managed_memory_without_time():
 
 
 def test_pages_go_where_they_are_used():
-    """First touched by nobody, then by the host, the device, and the host again."""
+    """Not accessed yet, then accessed by the host, the device, and the host again."""
     on = device(*PLAIN, "gpu.uvm.first_touch=true")
     array = on.managed((PAGES, PAGE), np.uint8)
     assert set(array.locations()) == {"nowhere"}
@@ -232,7 +232,7 @@ def test_memory_can_be_given_back_while_its_pages_move():
     assert moving.done
 
 
-def test_a_kernel_that_runs_over_the_end_of_managed_memory_is_told():
+def test_a_kernel_that_runs_over_the_end_of_managed_memory_faults():
     on = device()
     array = on.managed(100, np.uint32)
     array.set(np.zeros(100))
@@ -311,7 +311,7 @@ def test_numpy_takes_it_as_an_array():
     assert array[-1][1] == 6
 
 
-def test_the_log_says_what_was_counted():
+def test_the_log_agrees_with_the_statistics():
     """Rows in the order of their ends; pages and bytes of transfers add up to the statistics."""
     on = device("gpu.uvm.prefetcher=tree", "gpu.uvm.first_touch=false", page_log=10_000)
     array = pages_of(on, 200)

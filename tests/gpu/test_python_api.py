@@ -258,7 +258,7 @@ def test_shapes_that_no_gpu_has(module, configuration, message):
         module["nothing"][configuration]()
 
 
-def test_what_a_kernel_says_about_its_blocks_holds(module):
+def test_launch_bounds_of_a_kernel_hold(module):
     with pytest.raises(InputError, match=r"allows at most 64 threads in a block \(.maxntid\)"):
         module["narrow"][1, 65]()
     with pytest.raises(InputError, match=r"requires blocks of 32 x 2 x 1 threads \(.reqntid\)"):

@@ -21,7 +21,7 @@ FLOATS = {"f": ("f32", 32), "g": ("f64", 64), "e": ("f16", 16)}
 
 @pytest.fixture(scope="module")
 def devices():
-    """One that looks for races and for reads of what nobody wrote, and one without, on two host threads."""
+    """One that finds races and uninitialised reads, and one without, on two host threads."""
     return gpu.Device(check=True, maximum_instructions=10_000_000), gpu.Device(
         threads=2, maximum_instructions=10_000_000
     )

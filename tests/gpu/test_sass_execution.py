@@ -168,7 +168,7 @@ FORMATTED = """
 """
 
 
-def test_what_is_taken_can_be_asked_for_and_is_said():
+def test_the_isa_can_be_requested_and_is_reported():
     device = gpu.Device()
     assert device.load(SAXPY).isa == "ptx"
     assert device.load(SAXPY, isa="auto").isa == "sass"

@@ -78,8 +78,8 @@ def test_registers_and_occupancy_are_those_of_the_sass(tmp_path: Path) -> None:
         re.sub(rb"(?m)^\.version.*$", b".version 7.0", source.read_bytes()).replace(b"sm_75", b"sm_70")
     )
     command = [str(find_assembler()), "-arch=sm_70", "-v", str(copy), "-o", str(tmp_path / "lu.cubin")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    found = re.findall(r"Function properties for (\w+)\n.*?Used (\d+) registers", said, re.DOTALL)
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    found = re.findall(r"Function properties for (\w+)\n.*?Used (\d+) registers", listing, re.DOTALL)
     registers = {name: int(count) for name, count in found}
     device = one_sm()
     module = device.load(source)

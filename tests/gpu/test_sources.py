@@ -67,7 +67,7 @@ def test_files_that_are_no_source(device, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["file", "text"])
-def test_cuda_without_a_compiler_says_what_to_install(device, tmp_path, monkeypatch, kind):
+def test_cuda_without_a_compiler_names_what_to_install(device, tmp_path, monkeypatch, kind):
     path = tmp_path / "fill.cu"
     path.write_text(CUDA)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -125,7 +125,7 @@ def test_nvcc_compiles_for_the_target(nvcc):
     assert sorted(path.name for path in nvcc.iterdir()) == ["bin", "compiled.ptx", "kernels.cu"]
 
 
-def test_what_does_not_compile_comes_with_what_the_compiler_said(nvcc):
+def test_what_does_not_compile_has_the_messages_of_the_compiler(nvcc):
     source = nvcc / "wrong.cu"
     source.write_text("#error\n")
     with pytest.raises(InputError) as caught:

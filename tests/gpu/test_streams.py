@@ -147,7 +147,7 @@ def test_no_more_kernels_than_the_machine_allows_run_at_the_same_time():
     assert second.begin >= first.end - 260 / 1.312e9  # its blocks have ended, its end is on the way
 
 
-def test_events_say_when_and_let_streams_wait():
+def test_events_have_times_and_let_streams_wait():
     on = device()
     kernel, one, other = spin(on), on.stream(), on.stream()
     before = one.record()
@@ -240,7 +240,7 @@ def test_threads_do_not_show(shared_memory):
         assert (other[3].threads > 1) == (not shared_memory)
 
 
-def test_a_device_whose_kernel_failed_says_so():
+def test_a_device_whose_kernel_failed_stays_failed():
     on = device()
     spin(on)[4, 32, 0, on.stream()](on.zeros(1, np.uint32), 1)
     with pytest.raises(KernelError, match=r"kernel spin, CTA \(0, 0, 0\), thread"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`manyscale check`: what of a program cannot be executed, before anything is run."""
+"""`manyscale check`: the kernels, instructions and functions of a program that are not supported, before it runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNREADABLE = 2
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was looked at: its kernels or what is wrong with a program, or why it could not be read."""
+    """A checked file: its kernels, the problems of a program, or the reason why it cannot be read."""
 
     path: Path
     kernels: Sequence[KernelCheck] = ()
@@ -60,7 +60,7 @@ def _kernels(path: Path, target: str | None, isa: Isa) -> Sequence[KernelCheck]:
     return gpu.check(path, target=target, isa=isa)
 
 
-# Who reads which files, by the end of their names.
+# Readers by file extension.
 Reader = Callable[[Path, str | None, "Isa"], "Sequence[KernelCheck]"]
 READERS: dict[str, Reader] = {".ptx": _kernels, ".cu": _kernels, ".cubin": _kernels}
 _ELF = b"\x7fELF"
@@ -84,7 +84,7 @@ def check(
     isa: CodeChoice = "ptx",
     json: Json = False,
 ) -> None:
-    """Say what of a program is not supported, before it is run.
+    """Show what of a program is not supported, before it runs.
 
     The exit code is 0 if all kernels and programs can be executed, 1 if some
     cannot, and 2 if a file cannot be read or compiled; the others are checked all
@@ -141,7 +141,7 @@ def _checked_program(path: Path, isa: Isa) -> _File:
 
     try:
         executable = Executable.read(path)
-    except InputError:  # what reads RISC-V programs says what is wrong
+    except InputError:  # the reader of RISC-V programs reports the problem
         return _File(path, program=check_program(Program(path)))
     if executable.machine == _RISCV or not (executable.uses_cuda or libraries_use_cuda(executable)):
         return _File(path, program=check_program(Program(path)))

@@ -25,7 +25,7 @@ _STDERR = 2
 
 
 class LimitError(ManyscaleError):
-    """The simulated time that the user allows is over."""
+    """The limit of simulated time is reached."""
 
     exit_code = 124  # as that of timeout(1)
 

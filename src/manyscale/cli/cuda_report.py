@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `manyscale cuda` prints of a program: its kernels, copies and calls."""
+"""The tables that `manyscale cuda` prints: kernels, copies and calls."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
 
 
 def _isas(kernels: Sequence[LaunchRecord]) -> str:
-    """What instructions of warps are: PTX, SASS, or both where kernels differ."""
+    """The ISA of the counted instructions: PTX, SASS, or both where kernels differ."""
     return "+".join(sorted({record.isa.upper() for record in kernels}))
 
 
@@ -158,7 +158,7 @@ def _shortened(name: str) -> str:
 
 
 def report_data(run: CudaRun) -> dict[str, Any]:
-    """The headline as data; see DESIGN.md for the keys that scripts rely on."""
+    """The headline as data; scripts rely on its keys."""
     from manyscale.cuda.headline import headline
     from manyscale.results.definitions import plain
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on GPU kernels: run one from the shell."""
+"""`manyscale gpu run`: a kernel with its arguments, functional or with time."""
 
 from __future__ import annotations
 
@@ -147,10 +147,10 @@ def run(
         "allow_newer": allow_newer,
     }
     device = Device(**options) if resolved is None else TimedDevice(resolved, seed=seed or 0, **options)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         module = device.load(file, target=target)
-    for warning in told:
+    for warning in caught:
         say(f"manyscale: {warning.message}")
     chosen = _kernel(module, kernel)
     make = functools.partial(_managed_array, device) if managed else device.array
@@ -222,7 +222,7 @@ def _managed_array(device: Device, values: npt.ArrayLike) -> ManagedArray:
 def _workload(
     file: Path, kernel: str, configuration: tuple[list[int], list[int], int], given: Sequence[KernelArgument]
 ) -> dict[str, Any]:
-    """What the run directory keeps of the kernel and its arguments."""
+    """The description of the kernel and its arguments in the run directory."""
 
     def described(argument: KernelArgument) -> Any:
         value = argument.value
@@ -248,7 +248,7 @@ def _workload(
 def _recorded(
     device: TimedDevice, out: Path | None, workload: dict[str, Any], timeline: bool, quiet: bool
 ) -> Iterator[None]:
-    """Leaves a run directory, if there is to be one."""
+    """Leaves a run directory if one is requested."""
     if out is None:
         yield
         return
@@ -270,7 +270,7 @@ def _progress(device: TimedDevice, kernel: Kernel, quiet: bool) -> Iterator[None
 
 
 def _timing(launch: Launch) -> dict[str, Any]:
-    """What a simulated machine adds to a kernel's row."""
+    """Columns of a kernel's row with time."""
     from manyscale.gpu import TimedLaunch
 
     if not isinstance(launch, TimedLaunch):
@@ -317,7 +317,7 @@ def _kernel(module: Module, name: str | None) -> Kernel:
 
 
 def _files(texts: Sequence[str], arrays: Sequence[str], force: bool) -> dict[str, Path]:
-    """Which array is to be written where; looked at before the kernel runs, so that a slip costs no time."""
+    """The arrays to save and their files; checked before the kernel runs."""
     from manyscale.results.files import check_output
 
     files: dict[str, Path] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands print of a kernel's profile, within 80 columns."""
+"""The profile of a kernel for the terminal, within 80 columns."""
 
 from __future__ import annotations
 
@@ -105,5 +105,5 @@ def _hot_lines(profile: KernelProfile, lines: int) -> Table:
 
 
 def _printable(text: str) -> str:
-    """Without what could move a terminal's cursor: names of files are the program's."""
+    """The text without control characters, which names of files may contain."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

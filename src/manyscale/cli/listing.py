@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands that list things (machines, models) share."""
+"""Helpers of the commands that list machines, models and plug-ins."""
 
 from __future__ import annotations
 
