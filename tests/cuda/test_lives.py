@@ -141,7 +141,7 @@ def test_looking_for_ended_kernels_does_not_change_results(lives: str) -> None:
             HostOptions(),
             lambda text: None,
         )
-        program.node.watch.period = period
+        program.node.monitor.period = period
         pauses = []
         program.keep = lambda pauses=pauses: pauses.append(1)
         run = program.run(stdout=subprocess.DEVNULL)

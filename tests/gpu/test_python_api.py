@@ -284,10 +284,10 @@ def test_a_launch_counts_instructions(module):
 @pytest.mark.parametrize("echo", [True, False])
 def test_what_a_kernel_prints_is_shown_if_wanted(capsys, echo):
     device = gpu.Device(echo=echo)
-    done = device.load(PTX)["greet"][1, (1, 1)]()
+    done = device.load(PTX)["hello"][1, (1, 1)]()
     assert done.printed == "warp 0!\n"
     assert capsys.readouterr().out == (done.printed if echo else "")
-    assert device.load(PTX)["greet"][2, 33]().printed == ("warp 0!\n" * 32 + "warp 1!\n") * 2
+    assert device.load(PTX)["hello"][2, 33]().printed == ("warp 0!\n" * 32 + "warp 1!\n") * 2
 
 
 def test_a_kernel_that_runs_too_long_is_given_up():

@@ -149,7 +149,7 @@ def _progress(program: Program, quiet: bool) -> Iterator[None]:
     from manyscale.cli.progress import SimulationProgress
 
     with SimulationProgress(program.path.name, None, quiet or sys.stdout.isatty()) as progress:
-        program.node.watch.progress = progress.update
+        program.node.monitor.progress = progress.update
         yield
 
 
