@@ -30,7 +30,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if script() is None:
         _log.info("mermaid.js is not there and npm cannot fetch it: diagrams are shown as text")
         return config
-    from pymdownx.superfences import fence_code_format
+    from pymdownx.superfences import fence_code_format  # type: ignore[import-untyped]
 
     fence = {"name": "mermaid", "class": "mermaid", "format": fence_code_format}
     config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault("custom_fences", []).append(fence)
