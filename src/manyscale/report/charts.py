@@ -20,6 +20,7 @@ MARKS = ("#d55e00", "#009e73", "#cc79a7", "#000000")
 
 Points = Sequence[tuple[float, float]]
 
+_UNSEEN = 5e-4  # of an axis: less than a pixel
 _MOST_NAMED = 40  # things of a graph that have their names beside them
 
 
@@ -127,9 +128,10 @@ class Stacks(Chart):
 
     @property
     def parts(self) -> list[str]:
-        """The parts that are not empty everywhere, in their order."""
+        """The parts that can be seen somewhere, in their order."""
         names = dict.fromkeys(part for bar in self.bars.values() for part in bar)
-        return [name for name in names if any(bar.get(name) for bar in self.bars.values())]
+        least = _UNSEEN * (self.most or 0.0)
+        return [name for name in names if any(bar.get(name, 0.0) > least for bar in self.bars.values())]
 
     @property
     def horizontal(self) -> bool:

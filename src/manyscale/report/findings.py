@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from manyscale.report.evidence import Evidence
-from manyscale.report.numbers import share, shown
+from manyscale.report.numbers import percent, share, shown
 from manyscale.report.top_down import cpi_shares
 
 _LARGE = 0.15  # of the time: worth a sentence
@@ -88,10 +88,10 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
         if metrics.get("dram_utilization"):
             parts.append(
                 f"DRAM moves {shown(metrics.get('dram_throughput'), 'B/s')}, "
-                f"{metrics['dram_utilization']:.0f}% of its peak"
+                f"{percent(metrics['dram_utilization'] / 100)} of its peak"
             )
         if metrics.get("roofline"):
-            parts.append(f"it reaches {metrics['roofline']:.0f}% of its roofline bound")
+            parts.append(f"it reaches {percent(metrics['roofline'] / 100)} of its roofline bound")
         yield Finding("; ".join(parts) + ".", 2 + share(metrics.get("duration", 0.0), whole))
 
 
@@ -173,7 +173,7 @@ def _memory(evidence: Evidence) -> Iterator[Finding]:
     latency = evidence.mean_seconds(channels, "read_latency")
     queueing = evidence.mean_seconds(channels, "queueing_delay")
     text = (
-        f"The data buses of {_plural(len(channels), 'DRAM channel')} are busy {busy:.0%} of the time "
+        f"The data buses of {_plural(len(channels), 'DRAM channel')} are busy {percent(busy)} of the time "
         f"({shown(moved / evidence.seconds, 'B/s')})"
     )
     if hits + others:

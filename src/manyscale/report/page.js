@@ -47,7 +47,10 @@ report.shown = (value, unit = "") => {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
   if (unit in report.seconds) return report.shown(value * report.seconds[unit], "s");
-  if (unit === "%") return `${value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 2 : 1 })}%`;
+  if (unit === "%") {
+    if (value > 0 && value < 0.005) return "<0.01%";
+    return `${value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 2 : 1 })}%`;
+  }
   const steps = report.units[unit];
   if (!steps) return report.plain(value) + (unit && unit !== "1" ? ` ${unit}${report.counted(unit, value)}` : "");
   if (value === 0) return `0 ${unit}`;
@@ -83,6 +86,9 @@ report.fitted = (figure, width) => {
     const axis = layout[name];
     if (axis) layout[name] = { ...axis, nticks: 5, tickfont: { size: 11 }, title: { ...axis.title, font: { size: 11 } } };
   }
+  const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).length;
+  if (layout.showlegend !== false && names > 1) layout.height = (layout.height || 360) + 20 * Math.max(0, names - 2);
+  layout.legend = { ...layout.legend, maxheight: 20 * names + 20 };
   layout.margin = { ...layout.margin, l: Math.min(44, (layout.margin || {}).l ?? 44), r: 8 };
   return layout;
 };

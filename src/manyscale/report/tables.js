@@ -12,7 +12,7 @@ report.cell = (column, row) => {
   const value = column.values[row];
   const href = column.links && column.links[row];
   const text = report.shown(value, report.unitOf(column, row));
-  const look = column.number ? "number" : text.length <= 40 ? "short" : "";
+  const look = column.number ? "number" : text.length <= 40 ? "short" : "long";
   const cell = report.make("td", { class: look }, href ? report.make("a", { href }, text) : text);
   if (column.bar && typeof value === "number") {
     const share = Math.max(0, Math.min(100, (100 * value) / (column.bar || 1)));

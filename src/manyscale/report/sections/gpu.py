@@ -22,18 +22,19 @@ _HEAD = (
 
 
 def verdicts(parent: Parent, evidence: Evidence) -> None:
-    """What limits each kernel, what to do about it, and what that would gain."""
+    """Of several kernels: how long each takes, what limits it, what to do about it, and what that would gain."""
     rows = []
     for kernel in evidence.longest_kernels()[:_MOST_ROWS]:
         limit = evidence.profiles.get(kernel, {}).get("limit")
         if isinstance(limit, dict) and limit.get("kind"):
-            cells = [str(limit.get(name) or "") for name in ("kind", "evidence", "advice", "gain")]
-            rows.append((evidence.titles[kernel], *cells, " ".join(map(str, limit.get("notes", ())))))
-    if rows:
+            cells = [str(limit.get(name) or "") for name in ("kind", "advice", "gain")]
+            rows.append((evidence.titles[kernel], evidence.metrics(kernel).get("duration"), *cells))
+    if len(rows) > 1:
         parent.section("What limits each kernel").table(
             rows,
             "The longest kernel first. What following the advice would save is estimated from counts.",
-            columns=("kernel", "verdict", "evidence", "advice", "gain", "also"),
+            columns=("kernel", "time", "limited by", "advice", "gain"),
+            units={"time": "s"},
         )
 
 

@@ -211,7 +211,7 @@ def memory_access(parent: Parent, evidence: Evidence) -> None:
         metrics = evidence.metrics(kernel)
         if "sectors_per_request" not in metrics and "shared_wavefronts_per_request" not in metrics:
             continue
-        rows.append((evidence.titles[kernel], *(metrics.get(name) for name in _ACCESS)))
+        rows.append((evidence.titles[kernel], *(_bounded(metrics.get(name), name) for name in _ACCESS)))
     if not rows:
         return
     section = parent.section("Memory accesses")
@@ -231,7 +231,11 @@ _ACCESS = {
         "1",
         "4 where 32 threads access 32 neighbouring words of 4 B",
     ),
-    "sector_bytes_used": ("sector efficiency", "%", "bytes that threads asked for, of the sectors touched"),
+    "sector_bytes_used": (
+        "sector efficiency",
+        "%",
+        "bytes that threads asked for, of the sectors touched; 100 where threads share them",
+    ),
     "shared_wavefronts_per_request": ("wavefronts per shared request", "1", "1 without bank conflicts"),
     "shared_conflicts": ("bank conflicts", "1", "wavefronts that bank conflicts add"),
     "l1_hit_rate": ("L1 hits", "%", "sectors of loads found in L1"),
@@ -240,6 +244,11 @@ _ACCESS = {
     "dram_throughput": ("DRAM throughput", "B/s", "between L2 and memory"),
     "dram_row_hit_rate": ("DRAM row hits", "%", "bursts that found their row open"),
 }
+
+
+def _bounded(value: float | None, name: str) -> float | None:
+    """A metric for a table; per cent of sectors that threads share are no more than all of them."""
+    return value if value is None or _ACCESS[name][1] != "%" else min(value, 100.0)
 
 
 def _access_words(evidence: Evidence) -> list[str]:
