@@ -32,6 +32,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep",),
     "runs": ("show", "compare", "export"),
     "report": ("report",),
+    "view": ("view",),
     "check": ("check",),
     "machines": ("machines",),
     "models": ("models",),

@@ -232,11 +232,11 @@ class Page:
         library = f'<script type="text/plain" id="plotly">{_library()}</script>' if has_charts else ""
         folds = any(section.folded for section in self.sections)
         unfold = '<button type="button" id="unfold">open all</button>' if folds else ""
-        scripts = "".join(_asset(name) for name in _SCRIPTS)
+        scripts = "".join(asset(name) for name in _SCRIPTS)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{_escaped(self.title)}</title><style>{_asset('page.css')}</style></head>\n<body>"
+            f"<title>{_escaped(self.title)}</title><style>{asset('page.css')}</style></head>\n<body>"
             f'<header><h1>{_escaped(self.title)}</h1><div class="subtitle">{_escaped(self.subtitle)}</div>'
             f'<div id="trouble"></div><noscript>Charts and tables need JavaScript.</noscript></header>\n'
             f"<main>{first}<nav>{links}{unfold}</nav>{body}</main>\n"
@@ -349,5 +349,6 @@ def _library() -> str:
 
 
 @functools.cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the page, such as its style."""
     return (importlib.resources.files("manyscale.report") / name).read_text(encoding="utf-8")

@@ -46,6 +46,8 @@ def verdict(evidence: Evidence) -> Verdict:
 def _status(evidence: Evidence) -> Verdict | None:
     if evidence.run.status == "done":
         return None
+    if evidence.run.status == "running":
+        return Verdict("The run is in progress.", "Numbers are those of what has ended.", limit="in progress")
     error = evidence.run.info.get("error")
     partial = " The numbers are those of the part that ran." if evidence.run.info.get("partial") else ""
     return Verdict(
