@@ -207,12 +207,11 @@ class Spec(BaseModel):
     __str__ = __repr__
 
     def _shown_values(self) -> list[tuple[str, str]]:
-        rows = []
-        for name, field in type(self).model_fields.items():
-            value = vars(self)[name]  # to be shown is not to be read
-            if value is not None:
-                rows.append((name, repr(_plain(value, field_type(field).quantity))))
-        return rows
+        values = vars(self)  # to be shown is not to be read
+        stated = [
+            (name, field) for name, field in type(self).model_fields.items() if values[name] is not None
+        ]
+        return [(name, repr(_plain(values[name], field_type(field).quantity))) for name, field in stated]
 
 
 @dataclass(frozen=True)
@@ -298,8 +297,9 @@ def _problems(errors: Iterable[Mapping[str, Any]], prefix: Location = ()) -> Ite
 def _message(problem: Mapping[str, Any], spec: type[Spec]) -> str:
     kind, location, value = problem["type"], problem["loc"], problem["input"]
     if kind == "extra_forbidden":
-        names = section_type(spec, location[:-1]).model_fields
-        return f"there is no such parameter; {nearest(str(location[-1]), names)}"
+        section, name = section_type(spec, location[:-1]), str(location[-1])
+        inner = [row.path for row in parameters(section) if row.path.endswith(f".{name}")]
+        return f"there is no such parameter; {nearest(name, [*section.model_fields, *inner])}"
     if kind == "missing":
         field = section_type(spec, location[:-1]).model_fields[str(location[-1])]
         return f"is required ({field_type(field).name}): {field.description}"

@@ -70,7 +70,8 @@ def test_show_gives_each_number_with_unit_and_source_by_section():
     assert (
         "capacity 16GiB SST-GPU final report, Table 2b, HBM Capacity" in lines[lines.index("[gpu.memory]") :]
     )
-    assert "[gpu.uvm]" not in lines  # the V100's table states none
+    unified = lines[lines.index("[gpu.uvm]") :]
+    assert "batch_latency 12200ns assumed, as machines/gtx1080ti.toml" in unified
 
 
 def test_show_aligns_the_sources():

@@ -268,5 +268,5 @@ def test_wrong_descriptions_are_explained():
         device("gpu.sm.tlb.entries=6", "gpu.sm.tlb.ways=4").managed(1)
     with pytest.raises(InputError, match=r"gpu\.uvm\.page_size: pages of 65536 B are not simulated"):
         device("gpu.uvm.page_size=64KiB")
-    with pytest.raises(InputError, match=r"page_walk_latency: says .* but walk_latency says"):
-        device("gpu.uvm.page_walk_latency=50cycles")
+    with pytest.raises(InputError, match=r"'times_to_host' is a list of sizes and durations"):
+        device("gpu.uvm.times_to_host=4KiB 2us")

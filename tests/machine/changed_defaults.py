@@ -125,10 +125,9 @@ def change_defaults() -> None:
             field["default"] = _other(field)
     _core.plugins = lambda: plugins
     _core.network_tables = lambda: networks
-    from manyscale.machine import cpu_system, cuda_runtime, hierarchy, uvm
+    from manyscale.machine import cpu_system, hierarchy
 
-    uvm._LINK, cpu_system.WORK_LATENCY, hierarchy.DEFAULT_INTERLEAVE = "33ns", "5ns", 512
-    cuda_runtime.CALL_TIME, cuda_runtime.PAGEABLE_BANDWIDTH = 7 * 10**9, 10**9
+    cpu_system.WORK_LATENCY, hierarchy.DEFAULT_INTERLEAVE = "5ns", 512
     _change_presets()
 
 

@@ -37,7 +37,7 @@ def cuda(resolved: ResolvedMachine) -> Any:
     from manyscale.machine.cuda_runtime import runtime_costs
 
     node = Node(resolved.machine, NodeOptions())
-    costs = runtime_costs(resolved.machine.cuda)
+    costs = runtime_costs(resolved.machine)
     resolved.check_read(CUDA)
     gpu = node.gpus[0]
     return (

@@ -11,11 +11,13 @@ import pytest
 
 from manyscale.cuda.properties import describe
 from manyscale.errors import InputError
-from manyscale.machine import list_presets, load_machine
+from manyscale.machine import Machine, list_presets, load_machine
+from manyscale.machine.cuda_runtime import CudaRuntime, runtime_costs
 from manyscale.machine.dram import dram_standard
 from manyscale.machine.gpu_system import build_gpu
 from manyscale.machine.link import add_host_side
 from manyscale.machine.presets import preset_path
+from manyscale.machine.uvm import add_unified_memory
 from manyscale.spec import parameters
 from manyscale.system.catalogue import model
 
@@ -32,6 +34,7 @@ SECTIONS = {
     "channel[0]": "gpu.memory.channel",
     "host_link": "link",
     "copy_engine[0]": "link.copy_engine",
+    "uvm": "gpu.uvm",
 }
 # Parameters that stand elsewhere in a machine; None: they follow from its numbers of slices and channels.
 ELSEWHERE = {
@@ -42,6 +45,7 @@ ELSEWHERE = {
     "channel[0]": {"interleave_channels": None, "interleave_bytes": None},
     "host_link": {},
     "copy_engine[0]": {"slices": None, "line": "gpu.sm.l1.line", "slice_hash": "gpu.sm.l1.slice_hash"},
+    "uvm": {"clock": "gpu.clock", "capacity": "gpu.memory.capacity", "log_rows": None},
 }
 # Of tests of a model alone; of the channel's other backend; and what the crossbar of a listing states otherwise.
 NOT_OF_A_MACHINE = {"jitter", "reorder", "keep_values", "log_commands", "cache.classify_misses"}
@@ -52,11 +56,20 @@ STATED_OTHERWISE = {
 }
 
 
+def build_all(machine: Machine) -> None:
+    """All that runs make of a machine with a GPU."""
+    parts = build_gpu(machine)
+    add_host_side(parts, machine.link)
+    add_unified_memory(parts, machine)
+    runtime_costs(machine)
+
+
 @pytest.mark.parametrize("name", GPUS)
 def test_a_preset_states_or_inherits_every_parameter_of_its_models(name: str) -> None:
     resolved = load_machine(name)
     parts = build_gpu(resolved.machine)
     add_host_side(parts, resolved.machine.link)
+    add_unified_memory(parts, resolved.machine)
     gpu = resolved.machine.gpu
     assert gpu is not None
     assert gpu.memory is not None
@@ -73,10 +86,15 @@ def test_a_preset_states_or_inherits_every_parameter_of_its_models(name: str) ->
                 continue
             if path not in stated and STATED_OTHERWISE.get(path) not in stated:
                 left_open.append(path)
+    left_open += [
+        path
+        for path in ("gpu.uvm.link_latency", *(f"cuda.{name}" for name in CudaRuntime.model_fields))
+        if path not in stated
+    ]
     assert not left_open, f"{name} leaves these to the models: {', '.join(left_open)}"
 
 
-@pytest.mark.parametrize("kind", ["gpu.sm", "gpu.scheduler", "gpu.host_link", "gpu.copy_engine"])
+@pytest.mark.parametrize("kind", ["gpu.sm", "gpu.scheduler", "gpu.host_link", "gpu.copy_engine", "gpu.uvm"])
 def test_the_models_have_no_defaults(kind: str) -> None:
     assert {row.default for row in parameters(model(kind).spec)} == {"required"}
 
@@ -97,6 +115,8 @@ def test_what_an_a100_has_from_a_v100_is_listed() -> None:
         ("memory_queue = 5", "gpu.sm.memory_queue"),
         ("cta_interval = 2", "gpu.scheduler.cta_interval"),
         ('flit_size = "40B"', "gpu.crossbar.flit_size"),
+        ('batch_latency = "12200ns"', "gpu.uvm.batch_latency"),
+        ('call_time = "1us"', "cuda.call_time"),
     ],
 )
 def test_a_machine_that_leaves_a_parameter_open_is_refused(left_out: str, path: str, tmp_path: Path) -> None:
@@ -105,7 +125,7 @@ def test_a_machine_that_leaves_a_parameter_open_is_refused(left_out: str, path: 
     assert len(kept) == len(lines) - 1
     (tmp_path / "own.toml").write_text("\n".join(kept), encoding="utf-8")
     with pytest.raises(InputError, match=f"{path}: is not stated"):
-        build_gpu(load_machine(tmp_path / "own.toml").machine)
+        build_all(load_machine(tmp_path / "own.toml").machine)
 
 
 def test_a_section_inherits_what_it_leaves_open(tmp_path: Path) -> None:

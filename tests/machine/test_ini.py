@@ -198,8 +198,9 @@ def test_the_listing_of_the_uvm_report_loads_with_its_markup(tmp_path: Path) -> 
             "l2_slice_capacity": "192KiB",
             "uvm": {
                 "page_size": "4KiB",
-                "page_fault_handling_latency": "45us",
-                "page_walk_latency": "100cycles",
+                "walk_latency": "100cycles",
+                "handling": "fixed",
+                "fault_latency": "45us",
             },
         },
         "link": {"data_latency": "23840ps", "command_latency": "23840ps", "bandwidth": "15753846153B/s"},

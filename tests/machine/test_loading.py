@@ -276,3 +276,11 @@ def test_former_names_of_parameters_are_understood(tmp_path):
     for resolved in (load_machine(path), load_machine("broadwell", ["cpu.core.misses_apart=false"])):
         assert "cpu.core.mshrs_per_level" in resolved.changed
         assert "mshrs_per_level = false" in to_toml(resolved.machine, resolved.sources)
+
+
+def test_a_parameter_of_a_subsection_is_suggested() -> None:
+    with pytest.raises(
+        InputError,
+        match=r"link\.page_size: there is no such parameter; did you mean 'copy_engine\.page_size'\?",
+    ):
+        load_machine("v100", ["link.page_size=8KiB"])

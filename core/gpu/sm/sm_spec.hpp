@@ -67,10 +67,14 @@ struct SmSpec {
   std::int64_t address_interval = 1;
   std::int64_t memory_queue = 1;
   std::int64_t constant_size = 256;
+  std::int64_t constant_line = 64;
+  std::int64_t constant_ways = 1;
   std::int64_t constant_latency = 1;
   std::int64_t constant_l15_latency = 1;
   std::int64_t constant_miss_latency = 1;
   std::int64_t instruction_line = 16;
+  std::int64_t instruction_ways = 1;
+  std::int64_t fetched_lines = 1;
   std::int64_t l0_instructions = 128;
   std::int64_t l1_instructions = 128;
   std::int64_t l0_miss_latency = 0;
@@ -220,8 +224,12 @@ struct describe<gpu::SmSpec> {
                              "between two memory instructions of a sub-core", 1, 1e6},
       Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
                              "slots of a sub-core's memory queue", 1, 64},
-      Field<S, std::int64_t>{"constant_size", &S::constant_size, Unit::bytes,
-                             "constant cache of the SM, in lines of 64 B", 64, 1e9},
+      Field<S, std::int64_t>{"constant_size", &S::constant_size, Unit::bytes, "constant cache of the SM", 64,
+                             1e9},
+      Field<S, std::int64_t>{"constant_line", &S::constant_line, Unit::bytes, "of the constant cache", 16,
+                             4096},
+      Field<S, std::int64_t>{"constant_ways", &S::constant_ways, Unit::count, "of the constant cache", 1,
+                             1024},
       Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,
                              "of a load that the constant cache holds", 1, 1e6},
       Field<S, std::int64_t>{"constant_l15_latency", &S::constant_l15_latency, Unit::cycles,
@@ -230,6 +238,10 @@ struct describe<gpu::SmSpec> {
                              "of a load of constants that come from the L2", 1, 1e6},
       Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes,
                              "of the instruction caches", 16, 4096},
+      Field<S, std::int64_t>{"instruction_ways", &S::instruction_ways, Unit::count,
+                             "of the instruction caches", 1, 1024},
+      Field<S, std::int64_t>{"fetched_lines", &S::fetched_lines, Unit::count,
+                             "consecutive lines that a miss of an instruction fetches", 1, 1024},
       Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes,
                              "instruction cache of a sub-core", 128, 1e9},
       Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of a GPU's memory management unit.
+// Parameters of a GPU's memory management unit. None has a default: machines state them all.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,16 +10,16 @@
 namespace manyscale::gpu {
 
 struct GmmuSpec {
-  std::int64_t clock = 1'312'000'000;
-  std::int64_t walk_latency = 100;  // UVM Smart in GPGPU-Sim 4.0 report, Listing 1
-  std::int64_t walkers = 64;
+  std::int64_t clock = 1;
+  std::int64_t walk_latency = 0;
+  std::int64_t walkers = 1;
   std::int64_t l2_tlb_entries = 0;
-  std::int64_t l2_tlb_latency = 10;
-  std::int64_t outstanding_faults = 65536;
+  std::int64_t l2_tlb_latency = 0;
+  std::int64_t outstanding_faults = 1;
   std::string mapping = "page";
   std::string shootdown = "page";
-  Time fault_interval = 50 * nanosecond;
-  std::int64_t remote_latency = 200;
+  Time fault_interval = 0;
+  std::int64_t remote_latency = 0;
 };
 
 }  // namespace manyscale::gpu

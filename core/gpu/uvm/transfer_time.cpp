@@ -1,45 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/uvm/transfer_time.hpp"
 
-#include <array>
+#include <charconv>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <stdexcept>
 
 namespace manyscale::gpu {
 
 namespace {
 
-struct Point {
-  std::int64_t bytes;
-  Time time;
-};
-
-// Migrations to a GeForce GTX 1080 Ti over PCIe 3.0 x16 that nvprof showed for faults one at a time (medians
-// of 6 to 41 transfers of each size; micro-benchmarks of gpgpu-sim_UVMSmart).
-constexpr std::array kToDevice{
-    Point{4 << 10, 1'760 * nanosecond},    Point{60 << 10, 5'800 * nanosecond},
-    Point{124 << 10, 11'200 * nanosecond}, Point{252 << 10, 21'800 * nanosecond},
-    Point{508 << 10, 43'300 * nanosecond}, Point{1020 << 10, 86'400 * nanosecond},
-};
-// Evictions and returns of the same GPU: the line through mean size and mean time of whole applications (17.9
-// us for 221 KiB to 78.4 us for 1000 KiB; none is further from it than 2%).
-constexpr std::array kToHost{Point{221 << 10, 17'917 * nanosecond}, Point{1000 << 10, 78'408 * nanosecond}};
-
-// Piecewise linear through the points, extrapolated below the first and beyond the last.
-template <std::size_t count>
-Time through(const std::array<Point, count>& points, std::int64_t bytes) {
-  std::size_t i = 1;
-  while (i + 1 < count && bytes > points[i].bytes) ++i;
-  const Point& a = points[i - 1];
-  const Point& b = points[i];
-  const double slope = static_cast<double>(b.time - a.time) / static_cast<double>(b.bytes - a.bytes);
-  return a.time + std::llround(slope * static_cast<double>(bytes - a.bytes));
+// Takes a whole number with its unit, such as "60KiB", from the front of a text.
+std::optional<std::int64_t> take_number(std::string_view& text, std::string_view unit) {
+  constexpr std::int64_t kMost = 1'000'000'000;  // GiB, and seconds
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 1 || number > kMost) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.starts_with(unit)) return std::nullopt;
+  text.remove_prefix(unit.size());
+  return number;
 }
 
 }  // namespace
 
-TransferTime::TransferTime(const UvmDriverSpec& spec) : spec_(spec) {
+MeasuredTransfers::MeasuredTransfers(std::string_view parameter, std::string_view text) {
+  const auto refuse = [&] {
+    throw std::invalid_argument("'" + std::string(parameter) +
+                                "' is a list of sizes and durations, such as 4KiB 1760ns, 60KiB 5800ns, of "
+                                "growing size");
+  };
+  for (std::string_view left = text;;) {
+    const auto kibibytes = take_number(left, "KiB");
+    const auto nanoseconds = kibibytes ? take_number(left, "ns") : std::nullopt;
+    if (!nanoseconds || (!points_.empty() && *kibibytes * 1024 <= points_.back().bytes)) refuse();
+    points_.push_back({*kibibytes * 1024, *nanoseconds * nanosecond});
+    if (left.empty()) break;
+    if (!left.starts_with(',')) refuse();
+    left.remove_prefix(1);
+  }
+  if (points_.size() < 2) refuse();
+}
+
+Time MeasuredTransfers::operator()(std::uint64_t bytes) const {
+  const auto size = static_cast<std::int64_t>(bytes);
+  std::size_t i = 1;
+  while (i + 1 < points_.size() && size > points_[i].bytes) ++i;
+  const Point& a = points_[i - 1];
+  const Point& b = points_[i];
+  const double slope = static_cast<double>(b.time - a.time) / static_cast<double>(b.bytes - a.bytes);
+  return a.time + std::llround(slope * static_cast<double>(size - a.bytes));
+}
+
+TransferTime::TransferTime(const UvmDriverSpec& spec)
+    : spec_(spec),
+      to_device_("times_to_device", spec.times_to_device),
+      to_host_("times_to_host", spec.times_to_host) {
   if (spec.curve == "measured")
     curve_ = Curve::measured;
   else if (spec.curve == "arctangent")
@@ -56,8 +74,7 @@ Time TransferTime::operator()(std::uint64_t bytes, bool to_host) const {
   const auto seconds = static_cast<double>(second);
   switch (curve_) {
     case Curve::measured:
-      return to_host ? through(kToHost, static_cast<std::int64_t>(bytes))
-                     : through(kToDevice, static_cast<std::int64_t>(bytes));
+      return to_host ? to_host_(bytes) : to_device_(bytes);
     case Curve::arctangent: {
       const double rate = static_cast<double>(spec_.peak_bandwidth) * 2 / std::numbers::pi *
                           std::atan(spec_.steepness * size / 1024);

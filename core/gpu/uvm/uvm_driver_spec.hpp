@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the UVM driver. Times of the driver and of transfers are those of a GeForce GTX 1080 Ti on
-// PCIe 3.0 x16; what they were fitted to is in the documentation of unified memory.
+// Parameters of the UVM driver. None has a default: machines state them all.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,33 +10,35 @@
 namespace manyscale::gpu {
 
 struct UvmDriverSpec {
-  std::int64_t capacity = std::int64_t{16} << 30;
-  bool first_touch = true;
+  std::int64_t capacity = 2 << 20;
+  bool first_touch = false;
 
   // --- Fault batches ---
-  std::string handling = "measured";
-  Time fault_latency = 45 * microsecond;
-  std::int64_t batch_size = 256;
-  Time batch_latency = 12'200 * nanosecond;
-  Time fetch_latency = 4 * microsecond;
-  Time kilobyte_latency = 58'500 * picosecond;
+  std::string handling = "fixed";
+  Time fault_latency = 0;
+  std::int64_t batch_size = 1;
+  Time batch_latency = 0;
+  Time fetch_latency = 0;
+  Time kilobyte_latency = 0;
   Time fault_cost = 0;
   Time run_cost = 0;
-  Time block_latency = 32 * microsecond;
-  Time partial_block_latency = 67 * microsecond;
-  Time scattered_latency = 10'800 * nanosecond;
-  Time cold_latency = 126 * microsecond;
+  Time block_latency = 0;
+  Time partial_block_latency = 0;
+  Time scattered_latency = 0;
+  Time cold_latency = 0;
   std::string replay = "batch";
 
   // --- Transfers ---
-  std::string curve = "measured";
-  std::int64_t peak_bandwidth = 12'884'901'888;  // of the arctangent: 12 GiB/s
-  double steepness = 0.07292;                    // of the arctangent, per KiB
-  Time transfer_latency = 1'350 * nanosecond;    // of the line
-  std::int64_t bandwidth = 12'205'000'000;       // of the line
+  std::string curve = "line";
+  std::string times_to_device = "4KiB 1ns, 8KiB 2ns";
+  std::string times_to_host = "4KiB 1ns, 8KiB 2ns";
+  std::int64_t peak_bandwidth = 1;
+  double steepness = 1;
+  Time transfer_latency = 0;
+  std::int64_t bandwidth = 1;
 
   // --- Policies ---
-  std::string prefetcher = "tree";
+  std::string prefetcher = "none";
   std::string oversubscribed_prefetcher = "same";
   std::string eviction = "lru_block";
   std::string recency = "migration";
@@ -48,12 +49,12 @@ struct UvmDriverSpec {
 
   // --- Remote accesses ---
   std::string remote = "off";
-  std::int64_t remote_threshold = 8;
-  std::int64_t remote_penalty = 2;
+  std::int64_t remote_threshold = 1;
+  std::int64_t remote_penalty = 1;
 
   // --- The host ---
   Time host_fault_latency = 0;
-  std::int64_t host_granularity = 2 << 20;
+  std::int64_t host_granularity = 4096;
 };
 
 }  // namespace manyscale::gpu
@@ -105,6 +106,11 @@ struct describe<gpu::UvmDriverSpec> {
                             "of the fault batch)"},
       Field<S, std::string>{"curve", &S::curve, Unit::none,
                             "model of the duration of transfers: measured, arctangent or line"},
+      Field<S, std::string>{"times_to_device", &S::times_to_device, Unit::none,
+                            "measured: sizes and durations of transfers to the device, such as 4KiB 1760ns, "
+                            "60KiB 5800ns; linear between them and beyond"},
+      Field<S, std::string>{"times_to_host", &S::times_to_host, Unit::none,
+                            "measured: the same of transfers to the host"},
       Field<S, std::int64_t>{"peak_bandwidth", &S::peak_bandwidth, Unit::bandwidth,
                              "arctangent: of large transfers", 1, 2e12},
       Field<S, double>{"steepness", &S::steepness, Unit::none,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of unified memory: those of its GMMU and of its UVM driver under one roof, since a machine
-// describes both in one table.
+// Parameters of unified memory: those of its GMMU and of its UVM driver together, since a machine describes
+// both in one table. None has a default.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -39,6 +39,7 @@ namespace manyscale {
 template <>
 struct describe<gpu::UnifiedMemorySpec> {
   using S = gpu::UnifiedMemorySpec;
+  static constexpr bool required = true;
   static constexpr auto fields = std::tuple_cat(
       std::tuple{Field<S, std::string>{
           "kind", &S::kind, Unit::none,

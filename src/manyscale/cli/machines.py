@@ -74,7 +74,7 @@ def show(
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
-    grid.add_column(justify="right")
+    grid.add_column(justify="right", max_width=52)
     grid.add_column(overflow="fold", style="dim")
     section = ""
     for path, entry in parameters.items():

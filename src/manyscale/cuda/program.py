@@ -111,7 +111,7 @@ class Program:
         self.machine = resolve_machine(machine)
         self.node = Node(self.machine.machine, node_options)
         Executable.read(self.path).check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
-        self.runtime = runtime_costs(self.machine.machine.cuda)
+        self.runtime = runtime_costs(self.machine.machine)
         self.machine.check_read(CUDA)
         self.records = Records()
         self._host = host

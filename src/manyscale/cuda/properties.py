@@ -11,13 +11,17 @@ from typing import Any
 from manyscale.errors import InputError
 from manyscale.gpu.targets import capability_of
 from manyscale.machine import Machine
+from manyscale.machine.gpu_system import channel_count, channel_parameters
+from manyscale.units import BYTES, CYCLES, FREQUENCY, parse
 
 _DEFAULT_CAPABILITY = 70  # of a machine that states no gpu.architecture
-_DEFAULT_MEMORY = 16 << 30
 _KILOHERTZ = 1000
 _LIMITS = ("ctas", "threads", "warps", "registers", "shared")  # of gpu.scheduler.limits
 _SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 80: 163}  # KiB: CUDA C++ programming guide, technical specifications
 _CONSTANT_MEMORY = 65536
+_REGISTERS_OF_A_BLOCK = (
+    65536  # CUDA C++ programming guide, technical specifications: of all compute capabilities
+)
 _BLOCK = (1024, 1024, 64)
 _GRID = (2**31 - 1, 65535, 65535)
 _LARGEST_PITCH = 2**31 - 1
@@ -138,9 +142,8 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
     assert gpu is not None
     limits = _limits(machine)
     capability = _DEFAULT_CAPABILITY if gpu.architecture is None else capability_of(gpu.architecture)
-    memory = (gpu.memory.capacity if gpu.memory is not None else None) or _DEFAULT_MEMORY
-    clock = gpu.clock or 10**9
-    memory_clock = (gpu.memory.clock if gpu.memory is not None else None) or 877_000_000
+    memory = _memory(machine)
+    assert gpu.clock is not None
     optin = min(_SHARED_OPTIN.get(capability, 96) << 10, limits["shared"])
     attributes = {
         Attribute.MAX_THREADS_PER_BLOCK: 1024,
@@ -150,8 +153,8 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.TOTAL_CONSTANT_MEMORY: _CONSTANT_MEMORY,
         Attribute.WARP_SIZE: 32,
         Attribute.MAX_PITCH: _LARGEST_PITCH,
-        Attribute.MAX_REGISTERS_PER_BLOCK: 65536,
-        Attribute.CLOCK_RATE: clock // _KILOHERTZ,
+        Attribute.MAX_REGISTERS_PER_BLOCK: min(limits["registers"], _REGISTERS_OF_A_BLOCK),
+        Attribute.CLOCK_RATE: gpu.clock // _KILOHERTZ,
         Attribute.TEXTURE_ALIGNMENT: 512,
         Attribute.GPU_OVERLAP: 1,
         Attribute.MULTIPROCESSOR_COUNT: gpu.sm_count or 1,
@@ -159,8 +162,8 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.SURFACE_ALIGNMENT: 512,
         Attribute.CONCURRENT_KERNELS: 1,
         Attribute.PCI_BUS_ID: number + 1,
-        Attribute.MEMORY_CLOCK_RATE: memory_clock // _KILOHERTZ,
-        Attribute.GLOBAL_MEMORY_BUS_WIDTH: 4096,
+        Attribute.MEMORY_CLOCK_RATE: memory.clock // _KILOHERTZ,
+        Attribute.GLOBAL_MEMORY_BUS_WIDTH: memory.bus_width,
         Attribute.L2_CACHE_SIZE: (gpu.l2_slices or 1) * (gpu.l2_slice_capacity or 0),
         Attribute.MAX_THREADS_PER_MULTIPROCESSOR: limits["threads"],
         Attribute.ASYNC_ENGINE_COUNT: (machine.link.copy_engines if machine.link is not None else None) or 2,
@@ -175,7 +178,7 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.MAX_REGISTERS_PER_MULTIPROCESSOR: limits["registers"],
         Attribute.MANAGED_MEMORY: 1,
         Attribute.MULTI_GPU_BOARD_GROUP_ID: number,
-        Attribute.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: 2,
+        Attribute.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: _precision_ratio(machine),
         Attribute.CONCURRENT_MANAGED_ACCESS: 1,
         Attribute.COMPUTE_PREEMPTION_SUPPORTED: 1,
         Attribute.CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: 1,
@@ -189,7 +192,40 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
     }
     name = f"Manyscale {machine.name or 'GPU'}"
     uuid = hashlib.sha256(f"{name} {number} of {gpus}".encode()).digest()[:16]
-    return DeviceDescription(name, uuid, int(memory), capability, attributes)
+    return DeviceDescription(name, uuid, memory.capacity, capability, attributes)
+
+
+@dataclass(frozen=True)
+class _DeviceMemory:
+    """The memory of a GPU as CUDA describes it: two transfers of the bus in each clock are its peak bandwidth."""
+
+    capacity: int  # bytes
+    clock: int  # hertz
+    bus_width: int  # bits
+
+
+def _memory(machine: Machine) -> _DeviceMemory:
+    where = machine.name or "the machine"
+    gpu = machine.gpu
+    if gpu is None or gpu.memory is None or gpu.memory.capacity is None:
+        raise InputError(f"{where}: gpu.memory.capacity: is not stated")
+    channel = channel_parameters(gpu.memory, where)
+    burst_bits = 8 * parse(channel["burst_bytes"], BYTES)
+    width = burst_bits // (2 * parse(str(channel["burst_cycles"]), CYCLES))
+    channels = channel_count(gpu.memory, gpu.l2_slices or 1, where)
+    return _DeviceMemory(gpu.memory.capacity, int(parse(channel["clock"], FREQUENCY)), int(width) * channels)
+
+
+def _precision_ratio(machine: Machine) -> int:
+    """How many times as fast single precision is as double precision."""
+    sm: Any = machine.gpu and machine.gpu.sm
+    intervals = []
+    for kind in ("fp32", "fp64"):
+        timing = getattr(sm.timing, kind) if sm is not None and sm.timing is not None else None
+        if timing is None or timing.interval is None:
+            raise InputError(f"{machine.name or 'the machine'}: gpu.sm.timing.{kind}.interval: is not stated")
+        intervals.append(int(timing.interval))
+    return max(1, intervals[1] // intervals[0])
 
 
 def _limits(machine: Machine) -> dict[str, int]:

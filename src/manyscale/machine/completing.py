@@ -18,7 +18,6 @@ from manyscale.machine.dram import dram_standard
 from manyscale.machine.hierarchy import INTERCONNECTS, SLICES
 from manyscale.machine.loading import DEFAULT
 from manyscale.machine.saving import to_toml
-from manyscale.machine.uvm import LISTING
 from manyscale.spec import build, dump, parameters, section_type
 from manyscale.system.component import NativeComponent
 
@@ -204,18 +203,15 @@ def _gpu_link(machine: Machine, system: System) -> Iterator[_Used]:
         sum(name.startswith("copy_engine[") for name in system.components) - 1
     )  # one makes copies within
     yield _Used("link", link | {"copy_engines": engines, "command_latency": "0fs"}, {})
-    derived = ["page_size"] if machine.link is not None and machine.link.page_size is not None else []
-    yield _Used("link.copy_engine", _without(engine, *derived), {})
+    yield _Used("link.copy_engine", engine, {})
 
 
 def _gpu_unified_memory(machine: Machine, system: System) -> Iterator[_Used]:
     unified = _spec_of(system, "uvm", "gpu.uvm")
     if unified is None or machine.gpu is None:
         return
-    stated = dump(machine.gpu.uvm, reads=False) if machine.gpu.uvm is not None else {}
-    follows = [own for listed, own in LISTING.items() if listed in stated]
     derived = ["clock", *(["capacity"] if machine.gpu.memory and machine.gpu.memory.capacity else [])]
-    used = _without(unified, "log_rows", *derived, *follows)
+    used = _without(unified, "log_rows", *derived)
     yield _Used("gpu.uvm", used | {"link_latency": _latency(system, "uvm", "sms")}, {})
 
 

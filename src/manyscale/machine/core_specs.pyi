@@ -346,10 +346,14 @@ class Sm(Spec):
     address_interval: int | None = None
     memory_queue: int | None = None
     constant_size: int | None = None
+    constant_line: int | None = None
+    constant_ways: int | None = None
     constant_latency: int | None = None
     constant_l15_latency: int | None = None
     constant_miss_latency: int | None = None
     instruction_line: int | None = None
+    instruction_ways: int | None = None
+    fetched_lines: int | None = None
     l0_instructions: int | None = None
     l1_instructions: int | None = None
     l0_miss_latency: int | None = None
@@ -475,6 +479,8 @@ class UvmModel(Spec):
     cold_latency: int | None = None
     replay: str | None = None
     curve: str | None = None
+    times_to_device: str | None = None
+    times_to_host: str | None = None
     peak_bandwidth: int | None = None
     steepness: float | None = None
     transfer_latency: int | None = None

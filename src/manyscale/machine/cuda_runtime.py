@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from manyscale.errors import InputError
 from manyscale.spec import Bandwidth, Spec, Time, parameter
 
-# Zhang et al., arXiv:2004.05371, launch overhead of a V100 (recalled): 1081 ns for a kernel. That other calls cost the
-# host as much is assumed.
-CALL_TIME = 10**9
-# Harris, "How to Optimize Data Transfers in CUDA C/C++" (recalled): 5.4 and 5.6 GB/s with an i7-3930K; bandwidthTest
-# with a Xeon E5-2680 (jungfrau-photoncounter, issue 18): 4.0. Later hosts are assumed to be a little faster.
-PAGEABLE_BANDWIDTH = 6_000_000_000
+if TYPE_CHECKING:
+    from manyscale.machine.description import Machine
 
 
 class CudaRuntime(Spec):
     """The CUDA runtime and driver."""
 
-    call_time: Time | None = parameter(
-        None, doc="what a call of the runtime costs the host; not stated: 1us", minimum="0fs"
-    )
+    call_time: Time | None = parameter(None, doc="what a call of the runtime costs the host", minimum="0fs")
     pageable_bandwidth: Bandwidth | None = parameter(
         None,
-        doc="at which the host copies pageable memory to and from the driver's pinned buffer; not stated: 6GB/s",
+        doc="at which the host copies pageable memory to and from the driver's pinned buffer",
         minimum="1B/s",
     )
 
@@ -36,10 +32,14 @@ class RuntimeCosts:
     pageable_bandwidth: int
 
 
-def runtime_costs(stated: CudaRuntime | None) -> RuntimeCosts:
-    """The costs that a machine states, and the defaults of the others."""
-    section = stated or CudaRuntime()
-    return RuntimeCosts(
-        CALL_TIME if section.call_time is None else section.call_time,
-        PAGEABLE_BANDWIDTH if section.pageable_bandwidth is None else section.pageable_bandwidth,
-    )
+def runtime_costs(machine: Machine) -> RuntimeCosts:
+    """The costs that a machine states; it has to state them to run CUDA programs."""
+    section, where = machine.cuda or CudaRuntime(), machine.name or "the machine"
+    for name in ("call_time", "pageable_bandwidth"):
+        if getattr(section, name) is None:
+            raise InputError(
+                f"{where}: cuda.{name}: is not stated; state it, or let the section [cuda] have what it leaves open "
+                'from another machine: inherits = "v100"'
+            )
+    assert section.call_time is not None and section.pageable_bandwidth is not None  # noqa: PT018
+    return RuntimeCosts(section.call_time, section.pageable_bandwidth)

@@ -108,7 +108,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     l2["cache"] = {"classify_misses": False, **l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
     assert gpu.l2 is not None and gpu.l2.cache is not None and gpu.l2.cache.line is not None  # noqa: PT018
     line = gpu.l2.cache.line
-    wiring = MemoryWiring(slices, _channel_count(gpu.memory, slices, where), line)
+    wiring = MemoryWiring(slices, channel_count(gpu.memory, slices, where), line)
     caches = [
         system.add("memory.cache", f"slice[{i}]", **l2, memory_interleave=f"{wiring.slice_interleave}B")
         for i in range(slices)
@@ -155,7 +155,8 @@ def _whole(machine: Machine, where: str) -> Gpu:
     return gpu
 
 
-def _channel_count(memory: GpuMemory, slices: int, where: str) -> int:
+def channel_count(memory: GpuMemory, slices: int, where: str) -> int:
+    """Channels of the GPU's memory."""
     stacked = None
     if (
         memory.channels_per_stack is not None and memory.stacks is not None
@@ -179,9 +180,18 @@ def _check_count(count: int, where: str) -> None:
 def _add_channels(
     system: System, memory: GpuMemory, wiring: MemoryWiring, where: str
 ) -> list[NativeComponent]:
-    assert memory.standard is not None
+    stated = channel_parameters(memory, where)
+    stated["interleave_channels"] = wiring.channels
+    stated["interleave_bytes"] = f"{wiring.channel_interleave}B"
+    return [system.add("memory.dram", f"channel[{i}]", **stated) for i in range(wiring.channels)]
+
+
+def channel_parameters(memory: GpuMemory, where: str) -> dict[str, Any]:
+    """What a machine and its DRAM standard state of a channel of the GPU's memory, with units."""
+    if memory.standard is None:
+        raise InputError(f"{where}: gpu.memory.standard: is not stated")
     try:
-        given = dram_parameters(memory.standard)
+        stated = dram_parameters(memory.standard)
     except InputError as error:
         raise InputError(f"{where}: gpu.memory.standard: {error}") from None
     own = _stated(memory.channel)
@@ -189,18 +199,16 @@ def _add_channels(
         raise InputError(
             f"{where}: gpu.memory.channel.clock: state the clock of all channels, gpu.memory.clock"
         )
-    given |= own
+    stated |= own
     if memory.clock is not None:
-        given["clock"] = f"{memory.clock}Hz"
+        stated["clock"] = f"{memory.clock}Hz"
     if memory.rows is not None:
         if "rows" in own and own["rows"] != memory.rows:
             raise InputError(
                 f"{where}: gpu.memory.channel.rows: gpu.memory.rows says {memory.rows}; state one"
             )
-        given["rows"] = memory.rows
-    given["interleave_channels"] = wiring.channels
-    given["interleave_bytes"] = f"{wiring.channel_interleave}B"
-    return [system.add("memory.dram", f"channel[{i}]", **given) for i in range(wiring.channels)]
+        stated["rows"] = memory.rows
+    return stated
 
 
 def _group(

@@ -48,8 +48,8 @@ MACHINE_KEYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "hbmChan": ("gpu.memory.channels_per_stack",),
         "hbmRows": ("gpu.memory.rows",),
         "page_size": ("gpu.uvm.page_size",),
-        "page_fault_handling_latency": ("gpu.uvm.page_fault_handling_latency",),
-        "page_table_walk_latency": ("gpu.uvm.page_walk_latency",),
+        "page_fault_handling_latency": ("gpu.uvm.fault_latency",),
+        "page_table_walk_latency": ("gpu.uvm.walk_latency",),
     },
     "GPUNetwork": {
         "latency": ("gpu.crossbar.latency",),
@@ -141,6 +141,8 @@ class _Reader:
             self.workload[key] = value
         else:
             self._state(number, machine_keys[key], _binary_page(value) if key == "page_size" else value)
+            if key == "page_fault_handling_latency":  # one latency for each fault
+                self._state(number, ("gpu.uvm.handling",), "fixed")
         self.seen.add((section, key))
 
     def _interconnect(self, number: int, line: str) -> None:

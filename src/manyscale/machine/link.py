@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import InputError
 from manyscale.machine.model_specs import any_of, check_whole
-from manyscale.spec import Bandwidth, Bytes, Count, Spec, Time, deferred, dump, parameter
+from manyscale.spec import Bandwidth, Count, Spec, Time, deferred, dump, parameter
 
 if TYPE_CHECKING:
     from manyscale.machine.core_specs import CopyEngine
@@ -29,9 +29,6 @@ class Link(Spec):
     data_latency: Time | None = parameter(None, doc="latency of a data packet", minimum="0fs")
     command_latency: Time | None = parameter(None, doc="latency of a command (a CUDA call)", minimum="0fs")
     bandwidth: Bandwidth | None = parameter(None, doc="bandwidth in one direction", minimum="1B/s")
-    page_size: Bytes | None = parameter(
-        None, doc="bytes that cross the link together", minimum="1B", maximum="4MiB"
-    )
     copy_engines: Count | None = parameter(
         None,
         doc="engines on the link; 2: both directions at the same time; 1: one after the other",
@@ -59,14 +56,6 @@ def add_host_side(gpu: GpuSystem, link: Link | None) -> HostSide:
     l1 = gpu.sms[0].spec.model_dump()["l1"]
     stated = {} if link.copy_engine is None else dump(link.copy_engine)
     stated |= {"slices": l1["slices"], "line": f"{l1['line']}B", "slice_hash": l1["slice_hash"]}
-    if link.page_size is not None:
-        own = link.copy_engine and link.copy_engine.page_size
-        if own not in (None, link.page_size):
-            raise InputError(
-                f"{system.name}: link.copy_engine.page_size: link.page_size says {link.page_size} B; "
-                "state the first one only"
-            )
-        stated["page_size"] = f"{link.page_size}B"
     crossbar: Any = system.components["crossbar"]
     crossbar_latency = next(wire.latency for wire in system.links if wire.b == "crossbar.requesters")
     wires = system.add(
@@ -91,6 +80,5 @@ def _whole(where: str, link: Link | None) -> Link:
     for name in ("bandwidth", "data_latency", "command_latency", "copy_engines"):
         if getattr(link, name) is None:
             raise InputError(f"{where}: link.{name}: is not stated, but is needed to run kernels with timing")
-    elsewhere = _BUILT if link.page_size is None else (*_BUILT, "page_size")
-    check_whole(where, "gpu.copy_engine", link.copy_engine, "link.copy_engine", elsewhere)
+    check_whole(where, "gpu.copy_engine", link.copy_engine, "link.copy_engine", _BUILT)
     return link

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 _RENAMED = {
+    "page_fault_handling_latency": "fault_latency",
+    "page_walk_latency": "walk_latency",
     "misses_apart": "mshrs_per_level",
     "requester_places": "requester_positions",
     "responder_places": "responder_positions",
