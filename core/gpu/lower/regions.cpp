@@ -49,17 +49,17 @@ Regions::Regions(const Values& values, std::span<const std::uint32_t> lengths, b
     for (std::uint32_t op = blocks_[b].first; op < blocks_[b].last; ++op) block_of_[op] = b;
     for (std::uint32_t successor : blocks_[b].successors) predecessors_[successor].push_back(b);
   }
-  meeting_ = immediate_post_dominators(blocks_);
+  reconvergence_ = immediate_post_dominators(blocks_);
   removed_.assign(count, 0);
   set_.assign(count, 0);
-  meetings_.assign(count, 0);
+  reconvergences_.assign(count, 0);
   predicates_.assign(blocks_.size(), kNoOperation);
   loops_ = find_loops(values.code().ops);
   depths_ = loop_depths(values.code().ops);
   find_dominators();
   find_divergence();
   predicate_short_bodies(lengths);
-  place_barriers();
+  insert_barriers();
 }
 
 // The iterative algorithm of Cooper, Harvey and Kennedy; then numbers of a walk over the tree.
@@ -150,7 +150,7 @@ bool Regions::makes_divergent(std::uint32_t op) const {
       return false;
   }
   for (const ptx::Operand& operand : values_.module().operands_of(*values_.text(op)))
-    if (operand.kind == ptx::Operand::Kind::special)
+    if (operand.kind == ptx::OperandKind::special)
       return operand.text.starts_with("%tid") || operand.text.starts_with("%lane") ||
              operand.text.starts_with("%clock");
   return false;
@@ -165,7 +165,7 @@ void Regions::spread_over_region(std::uint32_t block) {
   for (std::size_t seen = 0; !work.empty() && seen < kLargestRegion;) {
     const std::uint32_t b = work.back();
     work.pop_back();
-    if (b == meeting_[block] || searched_[b] == block) continue;
+    if (b == reconvergence_[block] || searched_[b] == block) continue;
     searched_[b] = block;
     ++seen;
     for (std::uint32_t op = blocks_[b].first; op < blocks_[b].last; ++op)
@@ -244,25 +244,32 @@ bool Regions::can_be_predicated(std::uint32_t block) const {
 }
 
 void Regions::predicate_short_bodies(std::span<const std::uint32_t> lengths) {
-  const auto& ops = values_.code().ops;
+  BlockRuns runs = measure_blocks(lengths);
+  remove_jumps_around(runs);
+  for (auto head = static_cast<std::uint32_t>(blocks_.size()); head-- > 0;)
+    while (predicate_branch_of(head, runs)) continue;
+}
+
+// Counts instructions by block. Branches to the next block are removed.
+Regions::BlockRuns Regions::measure_blocks(std::span<const std::uint32_t> lengths) {
   const auto count = static_cast<std::uint32_t>(blocks_.size());
-  // A run of blocks that has become one counts as its first.
-  std::vector<std::uint32_t> last(count);
-  std::vector<std::uint32_t> length(count, 0);
+  BlockRuns runs{std::vector<std::uint32_t>(count), std::vector<std::uint32_t>(count, 0)};
   for (std::uint32_t b = 0; b < count; ++b) {
-    last[b] = b;
-    for (std::uint32_t op = blocks_[b].first; op < blocks_[b].last; ++op) length[b] += lengths[op];
-    const Op& end = ops[blocks_[b].last - 1];
-    if (end.flow == Flow::branch && !values_.is_guarded(blocks_[b].last - 1)) {
-      const std::uint32_t target = block_of_[end.aux];
-      if (target == b + 1) {
-        removed_[blocks_[b].last - 1] = 1;
-        --length[b];
-      }
-    }
+    runs.last[b] = b;
+    for (std::uint32_t op = blocks_[b].first; op < blocks_[b].last; ++op) runs.length[b] += lengths[op];
+    const std::uint32_t end = blocks_[b].last - 1;
+    const Op& branch = values_.code().ops[end];
+    if (branch.flow != Flow::branch || values_.is_guarded(end) || block_of_[branch.aux] != b + 1) continue;
+    removed_[end] = 1;
+    --runs.length[b];
   }
-  // A branch around an unconditional one is a branch with the opposite condition.
-  for (std::uint32_t b = 1; b + 1 < count; ++b) {
+  return runs;
+}
+
+// A branch around an unconditional one is a branch with the opposite condition.
+void Regions::remove_jumps_around(BlockRuns& runs) {
+  const auto& ops = values_.code().ops;
+  for (std::uint32_t b = 1; b + 1 < blocks_.size(); ++b) {
     const std::uint32_t jump = blocks_[b].last - 1;
     const std::uint32_t around = blocks_[b - 1].last - 1;
     if (ops[jump].flow != Flow::branch || values_.is_guarded(jump) || first_operation(b) != jump ||
@@ -273,59 +280,70 @@ void Regions::predicate_short_bodies(std::span<const std::uint32_t> lengths) {
       continue;
     if (predecessors_[b].size() != 1) continue;
     removed_[jump] = 1;
-    --length[b];
+    --runs.length[b];
   }
-  auto only_from = [&](std::uint32_t block, std::uint32_t from) {
-    return predecessors_[block].size() == 1 && predecessors_[block][0] == from;
-  };
-  auto predicate = [&](std::uint32_t first, std::uint32_t end, std::uint32_t with) {
-    for (std::uint32_t b = first; b <= end; ++b)
-      if (predicates_[b] == kNoOperation) predicates_[b] = with;
-  };
-  for (std::uint32_t head = count; head-- > 0;) {
-    for (;;) {
-      const std::uint32_t a = last[head];
-      const std::uint32_t branch = blocks_[a].last - 1;
-      if (ops[branch].flow != Flow::branch || !values_.is_guarded(branch) || ops[branch].aux <= branch) break;
-      const std::uint32_t next = a + 1;
-      const std::uint32_t target = block_of_[ops[branch].aux];
-      if (next >= count || target <= next || only_ends(target)) break;
-      // The sides of the branch as they stand in the text; a lone jump ahead of them leads to the second.
-      const bool jumps = removed_[blocks_[next].last - 1] &&
-                         first_operation(next) == blocks_[next].last - 1 && target == next + 1;
-      const std::uint32_t first = jumps ? target : next;
-      const std::uint32_t second = jumps ? block_of_[ops[blocks_[next].last - 1].aux] : target;
-      if (!only_from(next, a) || !only_from(first, a) || !can_be_predicated(first) || second <= first) break;
-      const Block& ending = blocks_[last[first]];
-      if (ending.leaves || ending.successors.size() != 1 || length[first] > kLongestPredicated) break;
-      if (last[first] + 1 != second) break;
-      const std::uint32_t guard = values_.guard(branch);
-      if (guard == kNoOperation) break;
-      if (depths_[branch] == 0 && divergent_[guard] && waits_for_memory(first, last[first])) break;
-      const std::uint32_t join = ending.successors[0];
-      std::uint32_t total = length[first];
-      if (join == second) {
-        predicate(first, last[first], guard);
-      } else {
-        const Block& other = blocks_[last[second]];
-        if (!only_from(second, jumps ? next : a) || !can_be_predicated(second) ||
-            other.successors.size() != 1 || other.leaves || other.successors[0] != join ||
-            last[second] + 1 != join || length[second] > kLongestPredicated)
-          break;
-        predicate(first, last[second], guard);
-        removed_[ending.last - 1] = 1;
-        total += length[second] - 1;
-      }
-      removed_[branch] = 1;
-      length[head] += total;
-      --length[head];
-      // What follows belongs to the same run if nothing else leads there.
-      const auto inside = [&](std::uint32_t p) { return p >= head && p < join; };
-      if (!std::ranges::all_of(predecessors_[join], inside)) break;
-      length[head] += length[join];
-      last[head] = last[join];
-    }
+}
+
+bool Regions::is_only_reached_from(std::uint32_t block, std::uint32_t from) const {
+  return predecessors_[block].size() == 1 && predecessors_[block][0] == from;
+}
+
+// The sides of the conditional branch at the end of a block as they stand in the text; nothing if it leads
+// back or out.
+std::optional<Regions::BranchSides> Regions::sides_of_branch(std::uint32_t block) const {
+  const auto& ops = values_.code().ops;
+  const std::uint32_t branch = blocks_[block].last - 1;
+  if (ops[branch].flow != Flow::branch || !values_.is_guarded(branch) || ops[branch].aux <= branch)
+    return std::nullopt;
+  const std::uint32_t next = block + 1;
+  const std::uint32_t target = block_of_[ops[branch].aux];
+  if (next >= blocks_.size() || target <= next || only_ends(target)) return std::nullopt;
+  // A lone jump ahead of the first side leads to the second.
+  const std::uint32_t jump = blocks_[next].last - 1;
+  const bool jumps = removed_[jump] && first_operation(next) == jump && target == next + 1;
+  const BranchSides sides{branch, jumps ? target : next, jumps ? block_of_[ops[jump].aux] : target,
+                          jumps ? next : block};
+  if (!is_only_reached_from(next, block) || !is_only_reached_from(sides.first, block)) return std::nullopt;
+  return sides;
+}
+
+// Predicates the sides of the branch at the end of a run, if they are short and meet again. Returns whether
+// the run has grown by what follows, and may have another such branch at its end.
+bool Regions::predicate_branch_of(std::uint32_t head, BlockRuns& runs) {
+  const std::optional<BranchSides> sides = sides_of_branch(runs.last[head]);
+  if (!sides) return false;
+  const auto [branch, first, second, before_second] = *sides;
+  if (!can_be_predicated(first) || second <= first) return false;
+  const std::uint32_t last = runs.last[first];
+  const Block& ending = blocks_[last];
+  if (ending.leaves || ending.successors.size() != 1 || runs.length[first] > kLongestPredicated) return false;
+  const std::uint32_t guard = values_.guard(branch);
+  if (last + 1 != second || guard == kNoOperation) return false;
+  if (depths_[branch] == 0 && divergent_[guard] && waits_for_memory(first, last)) return false;
+  const std::uint32_t join = ending.successors[0];
+  std::uint32_t total = runs.length[first];
+  std::uint32_t last_predicated = last;
+  if (join != second) {
+    const Block& other = blocks_[runs.last[second]];
+    if (!is_only_reached_from(second, before_second) || !can_be_predicated(second) ||
+        other.successors.size() != 1 || other.leaves || other.successors[0] != join ||
+        runs.last[second] + 1 != join || runs.length[second] > kLongestPredicated)
+      return false;
+    last_predicated = runs.last[second];
+    removed_[ending.last - 1] = 1;
+    total += runs.length[second] - 1;
   }
+  for (std::uint32_t b = first; b <= last_predicated; ++b)
+    if (predicates_[b] == kNoOperation) predicates_[b] = guard;
+  removed_[branch] = 1;
+  runs.length[head] += total;
+  --runs.length[head];
+  // What follows belongs to the same run if nothing else leads there.
+  const auto inside = [&](std::uint32_t p) { return p >= head && p < join; };
+  if (!std::ranges::all_of(predecessors_[join], inside)) return false;
+  runs.length[head] += runs.length[join];
+  runs.last[head] = runs.last[join];
+  return true;
 }
 
 std::uint32_t Regions::first_operation(std::uint32_t block) const {
@@ -334,30 +352,30 @@ std::uint32_t Regions::first_operation(std::uint32_t block) const {
   return op;
 }
 
-void Regions::place_barriers() {
+void Regions::insert_barriers() {
   const auto& ops = values_.code().ops;
   std::map<std::uint32_t, std::uint32_t>
-      anchors;  // by meeting block: the operation ahead of which lanes part
+      anchors;  // by reconvergence block: the operation ahead of which lanes part
   for (std::uint32_t op = 0; op < ops.size(); ++op) {
     if (ops[op].flow != Flow::branch || removed_[op] || !values_.is_guarded(op)) continue;
     const std::uint32_t guard = values_.guard(op);
     if (guard == kNoOperation || !divergent_[guard]) continue;
-    const std::uint32_t meeting = meeting_[block_of_[op]];
-    if (meeting == kNoBlock || only_ends(meeting)) continue;
+    const std::uint32_t reconvergence = reconvergence_[block_of_[op]];
+    if (reconvergence == kNoBlock || only_ends(reconvergence)) continue;
     std::uint32_t anchor = op;
-    const std::uint32_t meets = blocks_[meeting].first;
+    const std::uint32_t meets = blocks_[reconvergence].first;
     for (const Loop& loop : loops_)
       if (loop.first <= op && op <= loop.last && (meets < loop.first || meets > loop.last) && loop.first > 0)
         anchor = std::min(anchor, loop.first - 1);
     while (anchor > 0 && ops[anchor].flow == Flow::join) --anchor;
-    const auto [found, is_new] = anchors.try_emplace(meeting, anchor);
+    const auto [found, is_new] = anchors.try_emplace(reconvergence, anchor);
     if (!is_new) found->second = std::min(found->second, anchor);
   }
   std::vector<int> change(ops.size() + 1, 0);
-  for (const auto& [meeting, anchor] : anchors) {
+  for (const auto& [reconvergence, anchor] : anchors) {
     if (set_[anchor] < 255) ++set_[anchor];
-    const std::uint32_t at = blocks_[meeting].first;
-    if (ops[at].flow == Flow::join && meetings_[at] < 255) ++meetings_[at];
+    const std::uint32_t at = blocks_[reconvergence].first;
+    if (ops[at].flow == Flow::join && reconvergences_[at] < 255) ++reconvergences_[at];
     ++change[std::min(anchor, at)];
     --change[std::max(anchor, at)];
   }

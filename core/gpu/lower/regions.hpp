@@ -3,6 +3,7 @@
 // short bodies that are executed under a predicate instead of being jumped over.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,7 @@ std::vector<std::uint8_t> loop_depths(std::span<const Op> ops);
 
 class Regions {
  public:
-  // `lengths`: the machine instructions of each operation.
+  // `lengths`: the SASS instructions of each operation.
   Regions(const Values& values, std::span<const std::uint32_t> lengths, bool is_kernel);
 
   std::span<const Block> blocks() const { return blocks_; }
@@ -41,7 +42,7 @@ class Regions {
   // Convergence barriers that are set up ahead of an operation (BSSY), and those at which lanes meet with a
   // join (BSYNC).
   unsigned barriers_set(std::uint32_t op) const { return set_[op]; }
-  unsigned meetings(std::uint32_t op) const { return meetings_[op]; }
+  unsigned reconvergences(std::uint32_t op) const { return reconvergences_[op]; }
   // Barriers that have been set up when an operation is executed.
   unsigned open_barriers(std::uint32_t op) const { return open_[op]; }
   bool is_divergent(std::uint32_t element) const { return divergent_[element] != 0; }
@@ -51,10 +52,25 @@ class Regions {
   void find_divergence();
   bool makes_divergent(std::uint32_t op) const;
   void spread_over_region(std::uint32_t block);
+  // Runs of blocks that are one after predication, by their first block: the last one, and the SASS
+  // instructions.
+  struct BlockRuns {
+    std::vector<std::uint32_t> last;
+    std::vector<std::uint32_t> length;
+  };
+  // A conditional branch, the first blocks of its sides, and the one block that leads to the second.
+  struct BranchSides {
+    std::uint32_t branch, first, second, before_second;
+  };
   void predicate_short_bodies(std::span<const std::uint32_t> lengths);
+  BlockRuns measure_blocks(std::span<const std::uint32_t> lengths);
+  void remove_jumps_around(BlockRuns& runs);
+  bool is_only_reached_from(std::uint32_t block, std::uint32_t from) const;
+  std::optional<BranchSides> sides_of_branch(std::uint32_t block) const;
+  bool predicate_branch_of(std::uint32_t head, BlockRuns& runs);
   bool can_be_predicated(std::uint32_t block) const;
   bool waits_for_memory(std::uint32_t first, std::uint32_t last) const;
-  void place_barriers();
+  void insert_barriers();
   bool only_ends(std::uint32_t block) const;
 
   const Values& values_;
@@ -62,7 +78,7 @@ class Regions {
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> block_of_;
   std::vector<std::vector<std::uint32_t>> predecessors_;
-  std::vector<std::uint32_t> meeting_;  // of a block: where paths from it meet again
+  std::vector<std::uint32_t> reconvergence_;  // of a block: where paths from it meet again
   std::vector<Loop> loops_;
   std::vector<std::uint8_t> depths_;
   std::vector<std::uint32_t> enter_;
@@ -72,7 +88,7 @@ class Regions {
   std::vector<char> removed_;
   std::vector<std::uint32_t> predicates_;  // by block
   std::vector<std::uint8_t> set_;
-  std::vector<std::uint8_t> meetings_;
+  std::vector<std::uint8_t> reconvergences_;
   std::vector<std::uint8_t> open_;
 };
 

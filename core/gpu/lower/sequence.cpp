@@ -2,6 +2,7 @@
 #include "gpu/lower/sequence.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "gpu/lower/expansions_sm70.hpp"
@@ -9,6 +10,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 namespace {
@@ -23,33 +25,34 @@ const std::unordered_map<std::string_view, std::vector<const ExpandedInstruction
   return table;
 }
 
-Sequence alone(Kind kind) {
+Sequence alone(InstructionKind kind) {
   return {{}, kind, 1};
 }
 
 // Whether a value of 16 bits has the bits above them as a comparison needs them: a load extends it.
 bool is_extended(const Values& values, const Source& source, bool is_signed) {
-  if (source.kind != Source::Kind::reg) return true;
+  if (source.kind != SourceKind::reg) return true;
   const std::uint32_t made = values.definition(source.reg());
   return made != kNoOperation && values.info(made).kind == Class::load &&
          !(is_signed && values.type(made) == Type::u16);
 }
 
-Kind memory_kind(const Values& values, std::uint32_t op) {
+InstructionKind memory_kind(const Values& values, std::uint32_t op) {
   const OpInfo& info = values.info(op);
   const std::string_view name = values.opcode(op);
   const bool shared = values.has(op, "shared") || values.has(op, "shared::cta");
   if (info.kind == Class::atomic) {
-    if (shared) return Kind::atomic_shared;
+    if (shared) return InstructionKind::atomic_shared;
     const bool used = !values.writes(op).empty() && !values.users(values.result(op)).empty();
-    return name == "red" || !used ? Kind::reduce_global : Kind::atomic_global;
+    return name == "red" || !used ? InstructionKind::reduce_global : InstructionKind::atomic_global;
   }
   const bool load = info.kind == Class::load;
   if (shared || name == "ldmatrix" || name == "stmatrix")
-    return load ? Kind::load_shared : Kind::store_shared;
-  if (values.has(op, "local") || values.has(op, "param")) return load ? Kind::load_local : Kind::store_local;
-  if (load && values.has(op, "const")) return Kind::load_constant;
-  return load ? Kind::load_global : Kind::store_global;
+    return load ? InstructionKind::load_shared : InstructionKind::store_shared;
+  if (values.has(op, "local") || values.has(op, "param"))
+    return load ? InstructionKind::load_local : InstructionKind::store_local;
+  if (load && values.has(op, "const")) return InstructionKind::load_constant;
+  return load ? InstructionKind::load_global : InstructionKind::store_global;
 }
 
 // A conversion between integers is a shift or a permutation; with floats it takes the slow lanes.
@@ -98,17 +101,18 @@ Sequence tensor(const Values& values, std::uint32_t op) {
   const bool shared = values.has(op, "shared") || values.has(op, "shared::cta");
   const std::string_view name = values.opcode(op);
   if ((name == "wmma" && values.has(op, "load")) || name == "ldmatrix")
-    return alone(shared || name == "ldmatrix" ? Kind::load_shared : Kind::load_global);
+    return alone(shared || name == "ldmatrix" ? InstructionKind::load_shared : InstructionKind::load_global);
   if ((name == "wmma" && values.has(op, "store")) || name == "stmatrix")
-    return alone(shared || name == "stmatrix" ? Kind::store_shared : Kind::store_global);
+    return alone(shared || name == "stmatrix" ? InstructionKind::store_shared
+                                              : InstructionKind::store_global);
   unsigned m = 8;
   unsigned n = 8;
   unsigned k = 4;
   for (std::string_view modifier : values.module().modifiers_of(*values.text(op)))
     read_shape(modifier, m, n, k);
-  const Kind kind = values.has(op, "f64")   ? Kind::tensor_double
-                    : values.has(op, "s32") ? Kind::tensor_integer
-                                            : Kind::tensor_half;
+  const InstructionKind kind = values.has(op, "f64")   ? InstructionKind::tensor_double
+                               : values.has(op, "s32") ? InstructionKind::tensor_integer
+                                                       : InstructionKind::tensor_half;
   return {{}, kind, std::max(1U, m * n * k / 256)};
 }
 
@@ -136,7 +140,7 @@ Sequence integer(const Values& values, Form form, std::uint32_t op) {
   if (form == Form::multiply_add) return {wide ? ">IMAD.WIDE"_steps : ">IMAD"_steps};
   // A pointer that moves on in a loop: the pair of registers is written elsewhere and half of it moved back.
   const bool moves_on = values.definition(values.result(op)) == kNoOperation &&
-                        values.sources(op).list[0] == Source{Source::Kind::reg, values.result(op)};
+                        values.sources(op).list[0] == Source{SourceKind::reg, values.result(op)};
   if (wide && form == Form::plain && moves_on) return {">IADD3 >IADD3 IADD3"_steps};
   return {wide ? ">IADD3 >IADD3"_steps : ">IADD3"_steps};
 }
@@ -144,14 +148,16 @@ Sequence integer(const Values& values, Form form, std::uint32_t op) {
 Sequence move(const Values& values, std::uint32_t op) {
   const ptx::Instruction& text = *values.text(op);
   const auto operands = values.module().operands_of(text);
-  if (operands.size() > 1 && operands[1].kind == Operand::Kind::special) return alone(Kind::move_special);
+  if (operands.size() > 1 && operands[1].kind == OperandKind::special)
+    return alone(InstructionKind::move_special);
   // Pairs of registers are taken as they are.
   if (operands.size() > 1 &&
-      (operands[0].kind == Operand::Kind::vector || operands[1].kind == Operand::Kind::vector))
+      (operands[0].kind == OperandKind::vector || operands[1].kind == OperandKind::vector))
     return {};
   const bool wide = !values.writes(op).empty() && values.words(values.result(op)) == 2;
   // One instruction clears a pair.
-  if (wide && text.opcode == "mov" && values.sources(op).list[0].is_zero()) return alone(Kind::move_special);
+  if (wide && text.opcode == "mov" && values.sources(op).list[0].is_zero())
+    return alone(InstructionKind::move_special);
   if (text.opcode == "selp" && values.type(op) == Type::f32) return {">FFMA"_steps};
   return {wide ? ">IADD3 IADD3"_steps : ">IADD3"_steps};
 }
@@ -162,6 +168,75 @@ bool fits(const Values& values, const ExpandedInstruction& row, std::uint32_t op
   if (!row.constant) return true;
   const Sources from = values.sources(op);
   return from.count != 0 && from.list[from.count - 1].is_constant();
+}
+
+// What the assembler makes of an instruction that has rows in the table of expansions; nothing if none fits.
+std::optional<Sequence> expanded(const Values& values, std::uint32_t op) {
+  const std::string_view name = values.opcode(op);
+  const auto found = expansions_by_opcode().find(name);
+  if (found == expansions_by_opcode().end()) return std::nullopt;
+  const Type type = values.type(op);
+  const bool flushes = values.has(op, "ftz") && type == Type::f32;
+  for (const ExpandedInstruction* row : found->second) {
+    if (!fits(values, *row, op, type)) continue;
+    // Without denormal numbers an approximation is the special function alone.
+    if (flushes && row->modifier == "approx")
+      return Sequence{name == "div" ? ">MUFU >FFMA"_steps : ">MUFU"_steps};
+    if (flushes && row->modifier == "full") return Sequence{"FFMA FFMA FFMA >MUFU >FFMA"_steps};
+    if (flushes && (name == "rsqrt" || name == "lg2" || name == "ex2")) return Sequence{">MUFU"_steps};
+    return Sequence{row->expansion};
+  }
+  return std::nullopt;
+}
+
+// Whether the result of an operation takes one register although its type has two words.
+bool is_narrow(const Values& values, std::uint32_t op) {
+  return values.writes(op).size() == 1 && values.is_narrow(values.result(op));
+}
+bool is_wide(const Values& values, std::uint32_t op) {
+  return ptx::size_of(values.type(op)) == 8 && !is_narrow(values, op);
+}
+
+Sequence memory(const Values& values, std::uint32_t op) {
+  // Arguments and results of functions are in registers.
+  if (values.has(op, "param") && values.reads(op).size() <= 1 && !values.has(op, "v4"))
+    return {is_wide(values, op) ? ">IADD3 IADD3"_steps : ">IADD3"_steps};
+  return alone(memory_kind(values, op));
+}
+
+Sequence atomic(const Values& values, std::uint32_t op) {
+  const InstructionKind kind = memory_kind(values, op);
+  // Shared memory has no addition of floats: a loop of compare and swap.
+  if (kind == InstructionKind::atomic_shared && ptx::is_float(values.type(op)))
+    return {"IADD3 >FFMA >IADD3 BRA"_steps, kind, 1};
+  return alone(kind);
+}
+
+Sequence product(const Values& values, std::uint32_t op) {
+  if (is_narrow(values, op)) return {">IMAD"_steps};
+  if (values.opcode(op) == "mad" && values.has(op, "wide")) return {">IMAD.WIDE >IADD3 >IADD3"_steps};
+  const bool two_words = values.has(op, "wide") || values.has(op, "hi") || is_wide(values, op);
+  return {two_words ? ">IMAD.WIDE"_steps : ">IMAD"_steps};
+}
+
+Sequence logic(const Values& values, Form form, std::uint32_t op) {
+  if (!values.writes(op).empty() && values.is_predicate(values.result(op))) return {">LOP3"_steps};
+  if (form == Form::test) return {">LOP3"_steps};
+  const std::string_view name = values.opcode(op);
+  const Sources from = values.sources(op);
+  const bool far = (name == "shl" || name == "shr") && from.list[1].kind == SourceKind::immediate &&
+                   from.list[1].value >= 32;
+  return {is_wide(values, op) && !far ? ">LOP3 LOP3"_steps : ">LOP3"_steps};
+}
+
+InstructionKind branch_kind(Flow flow, bool is_kernel) {
+  return flow == Flow::exit || (flow == Flow::ret && is_kernel) ? InstructionKind::exit
+                                                                : InstructionKind::branch;
+}
+
+Sequence warp_instruction(std::string_view name) {
+  if (name == "bar" || name == "barrier") return alone(InstructionKind::other);
+  return alone(name == "shfl" ? InstructionKind::shuffle : InstructionKind::vote);
 }
 
 }  // namespace
@@ -183,50 +258,27 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
   if (operation.flow == Flow::join || selection.is_nothing(op) || selection.loaded_with(op) != kNoOperation)
     return {};
   if (values.text(op) == nullptr)
-    return alone(operation.flow == Flow::ret ? (is_kernel ? Kind::exit : Kind::branch) : Kind::other);
-  const OpInfo& info = values.info(op);
-  const Type type = values.type(op);
+    return alone(operation.flow == Flow::ret ? branch_kind(operation.flow, is_kernel)
+                                             : InstructionKind::other);
+  if (const std::optional<Sequence> found = expanded(values, op)) return *found;
   const std::string_view name = values.opcode(op);
   const Form form = selection.form(op);
-  if (const auto found = expansions_by_opcode().find(name); found != expansions_by_opcode().end()) {
-    const bool flushes = values.has(op, "ftz") && type == Type::f32;
-    for (const ExpandedInstruction* row : found->second) {
-      if (!fits(values, *row, op, type)) continue;
-      // Without denormal numbers an approximation is the special function alone.
-      if (flushes && row->modifier == "approx") return {name == "div" ? ">MUFU >FFMA"_steps : ">MUFU"_steps};
-      if (flushes && row->modifier == "full") return {"FFMA FFMA FFMA >MUFU >FFMA"_steps};
-      if (flushes && (name == "rsqrt" || name == "lg2" || name == "ex2")) return {">MUFU"_steps};
-      return {row->expansion};
-    }
-  }
-  const bool narrow = values.writes(op).size() == 1 && values.is_narrow(values.result(op));
-  const bool wide = ptx::size_of(type) == 8 && !narrow;
-  switch (info.kind) {
+  switch (values.info(op).kind) {
     case Class::load:
     case Class::store:
-      // Arguments and results of functions are in registers.
-      if (values.has(op, "param") && values.reads(op).size() <= 1 && !values.has(op, "v4"))
-        return {wide ? ">IADD3 IADD3"_steps : ">IADD3"_steps};
-      return alone(memory_kind(values, op));
-    case Class::atomic: {
-      const Kind kind = memory_kind(values, op);
-      // Shared memory has no addition of floats: a loop of compare and swap.
-      if (kind == Kind::atomic_shared && ptx::is_float(type))
-        return {"IADD3 >FFMA >IADD3 BRA"_steps, kind, 1};
-      return alone(kind);
-    }
+      return memory(values, op);
+    case Class::atomic:
+      return atomic(values, op);
     case Class::texture:
-      return alone(Kind::texture);
+      return alone(InstructionKind::texture);
     case Class::warp:
-      if (name == "bar" || name == "barrier") return alone(Kind::other);
-      return alone(name == "shfl" ? Kind::shuffle : Kind::vote);
+      return warp_instruction(name);
     case Class::barrier:
-      return {"NOP"_steps, Kind::barrier, 1};
+      return {"NOP"_steps, InstructionKind::barrier, 1};
     case Class::fence:
-      return {values.has(op, "cta") ? ""_steps : "NOP NOP"_steps, Kind::fence, 1};
+      return {values.has(op, "cta") ? ""_steps : "NOP NOP"_steps, InstructionKind::fence, 1};
     case Class::branch:
-      return alone(operation.flow == Flow::exit || (operation.flow == Flow::ret && is_kernel) ? Kind::exit
-                                                                                              : Kind::branch);
+      return alone(branch_kind(operation.flow, is_kernel));
     case Class::tensor:
       return tensor(values, op);
     case Class::fp64:
@@ -242,25 +294,16 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
     case Class::move:
       return move(values, op);
     case Class::multiply:
-      if (narrow) return {">IMAD"_steps};
-      if (name == "mad" && values.has(op, "wide")) return {">IMAD.WIDE >IADD3 >IADD3"_steps};
-      return {values.has(op, "wide") || values.has(op, "hi") || wide ? ">IMAD.WIDE"_steps : ">IMAD"_steps};
-    case Class::logic: {
-      if (!values.writes(op).empty() && values.is_predicate(values.result(op))) return {">LOP3"_steps};
-      if (form == Form::test) return {">LOP3"_steps};
-      const Sources from = values.sources(op);
-      const bool far = (name == "shl" || name == "shr") && from.list[1].kind == Source::Kind::immediate &&
-                       from.list[1].value >= 32;
-      return {wide && !far ? ">LOP3 LOP3"_steps : ">LOP3"_steps};
-    }
+      return product(values, op);
+    case Class::logic:
+      return logic(values, form, op);
     case Class::compare:
       if (name == "selp") return move(values, op);
-      if (form == Form::test) return {">LOP3"_steps};
-      return comparison(values, op);
+      return form == Form::test ? Sequence{">LOP3"_steps} : comparison(values, op);
     case Class::integer:
       return integer(values, form, op);
     default:
-      return alone(Kind::other);
+      return alone(InstructionKind::other);
   }
 }
 
@@ -275,7 +318,7 @@ void collect(const Values& values, const Selection& selection, std::uint32_t op,
   for (unsigned i = 0; i < from.count; ++i) {
     const Source& source = from.list[i];
     if (shifts && i == 1) continue;  // has a field of its own
-    if (source.kind == Source::Kind::reg && depth < 4) {
+    if (source.kind == SourceKind::reg && depth < 4) {
       const std::uint32_t inlined = selection.inlined(source.reg());
       if (inlined != kNoOperation) {
         collect(values, selection, inlined, found, depth + 1);
@@ -289,12 +332,12 @@ void collect(const Values& values, const Selection& selection, std::uint32_t op,
 
 // What an address is the sum of, besides numbers.
 Source base_of(const Values& values, const Selection& selection, Source base) {
-  while (base.kind == Source::Kind::reg) {
+  while (base.kind == SourceKind::reg) {
     const std::uint32_t sum = selection.inlined(base.reg());
     if (sum == kNoOperation || values.opcode(sum) != "add") break;
     const Sources from = values.sources(sum);
-    const bool first = from.list[0].kind == Source::Kind::immediate;
-    if (from.count != 2 || first == (from.list[1].kind == Source::Kind::immediate)) break;
+    const bool first = from.list[0].kind == SourceKind::immediate;
+    if (from.count != 2 || first == (from.list[1].kind == SourceKind::immediate)) break;
     base = from.list[first ? 1 : 0];
   }
   return base;
@@ -314,7 +357,7 @@ Constants constants_of(const Values& values, const Selection& selection, std::ui
     case Class::atomic: {
       std::int64_t offset = 0;
       const Source base = base_of(values, selection, values.address(op, offset));
-      if (base.kind == Source::Kind::bank) result.list.push_back({base, 2});
+      if (base.kind == SourceKind::bank) result.list.push_back({base, 2});
       const auto operands = values.module().operands_of(*values.text(op));
       const unsigned words = std::max(1U, ptx::size_of(values.type(op)) / 4);
       auto add = [&](const Operand& operand) {
@@ -323,7 +366,7 @@ Constants constants_of(const Values& values, const Selection& selection, std::ui
           result.list.push_back({source, words});
       };
       for (std::size_t i = 1; i < operands.size() && info.kind != Class::load; ++i) {
-        if (operands[i].kind == Operand::Kind::vector)
+        if (operands[i].kind == OperandKind::vector)
           for (const Operand& part : values.module().children(operands[i])) add(part);
         else
           add(operands[i]);
@@ -351,7 +394,7 @@ Constants constants_of(const Values& values, const Selection& selection, std::ui
   // Of an immediate and a parameter, a product keeps the parameter and others the immediate.
   const bool product = selection.form(op) == Form::multiply_add;
   const auto kept =
-      std::ranges::find(found, product ? Source::Kind::bank : Source::Kind::immediate, &Source::kind);
+      std::ranges::find(found, product ? SourceKind::bank : SourceKind::immediate, &Source::kind);
   if (kept != found.end()) std::swap(*kept, found.front());
   const bool wide = values.type(op) == Type::f64 || (!product && ptx::size_of(values.type(op)) == 8);
   for (const Source& source : found)

@@ -11,13 +11,13 @@ namespace manyscale::gpu {
 
 struct Sequence {
   Expansion steps;
-  Kind main =
-      Kind::count;      // the instruction behind them that has the operation's effect; count: there is none
-  unsigned repeat = 1;  // of the main one
+  InstructionKind main = InstructionKind::count;  // the instruction behind them that has the operation's
+                                                  // effect; count: there is none
+  unsigned repeat = 1;                            // of the main one
   bool branches() const {
-    return std::ranges::find(steps, Kind::branch, &ExpansionStep::kind) != steps.end();
+    return std::ranges::find(steps, InstructionKind::branch, &ExpansionStep::kind) != steps.end();
   }
-  std::size_t length() const { return steps.size() + (main == Kind::count ? 0 : repeat); }
+  std::size_t length() const { return steps.size() + (main == InstructionKind::count ? 0 : repeat); }
 };
 
 // What an operation executes, without the constants that it must bring into registers.

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the `gpgpusim.config` files of GPGPU-Sim and Accel-Sim as descriptions of a GPU.
 
-Each number keeps the options that it comes from as its source. Options that the model has no place for, or does not
-know, are listed.
+Each number keeps the options that it comes from as its source. Options that the model has no parameter for, or
+does not know, are listed.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manyscale.errors import nearest
 from manyscale.machine.description import Machine
+from manyscale.machine.gpgpusim_options import OPTION, Option, OptionReader, is_whole
 from manyscale.machine.loading import ResolvedMachine, machine_tree, read_machine_text
 from manyscale.machine.presets import preset_path
 from manyscale.machine.statements import Statement, Tree, inherited, leaves, merge, origin_at, state, values
@@ -22,9 +23,8 @@ from manyscale.spec import Base, build, refusal
 from manyscale.units import shown
 
 LANES = 32
-TENSOR_STEPS = 16  # machine instructions of the 16 x 16 x 16 product that GPGPU-Sim has one time for
-_MOST = 10**12  # of any number of a file
-_AS_V100 = ("gpu.sm", "gpu.scheduler", "link.copy_engine")
+TENSOR_STEPS = 16  # SASS instructions of the 16 x 16 x 16 product that GPGPU-Sim has one time for
+_AS_V100 = ("gpu.sm", "gpu.scheduler", "gpu.uvm", "link.copy_engine", "cuda")
 _ASSUMED = {
     "gpu.scheduler.kernel_latency": 2000,
     "gpu.scheduler.end_latency": 200,
@@ -32,6 +32,7 @@ _ASSUMED = {
     "gpu.crossbar.flit_size": "40B",
     "gpu.crossbar.link_latency": "1ns",
     "gpu.memory.link_latency": "1ns",
+    "gpu.memory.capacity": "16GiB",
     "gpu.l2.cache.line": "128B",
     "link.data_latency": "23840ps",
     "link.command_latency": "0s",
@@ -43,8 +44,6 @@ _FEMTOSECONDS = 10**15  # of a second
 _UNLIMITED_QUEUE = 1024  # the largest that memory.dram takes, where GPGPU-Sim says 0 for no limit
 
 _REQUIRED = ("gpgpu_n_clusters", "gpgpu_n_mem", "gpgpu_clock_domains", "gpgpu_cache:dl2")
-_TOKEN = re.compile(r'"(?P<quoted>[^"]*)"|(?P<open>")|#[^\n]*|(?P<word>[^\s"#]+)')
-_OPTION = re.compile(r"-[A-Za-z_][\w:.-]*")
 _CACHE = re.compile(r"(?:(?P<kind>[SN]):)?(?P<sets>\d+):(?P<line>\d+):(?P<ways>\d+)((?:,[\w:]*)*)")
 # Timings of -gpgpu_dram_timing_opt in the order of its old form, and the parameters of a channel they set.
 _DRAM_TIMINGS = {
@@ -67,19 +66,6 @@ _SLICE_HASHES = {"0": "modulo", "1": "xor", "2": "polynomial"}
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option of a file as it stands there."""
-
-    name: str
-    value: str
-    line: int
-
-    def __str__(self) -> str:
-        value = self.value if len(self.value) <= 60 else f"{self.value[:57]}..."
-        return f"-{self.name} {value}"
-
-
-@dataclass(frozen=True)
 class ImportedConfig:
     """The machine that a file describes, and the options, as they stand there, that it does not depend on."""
 
@@ -96,12 +82,12 @@ def looks_like_gpgpusim(path: Path) -> bool:
     first = next(
         (line for line in map(str.strip, read_machine_text(path).splitlines()) if line and line[0] != "#"), ""
     )
-    return _OPTION.match(first) is not None
+    return OPTION.match(first) is not None
 
 
 def import_gpgpusim(path: Path, name: str | None = None) -> ImportedConfig:
     """The machine of a file, called `name` or by the file's own name; all that is wrong with it is one error."""
-    reader = _Reader(str(path), path.name)
+    reader = OptionReader(str(path), path.name)
     reader.read(read_machine_text(path))
     missing = [f"-{option}" for option in _REQUIRED if option not in reader.options]
     if missing and not reader.problems:
@@ -146,96 +132,6 @@ def _left_out(option: Option, known: set[str]) -> str:
     return f"{option} (line {option.line}{f'; did you mean -{near[0]}?' if near else ''})"
 
 
-@dataclass
-class _Reader:
-    """The options of a file, which of them were used, and what they state of a machine."""
-
-    origin: str
-    title: str
-    options: dict[str, Option] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    tree: Tree = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-    def read(self, text: str) -> None:
-        line, at = 1, 0
-        name, words, begun = "", list[str](), 1
-        for token in _TOKEN.finditer(text):
-            line, at = line + text.count("\n", at, token.start()), token.start()
-            if token["open"]:
-                self.problem(line, 'a text in quotes has no closing "')
-                return
-            word = token["word"] if token["quoted"] is None else token["quoted"]
-            if word is None:
-                continue
-            if token["quoted"] is None and _OPTION.fullmatch(word):
-                self._finish(name, words, begun)
-                name, words, begun = word[1:], [], line
-            elif not name:
-                self.problem(line, f"expected an option such as -gpgpu_n_clusters, got {shown(word)}")
-                return
-            else:
-                words.append(word)
-        self._finish(name, words, begun)
-
-    def _finish(self, name: str, words: list[str], line: int) -> None:
-        if not name:
-            return
-        if not words:
-            self.problem(line, f"-{name[:60]} has no value")
-        elif name in self.options and self.options[name].value != _spaced(words):
-            self.problem(line, f"-{name[:60]} is stated twice, first in line {self.options[name].line}")
-        else:
-            self.options[name] = Option(name, _spaced(words), line)
-
-    def problem(self, line: int, what: str) -> None:
-        self.problems.append(f"{self.origin}, line {line}: {what}")
-
-    def refuse(self, name: str, expected: str) -> None:
-        option = self.options[name]
-        self.problem(option.line, f"-{name}: expected {expected}, got {shown(option.value)}")
-
-    def text(self, name: str) -> str | None:
-        """The value of an option, which is then used; None if it is not stated."""
-        self.used.add(name)
-        return self.options[name].value if name in self.options else None
-
-    def wholes(self, name: str, separator: str = ",", least: int = 1) -> list[int]:
-        """The whole numbers of a list, none if it is not stated."""
-        text = self.text(name)
-        if text is None:
-            return []
-        numbers = [int(part) if _is_whole(part) else -1 for part in text.split(separator)]
-        if any(not least <= number <= _MOST for number in numbers):
-            self.refuse(name, f"whole numbers of at least {least}, with '{separator}' between them")
-            return []
-        return numbers
-
-    def whole(self, name: str, default: int | None = None, *, least: int = 1) -> int | None:
-        """The whole number of an option, or the default if it is not stated."""
-        text = self.text(name)
-        if text is None:
-            return default
-        if not _is_whole(text) or not least <= int(text) <= _MOST:
-            self.refuse(name, f"a whole number of at least {least}")
-            return None
-        return int(text)
-
-    def put(self, path: str, value: Any, *names: str, note: str = "", part: str = "") -> None:
-        """States a parameter; its source is the options that it follows from, or the part of one."""
-        stated = [self.options[name] for name in names if name in self.options]
-        options = f"-{names[0]} {part}" if part else " ".join(map(str, stated))
-        source = f"{self.title}: {options}{note and f' ({note})'}"
-        origin = f"{self.origin}, line {stated[0].line}" if stated else self.origin
-        state(self.tree, path.split("."), Statement(value, source, origin))
-
-    def copy(self, path: str, name: str, *, unit: str = "", least: int = 1) -> None:
-        """States a parameter that is the whole number of one option."""
-        number = self.whole(name, least=least)
-        if number is not None:
-            self.put(path, f"{number}{unit}" if unit else number, name)
-
-
 @dataclass(frozen=True)
 class _Cache:
     """The part of a cache's text that has numbers: "S:32:128:24,L:B:m:L:P,A:192:4,32:0,32"."""
@@ -252,28 +148,19 @@ class _Cache:
         return self.sets * self.line * self.ways
 
 
-def _spaced(words: list[str]) -> str:
-    """The words of a value with one space between them, also where a text in quotes has more, or new lines."""
-    return " ".join(" ".join(words).split())
-
-
-def _is_whole(text: str) -> bool:
-    return len(text) <= 18 and text.isascii() and text.isdigit()
-
-
-def _describe(reader: _Reader) -> None:
+def _describe(reader: OptionReader) -> None:
     clocks = _clocks(reader)
     schedulers = reader.whole("gpgpu_num_sched_per_core", 1) or 1
     _cores(reader, schedulers)
     _instructions(reader, schedulers)
-    _first_level(reader)
-    _second_level(reader)
+    _l1(reader)
+    _l2(reader)
     reader.copy("gpu.crossbar.flit_size", "icnt_flit_size", unit="B")
     _latencies(reader, clocks)
     _memory(reader)
 
 
-def _clocks(reader: _Reader) -> list[int]:
+def _clocks(reader: OptionReader) -> list[int]:
     """Hertz of SMs, interconnect, L2 and DRAM."""
     name = "gpgpu_clock_domains"
     parts = (reader.text(name) or "").split(":")
@@ -291,7 +178,7 @@ def _hertz(megahertz: str) -> int:
     return int(whole) * _MEGAHERTZ + int(part.ljust(6, "0") if part else 0)
 
 
-def _cores(reader: _Reader, schedulers: int) -> None:
+def _cores(reader: OptionReader, schedulers: int) -> None:
     clusters, each = reader.whole("gpgpu_n_clusters"), reader.whole("gpgpu_n_cores_per_cluster", 1)
     if clusters is not None and each is not None:
         reader.put("gpu.sm_count", clusters * each, "gpgpu_n_clusters", "gpgpu_n_cores_per_cluster")
@@ -315,25 +202,25 @@ def _cores(reader: _Reader, schedulers: int) -> None:
     reader.copy("gpu.sm.cta_launch_latency", "gpgpu_TB_launch_latency", least=0)
 
 
-def _instructions(reader: _Reader, schedulers: int) -> None:
+def _instructions(reader: OptionReader, schedulers: int) -> None:
     """Latencies and intervals. GPGPU-Sim lists ADD, MAX, MUL, MAD, DIV and perhaps SHFL; a DIV is a sequence here."""
 
-    def timing(kind: str, list_name: str, place: int, units: str, *others: str) -> None:
+    def timing(kind: str, list_name: str, index: int, units: str, *others: str) -> None:
         latency, interval = f"ptx_opcode_latency_{list_name}", f"ptx_opcode_initiation_{list_name}"
         latencies, intervals = reader.wholes(latency), reader.wholes(interval)
         # No units of its own: the instructions go to those of another kind.
         counts = [reader.whole(name, least=0) or 0 for name in (units, *others)]
         count = next((count for count in counts if count), schedulers)
-        if len(latencies) > place:
-            reader.put(f"gpu.sm.timing.{kind}.latency", latencies[place], latency)
-        if len(intervals) > place:
+        if len(latencies) > index:
+            reader.put(f"gpu.sm.timing.{kind}.latency", latencies[index], latency)
+        if len(intervals) > index:
             # Each sub-core has one unit: its share of all of them.
-            each = max(1, intervals[place] * schedulers // count)
+            each = max(1, intervals[index] * schedulers // count)
             reader.put(f"gpu.sm.timing.{kind}.interval", each, interval, units)
 
     single = "gpgpu_num_sp_units"
-    for kind, place in (("integer", 0), ("logic", 0), ("multiply_add", 3)):
-        timing(kind, "int", place, "gpgpu_num_int_units", single)
+    for kind, index in (("integer", 0), ("logic", 0), ("multiply_add", 3)):
+        timing(kind, "int", index, "gpgpu_num_int_units", single)
     timing("shuffle", "int", 5, "gpgpu_num_int_units", single)
     timing("fp32", "fp", 0, single)
     timing("fp64", "dp", 0, "gpgpu_num_dp_units")
@@ -352,7 +239,7 @@ def _instructions(reader: _Reader, schedulers: int) -> None:
         reader.put("gpu.sm.timing.tensor_half.interval", each, *names, note=note)
 
 
-def _cache(reader: _Reader, name: str) -> _Cache | None:
+def _cache(reader: OptionReader, name: str) -> _Cache | None:
     text = reader.text(name)
     if text is None:
         return None
@@ -366,11 +253,11 @@ def _cache(reader: _Reader, name: str) -> _Cache | None:
         )
         return None
     fields = [part.split(":") for part in match[5].split(",")[1:]]
-    policies, misses = (fields[place] if len(fields) > place else [] for place in (0, 1))
+    policies, misses = (fields[index] if len(fields) > index else [] for index in (0, 1))
     return _Cache(match["kind"] == "S", sets, line, ways, policies, misses)
 
 
-def _first_level(reader: _Reader) -> None:
+def _l1(reader: OptionReader) -> None:
     name = "gpgpu_cache:dl1"
     cache, shared = _cache(reader, name), reader.whole("gpgpu_shmem_size", least=0)
     if shared is not None:
@@ -403,7 +290,7 @@ def _first_level(reader: _Reader) -> None:
         reader.used.discard("gpgpu_memory_partition_indexing")  # a hash that the model does not have
 
 
-def _second_level(reader: _Reader) -> None:
+def _l2(reader: OptionReader) -> None:
     name = "gpgpu_cache:dl2"
     cache = _cache(reader, name)
     partitions, each = reader.whole("gpgpu_n_mem"), reader.whole("gpgpu_n_sub_partition_per_mchannel", 1)
@@ -423,13 +310,13 @@ def _second_level(reader: _Reader) -> None:
     _put_misses(reader, cache, name, ("gpu.l2.cache.outstanding_misses", "gpu.l2.cache.merged_misses"))
 
 
-def _put_misses(reader: _Reader, cache: _Cache, name: str, paths: tuple[str, ...]) -> None:
+def _put_misses(reader: OptionReader, cache: _Cache, name: str, paths: tuple[str, ...]) -> None:
     for path, text in zip(paths, cache.misses[1:], strict=False):
-        if _is_whole(text) and int(text) > 0:
+        if is_whole(text) and int(text) > 0:
             reader.put(path, int(text), name)
 
 
-def _latencies(reader: _Reader, clocks: list[int]) -> None:
+def _latencies(reader: OptionReader, clocks: list[int]) -> None:
     """What GPGPU-Sim adds in cycles of the SMs on the way to the L2 and to DRAM."""
     if not clocks or 0 in clocks:
         if clocks:
@@ -447,7 +334,7 @@ def _latencies(reader: _Reader, clocks: list[int]) -> None:
         reader.put("gpu.memory.link_latency", way, "dram_latency", note="half of it each way")
 
 
-def _memory(reader: _Reader) -> None:
+def _memory(reader: OptionReader) -> None:
     length, ratio = reader.whole("gpgpu_dram_burst_length"), reader.whole("dram_data_command_freq_ratio", 2)
     width, chips = reader.whole("gpgpu_dram_buswidth"), reader.whole("gpgpu_n_mem_per_ctrlr", 1)
     stacked = length is None or length <= 2
@@ -479,7 +366,7 @@ def _memory(reader: _Reader) -> None:
     _timings(reader)
 
 
-def _timings(reader: _Reader) -> None:
+def _timings(reader: OptionReader) -> None:
     name = "gpgpu_dram_timing_opt"
     text = reader.text(name)
     if text is None:
@@ -495,7 +382,7 @@ def _timings(reader: _Reader) -> None:
         if key not in _DRAM_TIMINGS:
             hint = nearest(key, _DRAM_TIMINGS)
             reader.problem(reader.options[name].line, f"-{name}: there is no timing {shown(key)}; {hint}")
-        elif not _is_whole(value):
+        elif not is_whole(value):
             reader.refuse(name, "timings such as nbk=16:CCD=1:RRD=4")
             return
         else:
