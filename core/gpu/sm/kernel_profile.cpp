@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "gpu/exec/place.hpp"
+#include "gpu/exec/location.hpp"
 
 namespace manyscale::gpu {
 

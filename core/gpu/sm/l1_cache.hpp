@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The L1 data cache of an SM: sectored lines, write-through, and the lines under way with the loads that wait
-// for them. Values are not kept: the functional model has them. Leaves out: the limit of merged loads per
-// line.
+// The L1 data cache of an SM: sectored lines, write-through, and the MSHRs: outstanding lines with the loads
+// that wait for them. Values are not kept: the functional model has them. Leaves out: the limit of merged
+// loads per line.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -14,79 +14,32 @@ namespace {
 const Registered<Sm> registered{"gpu.sm",
                                 "A streaming multiprocessor that executes warps with their timing."};
 
-constexpr std::uint64_t kInstructionWays = 4;
-constexpr std::uint64_t kConstantWays = 4;
-
 }  // namespace
 
 Sm::Sm(const Spec& spec)
     : spec_(spec),
       warp_scheduler_(make_plugin<WarpScheduler>(spec.scheduler)),
+      pipes_(spec),
       clock_(*this, period_of(spec.clock)),
       slices_({spec.l1.slices, spec.l1.line, spec.l1.slice_hash}),
       l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
           static_cast<std::uint64_t>(spec.l1.ways)),
-      instructions_(static_cast<std::uint64_t>(spec.l1_instructions),
-                    static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays),
-      constants_(static_cast<std::uint64_t>(spec.constant_size), kConstantLine, kConstantWays) {
+      instructions_(spec),
+      constants_(spec) {
   greedy_ = warp_scheduler_->greedy();
   round_robin_ = warp_scheduler_->round_robin();
   rank_ = warp_scheduler_->rank();
   blocking_faults_ = faults_block(spec.tlb);
-  const auto places = static_cast<std::uint32_t>((spec.warps + spec.sub_cores - 1) / spec.sub_cores);
-  places_ = (places + kPlacesTogether - 1) / kPlacesTogether * kPlacesTogether;
-  earliest_.assign(places_ * static_cast<std::size_t>(spec.sub_cores), kPending);
+  const auto most = static_cast<std::uint32_t>((spec.warps + spec.sub_cores - 1) / spec.sub_cores);
+  slots_per_sub_core_ = (most + kWarpsTogether - 1) / kWarpsTogether * kWarpsTogether;
+  earliest_.assign(slots_per_sub_core_ * static_cast<std::size_t>(spec.sub_cores), kPending);
   candidates_.resize(earliest_.size());
   for (std::int64_t i = 0; i < spec.warps; ++i)
-    place_of_.push_back(static_cast<std::uint16_t>(i % spec.sub_cores * places_ + i / spec.sub_cores));
+    index_of_.push_back(
+        static_cast<std::uint16_t>(i % spec.sub_cores * slots_per_sub_core_ + i / spec.sub_cores));
   scoreboards_.resize(static_cast<std::size_t>(spec.warps));
-  auto set = [&](Kind kind, Pipe pipe, const InstructionTiming& timing) {
-    pipe_of_[static_cast<std::size_t>(kind)] = pipe;
-    timing_[static_cast<std::size_t>(kind)] = timing;
-  };
-  const SmTimings& t = spec.timing;
-  set(Kind::integer, Pipe::alu, t.integer);
-  set(Kind::logic, Pipe::alu, t.logic);
-  set(Kind::multiply_add, Pipe::fma, t.multiply_add);  // IMAD runs on the FMA pipe
-  set(Kind::multiply_wide, Pipe::fma, t.multiply_wide);
-  set(Kind::fp32, Pipe::fma, t.fp32);
-  set(Kind::fp16, Pipe::fma, t.fp16);
-  set(Kind::fp64, Pipe::fp64, t.fp64);
-  set(Kind::special_function, Pipe::xu, t.special_function);
-  set(Kind::convert, Pipe::xu, t.convert);
-  set(Kind::tensor_half, Pipe::tensor, t.tensor_half);
-  set(Kind::tensor_integer, Pipe::tensor, t.tensor_integer);
-  set(Kind::tensor_double, Pipe::tensor, t.tensor_double);
-  set(Kind::move_special, Pipe::other, t.move_special);
-  for (Kind kind : {Kind::load_global, Kind::store_global, Kind::load_local, Kind::store_local,
-                    Kind::load_shared, Kind::store_shared, Kind::load_constant, Kind::atomic_global,
-                    Kind::reduce_global, Kind::atomic_shared, Kind::texture})
-    set(kind, Pipe::lsu, {spec.l1.hit_latency, 1});
-  set(Kind::shuffle, Pipe::lsu, t.shuffle);
-  for (Kind kind : {Kind::load_global, Kind::load_local}) room_[static_cast<std::size_t>(kind)] = Room::line;
-  for (Kind kind : {Kind::store_global, Kind::store_local, Kind::reduce_global})
-    room_[static_cast<std::size_t>(kind)] = Room::store;
-  set(Kind::vote, Pipe::other, t.vote);
-  set(Kind::branch, Pipe::cbu, t.branch);
-  set(Kind::barrier, Pipe::cbu, t.barrier);
-  set(Kind::fence, Pipe::cbu, t.fence);
-  set(Kind::exit, Pipe::cbu, t.branch);
-  set(Kind::other, Pipe::other, t.other);
-
-  for (Pipe from : {Pipe::alu, Pipe::fma}) {
-    auto& latencies = crossing_[static_cast<std::size_t>(from)];
-    for (Pipe to : {Pipe::alu, Pipe::fma, Pipe::fp64})
-      latencies[static_cast<std::size_t>(to)] = to == from ? 0 : t.other_unit;
-    for (Pipe to : {Pipe::lsu, Pipe::xu, Pipe::tensor})
-      latencies[static_cast<std::size_t>(to)] = t.queued_unit;
-  }
-  for (std::int64_t i = 0; i < spec.sub_cores; ++i) {
-    SubCore& sub = sub_cores_.emplace_back(SubCore{
-        .queue = std::vector<Cycle>(static_cast<std::size_t>(spec.memory_queue), 0),
-        .instructions = L1Cache(static_cast<std::uint64_t>(spec.l0_instructions),
-                                static_cast<std::uint64_t>(spec.instruction_line), kInstructionWays)});
-    sub.last = static_cast<std::uint32_t>(i);
-  }
+  for (std::int64_t i = 0; i < spec.sub_cores; ++i)
+    sub_cores_.push_back({.queue = MemoryQueue(spec), .last = static_cast<std::uint32_t>(i)});
   for (std::int64_t i = 0; i < spec.warps; ++i) warps_.push_back(std::make_unique<WarpSlot>());
   declare(statistics_);
   clock_.on_tick<&Sm::tick>();
@@ -153,25 +106,25 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     const auto shared = static_cast<std::int64_t>(timed.shared_bytes() * timed.fitting);
     l1_.resize(static_cast<std::uint64_t>(std::max(spec_.l1.size - shared, spec_.l1.least)));
   }
-  std::size_t place = 0;
+  std::size_t free_slot = 0;
   for (const auto& warp : slot.cta.warps()) {
-    while (place < warps_.size() && warps_[place]->warp != nullptr) ++place;
-    if (place == warps_.size()) throw SimulationError(name() + " was given more warps than it holds");
-    WarpSlot& target = *warps_[place];
+    while (free_slot < warps_.size() && warps_[free_slot]->warp != nullptr) ++free_slot;
+    if (free_slot == warps_.size()) throw SimulationError(name() + " was given more warps than it holds");
+    WarpSlot& target = *warps_[free_slot];
     target = WarpSlot{};
     target.warp = warp.get();
     if (!timed.machine->functions[timed.launch.program->kernel].scheduled) {
-      target.board = &scoreboards_[place];
+      target.board = &scoreboards_[free_slot];
       *target.board = Scoreboard{};
     }
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
-    candidate(static_cast<std::uint32_t>(place)) =
+    candidate(static_cast<std::uint32_t>(free_slot)) =
         Candidate{.priority = warp_scheduler_->priority(next_age_++)};
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
-    next_operation(static_cast<std::uint32_t>(place), target.after);
+    next_operation(static_cast<std::uint32_t>(free_slot), target.after);
   }
   show_level("warps", resident_warps_);
   clock_.wake_at(std::max(now + spec_.cta_launch_latency, clock_.cycle_at(this->now())));

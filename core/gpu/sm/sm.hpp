@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A streaming multiprocessor: sub-cores that issue one machine instruction per cycle each, of warps whose
-// operands are ready; pipes that take their time; address generation units, shared memory and the L1. The
-// functional model executes an instruction when it issues, so time and values never disagree. It sleeps when
-// no warp can issue. Lines of managed memory pass a TLB first and wait for their page. Code that was lowered
-// from PTX waits for registers; real machine code says itself when it may issue (sm_schedule.cpp). Leaves
-// out: write-port conflicts, and TLBs for memory that is not managed.
+// A streaming multiprocessor: sub-cores that issue one SASS instruction per cycle each, of warps whose
+// operands are ready. The functional model executes an instruction when it issues, so time and values never
+// disagree. The SM sleeps when no warp can issue. Its stages have files of their own: execution_pipes,
+// scoreboard, dependence_counters, instruction_fetch, constant_cache, memory_queue, data_stage, l1_cache,
+// pending_translations; here is what joins them. Leaves out: write-port conflicts, and TLBs for memory that
+// is not managed.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,9 +16,16 @@
 #include "engine/clock.hpp"
 #include "gpu/copy/remote_ranges.hpp"
 #include "gpu/sm/coalesce.hpp"
+#include "gpu/sm/constant_cache.hpp"
+#include "gpu/sm/data_stage.hpp"
+#include "gpu/sm/dependence_counters.hpp"
+#include "gpu/sm/execution_pipes.hpp"
+#include "gpu/sm/instruction_fetch.hpp"
 #include "gpu/sm/l1_cache.hpp"
 #include "gpu/sm/launch_record.hpp"
+#include "gpu/sm/memory_queue.hpp"
 #include "gpu/sm/pending_translations.hpp"
+#include "gpu/sm/scoreboard.hpp"
 #include "gpu/sm/timed_launch.hpp"
 #include "gpu/sm/warp_scheduler.hpp"
 #include "gpu/uvm/translation.hpp"
@@ -55,25 +62,11 @@ class Sm final : public Component {
   // What was counted, as of the last settle().
   const SmStatistics& counted() const { return statistics_; }
 
-  static constexpr std::uint32_t kPlacesTogether = 16;  // warps of a sub-core that are looked at in one go
+  static constexpr std::uint32_t kWarpsTogether = 16;  // warps of a sub-core that are looked at in one go
 
  private:
-  static constexpr Cycle kPending = never;
-  static constexpr std::uint64_t kConstantLine = 64;
   static constexpr memory::Value kReduction = memory::Value{1}
                                               << 31;  // marks an atomic operation without a result
-  // `local` and `atomic` are memory too.
-  enum class Stall : std::uint8_t {
-    wait,
-    long_scoreboard,
-    local,
-    atomic,
-    short_scoreboard,
-    barrier,
-    no_instruction,
-    page_fault
-  };
-
   // A CTA that is on the SM.
   struct CtaSlot {
     Cta cta;
@@ -83,38 +76,6 @@ class Sm final : public Component {
     LaunchRecord* record = nullptr;
     Time started = 0;
     bool used = false;
-  };
-
-  // Counts instructions of a warp that have not written their results, or not read their operands.
-  struct DependenceCounter {
-    Cycle zero = 0;             // when those are done of which it is known
-    std::uint32_t unknown = 0;  // others
-    Stall why = Stall::wait;
-    std::uint32_t conflict = 0;  // cycles that conflicts add to `zero`
-  };
-
-  // An instruction that a counter of a warp counts, where some other waits for a part of what it counts.
-  struct Counted {
-    std::uint8_t counter = 0;
-    std::uint32_t number = 0;  // of the load; or of the copies, and kCopies
-    Cycle done = 0;
-  };
-  // Copies to shared memory that a counter counts together.
-  struct CopyGroup {
-    std::uint32_t before = 0;  // the number of the first copy that does not belong to it
-    std::uint32_t left = 0;    // copies under way
-    std::uint8_t counter = 0;
-    Cycle done = 0;
-  };
-  static constexpr std::uint32_t kCopies = std::uint32_t{1} << 31;
-
-  // When the registers of a warp have their values.
-  struct Scoreboard {
-    std::array<Cycle, 256> ready{};
-    std::array<Stall, 256> writer{};
-    std::array<Pipe, 256> pipe{};  // that made the register's value
-    std::array<Cycle, 8> predicates{};
-    std::array<std::uint32_t, 256> conflict{};  // cycles that conflicts add to `ready`, of memory
   };
 
   // A warp that is on the SM. What each issue needs comes first: it is seldom in a cache.
@@ -136,46 +97,25 @@ class Sm final : public Component {
     bool reduces = false;         // its last store or reduction was a reduction
     std::uint32_t conflict = 0;   // cycles that conflicts add to what `reason` is about
     Scoreboard* board = nullptr;  // of code that was lowered from PTX
-    std::array<DependenceCounter, IssueControl::kCounters> counters{};  // of scheduled code
-    const Op* branch = nullptr;  // that issued last; null if something else did
+    DependenceCounters counters;  // of SASS
+    const Op* branch = nullptr;   // that issued last; null if something else did
     std::uint64_t code_address = 0;
     std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
-    std::uint32_t loads = 0;                    // under way
+    std::uint32_t loads = 0;                    // outstanding
     std::uint32_t writes = 0;                   // not yet confirmed
     std::uint32_t store_conflict = 0;           // cycles that conflicts add to its last store
     bool faulted_at_end = false;                // what it waits for at its end had to wait for a page
-    std::vector<Counted> counted;               // by counters that are waited for in part
-    std::vector<CopyGroup> copies;              // that are not done
-    std::uint32_t next_copy = 0;                // its number
-    std::uint32_t copies_left = 0;              // under way
-    Cycle copied = 0;                           // when the others are done
   };
-
-  // What an instruction needs besides the memory queue: room for a line that comes, or for a store.
-  enum class Room : std::uint8_t { none, line, store };
 
   // What decides among warps whose operands are ready. Apart from the slots, which are seldom in a cache.
   struct Candidate {
     std::uint64_t priority = 0;  // that the warp scheduler gave the warp
     std::uint8_t pipe = 0;       // that its next instruction needs
     bool dual_pipe = false;      // or the multiplier
-    Room room = Room::none;
+    MemoryResource resource = MemoryResource::none;
     bool yields = false;  // after its last instruction other warps go first
     bool pipe_was_busy = false;
     bool queue_was_full = false;
-  };
-
-  // Until when a warp cannot issue, and why.
-  struct Waiting {
-    Cycle until;
-    Stall why = Stall::wait;
-    const std::uint32_t* conflict = nullptr;  // cycles that conflicts add
-    void consider(Cycle ready, Stall reason, const std::uint32_t* added = nullptr) {
-      if (ready <= until) return;
-      until = ready;
-      why = reason;
-      conflict = added;
-    }
   };
 
   static constexpr std::uint32_t kNoCopy = ~std::uint32_t{0};
@@ -199,14 +139,22 @@ class Sm final : public Component {
     std::uint8_t asked = 0;
   };
 
+  // An instruction of global or local memory while its lines are accessed.
+  struct GlobalAccess {
+    WarpSlot& slot;
+    const SassInstruction& instruction;
+    std::uint32_t warp = 0;
+    std::uint8_t rounds = 0;                  // of an atomic operation
+    Cycle translation = 0;                    // latency of the TLB, of managed memory
+    std::uint32_t load = PendingLines::kEnd;  // that waits for its lines; kEnd: none does
+    std::uint32_t missing_lines = 0;
+  };
+
   struct SubCore {
     std::array<Cycle, kPipes> free{};
-    std::vector<Cycle> queue;  // when the last memory instructions leave it, oldest at next_in_queue
-    std::size_t next_in_queue = 0;
-    Cycle address_free = 0;
+    MemoryQueue queue;
     std::uint32_t last = 0;  // warp slot that issued last
     Cycle idle_until = 0;    // none of its warps can issue before, as things are
-    L1Cache instructions;
   };
 
   Cycle tick(Cycle now);
@@ -216,15 +164,14 @@ class Sm final : public Component {
   // --- Issue (sm_issue.cpp) ---
   Cycle issue_from(std::size_t sub_core, Cycle now);
   std::size_t pipe_for(const SubCore& sub, const SassInstruction& instruction) const;
-  bool can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const;
+  bool can_use_memory(const SubCore& sub, MemoryResource resource, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
   void enter_operation(WarpSlot& slot, const Op& op) const;
   void find_earliest(std::uint32_t index);
-  void wait_for_registers(const WarpSlot& slot, Waiting& waiting) const;
   static void hold(WarpSlot& slot, Cycle until);
   void account(std::uint32_t index, Cycle now);
-  void fetch(SubCore& sub, WarpSlot& slot, Cycle now);
+  void fetch(std::uint32_t index, Cycle now);
   void wake_blocked(CtaSlot& cta, Cycle now);
   void finish_if_done(std::uint32_t index, Cycle now);
   void finish(std::uint32_t index, Cycle now);
@@ -233,30 +180,12 @@ class Sm final : public Component {
   SubCore& sub_core_of(std::uint32_t warp) {
     return sub_cores_[warp % static_cast<std::uint32_t>(sub_cores_.size())];
   }
-  Cycle& earliest(std::uint32_t warp) { return earliest_[place_of_[warp]]; }
-  Candidate& candidate(std::uint32_t warp) { return candidates_[place_of_[warp]]; }
+  Cycle& earliest(std::uint32_t warp) { return earliest_[index_of_[warp]]; }
+  Candidate& candidate(std::uint32_t warp) { return candidates_[index_of_[warp]]; }
 
-  // --- Machine code with a schedule (sm_schedule.cpp) ---
-  static void wait_for_counters(const WarpSlot& slot, Waiting& waiting);
-  static void wait_for_limit(const WarpSlot& slot, Waiting& waiting);
-  static void count(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number = 0,
-                    std::uint32_t conflict = 0) {
+  static void count(WarpSlot& slot, std::uint8_t counter, const DependenceCounters::Entry& entry) {
     if (counter < IssueControl::kCounters)  // most name none
-      count_in(slot, counter, done, why, number, conflict);
-  }
-  static void count_in(WarpSlot& slot, std::uint8_t counter, Cycle done, Stall why, std::uint32_t number,
-                       std::uint32_t conflict);
-  static void count_down(WarpSlot& slot, std::uint8_t counter, Cycle done, bool faulted, std::uint32_t number,
-                         std::uint32_t conflict = 0);
-  static void close_copies(WarpSlot& slot, std::uint8_t counter, Cycle earliest);
-  static void copy_arrived(WarpSlot& slot, std::uint32_t copy, Cycle when, bool faulted);
-  // For how long an instruction keeps its pipe: longer if the register file needs more cycles for its
-  // operands.
-  Cycle pipe_interval(const SubCore& sub, std::uint32_t index, const SassInstruction& instruction) const {
-    const IssueControl& control = instruction.control;
-    const bool cached = sub.last == index;  // no other warp's operands have taken their place
-    const Cycle reads = cached ? control.read_cycles_cached : control.read_cycles;
-    return std::max<Cycle>(timing_[static_cast<std::size_t>(instruction.kind)].interval, reads);
+      slot.counters.count(counter, entry, slot.function->limited_counters, slot.after);
   }
 
   // --- Memory (sm_memory.cpp) ---
@@ -266,15 +195,16 @@ class Sm final : public Component {
   void access_spilled(std::uint32_t index, const SassInstruction& instruction, Cycle begin);
   void access_constants(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                         Cycle begin);
-  Cycle constant_latency(std::uint64_t address);
   void access_shared(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                      Cycle begin);
   void access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                      Cycle begin);
+  void access_line(GlobalAccess& global, const LineAccess& touched, Cycle when);
+  bool pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle& when);
+  std::uint32_t wait_for_line(GlobalAccess& global);
   void set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer,
                  Pipe pipe = Pipe::lsu, std::uint32_t load = 0, Cycle conflict = 0);
-  void count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const;
-  void use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics);
+  void count_sectors(const Access& access, InstructionKind kind, bool local, SmStatistics& statistics) const;
   void request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
                memory::Value value, Cycle when, std::uint8_t rounds = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
@@ -304,11 +234,7 @@ class Sm final : public Component {
 
   const Spec spec_;
   std::unique_ptr<WarpScheduler> warp_scheduler_;
-  std::array<InstructionTiming, static_cast<std::size_t>(Kind::count)> timing_{};
-  std::array<Pipe, static_cast<std::size_t>(Kind::count)> pipe_of_{};
-  std::array<Room, static_cast<std::size_t>(Kind::count)> room_{};
-  std::array<std::array<Cycle, kPipes>, kPipes>
-      crossing_{};  // by the pipe that makes a value and the one that uses it
+  const PipeTable pipes_;
   std::shared_ptr<LaunchTable> launches_;
   SmStatistics statistics_;
   SmStatistics taken_;  // of launches whose records were taken
@@ -326,10 +252,11 @@ class Sm final : public Component {
   std::vector<std::unique_ptr<CtaSlot>> ctas_;
   // When the operands of each warp are ready; kPending: nobody knows, or nobody is there. Apart from the
   // slots, since every cycle looks at all of them, and those of a sub-core beside each other.
-  std::vector<Cycle> earliest_;          // by place_of_
-  std::vector<Candidate> candidates_;    // by place_of_
-  std::vector<std::uint16_t> place_of_;  // by warp slot
-  std::uint32_t places_ = 0;  // of a sub-core: for its warps, and up to the next kPlacesTogether nobody
+  std::vector<Cycle> earliest_;          // by index_of_
+  std::vector<Candidate> candidates_;    // by index_of_
+  std::vector<std::uint16_t> index_of_;  // by warp slot
+  std::uint32_t slots_per_sub_core_ =
+      0;  // of a sub-core: for its warps, and up to the next kWarpsTogether nobody
   // What the warp scheduler decides, kept here since every issue looks at it.
   bool greedy_ = false;
   bool round_robin_ = false;
@@ -340,16 +267,14 @@ class Sm final : public Component {
   Cycle resident_since_ = 0;
 
   L1Cache l1_;
-  L1Cache instructions_;  // of the SM; constants too
-  L1Cache constants_;
+  InstructionCaches instructions_;
+  ConstantCache constants_;
   PendingLines pending_;
   std::vector<Load> loads_;
   std::vector<std::uint32_t> free_loads_;
-  std::int64_t writes_under_way_ = 0;  // lines
-  Cycle data_free_ = 0;                // of the stage that L1 and shared memory share
-  Cycle data_free_without_ = 0;        // the same if no access had conflicts
-  Cycle conflict_ = 0;                 // cycles that conflicts add to the access that is executed
-  Cycle request_free_ = 0;             // of the way to the network
+  std::int64_t outstanding_writes_ = 0;  // lines
+  DataStage data_stage_;
+  Cycle request_free_ = 0;  // of the way to the network
   Lines lines_;
   Access access_;  // of the instruction that is executed
 

@@ -13,11 +13,10 @@ namespace manyscale::gpu {
 namespace {
 
 constexpr std::uint64_t kInstructionBytes = 16;
-constexpr std::uint64_t kPrefetchedLines = 4;
 constexpr auto kFma = static_cast<std::size_t>(Pipe::fma);
 constexpr auto kLsu = static_cast<std::size_t>(Pipe::lsu);
 
-// Whether an operation is the next in the text after another, or the first behind a place where lanes meet.
+// Whether an operation is the next in the text after another, or the first behind a reconvergence point.
 bool follows(const Code& code, const Op* first, const Op* second) {
   const Op* end = code.ops.data() + code.ops.size();
   if (first < code.ops.data() || first >= end) return false;  // of another function
@@ -28,8 +27,8 @@ bool follows(const Code& code, const Op* first, const Op* second) {
 
 // Of some warps beside each other, which have their operands, a bit each; and when the first of the others
 // has them. Written with vectors, since of a loop the compiler makes branches.
-unsigned ready_places(const Cycle* earliest, Cycle now, Cycle& next) {
-  constexpr unsigned kHalf = Sm::kPlacesTogether / 2;
+unsigned ready_warps(const Cycle* earliest, Cycle now, Cycle& next) {
+  constexpr unsigned kHalf = Sm::kWarpsTogether / 2;
   using Cycles = Cycle __attribute__((vector_size(kHalf * sizeof(Cycle))));
   constexpr Cycles kBits{1, 2, 4, 8, 16, 32, 64, 128};
   Cycles low;
@@ -67,13 +66,13 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   if (sub.idle_until > now) return sub.idle_until;
   const auto step = static_cast<std::uint32_t>(sub_cores_.size());
   const auto total = static_cast<std::uint32_t>(warps_.size());
-  const std::size_t first = sub_index * places_;
+  const std::size_t first = sub_index * slots_per_sub_core_;
   Cycle next = Clock::asleep;
   std::uint32_t best = total;
   std::uint64_t best_rank = 0;
-  const auto consider = [&](std::uint32_t place) {
-    const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + place * step;
-    Candidate& candidate = candidates_[first + place];
+  const auto consider = [&](std::uint32_t slot) {
+    const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + slot * step;
+    Candidate& candidate = candidates_[first + slot];
     Cycle when = sub.free[candidate.pipe];
     if (candidate.dual_pipe) when = std::min(when, sub.free[kFma]);
     if (when > now) {
@@ -81,7 +80,7 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       next = std::min(next, when);
       return;
     }
-    if (candidate.pipe == kLsu && !can_use_memory(sub, candidate.room, now, when)) {
+    if (candidate.pipe == kLsu && !can_use_memory(sub, candidate.resource, now, when)) {
       candidate.queue_was_full = true;
       next = std::min(next, when);
       return;
@@ -97,17 +96,17 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       best_rank = rank;
     }
   };
-  for (std::uint32_t place = 0; place < places_; place += kPlacesTogether) {
-    unsigned ready = ready_places(&earliest_[first + place], now, next);
+  for (std::uint32_t slot = 0; slot < slots_per_sub_core_; slot += kWarpsTogether) {
+    unsigned ready = ready_warps(&earliest_[first + slot], now, next);
     for (; ready != 0; ready &= ready - 1)
-      consider(place + static_cast<std::uint32_t>(std::countr_zero(ready)));
+      consider(slot + static_cast<std::uint32_t>(std::countr_zero(ready)));
   }
   if (best == total) return sub.idle_until = next;
   issue(sub, best, now);
   return now + 1;
 }
 
-// Somebody may have waited for room among the lines or stores under way.
+// Somebody may have waited for room among the outstanding lines or stores.
 void Sm::make_room(Cycle now) {
   for (SubCore& sub : sub_cores_) sub.idle_until = 0;
   clock_.wake_at(now);
@@ -115,20 +114,18 @@ void Sm::make_room(Cycle now) {
 
 // The pipe that an instruction goes to: that of its kind, or the one of two that is free first.
 std::size_t Sm::pipe_for(const SubCore& sub, const SassInstruction& instruction) const {
-  const auto own = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);
+  const auto own = static_cast<std::size_t>(pipes_.pipe_of(instruction.kind));
   return instruction.dual_pipe && sub.free[kFma] < sub.free[own] ? kFma : own;
 }
 
 // Whether there is room for a memory instruction.
-bool Sm::can_use_memory(const SubCore& sub, Room room, Cycle now, Cycle& when) const {
-  if (sub.queue[sub.next_in_queue] > now) {
-    when = sub.queue[sub.next_in_queue];
-    return false;
-  }
+bool Sm::can_use_memory(const SubCore& sub, MemoryResource resource, Cycle now, Cycle& when) const {
+  when = sub.queue.free_at();
+  if (when > now) return false;
   when = Clock::asleep;  // until a line arrives, or a store is complete
-  if (room == Room::line)
+  if (resource == MemoryResource::line)
     return static_cast<std::int64_t>(pending_.lines()) + untranslated_loads_ < spec_.l1.outstanding_lines;
-  return room != Room::store || writes_under_way_ < spec_.l1.outstanding_writes;
+  return resource != MemoryResource::store || outstanding_writes_ < spec_.l1.outstanding_writes;
 }
 
 // Keeps a warp that has just issued from issuing again too early: a branch, a barrier or a fence takes its
@@ -188,7 +185,7 @@ void Sm::account(std::uint32_t index, Cycle now) {
   if (candidate.queue_was_full) {
     statistics.stall_lg_throttle += rest;
     profile.stall_memory += rest;
-    if (slot.reduces && candidate.room == Room::store) statistics.stall_atomic += rest;
+    if (slot.reduces && candidate.resource == MemoryResource::store) statistics.stall_atomic += rest;
   } else if (candidate.pipe_was_busy) {
     statistics.stall_math_pipe_throttle += rest;
     profile.stall_execution += rest;
@@ -202,11 +199,12 @@ void Sm::account(std::uint32_t index, Cycle now) {
 void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   WarpSlot& slot = *warps_[index];
   const SassInstruction& instruction = *slot.at;
-  const auto kind = static_cast<std::size_t>(instruction.kind);
+  const InstructionTiming& timing = pipes_.timing(instruction.kind);
+  const Pipe own_pipe = pipes_.pipe_of(instruction.kind);
   account(index, now);
   const std::size_t pipe = pipe_for(sub, instruction);
   const bool scheduled = slot.function->scheduled;
-  const Cycle interval = scheduled ? pipe_interval(sub, index, instruction) : Cycle{timing_[kind].interval};
+  const Cycle interval = scheduled ? pipes_.interval(instruction, sub.last == index) : Cycle{timing.interval};
   LaunchRecord& record = *slot.record;
   OperationProfile& profile = *slot.profile;
   ++record.statistics.issued_instructions;
@@ -223,7 +221,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   if (instruction.executes) {
     slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
     access_.mask = 0;
-    if (instruction.kind == Kind::branch) slot.branch = slot.warp->next();  // else it is null
+    if (instruction.kind == InstructionKind::branch) slot.branch = slot.warp->next();  // else it is null
     try {
       slot.falls_through = slot.warp->step();
     } catch (const Fault& fault) {
@@ -234,24 +232,24 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     profile.threads += std::popcount(executed);
     ++profile.executed;
   }
-  if (pipe_of_[kind] == Pipe::lsu && instruction.kind != Kind::shuffle) {
+  if (own_pipe == Pipe::lsu && instruction.kind != InstructionKind::shuffle) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
   } else {
-    const Cycle ready = now + timing_[kind].latency;
-    const Stall why = instruction.kind == Kind::shuffle ? Stall::short_scoreboard : Stall::wait;
+    const Cycle ready = now + timing.latency;
+    const Stall why = instruction.kind == InstructionKind::shuffle ? Stall::short_scoreboard : Stall::wait;
     if (instruction.control.closes_copies)
-      close_copies(slot, instruction.control.write_counter, ready);
+      slot.counters.close_copies(instruction.control.write_counter, ready, slot.function->limited_counters,
+                                 slot.after);
     else if (scheduled)
-      count(slot, instruction.control.write_counter, ready, why);
+      count(slot, instruction.control.write_counter, {ready, why});
     else
-      set_ready(slot, instruction, ready, why, pipe_of_[kind]);
+      set_ready(slot, instruction, ready, why, own_pipe);
     if (scheduled) {
       const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
-      count(slot, instruction.control.read_counter, read, Stall::wait);
+      count(slot, instruction.control.read_counter, {read, Stall::wait});
     } else {
-      for (unsigned p = 0; p < 8; ++p)
-        if (instruction.writes_predicates >> p & 1) slot.board->predicates[p] = ready;
-      if (pipe_of_[kind] == Pipe::cbu) hold(slot, ready);
+      slot.board->set_predicates(instruction.writes_predicates, ready);
+      if (own_pipe == Pipe::cbu) hold(slot, ready);
     }
   }
   candidate.yields = instruction.control.yields;
@@ -262,7 +260,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     next_operation(index, now);
   else
     find_earliest(index);
-  if (instruction.kind == Kind::barrier || instruction.kind == Kind::exit) wake_blocked(*slot.cta, now);
+  if (instruction.kind == InstructionKind::barrier || instruction.kind == InstructionKind::exit)
+    wake_blocked(*slot.cta, now);
 }
 
 // Finds the next operation of the warp that takes time; those that take none are executed on the way.
@@ -296,7 +295,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
   } catch (const Fault& fault) {
     throw explain(slot.cta->cta, *slot.warp, fault);
   }
-  if (elsewhere || slot.at >= slot.fetched_end) fetch(sub_core_of(index), slot, now);
+  if (elsewhere || slot.at >= slot.fetched_end) fetch(index, now);
   find_earliest(index);
 }
 
@@ -317,8 +316,9 @@ void Sm::enter_operation(WarpSlot& slot, const Op& op) const {
 }
 
 // Instructions come in lines; a warp that enters a new one may have to wait for it.
-void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
-  const auto line_bytes = static_cast<std::uint64_t>(spec_.instruction_line);
+void Sm::fetch(std::uint32_t index, Cycle now) {
+  WarpSlot& slot = *warps_[index];
+  const std::uint64_t line_bytes = instructions_.line_bytes();
   const std::uint64_t address =
       slot.code_address +
       static_cast<std::uint64_t>(slot.at - slot.function->instructions.data()) * kInstructionBytes;
@@ -326,18 +326,8 @@ void Sm::fetch(SubCore& sub, WarpSlot& slot, Cycle now) {
   slot.fetched_end = slot.at + (line + line_bytes - address) / kInstructionBytes;
   if (line == slot.fetched) return;
   slot.fetched = line;
-  if (sub.instructions.look_up(line, 1) != 0) return;
-  Cycle latency = spec_.l0_miss_latency;
-  ++slot.record->statistics.fetch_l0_misses;
-  if (instructions_.look_up(line, 1) == 0) {
-    latency = spec_.l1_miss_latency;
-    ++slot.record->statistics.fetch_l1_misses;
-  }
-  for (std::uint64_t ahead = 0; ahead < kPrefetchedLines; ++ahead) {
-    sub.instructions.fill(line + ahead * line_bytes, 1);
-    instructions_.fill(line + ahead * line_bytes, 1);
-  }
-  slot.fetch_until = now + latency;
+  const Cycle latency = instructions_.fetch(index % sub_cores_.size(), line, slot.record->statistics);
+  if (latency != 0) slot.fetch_until = now + latency;
 }
 
 void Sm::find_earliest(std::uint32_t index) {
@@ -345,46 +335,26 @@ void Sm::find_earliest(std::uint32_t index) {
   Waiting waiting{slot.after};
   waiting.consider(slot.fetch_until, Stall::no_instruction);
   if (!slot.function->scheduled)
-    wait_for_registers(slot, waiting);
+    slot.board->wait(*slot.at, slot.function->registers.data() + slot.at->first, pipes_, spec_.timing.guard,
+                     waiting);
   else if (slot.at->control.waits != 0 || slot.at->control.limited != IssueControl::kNone)
-    wait_for_counters(slot, waiting);
+    slot.counters.wait(slot.at->control, waiting);
   if (slot.at->reads_constant) {
     Cycle& when = slot.record->parameters_ready;
     // A warp that waits for memory asks for its parameters when the answer has come.
     if (when == 0 && waiting.until != kPending) when = waiting.until + spec_.l1_miss_latency;
     waiting.consider(when, Stall::long_scoreboard);
   }
-  if (slot.at->kind == Kind::fence && slot.writes != 0) waiting.consider(kPending, Stall::long_scoreboard);
+  if (slot.at->kind == InstructionKind::fence && slot.writes != 0)
+    waiting.consider(kPending, Stall::long_scoreboard);
   earliest(index) = waiting.until;
   Candidate& candidate = this->candidate(index);
-  candidate.pipe = static_cast<std::uint8_t>(pipe_of_[static_cast<std::size_t>(slot.at->kind)]);
+  candidate.pipe = static_cast<std::uint8_t>(pipes_.pipe_of(slot.at->kind));
   candidate.dual_pipe = slot.at->dual_pipe;
-  candidate.room = room_[static_cast<std::size_t>(slot.at->kind)];
+  candidate.resource = pipes_.resource(slot.at->kind);
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;
   slot.conflict = waiting.conflict != nullptr ? *waiting.conflict : 0;
-}
-
-void Sm::wait_for_registers(const WarpSlot& slot, Waiting& waiting) const {
-  const SassInstruction& instruction = *slot.at;
-  const Scoreboard& board = *slot.board;
-  const std::uint8_t* registers = slot.function->registers.data() + instruction.first;
-  const auto reader = static_cast<std::size_t>(pipe_of_[static_cast<std::size_t>(instruction.kind)]);
-  for (unsigned i = 0; i < instruction.reads; ++i) {
-    const std::uint8_t r = registers[i];
-    const Cycle ready = board.ready[r];
-    waiting.consider(
-        ready == kPending ? kPending : ready + crossing_[static_cast<std::size_t>(board.pipe[r])][reader],
-        board.writer[r], &board.conflict[r]);
-  }
-  for (unsigned i = instruction.reads; i < unsigned{instruction.reads} + instruction.writes; ++i)
-    waiting.consider(board.ready[registers[i]], board.writer[registers[i]], &board.conflict[registers[i]]);
-  for (unsigned left = instruction.reads_predicates | instruction.writes_predicates; left != 0;
-       left &= left - 1) {
-    const auto p = static_cast<unsigned>(std::countr_zero(left));
-    waiting.consider(board.predicates[p] + (instruction.guards >> p & 1 ? spec_.timing.guard : 0),
-                     Stall::wait);
-  }
 }
 
 }  // namespace manyscale::gpu

@@ -18,23 +18,21 @@ namespace {
 constexpr std::uint64_t kLocalBase = std::uint64_t{1} << 52;
 constexpr std::uint64_t kLocalPerWarp = std::uint64_t{1} << 24;
 constexpr std::uint64_t kSpilledBase = kLocalBase + (std::uint64_t{1} << 40);
-// Where constants lie among the addresses of instructions.
-constexpr std::uint64_t kConstantBase = std::uint64_t{1} << 52;
 
-bool is_atomic(Kind kind) {
-  return kind == Kind::atomic_global || kind == Kind::reduce_global;
+bool is_atomic(InstructionKind kind) {
+  return kind == InstructionKind::atomic_global || kind == InstructionKind::reduce_global;
 }
-bool is_local(Kind kind) {
-  return kind == Kind::load_local || kind == Kind::store_local;
+bool is_local(InstructionKind kind) {
+  return kind == InstructionKind::load_local || kind == InstructionKind::store_local;
 }
-bool is_store(Kind kind) {
-  return kind == Kind::store_global || kind == Kind::store_local;
+bool is_store(InstructionKind kind) {
+  return kind == InstructionKind::store_global || kind == InstructionKind::store_local;
 }
 
-PendingAccess::Operation operation_of(Kind kind) {
+PendingAccess::Operation operation_of(InstructionKind kind) {
   using Operation = PendingAccess::Operation;
-  if (kind == Kind::atomic_global) return Operation::atomic;
-  if (kind == Kind::reduce_global) return Operation::reduction;
+  if (kind == InstructionKind::atomic_global) return Operation::atomic;
+  if (kind == InstructionKind::reduce_global) return Operation::reduction;
   return is_store(kind) ? Operation::write : Operation::read;
 }
 
@@ -42,38 +40,19 @@ PendingAccess::Operation operation_of(Kind kind) {
 
 void Sm::set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer, Pipe pipe,
                    std::uint32_t load, Cycle conflict) {
+  const auto added = static_cast<std::uint32_t>(conflict);
   if (slot.function->scheduled) {
-    if (instruction.control.copies && when != kPending) slot.copied = std::max(slot.copied, when);
-    return count(slot, instruction.control.write_counter, when, writer, load,
-                 static_cast<std::uint32_t>(conflict));
+    if (instruction.control.copies && when != kPending) slot.counters.copied(when);
+    return count(slot, instruction.control.write_counter, {when, writer, load, added});
   }
   const std::uint8_t* registers = slot.function->registers.data() + instruction.first + instruction.reads;
-  for (unsigned i = 0; i < instruction.writes; ++i) {
-    slot.board->ready[registers[i]] = when;
-    slot.board->writer[registers[i]] = writer;
-    slot.board->pipe[registers[i]] = pipe;
-    if (writer != Stall::wait) slot.board->conflict[registers[i]] = static_cast<std::uint32_t>(conflict);
-  }
+  slot.board->set(registers, instruction.writes, when, writer, pipe, added);
 }
 
 // Passes the sub-core's address generation unit; returns when the access reaches the stage that the sub-cores
 // share.
 Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
-  const Cycle begin = std::max(now, sub.address_free);
-  sub.address_free = begin + spec_.address_interval;
-  sub.queue[sub.next_in_queue] = begin + 1;
-  sub.next_in_queue = (sub.next_in_queue + 1) % sub.queue.size();
-  conflict_ = std::max(begin, data_free_) - std::max(begin, data_free_without_);
-  return std::max(begin, data_free_);
-}
-
-// Keeps the stage that L1, shared memory and constants share busy; `needed` passes would do without
-// conflicts.
-void Sm::use_data_stage(Cycle begin, Cycle passes, Cycle needed, SmStatistics& statistics) {
-  data_free_ = begin + passes;
-  data_free_without_ = begin - conflict_ + needed;
-  conflict_ += passes - needed;
-  statistics.data_cycles += passes;
+  return data_stage_.begin(sub.queue.enter(now));
 }
 
 void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
@@ -84,13 +63,13 @@ void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instru
   if (!executed) {  // no lane takes part
     const Cycle done = now + spec_.timing.other.latency;
     set_ready(slot, instruction, done, Stall::wait);
-    count(slot, instruction.control.read_counter, done, Stall::wait);
+    count(slot, instruction.control.read_counter, {done, Stall::wait});
     return;
   }
   const Cycle begin = enter_memory(sub, now);
-  count(slot, instruction.control.read_counter, begin + spec_.timing.operand_read, Stall::wait);
+  count(slot, instruction.control.read_counter, {begin + spec_.timing.operand_read, Stall::wait});
   Access& access = *slot.warp->access;
-  if (instruction.kind == Kind::load_constant || access.mask == 0)
+  if (instruction.kind == InstructionKind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
   if (instruction.warp_aggregated && access.mask == kAllLanes) access.mask = 1;
   const std::uint64_t first = access.addresses[static_cast<unsigned>(std::countr_zero(access.mask))];
@@ -114,7 +93,7 @@ void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instru
   access_global(index, instruction, access, begin);
 }
 
-// A value that found no register: a word of all lanes lies together, at a place of its register's own.
+// A value that found no register: a word of all lanes lies together, at an address of its register's own.
 void Sm::access_spilled(std::uint32_t index, const SassInstruction& instruction, Cycle begin) {
   Access access;
   access.mask = kAllLanes;
@@ -129,7 +108,7 @@ void Sm::access_spilled(std::uint32_t index, const SassInstruction& instruction,
 // take the time of a constant that is there.
 void Sm::access_constants(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                           Cycle begin) {
-  Cycle ready = begin + spec_.constant_latency;
+  Cycle ready = begin + constants_.hit_latency();
   Cycle passes = 0;
   for (Mask left = access.mask; left != 0; ++passes) {
     const std::uint64_t address = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
@@ -137,40 +116,28 @@ void Sm::access_constants(std::uint32_t index, const SassInstruction& instructio
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
       if (access.addresses[lane] == address) left &= ~(Mask{1} << lane);
     }
-    ready = std::max(ready, begin + passes + constant_latency(address));
+    ready = std::max(ready, begin + passes + constants_.look_up(address, instructions_));
   }
   SmStatistics& statistics = warps_[index]->record->statistics;
   if (passes != 0) ++statistics.constant_requests;
   statistics.constant_wavefronts += passes;
-  use_data_stage(begin, std::max<Cycle>(1, passes), 1, statistics);
-  set_ready(*warps_[index], instruction, ready, Stall::long_scoreboard, Pipe::lsu, 0, conflict_);
-}
-
-// Looks a constant up in the SM's constant cache, then in the cache that it shares with instructions.
-Cycle Sm::constant_latency(std::uint64_t address) {
-  const std::uint64_t line = address / kConstantLine * kConstantLine;
-  if (constants_.look_up(line, 1) != 0) return spec_.constant_latency;
-  constants_.fill(line, 1);
-  const auto wide = static_cast<std::uint64_t>(spec_.instruction_line);
-  const std::uint64_t shared_line = kConstantBase + address / wide * wide;
-  if (instructions_.look_up(shared_line, 1) != 0) return spec_.constant_l15_latency;
-  instructions_.fill(shared_line, 1);
-  return spec_.constant_miss_latency;
+  data_stage_.use(begin, std::max<Cycle>(1, passes), 1, statistics);
+  set_ready(*warps_[index], instruction, ready, Stall::long_scoreboard, Pipe::lsu, 0, data_stage_.conflict());
 }
 
 void Sm::access_shared(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                        Cycle begin) {
-  const bool atomic = instruction.kind == Kind::atomic_shared;
+  const bool atomic = instruction.kind == InstructionKind::atomic_shared;
   const auto [taken, needed] = bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic);
   const Cycle passes = taken;
   SmStatistics& statistics = warps_[index]->record->statistics;
   ++statistics.shared_requests;
   statistics.shared_wavefronts += passes;
   (atomic ? statistics.shared_atomic_conflicts : statistics.shared_conflicts) += taken - needed;
-  use_data_stage(begin, passes, needed, statistics);
+  data_stage_.use(begin, passes, needed, statistics);
   const Cycle update = atomic ? spec_.shared_latency : 0;
   set_ready(*warps_[index], instruction, begin + spec_.shared_latency + update + passes - 1,
-            Stall::short_scoreboard, Pipe::lsu, 0, conflict_);
+            Stall::short_scoreboard, Pipe::lsu, 0, data_stage_.conflict());
 }
 
 void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
@@ -179,96 +146,105 @@ void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, 
   coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
   SmStatistics& statistics = slot.record->statistics;
   ++statistics.global_requests;
-  use_data_stage(begin, lines_.count, lines_.count, statistics);
+  data_stage_.use(begin, lines_.count, lines_.count, statistics);
   const bool at_l2 = is_atomic(instruction.kind);
   const bool local = access.space == Space::local || is_local(instruction.kind);
   count_sectors(access, instruction.kind, local, statistics);
   const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::long_scoreboard;
-  if (is_store(instruction.kind) || instruction.kind == Kind::reduce_global) {
+  if (is_store(instruction.kind) || instruction.kind == InstructionKind::reduce_global) {
     slot.reduces = at_l2;
-    slot.store_conflict = static_cast<std::uint32_t>(conflict_);
+    slot.store_conflict = static_cast<std::uint32_t>(data_stage_.conflict());
   }
-  const auto rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0);
-  const PendingAccess::Operation operation = operation_of(instruction.kind);
-  Cycle translation = 0;
-  std::uint32_t load = PendingLines::kEnd;
-  std::uint32_t missing_lines = 0;
-  // Makes the load, or of others the warp, wait for a line that does not go to the L1 now.
-  const auto let_wait = [&](PendingAccess& pending) {
-    if (pending.has_result()) {
-      if (load == PendingLines::kEnd) load = new_load(index, instruction);
-      ++missing_lines;
-      pending.owner = load;
-    } else {
-      ++slot.writes;
-      ++writes_under_way_;
-    }
-  };
-  for (unsigned i = 0; i < lines_.count; ++i) {
-    const LineAccess& touched = lines_.at[i];
-    Cycle when = begin + i;
-    if (remote_ranges_ != nullptr && remote_ranges_->contains(touched.line)) [[unlikely]] {
-      PendingAccess pending{touched.line, index, touched.sectors, rounds, operation};
-      let_wait(pending);
-      access_remote(pending, when);
-      continue;
-    }
-    if (managed_ != nullptr && managed_->contains(touched.line)) [[unlikely]] {
-      translation = spec_.tlb.latency;
-      when += translation;
-      PendingAccess pending{touched.line, index, touched.sectors, rounds, operation};
-      if (tlb_stalled() || !find_translation(touched.line, pending.writes(), when)) {
-        let_wait(pending);
-        queue_for_translation(pending, when);
-        continue;
-      }
-      accepted_ += untranslated_lines_ != 0;
-      ++statistics.tlb_hits;
-    }
-    if (is_store(instruction.kind)) {
-      ++slot.writes;
-      ++writes_under_way_;
-      request(*slot.record, touched.line, touched.sectors, memory::Op::write, index, when);
-      continue;
-    }
-    if (at_l2) {
-      l1_.drop(touched.line, touched.sectors);
-      if (instruction.kind == Kind::reduce_global) {
-        ++slot.writes;
-        ++writes_under_way_;
-        request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, index | kReduction, when,
-                rounds);
-      } else {
-        if (load == PendingLines::kEnd) load = new_load(index, instruction);
-        ++missing_lines;
-        request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, load, when, rounds);
-      }
-      continue;
-    }
-    const MissingSectors missing = look_up(touched, statistics);
-    if (missing.wanted == 0) continue;
-    if (load == PendingLines::kEnd) load = new_load(index, instruction);
-    ++missing_lines;
-    wait_for(*slot.record, touched.line, missing, load, when);
-  }
-  if (load == PendingLines::kEnd) {
-    const Cycle latency = spec_.l1.hit_latency + translation;
-    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Pipe::lsu, 0, conflict_);
+  GlobalAccess global{.slot = slot,
+                      .instruction = instruction,
+                      .warp = index,
+                      .rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0)};
+  for (unsigned i = 0; i < lines_.count; ++i) access_line(global, lines_.at[i], begin + i);
+  if (global.load == PendingLines::kEnd) {
+    const Cycle latency = spec_.l1.hit_latency + global.translation;
+    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Pipe::lsu, 0,
+              data_stage_.conflict());
     return;
   }
-  loads_[load].lines = missing_lines;
-  loads_[load].conflict = static_cast<std::uint32_t>(conflict_);
-  loads_[load].begin = begin;
+  Load& load = loads_[global.load];
+  load.lines = global.missing_lines;
+  load.conflict = static_cast<std::uint32_t>(data_stage_.conflict());
+  load.begin = begin;
   ++slot.loads;
   if (instruction.control.copies) {
-    loads_[load].copy = slot.next_copy++;
-    ++slot.copies_left;
+    load.copy = slot.counters.begin_copy();
   }
-  set_ready(slot, instruction, kPending, why, Pipe::lsu, load, conflict_);
+  set_ready(slot, instruction, kPending, why, Pipe::lsu, global.load, data_stage_.conflict());
+}
+
+// Makes the load of an access wait for one more line.
+std::uint32_t Sm::wait_for_line(GlobalAccess& global) {
+  if (global.load == PendingLines::kEnd) global.load = new_load(global.warp, global.instruction);
+  ++global.missing_lines;
+  return global.load;
+}
+
+// Whether a line passes to the L1 at `when`; one that is remote, or whose page is not translated, waits.
+bool Sm::pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle& when) {
+  const bool remote = remote_ranges_ != nullptr && remote_ranges_->contains(touched.line);
+  if (!remote && (managed_ == nullptr || !managed_->contains(touched.line))) [[likely]]
+    return true;
+  PendingAccess pending{touched.line, global.warp, touched.sectors, global.rounds,
+                        operation_of(global.instruction.kind)};
+  if (!remote) {
+    global.translation = spec_.tlb.latency;
+    when += global.translation;
+    if (!tlb_stalled() && find_translation(touched.line, pending.writes(), when)) {
+      accepted_ += untranslated_lines_ != 0;
+      ++global.slot.record->statistics.tlb_hits;
+      return true;
+    }
+  }
+  if (pending.has_result()) {
+    pending.owner = wait_for_line(global);
+  } else {
+    ++global.slot.writes;
+    ++outstanding_writes_;
+  }
+  if (remote)
+    access_remote(pending, when);
+  else
+    queue_for_translation(pending, when);
+  return false;
+}
+
+// One line of an access of global or local memory.
+inline void Sm::access_line(GlobalAccess& global, const LineAccess& touched, Cycle when) {
+  WarpSlot& slot = global.slot;
+  const InstructionKind kind = global.instruction.kind;
+  if ((remote_ranges_ != nullptr || managed_ != nullptr) && !pass_translation(global, touched, when)) return;
+  if (is_store(kind)) {
+    ++slot.writes;
+    ++outstanding_writes_;
+    request(*slot.record, touched.line, touched.sectors, memory::Op::write, global.warp, when);
+    return;
+  }
+  if (is_atomic(kind)) {
+    l1_.drop(touched.line, touched.sectors);
+    memory::Value value = 0;
+    if (kind == InstructionKind::reduce_global) {
+      ++slot.writes;
+      ++outstanding_writes_;
+      value = global.warp | kReduction;
+    } else {
+      value = wait_for_line(global);
+    }
+    request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, value, when, global.rounds);
+    return;
+  }
+  const MissingSectors missing = look_up(touched, slot.record->statistics);
+  if (missing.wanted == 0) return;
+  wait_for(*slot.record, touched.line, missing, wait_for_line(global), when);
 }
 
 // Of an access whose lines are known: its bytes, and the sectors and lines that coalesced ones would touch.
-void Sm::count_sectors(const Access& access, Kind kind, bool local, SmStatistics& statistics) const {
+void Sm::count_sectors(const Access& access, InstructionKind kind, bool local,
+                       SmStatistics& statistics) const {
   const std::int64_t bytes = std::int64_t{std::popcount(access.mask)} * std::max<unsigned>(access.bytes, 1);
   std::int64_t sectors = 0;
   for (unsigned i = 0; i < lines_.count; ++i) sectors += std::popcount(lines_.at[i].sectors);
@@ -370,11 +346,11 @@ void Sm::receive(const Message& message, std::uint32_t) {
 // A line of a store or of an atomic operation without a result is complete.
 void Sm::write_done(std::uint32_t index, Cycle cycle) {
   WarpSlot& slot = *warps_[index];
-  --writes_under_way_;
+  --outstanding_writes_;
   if (--slot.writes != 0) return;
   if (slot.at == nullptr) {
     finish_if_done(index, cycle);
-  } else if (slot.at->kind == Kind::fence) {
+  } else if (slot.at->kind == InstructionKind::fence) {
     find_earliest(index);
     if (earliest(index) != kPending) clock_.wake_at(std::max(earliest(index), cycle));
   }
@@ -388,8 +364,8 @@ void Sm::load_arrived(std::uint32_t id, Cycle when) {
   WarpSlot& slot = *warps_[load.warp];
   ++slot.record->statistics.missed_loads;
   slot.record->statistics.missed_load_cycles += when - load.begin;
-  count_down(slot, load.counter, when, load.faulted, id, load.conflict);
-  if (load.copy != kNoCopy) copy_arrived(slot, load.copy, when, load.faulted);
+  slot.counters.count_down(load.counter, when, load.faulted, id, load.conflict);
+  if (load.copy != kNoCopy) slot.counters.copy_arrived(load.copy, when, load.faulted);
   for (unsigned i = 0; i < load.registers; ++i) {
     slot.board->ready[load.destination[i]] = when;
     if (load.faulted) slot.board->writer[load.destination[i]] = Stall::page_fault;

@@ -7,9 +7,6 @@
 
 namespace manyscale::gpu {
 
-using Request = TranslationRequest;
-using Answer = TranslationResponse;
-
 namespace {
 
 // A TLB entry in the bits of a frame number: whether the page is read-only, whether a write was notified, the
@@ -70,7 +67,7 @@ bool Sm::find_translation(std::uint64_t line, bool writes, Cycle now) {
   entry.used = std::min(entry.used + 1, Entry::kMostUsed);
   const bool first_write = writes && !entry.written;
   if (first_write || clock_.edge(now - entry.reported) >= spec_.tlb.report_interval) {
-    translation_.send({line, 0, entry.used, Request::Kind::used, writes, 0},
+    translation_.send({line, 0, entry.used, TranslationRequestKind::used, writes, 0},
                       std::max<Time>(0, clock_.edge(now) - this->now()));
     entry = {entry.read_only, entry.written || writes, 0, now};
   }
@@ -123,14 +120,14 @@ void Sm::request_translation(const PendingAccess& pending, Cycle when) {
   page.accesses.push_back(pending);
   if (page.faulted) mark_faulted(pending);
   if (is_new)
-    translation_.send({pending.line, entry, 1, Request::Kind::translate, pending.writes(), 0},
+    translation_.send({pending.line, entry, 1, TranslationRequestKind::translate, pending.writes(), 0},
                       std::max<Time>(0, clock_.edge(when) - now()));
 }
 
-void Sm::translated(const Answer& answer, std::uint32_t) {
+void Sm::translated(const TranslationResponse& answer, std::uint32_t) {
   const Cycle cycle = clock_.cycle_at(now());
   switch (answer.kind) {
-    case Answer::Kind::faulted: {
+    case TranslationResponseKind::faulted: {
       PendingTranslations::Page& page = translations_pending_.at(answer.tag);
       page.faulted = true;
       ++outstanding_faults_;
@@ -138,18 +135,18 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
       for (const PendingAccess& pending : page.accesses) mark_faulted(pending);
       return;
     }
-    case Answer::Kind::shootdown:
+    case TranslationResponseKind::shootdown:
       taken_.tlb_shootdowns += tlb_->invalidate_range(answer.address, answer.tag * kPageBytes);
       return;
-    case Answer::Kind::shootdown_all:
+    case TranslationResponseKind::shootdown_all:
       taken_.tlb_shootdowns += tlb_->invalidate_all();
       return;
-    case Answer::Kind::remote_done:
+    case TranslationResponseKind::remote_done:
       remote_done(answer.tag, cycle);
       break;
-    case Answer::Kind::mapped:
-    case Answer::Kind::mapped_read_only:
-    case Answer::Kind::remote:
+    case TranslationResponseKind::mapped:
+    case TranslationResponseKind::mapped_read_only:
+    case TranslationResponseKind::remote:
       page_translated(answer, cycle);
       break;
   }
@@ -157,25 +154,25 @@ void Sm::translated(const Answer& answer, std::uint32_t) {
 }
 
 // Resumes the accesses of a translated page, one each cycle.
-void Sm::page_translated(const Answer& answer, Cycle cycle) {
+void Sm::page_translated(const TranslationResponse& answer, Cycle cycle) {
   if (translations_pending_.at(answer.tag).faulted) --outstanding_faults_;
   const std::vector<PendingAccess> accesses = translations_pending_.take(answer.tag);
   untranslated_lines_ -= static_cast<std::int64_t>(accesses.size());
   if (untranslated_lines_ == 0) accepted_ = 0;
-  const bool read_only = answer.kind == Answer::Kind::mapped_read_only;
-  if (answer.kind != Answer::Kind::remote) {
+  const bool read_only = answer.kind == TranslationResponseKind::mapped_read_only;
+  if (answer.kind != TranslationResponseKind::remote) {
     // The request was the first access's.
     const bool written = accesses.front().writes();
     if (answer.chunk) fill_chunk(answer.address, cycle);
     tlb_->fill(answer.address, 0, Entry{read_only, written, 0, cycle}.frame());
   }
-  Cycle at = std::max(cycle, data_free_);
+  Cycle at = std::max(cycle, data_stage_.free_at());
   for (const PendingAccess& pending : accesses) {
     if (pending.has_result()) --untranslated_loads_;
     if (read_only && pending.writes() && !accesses.front().writes()) {
       tlb_->invalidate(pending.line);
       queue_for_translation(pending, at);  // a write needs a writable translation
-    } else if (answer.kind == Answer::Kind::remote) {
+    } else if (answer.kind == TranslationResponseKind::remote) {
       access_remote(pending, at);
     } else {
       if (pending.writes()) find_translation(pending.line, true, at);  // notifies of the first write
@@ -183,7 +180,7 @@ void Sm::page_translated(const Answer& answer, Cycle cycle) {
     }
     ++at;
   }
-  data_free_ = data_free_without_ = at;
+  data_stage_.use_until(at);
   release_stalled();
 }
 
@@ -200,8 +197,8 @@ void Sm::release_stalled() {
   while (!stalled_accesses_.empty() && !tlb_full()) {
     const PendingAccess pending = stalled_accesses_.front();
     stalled_accesses_.pop_front();
-    const Cycle when = data_free_++ + spec_.tlb.latency;
-    data_free_without_ = data_free_;
+    const Cycle when = data_stage_.free_at() + spec_.tlb.latency;
+    data_stage_.use_until(data_stage_.free_at() + 1);
     if (find_translation(pending.line, pending.writes(), when)) {
       accepted_ += untranslated_lines_ != 0;
       if (pending.has_result()) --untranslated_loads_;
@@ -248,9 +245,9 @@ void Sm::access_remote(const PendingAccess& pending, Cycle when) {
     free_remote_.pop_back();
   }
   remote_[entry] = pending;
-  Request::Kind kind = Request::Kind::remote_atomic;
-  if (pending.operation == PendingAccess::Operation::read) kind = Request::Kind::remote_read;
-  if (pending.operation == PendingAccess::Operation::write) kind = Request::Kind::remote_write;
+  TranslationRequestKind kind = TranslationRequestKind::remote_atomic;
+  if (pending.operation == PendingAccess::Operation::read) kind = TranslationRequestKind::remote_read;
+  if (pending.operation == PendingAccess::Operation::write) kind = TranslationRequestKind::remote_write;
   if (pending.has_result()) ++untranslated_loads_;
   const Cycle leaves = when + spec_.l1.miss_latency;
   translation_.send({pending.line, entry, 1, kind, pending.writes(), pending.sectors},

@@ -35,7 +35,7 @@ class WarpScheduler {
   // Priority of a warp, at least 1 and less than the largest number, from how many became resident before it.
   // The eligible warp with the highest issues; of equals the one in the first slot.
   virtual std::uint64_t priority(std::uint64_t age) const { return age + 1; }
-  // Rank that takes the place of all of the above; null: none. It is called for each eligible warp at each
+  // Rank that replaces all of the above; null: none. It is called for each eligible warp at each
   // issue.
   virtual Rank rank() const { return nullptr; }
 };
