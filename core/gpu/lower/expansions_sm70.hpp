@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expansions of PTX instructions that hardware does not have: the sequences that ptxas of CUDA 12.9 emits for
-// sm_70, on the path that ordinary operands take. tools/compare_with_ptxas.py shows where they differ from
-// ptxas.
+// sm_70, on the path that ordinary operands take. tools/make_expansions.py compares them with ptxas, and
+// makes the rows of other architectures.
 #pragma once
 #include <string_view>
 
