@@ -86,7 +86,7 @@ std::shared_ptr<ParsedModule> parse_module(nb::bytes text, const std::string& na
   return std::make_shared<ParsedModule>(ParsedModule{ptx::parse(std::move(copy), name)});
 }
 
-// A file of machine code that nobody has loaded yet.
+// A file of SASS that nobody has loaded yet.
 struct MachineFile {
   sass::Cubin cubin;
 
@@ -99,7 +99,7 @@ struct MachineFile {
 
   std::vector<ParsedModule::Row> problems() const {
     DeviceMemory memory;
-    const MachineModule loaded(cubin, memory);
+    const SassModule loaded(cubin, memory);
     std::vector<ParsedModule::Row> rows;
     for (const sass::CubinFunction& function : cubin.functions) {
       if (!function.is_kernel) continue;
@@ -354,7 +354,7 @@ void bind_gpu(nb::module_& module) {
             return self.load(std::move(copy));
           },
           nb::rv_policy::reference_internal)
-      // Machine code that was made of PTX, with names and types from there.
+      // SASS that was made of PTX, with names and types from there.
       .def(
           "load",
           [](Device& self, const ParsedModule& parsed, const MachineFile& machine) -> LoadedModule& {

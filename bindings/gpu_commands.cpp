@@ -67,16 +67,16 @@ void bind_gpu_commands(nb::module_& module) {
             new (self) SubmitOptions{stream, priority, delay};
           },
           nb::arg("stream"), nb::arg("priority"), nb::arg("delay"));
-  nb::enum_<Copy::Kind>(module, "GpuCopyKind")
-      .value("to_device", Copy::Kind::to_device)
-      .value("to_host", Copy::Kind::to_host)
-      .value("within", Copy::Kind::within)
-      .value("fill", Copy::Kind::fill);
-  nb::enum_<RangeStart::Kind>(module, "GpuRangeKind")
-      .value("prefetch_to_device", RangeStart::Kind::prefetch_to_device)
-      .value("prefetch_to_host", RangeStart::Kind::prefetch_to_host)
-      .value("host_read", RangeStart::Kind::host_read)
-      .value("host_write", RangeStart::Kind::host_write);
+  nb::enum_<CopyKind>(module, "GpuCopyKind")
+      .value("to_device", CopyKind::to_device)
+      .value("to_host", CopyKind::to_host)
+      .value("within", CopyKind::within)
+      .value("fill", CopyKind::fill);
+  nb::enum_<RangeCommandKind>(module, "GpuRangeKind")
+      .value("prefetch_to_device", RangeCommandKind::prefetch_to_device)
+      .value("prefetch_to_host", RangeCommandKind::prefetch_to_host)
+      .value("host_read", RangeCommandKind::host_read)
+      .value("host_write", RangeCommandKind::host_write);
   bind_traffic_counts(module);
   nb::class_<EndedCommand>(module, "GpuEndedCommand")
       .def_ro("command", &EndedCommand::command)
@@ -105,7 +105,7 @@ void bind_gpu_commands(nb::module_& module) {
           nb::arg("parameters"), nb::arg("options"))
       .def(
           "enqueue_copy",
-          [](CommandQueue& self, Device& device, Copy::Kind kind, std::uint64_t address, std::uint64_t source,
+          [](CommandQueue& self, Device& device, CopyKind kind, std::uint64_t address, std::uint64_t source,
              std::uint64_t bytes, const nb::bytes& host, const SubmitOptions& options, std::uint64_t pinned,
              const CopyRows& rows) {
             const auto data = span_of(host);

@@ -66,7 +66,7 @@ LoweredKernel lower_kernel(const KernelHandle& kernel) {
   return lowered;
 }
 
-// A module as the assembler sees it before it makes machine code: short loops are unrolled.
+// A module as the assembler sees it before it makes SASS: short loops are unrolled.
 LoadedModule& load_unrolled(Device& device, nb::bytes text, const std::string& name) {
   ptx::Module module = ptx::parse(std::string(static_cast<const char*>(text.data()), text.size()), name);
   unroll_loops(module);

@@ -152,7 +152,7 @@ constexpr std::array kCauses{"fault", "prefetch", "command", "eviction", "host"}
 
 // Each word stands at the index of its value.
 static_assert(kLocations.size() == static_cast<std::size_t>(PageLocation::moving) + 1);
-static_assert(kKinds.size() == static_cast<std::size_t>(PageEvent::Kind::remote_write) + 1);
+static_assert(kKinds.size() == static_cast<std::size_t>(PageEventKind::remote_write) + 1);
 static_assert(kCauses.size() == static_cast<std::size_t>(PageEvent::Cause::host) + 1);
 
 nb::list words(const auto& names) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code as text: what a file of it holds, instruction by instruction.
+// SASS as text: what a file of it holds, instruction by instruction.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -17,7 +17,7 @@ using test::check;
 
 namespace {
 
-// Machine code for address 0x10100, and the bytes of memory it needs with its data.
+// SASS for address 0x10100, and the bytes of memory it needs with its data.
 struct Code {
   std::vector<std::uint32_t> words;
   std::size_t bytes;

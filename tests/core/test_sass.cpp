@@ -48,9 +48,9 @@ TEST(schedules) {
 TEST(operands) {
   const Instruction add = read(75, 0x000fc40007b5e00b, 0x00005c0015087a10);
   expect_text(add, "IADD3 R8, P2, P3, R21, c[0x0][0x170], R11");
-  check_equal(add.operand_count, 8, "operands stand at their places, shown or not");
+  check_equal(add.operand_count, 8, "operands stand at their positions, shown or not");
   check(add.operands[0].written && add.operands[1].written && !add.operands[3].written, "destinations");
-  check(add.operands[4].kind == Operand::Kind::constant && add.operands[4].value == 0x170, "a constant");
+  check(add.operands[4].kind == OperandKind::constant && add.operands[4].value == 0x170, "a constant");
   check(!add.operands[6].shown && !add.operands[7].shown, "carries that are not taken are not shown");
 
   const Instruction branch = read(80, 0x000fc0000383ffff, 0xfffffff000007947, 0x70);

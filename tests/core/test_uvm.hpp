@@ -20,8 +20,8 @@ namespace manyscale::gpu::test {
 using manyscale::test::check;
 using manyscale::test::check_between;
 using manyscale::test::check_equal;
-using Answer = TranslationResponse::Kind;
-using Request = TranslationRequest::Kind;
+using Answer = TranslationResponseKind;
+using Request = TranslationRequestKind;
 
 inline constexpr std::uint64_t kBase = std::uint64_t{1} << 45;
 inline constexpr std::uint64_t kKib = 1024;
@@ -154,7 +154,7 @@ class StandInSm final : public Component {
 };
 
 struct HostStep {
-  RangeStart::Kind kind = RangeStart::Kind::host_read;
+  RangeCommandKind kind = RangeCommandKind::host_read;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   Time not_before = 0;
@@ -171,7 +171,7 @@ class StandInHost final : public Component {
 
   Port<RangeProtocol, 0> memory{*this, "memory", "what has the pages"};
   std::vector<Time> done;
-  int wrong = 0;  // ends of another command than the one under way
+  int wrong = 0;  // ends of another command than the current one
 
  private:
   void go_on() {
@@ -194,8 +194,45 @@ class StandInHost final : public Component {
   Timer<bool> timer_{*this};
 };
 
-inline UnifiedMemorySpec logged_spec() {
+// The numbers of machines/v100.toml.
+inline UnifiedMemorySpec v100_spec() {
   UnifiedMemorySpec spec;
+  spec.clock = 1'312'000'000;
+  spec.walk_latency = 100;
+  spec.walkers = 64;
+  spec.l2_tlb_latency = 10;
+  spec.outstanding_faults = 65536;
+  spec.fault_interval = 50 * nanosecond;
+  spec.remote_latency = 200;
+  spec.capacity = std::int64_t{16} << 30;
+  spec.first_touch = true;
+  spec.handling = "measured";
+  spec.fault_latency = 45 * microsecond;
+  spec.batch_size = 256;
+  spec.batch_latency = 12'200 * nanosecond;
+  spec.fetch_latency = 4 * microsecond;
+  spec.kilobyte_latency = 58'500 * picosecond;
+  spec.block_latency = 32 * microsecond;
+  spec.partial_block_latency = 67 * microsecond;
+  spec.scattered_latency = 10'800 * nanosecond;
+  spec.cold_latency = 126 * microsecond;
+  spec.curve = "measured";
+  spec.times_to_device =
+      "4KiB 1760ns, 60KiB 5800ns, 124KiB 11200ns, 252KiB 21800ns, 508KiB 43300ns, 1020KiB 86400ns";
+  spec.times_to_host = "221KiB 17917ns, 1000KiB 78408ns";
+  spec.peak_bandwidth = 12'884'901'888;
+  spec.steepness = 0.07292;
+  spec.transfer_latency = 1'350 * nanosecond;
+  spec.bandwidth = 12'205'000'000;
+  spec.prefetcher = "tree";
+  spec.remote_threshold = 8;
+  spec.remote_penalty = 2;
+  spec.host_granularity = 2 << 20;
+  return spec;
+}
+
+inline UnifiedMemorySpec logged_spec() {
+  UnifiedMemorySpec spec = v100_spec();
   spec.log_rows = 1'000'000;
   spec.clock = 1'000'000'000;
   spec.first_touch = false;  // what the tests allocate, the host has written
@@ -252,7 +289,7 @@ struct Machine {
   }
 
   // Rows of one kind from a row on, neighbours not joined.
-  std::vector<Moved> moved(PageEvent::Kind kind, std::size_t from = 0) const {
+  std::vector<Moved> moved(PageEventKind kind, std::size_t from = 0) const {
     std::vector<Moved> found;
     for (std::size_t i = from; i < uvm->log().size(); ++i) {
       const PageEvent& event = uvm->log()[i];

@@ -8,7 +8,7 @@ using namespace manyscale::gpu::test;
 
 namespace {
 
-constexpr auto kToDevice = RangeStart::Kind::prefetch_to_device;
+constexpr auto kToDevice = RangeCommandKind::prefetch_to_device;
 constexpr Time kMillisecond = 1000 * microsecond;
 
 UnifiedMemorySpec with(const std::string& eviction, std::uint64_t capacity,
@@ -34,7 +34,7 @@ struct Filled {
     machine.add_host({{kToDevice, kBase, filled, 0}});
     machine.run();
   }
-  std::vector<Moved> written_back() const { return machine.moved(PageEvent::Kind::to_host); }
+  std::vector<Moved> written_back() const { return machine.moved(PageEventKind::to_host); }
   const UvmDriverStatistics& counted() const { return machine.uvm->driver_statistics(); }
 
   Machine machine;
@@ -62,7 +62,7 @@ TEST(frames_can_be_whole_blocks) {
   Machine machine(spec, {8 * kMib});
   machine.add_sm({reads({0, 2048, 4096, 4100, 2052})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}}, "the first page leaves for the third");
+  check_moves(machine.moved(PageEventKind::to_host), {{0, 4}}, "the first page leaves for the third");
   check_equal(machine.uvm->driver_statistics().pages_faulted_in.value(), 5,
               "others of blocks that are there fit");
   spec.frames = "page";
@@ -84,12 +84,12 @@ TEST(small_allocations_leave_with_the_root_chunk_they_share) {
   Machine machine(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
   machine.add_sm({reads({2048, 4096, 0, 2052, 6144})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{2048, 8}, {4096, 4}}, "both small ones leave");
+  check_moves(machine.moved(PageEventKind::to_host), {{2048, 8}, {4096, 4}}, "both small ones leave");
   // With 64 KiB more taken of it, it is younger than the block at 0.
   Machine renewed(with_roots(4 * kMib), {2 * kMib, 256 * kKib, 256 * kKib, 2 * kMib});
   renewed.add_sm({reads({2048, 4096, 0, 2112, 6144})});
   renewed.run();
-  check_moves(renewed.moved(PageEvent::Kind::to_host), {{0, 4}}, "the block at 0 leaves");
+  check_moves(renewed.moved(PageEventKind::to_host), {{0, 4}}, "the block at 0 leaves");
 }
 
 // Room for one root chunk, and two blocks in one fault batch: the first has to leave for the second
@@ -99,9 +99,8 @@ TEST(what_came_in_a_group_can_leave_in_it) {
   const StandInSm& sm = machine.add_sm({reads({0}), reads({2048})});
   machine.run();
   const UvmDriverStatistics& counted = machine.uvm->driver_statistics();
-  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {2048, 4}, {0, 4}},
-              "the first comes twice");
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
+  check_moves(machine.moved(PageEventKind::to_device), {{0, 4}, {2048, 4}, {0, 4}}, "the first comes twice");
+  check_moves(machine.moved(PageEventKind::to_host), {{0, 4}, {2048, 4}}, "each leaves for the other");
   check_equal(counted.fault_batches.value(), 2, "fault batches");
   check(sm.outcomes[1][0].done < sm.outcomes[0][0].done, "the second is served first");
 }
@@ -170,7 +169,7 @@ TEST(a_reserved_share_is_skipped) {
   Machine machine(spec, {10 * kMib});
   machine.add_host({{kToDevice, kBase, 10 * kMib, 0}});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{2048, 2048}}, "the second of four blocks");
+  check_moves(machine.moved(PageEventKind::to_host), {{2048, 2048}}, "the second of four blocks");
   spec = with("sequential_local", 2 * kMib);
   spec.reserved_share = 0.1;
   check_moves(Filled(spec, 2 * kMib, {at(4096, 1)}).written_back(), {{192, 64}}, "after 48 of 51 pages");
@@ -210,7 +209,7 @@ TEST(a_fault_waits_for_the_frame) {
     const Filled run(spec, filled, {at(4096, 1)});
     return run.sm.outcomes[0][0].done - run.sm.outcomes[0][0].asked;
   };
-  const Time write_back = TransferTime(UvmDriverSpec{})(2 * kMib, true);
+  const Time write_back = TransferTime(v100_spec())(2 * kMib, true);
   check_equal(fault_time(2 * kMib) - fault_time(kMib), write_back + 2 * kLinkLatency,
               "more, with a full memory");
 }
@@ -219,7 +218,7 @@ TEST(the_prefetcher_changes_when_memory_is_full) {
   UnifiedMemorySpec spec = with("lru_block", 2 * kMib, "tree");
   spec.oversubscribed_prefetcher = "none";
   const Filled run(spec, 2 * kMib, {at(4096, 1), at(4160, 2), at(6144, 3)});
-  const std::vector<Moved> found = run.machine.moved(PageEvent::Kind::to_device);
+  const std::vector<Moved> found = run.machine.moved(PageEventKind::to_device);
   check_moves({found.begin() + 1, found.end()}, {{4096, 4}, {4100, 60}, {4160, 4}, {6144, 4}},
               "64 KiB before the eviction, then single pages");
 }
@@ -247,7 +246,7 @@ TEST(preferred_pages_leave_last) {
   machine.add_host({{kToDevice, kBase, 4 * kMib, 0}});
   machine.add_sm({{at(4096, 1)}});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{2048, 2048}}, "the newer block");
+  check_moves(machine.moved(PageEventKind::to_host), {{2048, 2048}}, "the newer block");
 }
 
 TEST(other_allocations_take_room) {
@@ -255,7 +254,7 @@ TEST(other_allocations_take_room) {
   machine.uvm->reserve(2 * kMib - 8 * kKib);
   machine.add_sm({reads({0, 4, 8})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}}, "two frames are left");
+  check_moves(machine.moved(PageEventKind::to_host), {{0, 4}}, "two frames are left");
   Machine full(with("lru_page", 2 * kMib), {8 * kMib});
   full.uvm->reserve(2 * kMib);
   full.add_sm({reads({0})});

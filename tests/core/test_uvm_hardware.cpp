@@ -25,10 +25,10 @@ void same_as_hardware(const std::string& name, std::uint64_t bytes, const std::v
   std::vector<Moved> expected;
   for (const Fault& fault : faults)
     expected.insert(expected.end(), fault.transfers.begin(), fault.transfers.end());
-  check_moves(machine.moved(PageEvent::Kind::to_device), expected, name);
+  check_moves(machine.moved(PageEventKind::to_device), expected, name);
   std::size_t batch = 0;
   for (const PageEvent& event : machine.uvm->log()) {
-    if (event.kind != PageEvent::Kind::batch) continue;
+    if (event.kind != PageEventKind::batch) continue;
     const Fault& fault = faults[batch++];
     const double measured = fault.microseconds;
     check_between(static_cast<double>(event.end - event.begin) / microsecond, 0.9 * measured, 1.1 * measured,

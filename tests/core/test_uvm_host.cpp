@@ -9,7 +9,7 @@ using namespace manyscale::gpu::test;
 
 namespace {
 
-using Step = RangeStart::Kind;
+using Step = RangeCommandKind;
 constexpr Time kMillisecond = 1000 * microsecond;
 
 Access at(std::uint64_t offset_kib, Time milliseconds, bool write = false) {
@@ -27,7 +27,7 @@ TEST(a_host_access_brings_pages_back) {
   StandInSm& sm = machine.add_sm({{at(0, 0, true), at(0, 2)}});
   StandInHost& host = machine.add_host({step(Step::host_read, 0, 4, 1)});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 64}}, "all that the device has of 2 MiB");
+  check_moves(machine.moved(PageEventKind::to_host), {{0, 64}}, "all that the device has of 2 MiB");
   const Time expected = 10 * microsecond + 2 * kLinkLatency + TransferTime(spec)(64 * kKib, true);
   check_equal(host.done[0] - kMillisecond, expected, "a fault, a shootdown, a transfer");
   check(sm.outcomes[0][1].faulted, "the device faults again");
@@ -42,7 +42,7 @@ TEST(host_faults_can_be_small) {
   machine.add_sm({{at(0, 0)}});
   machine.add_host({step(Step::host_write, 20, 4, 1)});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{16, 16}}, "16 KiB around the page");
+  check_moves(machine.moved(PageEventKind::to_host), {{16, 16}}, "16 KiB around the page");
 }
 
 TEST(pages_on_the_host_cost_nothing) {
@@ -58,8 +58,8 @@ TEST(a_prefetch_removes_faults) {
   StandInSm& sm = machine.add_sm({{at(0, 1), at(4092, 1)}});
   StandInHost& host = machine.add_host({step(Step::prefetch_to_device, 0, 4096, 0)});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 2048}, {2048, 2048}}, "two transfers");
-  check_equal(host.done[0], 2 * TransferTime(UvmDriverSpec{})(2 * kMib, false), "the time of both");
+  check_moves(machine.moved(PageEventKind::to_device), {{0, 2048}, {2048, 2048}}, "two transfers");
+  check_equal(host.done[0], 2 * TransferTime(v100_spec())(2 * kMib, false), "the time of both");
   check(!sm.outcomes[0][0].faulted && !sm.outcomes[0][1].faulted, "no fault");
   check_equal(machine.uvm->driver_statistics().pages_commanded_in.value(), 1024, "pages");
 }
@@ -68,7 +68,7 @@ TEST(a_prefetch_to_the_host_takes_its_range_only) {
   Machine machine(logged_spec());
   machine.add_host({step(Step::prefetch_to_device, 0, 2048, 0), step(Step::prefetch_to_host, 100, 200, 0)});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{100, 200}}, "the range");
+  check_moves(machine.moved(PageEventKind::to_host), {{100, 200}}, "the range");
   check_equal(machine.uvm->driver_statistics().host_faults.value(), 0, "no fault of the host");
 }
 
@@ -120,7 +120,7 @@ TEST(a_host_read_copies_read_mostly_pages) {
   StandInSm& sm = machine.add_sm({{at(0, 0, true), at(0, 2), at(0, 3, true)}});
   machine.add_host({step(Step::host_read, 0, 4, 1)});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_host), {{0, 4}}, "the page that was written");
+  check_moves(machine.moved(PageEventKind::to_host), {{0, 4}}, "the page that was written");
   check(!sm.outcomes[0][1].faulted && sm.outcomes[0][1].kind == Answer::mapped_read_only, "it can be read");
   check(sm.outcomes[0][2].faulted, "and not be written");
 }

@@ -126,7 +126,7 @@ TEST(frames_are_counted_by_block) {
 }
 
 // Blocks 0 and 1 are whole, 2 to 4 have 256 KiB, 1 MiB and 1 MiB: 36 chunks of 64 KiB, of which a root chunk
-// has room for 32.
+// holds 32.
 TEST(root_chunks_are_shared_by_small_blocks) {
   RootChunks roots;
   roots.grow(5);

@@ -82,7 +82,7 @@ struct GmmuMachine {
 };
 
 GmmuSpec gmmu_spec() {
-  GmmuSpec spec;
+  GmmuSpec spec = v100_spec();
   spec.clock = 1'000'000'000;
   spec.walk_latency = 100;
   return spec;
@@ -249,7 +249,7 @@ struct DriverMachine {
     Component& wires = simulation.add("link", std::make_unique<HostLink>(pcie()));
     simulation.connect(Machine::port(*alone, "link"), Machine::port(wires, "engines"), 0);
   }
-  const PageEvent* find(PageEvent::Kind kind) const {
+  const PageEvent* find(PageEventKind kind) const {
     for (const PageEvent& event : alone->shared.log.events())
       if (event.kind == kind) return &event;
     return nullptr;
@@ -260,7 +260,7 @@ struct DriverMachine {
 };
 
 UvmDriverSpec driver_spec() {
-  UvmDriverSpec spec;
+  UvmDriverSpec spec = v100_spec();
   spec.first_touch = false;
   spec.handling = "fixed";
   spec.fault_latency = 45 * microsecond;
@@ -274,7 +274,7 @@ TEST(a_fault_becomes_a_batch) {
   DriverMachine machine(driver_spec());
   machine.alone->faults = {{0, 5}};
   machine.simulation.run({});
-  const PageEvent* transfer = machine.find(PageEvent::Kind::to_device);
+  const PageEvent* transfer = machine.find(PageEventKind::to_device);
   check(transfer != nullptr, "a transfer");
   check_equal(transfer->begin, 45 * microsecond, "it begins when the driver is done");
   check(machine.alone->shared.residency.at(5).is(Page::on_device), "the page is on the device");
@@ -292,7 +292,7 @@ TEST(an_eviction_invalidates_first) {
   machine.alone->faults = {{0, 0}, {1000 * microsecond, kPagesPerBlock}};
   machine.simulation.run({});
   check(machine.alone->gmmu.invalidated == std::vector<PageIndex>{0}, "page 0 leaves the TLBs");
-  const PageEvent* write_back = machine.find(PageEvent::Kind::to_host);
+  const PageEvent* write_back = machine.find(PageEventKind::to_host);
   check(write_back != nullptr, "a transfer");
   check_equal(write_back->begin, 1000 * microsecond + 45 * microsecond + 3 * microsecond,
               "it begins when the TLBs have dropped the page");

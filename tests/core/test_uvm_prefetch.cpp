@@ -23,7 +23,7 @@ std::vector<Moved> transfers(const UnifiedMemorySpec& spec, std::uint64_t bytes,
   Machine machine(spec, {bytes});
   machine.add_sm({reads(offsets_kib)});
   machine.run();
-  return machine.moved(PageEvent::Kind::to_device);
+  return machine.moved(PageEventKind::to_device);
 }
 
 // 512 KiB: blocks 1, 3, 5 and 7 of 64 KiB, then 0, which makes three quarters of the left half valid and so
@@ -84,7 +84,7 @@ TEST(locality_aware_brings_512_kib) {
   check_moves(transfers(spec, 2 * kMib, {2048 - 100}), {{1948, 4}, {1952, 96}}, "to the end");
 }
 
-// One more page with each fault, from the same large page, drawn anew each time and the same in each run.
+// One more page with each fault, from the same large page, drawn again each time and the same in each run.
 TEST(random_brings_one_page_more) {
   const auto once = [] { return transfers(with_prefetcher("random"), 4 * kMib, {2048, 2056, 3000}); };
   const std::vector<Moved> found = once();
@@ -104,7 +104,7 @@ TEST(faults_of_a_batch_are_served_together) {
   Machine machine(with_prefetcher("sequential_local"), {2 * kMib});
   machine.add_sm({reads({0}), reads({4}), reads({8}), reads({64})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 12}, {64, 4}, {12, 52}, {68, 60}}, "one batch");
+  check_moves(machine.moved(PageEventKind::to_device), {{0, 12}, {64, 4}, {12, 52}, {68, 60}}, "one batch");
   check_equal(machine.uvm->driver_statistics().fault_batches.value(), 1, "fault batches");
   check_equal(machine.uvm->gmmu_statistics().faults.value(), 4, "faults");
 }
@@ -127,7 +127,7 @@ TEST(a_tree_counts_what_is_there_or_faulted) {
   Machine machine(with_prefetcher("tree"), {512 * kKib});
   machine.add_sm({reads({0}), reads({64}), reads({128}), reads({256})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_device),
+  check_moves(machine.moved(PageEventKind::to_device),
               {{0, 4}, {64, 4}, {128, 4}, {256, 4}, {4, 60}, {68, 60}, {132, 124}, {260, 60}}, "a batch");
 }
 
@@ -139,10 +139,10 @@ TEST(batches_are_bounded) {
   Machine machine(spec, {2 * kMib});
   for (int i = 0; i < 2; ++i) machine.add_sm({reads({0}), reads({400}), reads({800})});
   machine.run();
-  check_moves(machine.moved(PageEvent::Kind::to_device), {{0, 4}, {400, 4}, {800, 4}}, "three pages");
+  check_moves(machine.moved(PageEventKind::to_device), {{0, 4}, {400, 4}, {800, 4}}, "three pages");
   check_equal(machine.uvm->driver_statistics().fault_batches.value(), 2,
               "batches of pages that two SMs want");
-  check_equal(machine.uvm->gmmu_statistics().faults.value(), 3, "faults, not counted anew");
+  check_equal(machine.uvm->gmmu_statistics().faults.value(), 3, "faults, not counted again");
 }
 
 // The driver takes what is there when it looks, and the others later.
@@ -157,7 +157,7 @@ TEST(late_faults_come_in_a_later_batch) {
     machine.run();
     std::vector<std::uint32_t> pages;
     for (const PageEvent& event : machine.uvm->log())
-      if (event.kind == PageEvent::Kind::batch) pages.push_back(event.pages);
+      if (event.kind == PageEventKind::batch) pages.push_back(event.pages);
     return pages;
   };
   check(batches(microsecond) == std::vector<std::uint32_t>{3}, "faults that come at once");
@@ -247,7 +247,7 @@ TEST(shared_memory_moves_nothing) {
   spec.kind = "shared";
   Machine machine(spec, {2 * kMib});
   StandInSm& sm = machine.add_sm({reads({0, 900})});
-  StandInHost& host = machine.add_host({{RangeStart::Kind::host_write, kBase, 2 * kMib, 0}});
+  StandInHost& host = machine.add_host({{RangeCommandKind::host_write, kBase, 2 * kMib, 0}});
   machine.run();
   for (const AccessOutcome& outcome : sm.outcomes[0]) {
     check_equal(outcome.done - outcome.asked, 2 * kLinkLatency + 100 * nanosecond, "a walk");
@@ -258,7 +258,7 @@ TEST(shared_memory_moves_nothing) {
 }
 
 TEST(transfers_follow_their_curves) {
-  UnifiedMemorySpec spec;
+  UnifiedMemorySpec spec = v100_spec();
   spec.curve = "arctangent";
   // bandwidth = 24/pi * atan(0.07292 * 4) GiB/s, so 4 KiB take 1.759 us
   check_between(static_cast<double>(TransferTime(spec)(4 * kKib, false)) / microsecond, 1.758, 1.760,
@@ -269,6 +269,20 @@ TEST(transfers_follow_their_curves) {
   spec.transfer_latency = 500 * nanosecond;
   spec.bandwidth = 1'000'000'000;
   check_equal(TransferTime(spec)(1000, false), 1500 * nanosecond, "a line");
+  spec.curve = "measured";
+  spec.times_to_device = "4KiB 100ns, 8KiB 200ns, 16KiB 1000ns";
+  for (const auto& [kib, expected] : {std::pair{2, 50}, {4, 100}, {6, 150}, {8, 200}, {12, 600}, {24, 1800}})
+    check_equal(TransferTime(spec)(static_cast<std::uint64_t>(kib) * kKib, false), expected * nanosecond,
+                "between measured points, and beyond them");
+  for (const char* wrong : {"", "4KiB 100ns", "4KiB 100ns, 4KiB 200ns", "4KiB 100us, 8KiB 200us",
+                            "4KiB 100ns 8KiB 200ns", "0KiB 1ns, 4KiB 2ns"})
+    manyscale::test::check_refused(
+        [&] {
+          UnifiedMemorySpec changed = spec;
+          changed.times_to_device = wrong;
+          TransferTime{changed};
+        },
+        "times_to_device");
   manyscale::test::check_refused(
       [&] {
         spec.curve = "bent";
@@ -279,7 +293,7 @@ TEST(transfers_follow_their_curves) {
 
 TEST(wrong_words_are_refused) {
   const auto refused = [](const std::function<void(UnifiedMemorySpec&)>& change, const std::string& word) {
-    UnifiedMemorySpec spec;
+    UnifiedMemorySpec spec = v100_spec();
     change(spec);
     manyscale::test::check_refused([&] { UnifiedMemory memory(spec); }, word);
   };
@@ -291,7 +305,7 @@ TEST(wrong_words_are_refused) {
   refused([](auto& spec) { spec.replay = "never"; }, "arrival");
   refused([](auto& spec) { spec.shootdown = "half"; }, "page");
   refused([](auto& spec) { spec.host_granularity = 12288; }, "power of two");
-  UnifiedMemory memory{UnifiedMemorySpec{}};
+  UnifiedMemory memory{v100_spec()};
   manyscale::test::check_refused([&] { memory.allocate(kBase + 4096, 100, ""); }, "2 MiB");
   manyscale::test::check_refused([&] { memory.allocate(kBase, 0, ""); }, "0 bytes");
   memory.allocate(kBase, 100, "a");

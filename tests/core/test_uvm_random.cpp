@@ -30,7 +30,7 @@ class Contents {
   void catch_up() {
     for (; seen_ < memory_.log().size(); ++seen_) {
       const PageEvent& event = memory_.log()[seen_];
-      for (std::uint32_t i = 0; i < event.pages && event.kind != PageEvent::Kind::batch; ++i)
+      for (std::uint32_t i = 0; i < event.pages && event.kind != PageEventKind::batch; ++i)
         apply(event, at(event.address + i * kPageBytes));
     }
   }
@@ -64,30 +64,30 @@ class Contents {
   Versions& at(std::uint64_t address) { return pages_[(address - kBase) / kPageBytes]; }
   void apply(const PageEvent& event, Versions& page) {
     switch (event.kind) {
-      case PageEvent::Kind::to_device:
+      case PageEventKind::to_device:
         page.device = page.host;
         break;
-      case PageEvent::Kind::populate:
+      case PageEventKind::populate:
         wrong_ += page.newest != 0;  // it had contents somewhere
         page.device = 0;
         break;
-      case PageEvent::Kind::to_host:
+      case PageEventKind::to_host:
         page.host = page.device;
         break;
-      case PageEvent::Kind::drop:
+      case PageEventKind::drop:
         wrong_ += page.host != page.device;
         break;
-      case PageEvent::Kind::host_write:
-      case PageEvent::Kind::remote_write:
+      case PageEventKind::host_write:
+      case PageEventKind::remote_write:
         (event.cause == PageEvent::Cause::host ? page.host : page.device) = ++page.newest;
         break;
-      case PageEvent::Kind::host_read:
-      case PageEvent::Kind::remote_read:
+      case PageEventKind::host_read:
+      case PageEventKind::remote_read:
         wrong_ += (event.cause == PageEvent::Cause::host ? page.host : page.device) != page.newest;
         break;
-      case PageEvent::Kind::fault:
-      case PageEvent::Kind::batch:
-      case PageEvent::Kind::host_fault:
+      case PageEventKind::fault:
+      case PageEventKind::batch:
+      case PageEventKind::host_fault:
         break;
     }
   }
@@ -164,7 +164,7 @@ void random_program(std::uint64_t seed) {
   for (std::uint64_t i = random.below(30); i > 0; --i) {
     const std::size_t allocation = random.below(sizes.size());
     const std::uint64_t from = random.below(sizes[allocation]);
-    steps.push_back({static_cast<RangeStart::Kind>(random.below(4)), machine.allocations[allocation] + from,
+    steps.push_back({static_cast<RangeCommandKind>(random.below(4)), machine.allocations[allocation] + from,
                      1 + random.below(random.below(2) == 0 ? kPageBytes : sizes[allocation] - from),
                      static_cast<Time>(random.below(3000)) * microsecond});
   }

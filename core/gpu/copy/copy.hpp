@@ -28,11 +28,11 @@ struct CopyShape {
   }
 };
 
+enum class CopyKind : std::uint8_t { to_device, to_host, within, fill };
+
 // What is copied where. The values move at the moment at which the copy ends.
 struct Copy {
-  enum class Kind : std::uint8_t { to_device, to_host, within, fill };
-
-  Kind kind = Kind::to_device;
+  CopyKind kind = CopyKind::to_device;
   DeviceMemory* memory = nullptr;
   std::uint64_t address = 0;  // in the device's memory: the target, or what goes to the host
   std::uint64_t source = 0;   // of a copy within the device

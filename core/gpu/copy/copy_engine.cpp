@@ -25,14 +25,14 @@ void repeat(const std::vector<std::byte>& pattern, std::byte* to, std::uint64_t 
 // Copies the rows of a shape between two of its sides, by number; -1 is the host's values, which have no
 // gaps.
 void move_rows(const CopyShape& shape, std::byte* to, const std::byte* from, std::array<int, 2> sides) {
-  auto place = [&](int side, std::uint64_t slice, std::uint64_t row) {
+  auto offset_of = [&](int side, std::uint64_t slice, std::uint64_t row) {
     if (side < 0) return (slice * shape.rows + row) * shape.width;
     const auto of = static_cast<unsigned>(side);
     return slice * shape.slice_pitch[of] + row * shape.pitch[of];
   };
   for (std::uint64_t slice = 0; slice < shape.slices; ++slice)
     for (std::uint64_t row = 0; row < shape.rows; ++row)
-      std::memmove(to + place(sides[0], slice, row), from + place(sides[1], slice, row), shape.width);
+      std::memmove(to + offset_of(sides[0], slice, row), from + offset_of(sides[1], slice, row), shape.width);
 }
 
 }  // namespace
@@ -80,14 +80,14 @@ void CopyEngine::begin_next() {
   to_ = {copy_->address, copy_->bytes, line};
   from_ = {copy_->source, copy_->bytes, line};
   switch (copy_->kind) {
-    case Copy::Kind::to_device:
+    case CopyKind::to_device:
       send_pages();
       break;
-    case Copy::Kind::to_host:
+    case CopyKind::to_host:
       read_pages();
       break;
-    case Copy::Kind::within:
-    case Copy::Kind::fill:
+    case CopyKind::within:
+    case CopyKind::fill:
       move_lines();
       break;
   }
@@ -95,9 +95,9 @@ void CopyEngine::begin_next() {
 }
 
 void CopyEngine::end_if_complete() {
-  const bool crosses = copy_->kind == Copy::Kind::to_device || copy_->kind == Copy::Kind::to_host;
+  const bool crosses = copy_->kind == CopyKind::to_device || copy_->kind == CopyKind::to_host;
   if (unanswered_ != 0) return;
-  if (crosses ? completed_ != pages() : next_ != (copy_->kind == Copy::Kind::fill ? to_ : from_).count())
+  if (crosses ? completed_ != pages() : next_ != (copy_->kind == CopyKind::fill ? to_ : from_).count())
     return;
   move_values(*copy_);
   Command& command = commands_->commands.at(current_);
@@ -114,14 +114,14 @@ void CopyEngine::move_values(Copy& copy) const {
   if (copy.bytes == 0) return;
   CopyShape shape = copy.shape;
   if (shape.width == 0) shape = {copy.bytes, 1, 1, {}, {}};
-  const bool fills = copy.kind == Copy::Kind::fill;
-  const std::uint64_t other = copy.kind == Copy::Kind::within ? copy.source : copy.pinned;
+  const bool fills = copy.kind == CopyKind::fill;
+  const std::uint64_t other = copy.kind == CopyKind::within ? copy.source : copy.pinned;
   std::byte* const here = copy.memory->checked(copy.address, shape.extent(0, copy.bytes));
   std::byte* const there = other == 0 ? nullptr : copy.memory->checked(other, shape.extent(1, copy.bytes));
   if (here == nullptr || (other != 0 && there == nullptr))
     throw SimulationError("memory was freed while a copy of " + std::to_string(copy.bytes) +
                           " bytes had not ended");
-  if (copy.kind == Copy::Kind::to_host) {
+  if (copy.kind == CopyKind::to_host) {
     if (there == nullptr) copy.host.resize(copy.bytes);
     move_rows(shape, there == nullptr ? copy.host.data() : there, here, {there == nullptr ? -1 : 1, 0});
     if (there != nullptr) copy.memory->mark_written(other, shape.extent(1, copy.bytes));
@@ -150,7 +150,7 @@ LineRun CopyEngine::page_run(std::uint64_t page) const {
 
 // Lets pages cross the link, as many as may be on it.
 void CopyEngine::send_pages() {
-  const bool to_host = copy_->kind == Copy::Kind::to_host;
+  const bool to_host = copy_->kind == CopyKind::to_host;
   while (on_link_ < spec_.pages_in_flight && (to_host ? !ready_pages_.empty() : next_ < pages())) {
     std::uint64_t page = next_;
     if (to_host) {
@@ -184,7 +184,7 @@ void CopyEngine::read_pages() {
 void CopyEngine::page_moved(const PageMoved& moved, std::uint32_t) {
   --on_link_;
   ++completed_;
-  if (copy_->kind == Copy::Kind::to_host) {
+  if (copy_->kind == CopyKind::to_host) {
     read_pages();
   } else {
     const LineRun run = page_run(moved.page);
@@ -195,15 +195,15 @@ void CopyEngine::page_moved(const PageMoved& moved, std::uint32_t) {
   end_if_complete();
 }
 
-// Begins lines of a copy within the device, as many as may be under way.
+// Begins lines of a copy within the device, as many as may be outstanding.
 void CopyEngine::move_lines() {
-  const bool fills = copy_->kind == Copy::Kind::fill;
+  const bool fills = copy_->kind == CopyKind::fill;
   const LineRun& run = fills ? to_ : from_;
   for (; next_ < run.count() && unanswered_ < static_cast<std::uint64_t>(spec_.outstanding_lines); ++next_)
     request(fills ? Op::write : Op::read, run, next_, next_);
 }
 
-// A line of the source has come: the line at its place in the target is written. Where the two lie
+// A line of the source has come: the line at its offset_of in the target is written. Where the two lie
 // differently in their lines, the target may have one line more or less.
 void CopyEngine::line_read(std::uint64_t index) {
   const bool last = index + 1 == from_.count();
@@ -213,13 +213,13 @@ void CopyEngine::line_read(std::uint64_t index) {
 
 void CopyEngine::answered(const Message& message, std::uint32_t) {
   --unanswered_;
-  if (copy_->kind == Copy::Kind::to_host) {
+  if (copy_->kind == CopyKind::to_host) {
     Reading& reading = reading_[message.value];
     if (--reading.lines == 0) {
       ready_pages_.push_back(reading.page);
       send_pages();
     }
-  } else if (copy_->kind == Copy::Kind::within || copy_->kind == Copy::Kind::fill) {
+  } else if (copy_->kind == CopyKind::within || copy_->kind == CopyKind::fill) {
     if (message.op == Op::data) line_read(message.value);
     move_lines();
   }

@@ -83,7 +83,7 @@ class CopyEngine final : public Component {
 
   UrgencyQueue waiting_;
 
-  // --- The copy under way ---
+  // --- The current copy ---
   bool busy_ = false;
   CommandId current_ = 0;
   Copy* copy_ = nullptr;
@@ -123,7 +123,7 @@ struct describe<gpu::CopyEngineSpec> {
       Field<S, bool>{"through_l2", &S::through_l2, Unit::none,
                      "whether copies from and to the host are traffic for crossbar, L2 and memory"},
       Field<S, std::int64_t>{"outstanding_lines", &S::outstanding_lines, Unit::count,
-                             "lines under way of a copy within the device", 1, 1e6},
+                             "outstanding lines of a copy within the device", 1, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count, "slices of the L2", 1, 65536},
       Field<S, std::int64_t>{"line", &S::line, Unit::bytes, "of the L2", 32, 256},
       Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none,
@@ -138,7 +138,7 @@ struct describe<gpu::CopyEngineStatistics> {
                  Statistic<S, Counter>{"bytes", &S::bytes, "B", "bytes of these copies"},
                  Statistic<S, Counter>{"lines_read", &S::lines_read, "1", "lines read from the L2"},
                  Statistic<S, Counter>{"lines_written", &S::lines_written, "1", "lines written to the L2"},
-                 Statistic<S, Counter>{"busy", &S::busy, "fs", "time with a copy under way"}};
+                 Statistic<S, Counter>{"busy", &S::busy, "fs", "time with a copy in progress"}};
 };
 
 }  // namespace manyscale

@@ -18,7 +18,7 @@ struct HostLinkStatistics {
 
 // Carries pages, in each direction one after the other in the order they come: a page takes the wires for as
 // long as its bytes need and arrives a latency later; who knows better how long a transfer takes says so with
-// the page. A few bytes may pass between the packets of a page under way: they wait for their like only.
+// the page. A few bytes may pass between the packets of a page in flight: they wait for their like only.
 // Leaves out the host's memory.
 class HostLink final : public Component {
  public:

@@ -9,11 +9,12 @@
 #include "gpu/exec/address_space.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
-#include "gpu/exec/place.hpp"
+#include "gpu/exec/location.hpp"
 
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 
 namespace {
@@ -35,9 +36,9 @@ bool has_modifier(const ptx::Module& module, const ptx::Instruction& instruction
 unsigned stored_register_bytes(const ptx::Module& module, const ptx::Function& function, const Operand& value,
                                unsigned type_bytes) {
   const std::span<const Operand> values =
-      value.kind == Operand::Kind::vector ? module.children(value) : std::span(&value, 1);
+      value.kind == OperandKind::vector ? module.children(value) : std::span(&value, 1);
   for (const Operand& element : values)
-    if (element.kind == Operand::Kind::reg)
+    if (element.kind == OperandKind::reg)
       return std::max(ptx::size_of(function.registers[element.id].type), 2U);
   return std::max(type_bytes, 2U);
 }
@@ -90,8 +91,8 @@ class AccessCheck {
         op_(op),
         checker_(*warp.worker().checker),
         info_(warp.code().infos[op.info]),
-        place_(checker_.place_of(info_, [&] { return make_traits(warp, op, info_); })),
-        traits_(checker_.place(place_).traits),
+        instruction_(checker_.number_of(info_, [&] { return make_traits(warp, op, info_); })),
+        traits_(checker_.instruction(instruction_).traits),
         bytes_(bytes),
         writes_(does != Does::load),
         reads_(does == Does::load || (does == Does::atomic && traits_.reads)),
@@ -122,9 +123,9 @@ class AccessCheck {
   void look_at_shared(unsigned lane, std::uint64_t offset) {
     const auto thread = static_cast<std::uint16_t>(warp_.thread(lane));
     if (reads_ && checker_.shared_never_written(offset, bytes_))
-      uninitialised(Checker::Kind::shared, lane, "shared memory", "it was not written since the CTA started",
-                    "byte " + std::to_string(offset));
-    const Touch touch{place_, 0, thread, strong_};
+      uninitialised(Checker::FindingKind::shared, lane, "shared memory",
+                    "it was not written since the CTA started", "byte " + std::to_string(offset));
+    const Touch touch{instruction_, 0, thread, strong_};
     if (!writes_) {
       const Checker::Conflict conflict = checker_.shared_load(offset, bytes_, touch);
       if (conflict.write.time != 0) race(lane, conflict.write, true, conflict.offset);
@@ -141,7 +142,7 @@ class AccessCheck {
     if (traits_.of_parameter) return;
     const unsigned thread = warp_.thread(lane);
     if (reads_ && checker_.local_never_written(thread, offset, bytes_) && !is_parameter(offset))
-      uninitialised(Checker::Kind::local, lane, "local memory", "the thread has not written it",
+      uninitialised(Checker::FindingKind::local, lane, "local memory", "the thread has not written it",
                     "byte " + std::to_string(offset));
     if (writes_) checker_.local_store(thread, offset, bytes_);
   }
@@ -149,7 +150,7 @@ class AccessCheck {
   void look_at_global(unsigned lane, std::uint64_t address) {
     DeviceMemory& memory = *warp_.launch().memory;
     if (reads_ && memory.never_written(address, bytes_))
-      uninitialised(Checker::Kind::global, lane, "global memory",
+      uninitialised(Checker::FindingKind::global, lane, "global memory",
                     "neither the host nor a kernel has written it",
                     std::to_string(bytes_) + " bytes at " + hexadecimal(address) + ": " +
                         memory.describe(address, bytes_));
@@ -161,9 +162,9 @@ class AccessCheck {
     for (const Frame* frame = &warp_.frame(); frame != nullptr; frame = frame->caller) {
       if (offset < frame->local_base) continue;
       const std::uint64_t inside = offset - frame->local_base;
-      const auto among = [&](const std::vector<ParameterPlace>& places) {
-        return std::ranges::any_of(places, [&](const ParameterPlace& place) {
-          return inside + bytes_ > place.offset && inside < place.offset + place.bytes;
+      const auto among = [&](const std::vector<ParameterLocation>& locations) {
+        return std::ranges::any_of(locations, [&](const ParameterLocation& location) {
+          return inside + bytes_ > location.offset && inside < location.offset + location.bytes;
         });
       };
       const auto& calls = frame->code->calls;
@@ -194,7 +195,7 @@ class AccessCheck {
 
   std::string instruction_at(const OpInfo& info) const {
     const Program& program = *warp_.launch().program;
-    return place_of(program, info) + ": " + instruction_text(program, code_of(program, info), info);
+    return location_of(program, info) + ": " + instruction_text(program, code_of(program, info), info);
   }
 
   std::string thread_text(unsigned thread) const {
@@ -215,16 +216,16 @@ class AccessCheck {
     worker.warn(line + details);
   }
 
-  void uninitialised(Checker::Kind kind, unsigned lane, const std::string& memory, const std::string& why,
-                     const std::string& what) const {
+  void uninitialised(Checker::FindingKind kind, unsigned lane, const std::string& memory,
+                     const std::string& why, const std::string& what) const {
     if (!checker_.is_new(kind, &info_, nullptr)) return;
     warn("uninitialised " + memory + " is read: " + why + "\n  at " + instruction_at(info_),
          "  " + whose() + ", " + thread_text(warp_.thread(lane)) + "\n  " + what);
   }
 
   void race(unsigned lane, const Touch& earlier, bool earlier_wrote, std::uint64_t offset) const {
-    const OpInfo* first = checker_.place(earlier.place).info;
-    if (!checker_.is_new(Checker::Kind::race, &info_, first)) return;
+    const OpInfo* first = checker_.instruction(earlier.instruction).info;
+    if (!checker_.is_new(Checker::FindingKind::race, &info_, first)) return;
     const unsigned thread = warp_.thread(lane);
     const std::string byte = "byte " + std::to_string(offset) + " of shared memory";
     if (earlier.time == checker_.now()) {
@@ -250,7 +251,7 @@ class AccessCheck {
   const Op& op_;
   Checker& checker_;
   const OpInfo& info_;
-  std::uint32_t place_;
+  std::uint32_t instruction_;
   AccessTraits traits_;
   unsigned bytes_;
   bool writes_;
@@ -268,7 +269,7 @@ void check_access(Warp& warp, const Op& op, Space space, unsigned bytes, Does do
 
 void check_barrier(Cta& cta, Worker& worker, unsigned barrier) {
   const Program& program = *cta.launch().program;
-  const auto place = [](const Split& split) {
+  const auto info_of = [](const Split& split) {
     const Code& code = *split.frame->code;
     return &code.infos[code.ops[split.pc - 1].info];
   };
@@ -286,10 +287,10 @@ void check_barrier(Cta& cta, Worker& worker, unsigned barrier) {
     const OpInfo* first = nullptr;
     for (const Split& split : warp->splits()) {
       if (split.state != Split::State::at_barrier || split.members != barrier) continue;
-      const OpInfo* here = place(split);
+      const OpInfo* here = info_of(split);
       if (first == nullptr) first = here;
       if (here == first || !(is_aligned(*here) || is_aligned(*first))) continue;
-      if (!cta.checker()->is_new(Checker::Kind::barrier, first, here)) continue;
+      if (!cta.checker()->is_new(Checker::FindingKind::barrier, first, here)) continue;
       const auto [one, other] = std::minmax(first->where.line, here->where.line);
       worker.warn("divergent barrier: lanes of one warp wait at different instructions for barrier " +
                   std::to_string(barrier) + "\n  at lines " + std::to_string(one) + " and " +

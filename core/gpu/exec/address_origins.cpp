@@ -9,6 +9,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using Value = AddressValue;
 
@@ -124,24 +125,24 @@ std::uint64_t AddressOrigins::all_parameters() {
 
 Value AddressOrigins::value(std::uint32_t function, const Operand& operand) {
   switch (operand.kind) {
-    case Operand::Kind::reg: {
+    case OperandKind::reg: {
       const auto found = since_label_.find(operand.id);
       return found != since_label_.end() ? found->second : values_.at(function).registers[operand.id];
     }
-    case Operand::Kind::special:
+    case OperandKind::special:
       return special_value(operand);
-    case Operand::Kind::address: {
+    case OperandKind::address: {
       const auto children = module_.children(operand);
       return children.empty() ? Value{} : value(function, children[0]);
     }
-    case Operand::Kind::vector:
-    case Operand::Kind::pair:
-    case Operand::Kind::list: {
+    case OperandKind::vector:
+    case OperandKind::pair:
+    case OperandKind::list: {
       Value all;
       for (const Operand& child : module_.children(operand)) all.merge(value(function, child));
       return all;
     }
-    case Operand::Kind::variable: {
+    case OperandKind::variable: {
       const ptx::Variable& variable = operand.is_local ? module_.functions[function].variables[operand.id]
                                                        : module_.variables[operand.id];
       if (variable.space == Space::param) return {0, Value::kParameter};
@@ -154,14 +155,14 @@ Value AddressOrigins::value(std::uint32_t function, const Operand& operand) {
 }
 
 void AddressOrigins::assign(std::uint32_t function, const Operand& destination, const Value& value) {
-  if (destination.kind == Operand::Kind::reg) {
+  if (destination.kind == OperandKind::reg) {
     changed_ |= values_.at(function).registers[destination.id].merge(value);
     // A guarded instruction, or one that writes a part of a register, leaves what was there.
     if (is_guarded_ || destination.component != 255)
       since_label_.erase(destination.id);
     else
       since_label_[destination.id] = value;
-  } else if (destination.kind == Operand::Kind::vector || destination.kind == Operand::Kind::pair)
+  } else if (destination.kind == OperandKind::vector || destination.kind == OperandKind::pair)
     for (const Operand& child : module_.children(destination)) assign(function, child, value);
 }
 
@@ -172,14 +173,14 @@ void AddressOrigins::visit(std::uint32_t function) {
     labels.insert(table.targets.begin(), table.targets.end());
   for (const ptx::Instruction& instruction : of.instructions)
     for (const Operand& operand : module_.operands_of(instruction))
-      if (operand.kind == Operand::Kind::label) labels.insert(operand.id);
+      if (operand.kind == OperandKind::label) labels.insert(operand.id);
   since_label_.clear();
   for (std::uint32_t i = 0; i < of.instructions.size(); ++i) {
     const ptx::Instruction& instruction = of.instructions[i];
     if (labels.contains(i)) since_label_.clear();
     is_guarded_ = instruction.guard != ptx::kNone;
     for (const Operand& operand : module_.operands_of(instruction))
-      if (operand.kind == Operand::Kind::address) addresses_[&operand] = value(function, operand);
+      if (operand.kind == OperandKind::address) addresses_[&operand] = value(function, operand);
     visit(function, instruction);
   }
 }
@@ -196,7 +197,7 @@ void AddressOrigins::visit(std::uint32_t function, const ptx::Instruction& instr
 Value AddressOrigins::load_parameter(std::uint32_t function, const Operand& address, unsigned bytes,
                                      unsigned elements) {
   const auto children = module_.children(address);
-  if (children.empty() || children[0].kind != Operand::Kind::variable) return {all_parameters(), 0};
+  if (children.empty() || children[0].kind != OperandKind::variable) return {all_parameters(), 0};
   const Operand& base = children[0];
   const auto found = parameter_offsets_.find(base.id);
   if (function != kernel_ || found == parameter_offsets_.end())
@@ -240,7 +241,7 @@ void AddressOrigins::visit_store(std::uint32_t function, const ptx::Instruction&
   FunctionValues& values = values_.at(function);
   if (access.space == Space::param) {
     const auto children = module_.children(operands[0]);
-    if (!children.empty() && children[0].kind == Operand::Kind::variable)
+    if (!children.empty() && children[0].kind == OperandKind::variable)
       changed_ |= values.variables[children[0].id].merge(stored);
   } else if (access.space == Space::local ||
              (access.space == Space::generic && value(function, operands[0]).flags & Value::kElsewhere)) {
@@ -253,12 +254,12 @@ void AddressOrigins::visit_call(std::uint32_t function, const ptx::Instruction& 
   std::size_t at = 0;
   std::span<const Operand> results;
   std::span<const Operand> arguments;
-  if (operands[at].kind == Operand::Kind::list) results = module_.children(operands[at++]);
+  if (operands[at].kind == OperandKind::list) results = module_.children(operands[at++]);
   if (at == operands.size()) return;
   const Operand& target = operands[at++];
-  if (at < operands.size() && operands[at].kind == Operand::Kind::list)
+  if (at < operands.size() && operands[at].kind == OperandKind::list)
     arguments = module_.children(operands[at]);
-  if (target.kind == Operand::Kind::function) return pass_arguments(function, target.id, results, arguments);
+  if (target.kind == OperandKind::function) return pass_arguments(function, target.id, results, arguments);
   for (const std::uint32_t id : functions_)
     if (id != kernel_ && module_.functions[id].parameters.size() == arguments.size())
       pass_arguments(function, id, results, arguments);
@@ -272,7 +273,7 @@ void AddressOrigins::pass_arguments(std::uint32_t caller, std::uint32_t callee,
     FunctionValues& values = values_.at(callee);
     return function.register_parameters ? values.registers[id] : values.variables[id];
   };
-  const auto is_variable = [](const Operand& operand) { return operand.kind == Operand::Kind::variable; };
+  const auto is_variable = [](const Operand& operand) { return operand.kind == OperandKind::variable; };
   const bool has_body = function.has_body && values_.contains(callee);
   for (std::size_t i = 0; has_body && i < std::min(arguments.size(), function.parameters.size()); ++i)
     changed_ |= cell(function.parameters[i])
@@ -306,7 +307,7 @@ Value AddressOrigins::compute(std::uint32_t function, const ptx::Instruction& in
   }
   if (is_one_of(opcode, moves)) return all;
   const auto is_negative = [&](std::size_t source) {
-    return sources.size() > source && sources[source].kind == Operand::Kind::integer &&
+    return sources.size() > source && sources[source].kind == OperandKind::integer &&
            sources[source].value < 0;
   };
   if (is_one_of(opcode, quotients) || is_modified_by(module_, instruction, "hi") ||

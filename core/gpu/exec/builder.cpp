@@ -14,6 +14,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 namespace {
@@ -94,7 +95,7 @@ unsigned lane_bytes(Type type) {
 
 // An immediate as the bits of a type.
 std::uint64_t immediate_bits(const Builder& builder, const Operand& operand, Type type) {
-  if (operand.kind == Operand::Kind::integer) {
+  if (operand.kind == OperandKind::integer) {
     const auto value = operand.negated ? -static_cast<std::uint64_t>(operand.value)
                                        : static_cast<std::uint64_t>(operand.value);
     // A whole number where a float is meant is that number.
@@ -195,7 +196,7 @@ Slot Builder::source(const Operand& operand, Type type) {
   const unsigned bytes = lane_bytes(type);
   if (bytes == 0) unsupported("an operand has no type");
   switch (operand.kind) {
-    case Operand::Kind::reg: {
+    case OperandKind::reg: {
       if (operand.negated) unsupported("operand '-" + std::string(operand.text) + "' is negated");
       const unsigned element = operand.component == 255 ? 0 : operand.component;
       if (decoder_.is_predicate(operand.id) || decoder_.bytes_of(operand.id) != bytes)
@@ -203,10 +204,10 @@ Slot Builder::source(const Operand& operand, Type type) {
                     std::string(ptx::name_of(type)));
       return decoder_.read(operand.id, element);
     }
-    case Operand::Kind::integer:
-    case Operand::Kind::floating:
+    case OperandKind::integer:
+    case OperandKind::floating:
       return constant(immediate_bits(*this, operand, type), bytes);
-    case Operand::Kind::special: {
+    case OperandKind::special: {
       if (operand.text == "WARP_SZ") return constant(kLanes, bytes);
       const SpecialName* special = find_special(operand);
       if (special == nullptr)
@@ -215,7 +216,7 @@ Slot Builder::source(const Operand& operand, Type type) {
       if (special->bytes == bytes) return slot;
       return decoder_.emit_hidden(instruction_, hidden_resize(special->bytes, bytes), bytes, slot, 0);
     }
-    case Operand::Kind::variable: {
+    case OperandKind::variable: {
       const ptx::Variable& variable = decoder_.variable(operand);
       if (operand.is_local && decoder_.in_frame(variable)) {
         const auto offset = static_cast<std::int64_t>(decoder_.frame_offset(operand.id)) + operand.value;
@@ -223,7 +224,7 @@ Slot Builder::source(const Operand& operand, Type type) {
       }
       return constant(decoder_.address(operand) + static_cast<std::uint64_t>(operand.value), bytes);
     }
-    case Operand::Kind::function:
+    case OperandKind::function:
       return constant(kCodeWindow + operand.id * kFunctionStride, bytes);
     default:
       unsupported("operand '" + std::string(operand.text) + "' is not a value");
@@ -234,8 +235,8 @@ Slot Builder::destination(const Operand& operand, Type type) {
   refuse_part(operand);
   const unsigned bytes = lane_bytes(type);
   if (bytes == 0) unsupported("the destination has no type");
-  if (operand.kind == Operand::Kind::sink) return scratch(bytes);
-  if (operand.kind != Operand::Kind::reg || operand.negated)
+  if (operand.kind == OperandKind::sink) return scratch(bytes);
+  if (operand.kind != OperandKind::reg || operand.negated)
     unsupported("'" + std::string(operand.text) + "' is not a register to write");
   if (decoder_.is_predicate(operand.id) || decoder_.bytes_of(operand.id) != bytes)
     unsupported("register " + std::string(operand.text) + " is not of the size of ." +
@@ -250,12 +251,12 @@ void Builder::refuse_part(const Operand& operand) const {
 
 Slot Builder::predicate_source(const Operand& operand, bool* negated) {
   if (negated != nullptr) *negated = operand.negated;
-  if (operand.kind == Operand::Kind::integer) return constant(operand.value != 0 ? kAllLanes : 0, 4);
-  if (operand.kind == Operand::Kind::special) {
+  if (operand.kind == OperandKind::integer) return constant(operand.value != 0 ? kAllLanes : 0, 4);
+  if (operand.kind == OperandKind::special) {
     if (operand.text == "%is_explicit_cluster") return constant(0, 4);
     unsupported("special register " + std::string(operand.text) + " is not a predicate");
   }
-  if (operand.kind != Operand::Kind::reg || !decoder_.is_predicate(operand.id))
+  if (operand.kind != OperandKind::reg || !decoder_.is_predicate(operand.id))
     unsupported("'" + std::string(operand.text) + "' is not a predicate");
   if (operand.negated && negated == nullptr)
     unsupported("predicate " + std::string(operand.text) + " is negated");
@@ -263,14 +264,14 @@ Slot Builder::predicate_source(const Operand& operand, bool* negated) {
 }
 
 Slot Builder::predicate_destination(const Operand& operand) {
-  if (operand.kind == Operand::Kind::sink) return scratch(0);
-  if (operand.kind != Operand::Kind::reg || operand.negated || !decoder_.is_predicate(operand.id))
+  if (operand.kind == OperandKind::sink) return scratch(0);
+  if (operand.kind != OperandKind::reg || operand.negated || !decoder_.is_predicate(operand.id))
     unsupported("'" + std::string(operand.text) + "' is not a predicate to write");
   return decoder_.write(operand.id, 0);
 }
 
 unsigned Builder::register_bytes(const Operand& operand, unsigned otherwise) const {
-  if (operand.kind != Operand::Kind::reg) return otherwise;
+  if (operand.kind != OperandKind::reg) return otherwise;
   return decoder_.is_predicate(operand.id) ? 0 : decoder_.bytes_of(operand.id);
 }
 
@@ -283,14 +284,14 @@ Slot Builder::scratch(unsigned bytes) {
 }
 
 std::int64_t Builder::integer(unsigned index) const {
-  if (operand(index).kind != Operand::Kind::integer)
+  if (operand(index).kind != OperandKind::integer)
     unsupported("operand '" + std::string(operand(index).text) + "' must be a whole number");
   return operand(index).negated ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(operand(index).value))
                                 : operand(index).value;
 }
 
 Builder::Address Builder::address(const Operand& operand, ptx::Space space, bool* narrow) {
-  if (operand.kind != Operand::Kind::address || operand.count == 0)
+  if (operand.kind != OperandKind::address || operand.count == 0)
     unsupported("'" + std::string(operand.text) + "' is not an address in brackets");
   const Operand& base = children(operand)[0];
   Address result;
@@ -298,11 +299,11 @@ Builder::Address Builder::address(const Operand& operand, ptx::Space space, bool
   result.space = space;
   if (narrow != nullptr) *narrow = false;
   switch (base.kind) {
-    case Operand::Kind::integer:
+    case OperandKind::integer:
       result.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.value) +
                                                 static_cast<std::uint64_t>(base.value));
       return result;
-    case Operand::Kind::variable: {
+    case OperandKind::variable: {
       const ptx::Variable& variable = decoder_.variable(base);
       result.is_variable = true;
       result.space = variable.space;
@@ -315,7 +316,7 @@ Builder::Address Builder::address(const Operand& operand, ptx::Space space, bool
       }
       return result;
     }
-    case Operand::Kind::reg: {
+    case OperandKind::reg: {
       const unsigned bytes = register_bytes(base, 8);
       const unsigned element = base.component == 255 ? 0 : base.component;
       if (bytes == 8) {

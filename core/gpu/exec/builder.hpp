@@ -17,7 +17,7 @@ namespace manyscale::gpu {
 
 class FunctionDecoder;
 
-// The instruction cannot be executed (yet): what() says why, without its place.
+// The instruction cannot be executed (yet): what() says why, without its location.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -64,7 +64,7 @@ class Builder {
   Slot constant(std::uint64_t bits, unsigned bytes);
   // A register that only this instruction knows.
   Slot scratch(unsigned bytes);
-  bool is_register(unsigned index) const { return operand(index).kind == ptx::Operand::Kind::reg; }
+  bool is_register(unsigned index) const { return operand(index).kind == ptx::OperandKind::reg; }
   // The value of an integer immediate; Unsupported if the operand is something else.
   std::int64_t integer(unsigned index) const;
   // An address operand [base + offset]: the slot of its base (64-bit lanes) and what is added. Addresses of
@@ -82,7 +82,7 @@ class Builder {
 
   // --- Result
   // ------------------------------------------------------------------------------------------------ Adds an
-  // operation; fill in what the handler needs. The guard and the place are set by the builder.
+  // operation; fill in what the handler needs. The guard and the location are set by the builder.
   Op& emit(Handler handler, Class kind, Flow flow = Flow::next);
   // Puts slots in the function's operand list; returns its start for Op::aux.
   std::uint32_t list(std::span<const Slot> slots);

@@ -58,10 +58,10 @@ const CallSite& site_of(Warp& warp, const Op& op) {
 // The value of an argument of a call, from the frame of the caller.
 template <class T>
 T argument(Warp& warp, const Op& op, unsigned index, unsigned lane) {
-  const ParameterPlace& place = site_of(warp, op).arguments[index];
+  const ParameterLocation& location = site_of(warp, op).arguments[index];
   T value{};
-  std::memcpy(&value, warp.local(lane) + warp.frame().local_base + place.offset,
-              std::min<std::size_t>(sizeof value, place.bytes));
+  std::memcpy(&value, warp.local(lane) + warp.frame().local_base + location.offset,
+              std::min<std::size_t>(sizeof value, location.bytes));
   return value;
 }
 

@@ -82,7 +82,7 @@ bool Checker::local_never_written(unsigned thread, std::uint64_t offset, unsigne
   return true;
 }
 
-bool Checker::is_new(Kind kind, const OpInfo* one, const OpInfo* other) {
+bool Checker::is_new(FindingKind kind, const OpInfo* one, const OpInfo* other) {
   return found_.emplace(kind, std::min(one, other), std::max(one, other)).second;
 }
 

@@ -28,8 +28,8 @@ struct AccessTraits {
 
 // That a thread touched a byte.
 struct Touch {
-  std::uint32_t place = 0;  // the instruction
-  std::uint32_t time = 0;   // of the CTA's accesses; 0: it did not happen
+  std::uint32_t instruction = 0;  // the instruction
+  std::uint32_t time = 0;         // of the CTA's accesses; 0: it did not happen
   std::uint16_t thread = 0;
   bool strong = false;
 };
@@ -62,21 +62,22 @@ class Checker {
   bool local_never_written(unsigned thread, std::uint64_t offset, unsigned bytes) const;
 
   // True the first time for a kind of finding at these instructions.
-  enum class Kind : std::uint8_t { race, shared, local, global, barrier };
-  bool is_new(Kind kind, const OpInfo* one, const OpInfo* other);
+  enum class FindingKind : std::uint8_t { race, shared, local, global, barrier };
+  bool is_new(FindingKind kind, const OpInfo* one, const OpInfo* other);
 
   // The number of an instruction; `make` gives its traits when it is met for the first time.
   template <class Make>
-  std::uint32_t place_of(const OpInfo& info, Make make) {
-    const auto [found, is_new] = numbers_.try_emplace(&info, static_cast<std::uint32_t>(places_.size()));
-    if (is_new) places_.push_back({&info, make()});
+  std::uint32_t number_of(const OpInfo& info, Make make) {
+    const auto [found, is_new] =
+        numbers_.try_emplace(&info, static_cast<std::uint32_t>(instructions_.size()));
+    if (is_new) instructions_.push_back({&info, make()});
     return found->second;
   }
-  struct Place {
+  struct CheckedInstruction {
     const OpInfo* info;
     AccessTraits traits;
   };
-  const Place& place(std::uint32_t number) const { return places_[number]; }
+  const CheckedInstruction& instruction(std::uint32_t number) const { return instructions_[number]; }
 
  private:
   struct Byte {
@@ -94,9 +95,9 @@ class Checker {
   std::vector<std::uint32_t> last_warp_barrier_;
   std::uint32_t last_barrier_ = 0;
   std::uint32_t now_ = 0;
-  std::vector<Place> places_;
+  std::vector<CheckedInstruction> instructions_;
   std::unordered_map<const OpInfo*, std::uint32_t> numbers_;
-  std::set<std::tuple<Kind, const OpInfo*, const OpInfo*>> found_;
+  std::set<std::tuple<FindingKind, const OpInfo*, const OpInfo*>> found_;
 };
 
 }  // namespace manyscale::gpu

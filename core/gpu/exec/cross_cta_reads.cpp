@@ -12,6 +12,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 
 namespace {
@@ -61,18 +62,18 @@ class Expressions {
 
   Expression of(const Operand& operand) const {
     switch (operand.kind) {
-      case Operand::Kind::reg:
+      case OperandKind::reg:
         return operand.component == 255 ? expressions_[operand.id]
                                         : Expression{mix(expressions_[operand.id].number, operand.component)};
-      case Operand::Kind::address: {
+      case OperandKind::address: {
         const auto children = module_.children(operand);
         Expression base = children.empty() ? Expression{} : of(children[0]);
         base.offset += operand.value;
         return base;
       }
-      case Operand::Kind::integer:
+      case OperandKind::integer:
         return {2, operand.value};
-      case Operand::Kind::variable:
+      case OperandKind::variable:
         return {mix(mix(3, operand.is_local), operand.id), operand.value};
       default: {
         Expression all{mix(mix(mix(4, static_cast<std::uint64_t>(operand.kind)), operand.text),
@@ -89,7 +90,7 @@ class Expressions {
   // Whether the base of an address is written again between two instructions.
   bool changes_between(const Operand& address, std::uint32_t first, std::uint32_t last) const {
     const auto children = module_.children(address);
-    if (children.empty() || children[0].kind != Operand::Kind::reg) return false;
+    if (children.empty() || children[0].kind != OperandKind::reg) return false;
     const auto& definitions = definitions_[children[0].id];
     if (definitions.size() < 2) return false;
     if (first > last) std::swap(first, last);
@@ -98,19 +99,19 @@ class Expressions {
 
  private:
   void define(const Operand& destination, std::uint32_t at) {
-    if (destination.kind == Operand::Kind::reg) definitions_[destination.id].push_back(at);
+    if (destination.kind == OperandKind::reg) definitions_[destination.id].push_back(at);
     for (const Operand& child : module_.children(destination)) define(child, at);
   }
 
   bool is_fixed(const Operand& operand) const {
-    if (operand.kind == Operand::Kind::reg && definitions_[operand.id].size() > 1) return false;
+    if (operand.kind == OperandKind::reg && definitions_[operand.id].size() > 1) return false;
     return std::ranges::all_of(module_.children(operand),
                                [&](const Operand& child) { return is_fixed(child); });
   }
 
   void visit(const ptx::Instruction& instruction) {
     const auto operands = module_.operands_of(instruction);
-    if (operands.size() < 2 || operands[0].kind != Operand::Kind::reg || operands[0].component != 255 ||
+    if (operands.size() < 2 || operands[0].kind != OperandKind::reg || operands[0].component != 255 ||
         definitions_[operands[0].id].size() != 1 || instruction.guard != ptx::kNone)
       return;
     const std::string_view opcode = instruction.opcode;
@@ -123,11 +124,11 @@ class Expressions {
                        function_.is_entry);
     if (!pure || !std::ranges::all_of(sources, [&](const Operand& source) { return is_fixed(source); }))
       return;
-    if (opcode == "cvta" || (opcode == "mov" && sources[0].kind == Operand::Kind::reg)) {
+    if (opcode == "cvta" || (opcode == "mov" && sources[0].kind == OperandKind::reg)) {
       result = of(sources[0]);
       return;
     }
-    if (opcode == "add" && sources[1].kind == Operand::Kind::integer) {
+    if (opcode == "add" && sources[1].kind == OperandKind::integer) {
       result = of(sources[0]);
       result.offset += sources[1].value;
       return;
@@ -143,7 +144,7 @@ class Expressions {
 
   std::int64_t step_of(const ptx::Instruction& instruction, std::span<const Operand> sources) const {
     const auto is_integer = [&](std::size_t i) {
-      return sources.size() > i && sources[i].kind == Operand::Kind::integer && sources[i].value > 0;
+      return sources.size() > i && sources[i].kind == OperandKind::integer && sources[i].value > 0;
     };
     if (instruction.opcode == "mul" && is_integer(1)) return sources[1].value;
     if (instruction.opcode == "mad" && is_integer(1))
@@ -253,7 +254,7 @@ class Finder {
     const bool stores_matrix = is_matrix && is_modified_by(module_, instruction, "store");
     if (is_matrix && !stores_matrix && !is_modified_by(module_, instruction, "load")) return;
     const std::size_t at = opcode == "st" || opcode == "red" || stores_matrix ? 0 : 1;
-    if (operands.size() <= at || operands[at].kind != Operand::Kind::address) return;
+    if (operands.size() <= at || operands[at].kind != OperandKind::address) return;
     const unsigned bytes = is_matrix || is_copy ? 1 : std::max(access.bytes(), 1U);
     (is_store || stores_matrix ? stores : loads).push_back({&operands[at], index, bytes, {}});
   }

@@ -27,10 +27,10 @@ bool has_memory(const ptx::Variable& variable) {
 
 LoadedModule::LoadedModule(ptx::Module module, DeviceMemory& memory)
     : module_(std::move(module)), memory_(memory) {
-  for (const ptx::Variable& variable : module_.variables) placement_.variables.push_back(place(variable));
+  for (const ptx::Variable& variable : module_.variables) placement_.variables.push_back(allocate(variable));
   for (const ptx::Function& function : module_.functions) {
     auto& addresses = placement_.function_variables.emplace_back();
-    for (const ptx::Variable& variable : function.variables) addresses.push_back(place(variable));
+    for (const ptx::Variable& variable : function.variables) addresses.push_back(allocate(variable));
   }
   for (std::size_t i = 0; i < module_.variables.size(); ++i) {
     fill(module_.variables[i], placement_.variables[i]);
@@ -47,14 +47,14 @@ LoadedModule::LoadedModule(ptx::Module module, DeviceMemory& memory)
 LoadedModule::LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& memory)
     : module_(std::move(module)),
       memory_(memory),
-      machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
+      machine_(std::make_unique<SassModule>(std::move(cubin), memory)) {
   read_machine_variables();
-  // Variables that no kernel uses are not in the machine code; the host may yet.
+  // Variables that no kernel uses are not in the SASS; the host may yet.
   placement_.variables.assign(module_.variables.size(), 0);
   for (std::size_t i = 0; i < module_.variables.size(); ++i) {
     const ptx::Variable& variable = module_.variables[i];
     if (variables_.contains(variable.name)) continue;
-    placement_.variables[i] = place(variable);
+    placement_.variables[i] = allocate(variable);
     if (placement_.variables[i] == 0) continue;
     fill(variable, placement_.variables[i]);
     variables_.emplace(std::string(variable.name), Placed{placement_.variables[i], variable.size});
@@ -63,7 +63,7 @@ LoadedModule::LoadedModule(ptx::Module module, sass::Cubin cubin, DeviceMemory& 
 }
 
 LoadedModule::LoadedModule(sass::Cubin cubin, DeviceMemory& memory)
-    : memory_(memory), machine_(std::make_unique<MachineModule>(std::move(cubin), memory)) {
+    : memory_(memory), machine_(std::make_unique<SassModule>(std::move(cubin), memory)) {
   read_machine_variables();
   const auto& functions = machine_->cubin().functions;
   for (std::uint32_t i = 0; i < functions.size(); ++i)
@@ -74,9 +74,9 @@ LoadedModule::LoadedModule(sass::Cubin cubin, DeviceMemory& memory)
 }
 
 void LoadedModule::read_machine_variables() {
-  for (const MachineModule::Variable& variable : machine_->variables())
+  for (const SassModule::Variable& variable : machine_->variables())
     variables_.try_emplace(variable.name, Placed{variable.address, variable.bytes});
-  for (const MachineModule::Variable& managed : machine_->managed())
+  for (const SassModule::Variable& managed : machine_->managed())
     managed_.push_back({managed.address, managed.bytes});
 }
 
@@ -94,7 +94,7 @@ LoadedModule::~LoadedModule() {
   for (std::uint64_t address : allocations_) memory_.free(address);
 }
 
-std::uint64_t LoadedModule::place(const ptx::Variable& variable) {
+std::uint64_t LoadedModule::allocate(const ptx::Variable& variable) {
   if (!has_memory(variable)) return 0;
   allocations_.push_back(
       memory_.allocate(variable.size, "variable " + std::string(variable.name),
@@ -123,7 +123,7 @@ std::optional<std::uint32_t> LoadedModule::kernel(std::string_view name) const {
   return found == kernels_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Machine code names lines of the PTX that it was made from; that PTX knows what stands there, and the lines
+// SASS names lines of the PTX that it was made from; that PTX knows what stands there, and the lines
 // of the source.
 void LoadedModule::name_lines(Program& program) {
   if (lines_.empty())
@@ -156,7 +156,7 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   if (const sass::CubinFunction* function = machine_->kernel(signature.name))
     program = machine_->program(*function);
   else
-    program.problems.push_back({signature.name, "", "the machine code has no such kernel", {}});
+    program.problems.push_back({signature.name, "", "the SASS has no such kernel", {}});
   if (program.codes.empty()) program.codes.emplace_back();
   name_lines(program);
   if (kernel < module_.functions.size() && module_.functions[kernel].is_entry)

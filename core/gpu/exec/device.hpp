@@ -17,7 +17,7 @@
 #include "gpu/exec/device_memory.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/program.hpp"
-#include "gpu/exec/sass/machine_module.hpp"
+#include "gpu/exec/sass/sass_module.hpp"
 #include "gpu/exec/texture.hpp"
 #include "gpu/ptx/module.hpp"
 
@@ -34,7 +34,7 @@ struct KernelSignature {
   std::array<std::uint32_t, 3> maximum_threads{};
 };
 
-// A module whose variables have a place in a device's memory: PTX, machine code, or machine code that was
+// A module whose variables have addresses in a device's memory: PTX, SASS, or SASS that was
 // made of PTX and has names and types from there.
 class LoadedModule {
  public:
@@ -65,12 +65,12 @@ class LoadedModule {
   void read_machine_variables();
   void name_lines(Program& program);
   void read_signatures();
-  std::uint64_t place(const ptx::Variable& variable);
+  std::uint64_t allocate(const ptx::Variable& variable);
   void fill(const ptx::Variable& variable, std::uint64_t address);
 
   ptx::Module module_;
   DeviceMemory& memory_;
-  std::unique_ptr<MachineModule> machine_;
+  std::unique_ptr<SassModule> machine_;
   std::map<std::uint32_t, KernelSignature> signatures_;
   std::unordered_map<std::string_view, std::uint32_t> kernels_;       // by the names in the signatures
   std::unordered_map<std::uint32_t, const ptx::Instruction*> lines_;  // of PTX; filled when first needed

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "gpu/exec/place.hpp"
+#include "gpu/exec/location.hpp"
 
 namespace manyscale::gpu {
 
@@ -20,10 +20,10 @@ std::string made_from(const Program& program, const OpInfo& info) {
 KernelFault explain(const Cta& cta, const Warp& warp, const Fault& fault) {
   const Launch& launch = cta.launch();
   const Program& program = *launch.program;
-  const OpInfo& info = warp.fault_place();
+  const OpInfo& info = warp.fault_location();
   const FaultLocation at{std::string(program.kernel_name),
                          instruction_text(program, warp.code(), info),
-                         place_of(program, info),
+                         location_of(program, info),
                          cta.position(),
                          thread_position(launch, warp.thread(fault.lane)),
                          fault.address};
@@ -49,7 +49,7 @@ KernelFault explain_deadlock(const Cta& cta) {
       const std::uint32_t pc = at_barrier ? split.pc - 1 : split.pc;
       const OpInfo& info = split.frame->code->infos[split.frame->code->ops[pc].info];
       text += "\n  warp " + std::to_string(warp->index()) + ": " + std::to_string(std::popcount(split.mask)) +
-              " lanes wait at " + place_of(program, info) +
+              " lanes wait at " + location_of(program, info) +
               (at_barrier ? " for barrier " + std::to_string(split.members) : " for other lanes of the warp");
     }
   }

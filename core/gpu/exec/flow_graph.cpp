@@ -212,9 +212,10 @@ std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Bloc
   return ranges;
 }
 
-Places place_registers(std::span<const LiveRange> ranges, std::span<const std::uint8_t> bytes_of_register) {
-  Places places;
-  places.offset.assign(ranges.size(), 0);
+FrameLayout allocate_registers(std::span<const LiveRange> ranges,
+                               std::span<const std::uint8_t> bytes_of_register) {
+  FrameLayout layout;
+  layout.offset.assign(ranges.size(), 0);
   std::vector<std::uint32_t> order(ranges.size());
   std::iota(order.begin(), order.end(), 0U);
   std::erase_if(order, [&](std::uint32_t id) { return ranges[id].first > ranges[id].last; });
@@ -222,33 +223,33 @@ Places place_registers(std::span<const LiveRange> ranges, std::span<const std::u
   // Predicates are small: all of them lie first, so that wide registers stay aligned.
   std::uint32_t predicate_bytes = 0;
   std::uint32_t wide_bytes = 0;
-  std::map<unsigned, std::vector<std::uint32_t>> unused;  // places by size
+  std::map<unsigned, std::vector<std::uint32_t>> unused;  // layout by size
   std::multimap<std::uint32_t, std::uint32_t> ends;       // last use: register
   for (std::uint32_t id : order) {
     while (!ends.empty() && ends.begin()->first < ranges[id].first) {
       const std::uint32_t done = ends.begin()->second;
-      unused[bytes_of_register[done]].push_back(places.offset[done]);
+      unused[bytes_of_register[done]].push_back(layout.offset[done]);
       ends.erase(ends.begin());
     }
     const unsigned bytes = bytes_of_register[id];
     std::vector<std::uint32_t>& candidates = unused[bytes];
     if (!candidates.empty()) {
-      places.offset[id] = candidates.back();
+      layout.offset[id] = candidates.back();
       candidates.pop_back();
     } else if (bytes == 0) {
-      places.offset[id] = predicate_bytes;
+      layout.offset[id] = predicate_bytes;
       predicate_bytes += sizeof(Mask);
     } else {
-      places.offset[id] = wide_bytes;
+      layout.offset[id] = wide_bytes;
       wide_bytes += bytes * kLanes;
     }
     ends.emplace(ranges[id].last, id);
   }
   predicate_bytes = (predicate_bytes + 63) / 64 * 64;
   for (std::uint32_t id : order)
-    if (bytes_of_register[id] != 0) places.offset[id] += predicate_bytes;
-  places.bytes = predicate_bytes + wide_bytes;
-  return places;
+    if (bytes_of_register[id] != 0) layout.offset[id] += predicate_bytes;
+  layout.bytes = predicate_bytes + wide_bytes;
+  return layout;
 }
 
 }  // namespace manyscale::gpu

@@ -46,12 +46,13 @@ struct LiveRange {
 std::vector<LiveRange> live_ranges(std::span<const Op> ops, std::span<const Block> blocks,
                                    const RegisterUses& uses, std::size_t registers);
 
-// For each register a place such that registers which live at the same time have different ones. Registers
-// share a place only with those of the same size, because lanes that have parted may be in both.
-struct Places {
+// For each register an offset in the frame. Registers that live at the same time have different ones, and
+// only registers of the same size share one, because diverged lanes may be in both live ranges.
+struct FrameLayout {
   std::vector<std::uint32_t> offset;  // by register: bytes from the start of the frame
   std::uint32_t bytes = 0;            // of the frame
 };
-Places place_registers(std::span<const LiveRange> ranges, std::span<const std::uint8_t> bytes_of_register);
+FrameLayout allocate_registers(std::span<const LiveRange> ranges,
+                               std::span<const std::uint8_t> bytes_of_register);
 
 }  // namespace manyscale::gpu

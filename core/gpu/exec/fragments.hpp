@@ -55,12 +55,13 @@ struct Fragment {
   constexpr Block block(unsigned index) const {
     if (role == Role::c) {
       const unsigned element = index * per_register();
-      const Place place = tile(element / 2, shape.n / 8u);
-      return {8 * place.line, 8 * place.along + element % 2};
+      const TilePosition position = tile(element / 2, shape.n / 8u);
+      return {8 * position.line, 8 * position.along + element % 2};
     }
     const unsigned width = 4 * per_register();
-    const Place place = role == Role::b ? divide(index, shape.k / width) : tile(index, shape.k / width);
-    return {8 * place.line, width * place.along};
+    const TilePosition position =
+        role == Role::b ? divide(index, shape.k / width) : tile(index, shape.k / width);
+    return {8 * position.line, width * position.along};
   }
 
   // Of an element of a lane, counted from the lowest bits of the first register on.
@@ -72,19 +73,19 @@ struct Fragment {
   }
 
  private:
-  struct Place {
+  struct TilePosition {
     unsigned line = 0;
     unsigned along = 0;
   };
   // Blocks are as many as a power of two, in every shape.
-  static constexpr Place divide(unsigned index, unsigned blocks) {
+  static constexpr TilePosition divide(unsigned index, unsigned blocks) {
     return {index >> std::countr_zero(blocks), index & (blocks - 1)};
   }
   // Blocks of 8 rows come in pairs, one below the other: matrices of 16 rows are what the hardware
   // multiplies.
-  constexpr Place tile(unsigned index, unsigned blocks) const {
+  constexpr TilePosition tile(unsigned index, unsigned blocks) const {
     if (shape.m == 8) return {0, index};
-    const Place pair = divide(index / 2, blocks);
+    const TilePosition pair = divide(index / 2, blocks);
     return {2 * pair.line + index % 2, pair.along};
   }
 };

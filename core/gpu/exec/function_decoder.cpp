@@ -81,8 +81,8 @@ void FunctionDecoder::lay_out_frame() {
                                          "its local variables take " + std::to_string(frame) +
                                              " bytes, more than the 512 KiB that a thread can have",
                                          function_.where});
-  auto places = [&](const std::vector<std::uint32_t>& ids) {
-    std::vector<ParameterPlace> result;
+  auto locations = [&](const std::vector<std::uint32_t>& ids) {
+    std::vector<ParameterLocation> result;
     for (std::uint32_t id : ids)
       result.push_back({static_cast<std::uint32_t>(frame_offsets_[id]),
                         static_cast<std::uint32_t>(function_.variables[id].size)});
@@ -90,8 +90,8 @@ void FunctionDecoder::lay_out_frame() {
   };
   if (is_kernel()) return;
   if (!function_.register_parameters) {
-    code_.parameters = places(function_.parameters);
-    code_.results = places(function_.results);
+    code_.parameters = locations(function_.parameters);
+    code_.results = locations(function_.results);
     return;
   }
   for (std::uint32_t id : function_.parameters) {
@@ -142,10 +142,10 @@ const ptx::Variable& FunctionDecoder::variable(const Operand& operand) const {
 std::uint64_t FunctionDecoder::address(const Operand& operand) const {
   const ptx::Variable& found = variable(operand);
   if (found.space == Space::shared) {
-    const auto place = program_.shared.find({operand.is_local ? id_ : ptx::kNone, operand.id});
-    if (place == program_.shared.end())
-      throw Unsupported("shared variable " + std::string(found.name) + " has no place");
-    return place->second;
+    const auto offset = program_.shared.find({operand.is_local ? id_ : ptx::kNone, operand.id});
+    if (offset == program_.shared.end())
+      throw Unsupported("shared variable " + std::string(found.name) + " has no address");
+    return offset->second;
   }
   if (found.space == Space::param) return parameter_offset(operand.id);
   const auto& addresses =
@@ -272,7 +272,7 @@ Code FunctionDecoder::decode() {
 
   resolve_targets(op_of_instruction);
   if (program_.reorder) reorder();
-  place_slots();
+  assign_slots();
   insert_joins(make_blocks(code_.ops, code_.branch_tables));
   code_.registers = std::move(uses_.registers);
   return std::move(code_);
@@ -361,56 +361,56 @@ void FunctionDecoder::reorder() {
   uses_ = std::move(uses);
 }
 
-void FunctionDecoder::place_slots() {
+void FunctionDecoder::assign_slots() {
   const std::vector<Block> blocks = make_blocks(code_.ops, code_.branch_tables);
   std::vector<LiveRange> ranges = live_ranges(code_.ops, blocks, uses_, bytes_.size());
   // Registers that carry parameters and results live from the call to the return.
-  for (const auto* carriers : {&code_.register_parameters, &code_.register_results})
-    for (Slot slot : *carriers) ranges[slot >> 2] = {0, static_cast<std::uint32_t>(code_.ops.size())};
-  const Places places = place_registers(ranges, bytes_);
-  code_.frame_bytes = places.bytes;
-  auto place = [&](Slot& slot) {
+  for (const auto* slots : {&code_.register_parameters, &code_.register_results})
+    for (Slot slot : *slots) ranges[slot >> 2] = {0, static_cast<std::uint32_t>(code_.ops.size())};
+  const FrameLayout layout = allocate_registers(ranges, bytes_);
+  code_.frame_bytes = layout.bytes;
+  auto assign = [&](Slot& slot) {
     if (slot != kNoSlot && (slot & 3) == static_cast<Slot>(Base::unplaced))
-      slot = make_slot(Base::frame, places.offset[slot >> 2]);
+      slot = make_slot(Base::frame, layout.offset[slot >> 2]);
   };
   for (Op& op : code_.ops) {
-    place(op.dst);
-    place(op.dst2);
-    for (Slot& slot : op.src) place(slot);
-    place(op.guard);
+    assign(op.dst);
+    assign(op.dst2);
+    for (Slot& slot : op.src) assign(slot);
+    assign(op.guard);
   }
-  for (Slot& slot : code_.slots) place(slot);
+  for (Slot& slot : code_.slots) assign(slot);
   for (CallSite& call : code_.calls) {
-    for (Slot& slot : call.register_arguments) place(slot);
-    for (Slot& slot : call.register_results) place(slot);
+    for (Slot& slot : call.register_arguments) assign(slot);
+    for (Slot& slot : call.register_results) assign(slot);
   }
-  for (Slot& slot : code_.register_parameters) place(slot);
-  for (Slot& slot : code_.register_results) place(slot);
+  for (Slot& slot : code_.register_parameters) assign(slot);
+  for (Slot& slot : code_.register_results) assign(slot);
 }
 
 void FunctionDecoder::insert_joins(std::span<const Block> blocks) {
-  std::vector<std::uint32_t> meeting = immediate_post_dominators(blocks);
+  std::vector<std::uint32_t> reconvergence = immediate_post_dominators(blocks);
   // Lanes that meet only to end the kernel need not wait for each other.
-  for (std::uint32_t& block : meeting) {
+  for (std::uint32_t& block : reconvergence) {
     if (block == kNoBlock) continue;
     const Op& first = code_.ops[blocks[block].first];
     const bool ends = first.flow == Flow::exit || (first.flow == Flow::ret && is_kernel());
     if (ends && first.guard == kNoSlot) block = kNoBlock;
   }
-  std::vector<char> is_meeting(blocks.size(), 0);
+  std::vector<char> is_reconvergence(blocks.size(), 0);
   auto parts = [&](const Block& block) {
     const Op& op = code_.ops[block.last - 1];
     return (op.flow == Flow::branch && op.guard != kNoSlot) || op.flow == Flow::branch_table;
   };
   for (std::size_t b = 0; b < blocks.size(); ++b)
-    if (parts(blocks[b]) && meeting[b] != kNoBlock) is_meeting[meeting[b]] = 1;
+    if (parts(blocks[b]) && reconvergence[b] != kNoBlock) is_reconvergence[reconvergence[b]] = 1;
   std::vector<Op> ops;
   std::vector<std::uint32_t> moved(code_.ops.size() + 1, 0);
   std::vector<std::uint32_t> start_of_block(blocks.size());
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     start_of_block[b] = static_cast<std::uint32_t>(ops.size());
     moved[blocks[b].first] = start_of_block[b];
-    if (is_meeting[b]) {
+    if (is_reconvergence[b]) {
       Op join;
       join.flow = Flow::join;
       join.info = code_.ops[blocks[b].first].info;
@@ -424,7 +424,8 @@ void FunctionDecoder::insert_joins(std::span<const Block> blocks) {
     while (b + 1 < blocks.size() && start_of_block[b + 1] <= at) ++b;
     if (op.flow == Flow::branch) op.aux = moved[op.aux];
     if (op.flow == Flow::branch || op.flow == Flow::branch_table)
-      op.immediate = meeting[b] == kNoBlock ? -1 : static_cast<std::int64_t>(start_of_block[meeting[b]]);
+      op.immediate =
+          reconvergence[b] == kNoBlock ? -1 : static_cast<std::int64_t>(start_of_block[reconvergence[b]]);
   }
   for (auto& table : code_.branch_tables)
     for (std::uint32_t& target : table) target = moved[target];

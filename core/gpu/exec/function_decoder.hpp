@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one function of a module into code: layout of its frame, its operations, the places of its
+// Decodes one function of a module into code: layout of its frame, its operations, the locations of its
 // registers and where its lanes meet again.
 #pragma once
 #include <map>
@@ -69,7 +69,7 @@ class FunctionDecoder {
   void resolve_targets(std::span<const std::uint32_t> op_of_instruction);
   Schedulable schedulable(const Op& op) const;
   void reorder();
-  void place_slots();
+  void assign_slots();
   void insert_joins(std::span<const Block> blocks);
   Slot new_register(unsigned bytes);
 

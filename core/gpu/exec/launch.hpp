@@ -29,7 +29,7 @@ struct LaunchCounts {
   std::uint64_t thread_instructions = 0;
 };
 
-// A constant of machine code, the same for all lanes.
+// A constant of SASS, the same for all lanes.
 struct alignas(64) ConstantLanes {
   std::array<std::uint32_t, kLanes> words;
   const std::byte* data() const { return reinterpret_cast<const std::byte*>(words.data()); }
@@ -44,7 +44,7 @@ struct Launch {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
-  // Of machine code: the constants of the program with what the launch knows, and all of its banks.
+  // Of SASS: the constants of the program with what the launch knows, and all of its banks.
   std::vector<ConstantLanes> constants;
   std::array<std::span<const std::byte>, ConstantBanks::kCount> banks{};
   std::vector<std::byte> launch_bank;       // bank 0: the shape of the grid, windows and parameters
@@ -56,7 +56,7 @@ struct Launch {
   std::uint64_t workspace = 0;              // of a cooperative grid: zeroed memory for its barrier
   const std::atomic<bool>* stop = nullptr;  // set by somebody who does not want to wait any longer
 
-  // Reads what machine code takes for constant. Memory is read here and not when the launch is queued:
+  // Reads what SASS takes for constant. Memory is read here and not when the launch is queued:
   // commands before it in its stream may write there.
   void begin();
 
@@ -80,7 +80,7 @@ struct Worker {
   std::string printed;
   std::vector<std::string> warnings;
   std::array<DeviceMemory::Range, 16> ranges{};             // allocations found last, by instruction
-  alignas(64) std::array<std::uint64_t, kLanes> offsets{};  // of the access under way, in host memory
+  alignas(64) std::array<std::uint64_t, kLanes> offsets{};  // of the current access, in host memory
   bool shares_memory = false;                               // other workers change memory at the same time
   Checker* checker = nullptr;                               // of the CTA that runs, if asked for
 
@@ -104,7 +104,7 @@ bool barrier_holds(const Barrier& barrier, BarrierReduction reduction);
 // Gives the lanes of a split that leaves bar.red its result (barrier.cpp).
 void write_barrier_result(const Barrier& barrier, const Op& op, const Split& split);
 
-// A CTA: its warps, its shared memory, its barriers. It keeps its memory when it is started anew.
+// A CTA: its warps, its shared memory, its barriers. It keeps its memory when it is started again.
 class Cta {
  public:
   void start(const Launch& launch, Worker& worker, std::uint64_t index);

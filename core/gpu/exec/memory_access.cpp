@@ -167,7 +167,7 @@ Located locate(Warp& warp, const Op& op, unsigned bytes, Does does) {
   Space space = space_of(op);
   Access& access = *warp.access;
   std::uint64_t* addresses = access.addresses.data();
-  if (op.flags & kMachineAddress) {
+  if (op.flags & kSassAddress) {
     machine_addresses(warp, op, addresses);
   } else if (op.flags & kNarrowBase) {
     const auto* lanes = warp.lanes<std::uint32_t>(op.src[0]);

@@ -19,7 +19,7 @@ class Builder;
 inline constexpr std::uint8_t kNarrowBase = 1;  // the base register has 32 bits
 inline constexpr std::uint8_t kInFrame = 2;     // the address is an offset in the function's frame
 inline constexpr unsigned kSpaceShift = 2;
-inline constexpr std::uint8_t kMachineAddress = 0x20;  // the address is one of machine code
+inline constexpr std::uint8_t kSassAddress = 0x20;  // the address is one of SASS
 constexpr ptx::Space space_of(const Op& op) {
   return static_cast<ptx::Space>(op.flags >> kSpaceShift & 7);
 }
@@ -32,7 +32,7 @@ struct Located {
   std::uintptr_t origin = 0;
   const std::uint64_t* offsets = nullptr;
   bool contiguous = false;  // lane i at offsets[0] + i * bytes
-  bool uniform = false;     // all lanes at one place
+  bool uniform = false;     // all lanes at one address
   bool in_halves = false;   // the first 16 lanes are contiguous, and so are the others
 
   std::byte* at(unsigned lane) const { return reinterpret_cast<std::byte*>(origin + offsets[lane]); }

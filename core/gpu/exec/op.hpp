@@ -17,7 +17,7 @@ using Handler = void (*)(Warp&, const Op&);
 
 // Where an operand's 32 lanes lie: the byte offset from one of the bases of a warp, and which base in the two
 // lowest bits. A value of n bytes takes 32 * n bytes, a predicate a Mask. While a program is being decoded a
-// slot names a register that has no place yet.
+// slot names a register that has no offset yet.
 using Slot = std::uint32_t;
 enum class Base : std::uint32_t { frame, constants, warp, unplaced };
 inline constexpr Slot kNoSlot = ~Slot{0};
@@ -43,13 +43,13 @@ enum class Flow : std::uint8_t {
   warp_sync,     // the handler runs when all lanes of the member mask in src[3] are here
   warp_barrier,  // like warp_sync, but lanes may be at different instructions
   yield,         // the handler runs and others may be worth running first (nanosleep, a failed wait)
-  // Of machine code:
-  branch_if,        // target in aux, taken where the predicate in src[0] holds too; flags: it is negated
-  branch_if_apart,  // target in aux, taken by all unless the lanes of the mask in src[0] are here and pass
-                    // the guard; flags: taken if they do
-  jump,             // to the address in src[0], two words, + immediate; flags: counted from the code window
-  converge,         // waits for all lanes that the convergence barrier in src[3] names
-  forsake,          // lanes leave the convergence barrier in src[3]: those who wait there may go on
+  // Of SASS:
+  branch_if,            // target in aux, taken where the predicate in src[0] holds too; flags: it is negated
+  branch_if_divergent,  // target in aux, taken by all unless the lanes of the mask in src[0] are here and
+                        // pass the guard; flags: taken if they do
+  jump,               // to the address in src[0], two words, + immediate; flags: counted from the code window
+  converge,           // waits for all lanes that the convergence barrier in src[3] names
+  break_convergence,  // lanes leave the convergence barrier in src[3]: those who wait there may go on
 };
 
 // Which part of the hardware an instruction belongs to.

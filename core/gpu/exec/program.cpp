@@ -10,6 +10,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 
 namespace {
@@ -34,11 +35,11 @@ bool calls_indirectly(const ptx::Module& module, const ptx::Function& function) 
   return std::ranges::any_of(function.instructions, [&](const ptx::Instruction& instruction) {
     if (instruction.opcode != "call") return false;
     return std::ranges::none_of(module.operands_of(instruction),
-                                [](const Operand& o) { return o.kind == Operand::Kind::function; });
+                                [](const Operand& o) { return o.kind == OperandKind::function; });
   });
 }
 
-// Places the shared variables that the functions use: those of known size first, the dynamic ones behind
+// Allocates the shared variables that the functions use: those of known size first, the dynamic ones behind
 // them.
 void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& functions) {
   using Key = std::pair<std::uint32_t, std::uint32_t>;
@@ -46,7 +47,7 @@ void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& func
   for (std::uint32_t id : functions) {
     const ptx::Function& function = decoder.module.functions[id];
     for_each_operand(decoder.module, function, [&](const Operand& operand) {
-      if (operand.kind != Operand::Kind::variable) return;
+      if (operand.kind != OperandKind::variable) return;
       const ptx::Variable& variable =
           operand.is_local ? function.variables[operand.id] : decoder.module.variables[operand.id];
       if (variable.space == Space::shared) used.insert({operand.is_local ? id : ptx::kNone, operand.id});
@@ -105,7 +106,7 @@ std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint
     if (!reached.insert(id).second) continue;
     const ptx::Function& function = module.functions[id];
     for_each_operand(module, function, [&](const Operand& operand) {
-      if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
+      if (operand.kind == OperandKind::function) work.push_back(operand.id);
     });
     if (addresses_added || !calls_indirectly(module, function)) continue;
     addresses_added = true;
@@ -114,7 +115,7 @@ std::set<std::uint32_t> reachable_functions(const ptx::Module& module, std::uint
         if (relocation.is_function) work.push_back(relocation.id);
     for (const ptx::Function& other : module.functions)
       for_each_operand(module, other, [&](const Operand& operand) {
-        if (operand.kind == Operand::Kind::function) work.push_back(operand.id);
+        if (operand.kind == OperandKind::function) work.push_back(operand.id);
       });
   }
   std::erase_if(reached, [&](std::uint32_t id) { return id != kernel && module.functions[id].is_entry; });

@@ -21,7 +21,7 @@ namespace manyscale::gpu {
 // What is known of an operation besides how to run it.
 struct OpInfo {
   Class kind = Class::other;
-  ptx::Location where;     // in the PTX; of machine code only the line, 0 if unknown
+  ptx::Location where;     // in the PTX; of SASS only the line, 0 if unknown
   ptx::SourceLine source;  // in the program's own source
   std::uint32_t instruction =
       ptx::kNone;                // in the function's instructions, or in Code::machine; kNone for a join
@@ -32,20 +32,20 @@ struct OpInfo {
 };
 
 // A function's parameter or result in its own frame.
-struct ParameterPlace {
+struct ParameterLocation {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
 };
 
 struct CallSite {
-  std::uint32_t callee = 0;               // index of its code; kNone for an indirect call
-  std::vector<ParameterPlace> arguments;  // in the caller's frame
-  std::vector<ParameterPlace> results;
+  std::uint32_t callee = 0;                  // index of its code; kNone for an indirect call
+  std::vector<ParameterLocation> arguments;  // in the caller's frame
+  std::vector<ParameterLocation> results;
   std::vector<Slot> register_arguments;
   std::vector<Slot> register_results;
 };
 
-// A function of machine code: operations [first, first + count) of a Code, and its place in the code window.
+// A function of SASS: operations [first, first + count) of a Code, and its offset in the code window.
 struct CodeSection {
   std::string name;
   std::uint64_t address = 0;  // bytes from the start of the window
@@ -61,8 +61,8 @@ struct Code {
   std::vector<Slot> slots;               // lists of the operations
   std::vector<std::vector<std::uint32_t>> branch_tables;  // targets, as indices into ops
   std::vector<CallSite> calls;
-  std::vector<ParameterPlace> parameters;
-  std::vector<ParameterPlace> results;
+  std::vector<ParameterLocation> parameters;
+  std::vector<ParameterLocation> results;
   std::vector<Slot> register_parameters;
   std::vector<Slot> register_results;
   std::vector<std::uint8_t> register_parameter_bytes;
@@ -70,7 +70,7 @@ struct Code {
   std::uint32_t frame_bytes = 0;      // registers
   std::uint32_t discarded_bytes = 0;  // of these, at the end: results that nobody reads
   std::uint32_t local_bytes = 0;      // local memory of one thread
-  // Of machine code: its instructions, one for each operation, and where the functions lie that it is made
+  // Of SASS: its instructions, one for each operation, and where the functions lie that it is made
   // of.
   std::vector<sass::Instruction> machine;
   std::vector<CodeSection> sections;
@@ -100,20 +100,20 @@ struct Placement {
   std::vector<std::vector<std::uint64_t>> function_variables;  // by function, then by variable
 };
 
-// A word of a constant bank that machine code names: it is the same for all lanes and known at the launch.
+// A word of a constant bank that SASS names: it is the same for all lanes and known at the launch.
 struct ConstantWord {
   std::uint32_t bank = 0;
   std::uint32_t offset = 0;
-  std::uint32_t place = 0;  // bytes from the start of the program's constants: 32 lanes of the word
+  std::uint32_t lanes = 0;  // bytes from the start of the program's constants: 32 lanes of the word
 };
 
-// What machine code knows of its constant banks.
+// What SASS knows of its constant banks.
 struct ConstantBanks {
   static constexpr unsigned kCount = 18;
   std::array<std::vector<std::byte>, kCount> fixed;  // the contents of those that a launch does not change
   std::uint64_t variables = 0;                       // the address of bank 3, which the host may write
   std::uint64_t variable_bytes = 0;
-  // Places in bank 0: of the parameters, of the address of bank 3 and of %envreg0.
+  // Offsets in bank 0: of the parameters, of the address of bank 3 and of %envreg0.
   std::uint32_t first_parameter = 0;
   std::uint32_t variables_at = 0;
   std::uint32_t environment_at = 0;
@@ -128,7 +128,7 @@ struct ConstantBanks {
     if (bank >= kCount) return false;
     if (bank == kVariableBank) return within(0, (variable_bytes + 15) / 16 * 16);
     if (bank != 0) return within(0, fixed[bank].size());
-    // Shape of the grid, windows, stack, dynamic shared memory and sequence; then what is put at places of
+    // Shape of the grid, windows, stack, dynamic shared memory and sequence; then what is put at offsets of
     // its own; then the parameters.
     return within(0, kLaunchBytes) || within(variables_at, 8) || within(environment_at + 4, 8) ||
            within(descriptor_at, 8) || within(kProcessors, 4) ||
@@ -140,7 +140,7 @@ struct ConstantBanks {
 };
 
 struct Program {
-  const ptx::Module* module = nullptr;  // that it was decoded from; null if that was machine code
+  const ptx::Module* module = nullptr;  // that it was decoded from; null if that was SASS
   std::string module_name;              // for messages
   std::string kernel_name;
   std::vector<std::string> files;  // of the source
@@ -154,12 +154,12 @@ struct Program {
   std::uint64_t static_shared_bytes = 0;
   std::uint32_t shared_alignment = 16;
   std::uint64_t reserved_shared_bytes = 0;  // before the kernel's own, for the system (sm_80 and later)
-  std::uint32_t registers = 0;              // of a thread, as the machine code says; 0 if it is PTX
-  std::map<std::uint32_t, std::string> ptx_texts;  // by line, of the PTX that machine code was made from
+  std::uint32_t registers = 0;              // of a thread, as the SASS says; 0 if it is PTX
+  std::map<std::uint32_t, std::string> ptx_texts;  // by line, of the PTX that SASS was made from
   std::vector<ConstantWord> constant_words;
   ConstantBanks banks;
   bool order_matters = false;     // results can depend on the order in which CTAs run: they run in turn
-  CrossCtaReads cross_cta_reads;  // of the PTX; nothing where there is only machine code
+  CrossCtaReads cross_cta_reads;  // of the PTX; nothing where there is only SASS
   std::vector<Problem> problems;
 
   // The index of the code of a function of the module; kNone if it cannot be reached.

@@ -132,7 +132,8 @@ std::int64_t TextureReader::address(unsigned axis, std::int64_t index) const {
   return index < 0 ? 0 : extent - 1;
 }
 
-TextureReader::Place TextureReader::neighbours(unsigned axis, float coordinate, std::int32_t offset) const {
+TextureReader::TexelPair TextureReader::neighbours(unsigned axis, float coordinate,
+                                                   std::int32_t offset) const {
   const double centred = position(axis, coordinate, offset) - 0.5;
   const double first = std::floor(centred);
   const auto index = static_cast<std::int64_t>(first);
@@ -195,17 +196,17 @@ Colour TextureReader::sample(const Coordinates& coordinates, const Indices& offs
           axis, static_cast<std::int64_t>(std::floor(position(axis, coordinates[axis], offsets[axis]))));
     return texel(index, layer);
   }
-  std::array<Place, 3> places;
+  std::array<TexelPair, 3> pairs;
   for (unsigned axis = 0; axis < axes_; ++axis)
-    places[axis] = neighbours(axis, coordinates[axis], offsets[axis]);
+    pairs[axis] = neighbours(axis, coordinates[axis], offsets[axis]);
   std::array<double, 4> sums{};
   Colour colour{};
   for (unsigned corner = 0; corner < 1u << axes_; ++corner) {
     double weight = 1;
     for (unsigned axis = 0; axis < axes_; ++axis) {
       const unsigned side = corner >> axis & 1;
-      index[axis] = places[axis].index[side];
-      weight *= side ? places[axis].weight : 1 - places[axis].weight;
+      index[axis] = pairs[axis].index[side];
+      weight *= side ? pairs[axis].weight : 1 - pairs[axis].weight;
     }
     if (weight == 0) continue;
     colour = texel(index, layer);
@@ -218,7 +219,8 @@ Colour TextureReader::sample(const Coordinates& coordinates, const Indices& offs
 
 Colour TextureReader::gather(const Coordinates& coordinates, const Indices& offsets, std::uint32_t layer,
                              unsigned component) const {
-  const Place x = neighbours(0, coordinates[0], offsets[0]), y = neighbours(1, coordinates[1], offsets[1]);
+  const TexelPair x = neighbours(0, coordinates[0], offsets[0]),
+                  y = neighbours(1, coordinates[1], offsets[1]);
   constexpr std::array<std::array<unsigned, 2>, 4> kOrder{{{0, 1}, {1, 1}, {1, 0}, {0, 0}}};
   Colour colour{};
   for (unsigned i = 0; i < 4; ++i)

@@ -74,13 +74,13 @@ class TextureReader {
  private:
   // Where an axis is read: two neighbours, of which one may be outside of the texture, and the weight of the
   // second.
-  struct Place {
+  struct TexelPair {
     std::array<std::int64_t, 2> index{};  // negative: the border
     double weight = 0;
   };
   double position(unsigned axis, float coordinate, std::int32_t offset) const;
   std::int64_t address(unsigned axis, std::int64_t index) const;
-  Place neighbours(unsigned axis, float coordinate, std::int32_t offset) const;
+  TexelPair neighbours(unsigned axis, float coordinate, std::int32_t offset) const;
   std::uint32_t clamp_layer(std::uint32_t layer) const;
   // A component of a texel: of floating-point numbers the value, of integers the bits.
   Colour texel(const std::array<std::int64_t, 3>& index, std::uint32_t layer) const;

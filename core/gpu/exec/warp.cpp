@@ -263,8 +263,8 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
       return call(op, pc);
     case Flow::branch_if:
       return branch_if(op, pc);
-    case Flow::branch_if_apart:
-      return branch_if_apart(op, pc);
+    case Flow::branch_if_divergent:
+      return branch_if_divergent(op, pc);
     case Flow::jump:
       return jump(op, pc);
     case Flow::ret:
@@ -277,9 +277,9 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
   if (mask != 0) {
     if (op.flow == Flow::converge) return converge(op, pc);
     if (op.flow == Flow::barrier) return barrier(op, pc);
-    if (op.flow != Flow::yield && op.flow != Flow::forsake) return warp_sync(op, pc);
+    if (op.flow != Flow::yield && op.flow != Flow::break_convergence) return warp_sync(op, pc);
     op.handler(*this, op);
-    if (op.flow == Flow::forsake)
+    if (op.flow == Flow::break_convergence)
       release_converged();
     else
       synchronised_ = true;
@@ -291,7 +291,7 @@ bool Warp::redirect(const Op& op, std::uint32_t pc) {
 // Whether a branch goes back in a way that looks like waiting for somebody.
 bool Warp::returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn) {
   const bool is_branch =
-      op.flow == Flow::branch || op.flow == Flow::branch_if || op.flow == Flow::branch_if_apart;
+      op.flow == Flow::branch || op.flow == Flow::branch_if || op.flow == Flow::branch_if_divergent;
   if (is_branch ? op.aux > pc : op.flow != Flow::jump) return false;
   if (mask == 0) return false;
   return (synchronised_ && ++spins_ >= kSpinsBeforeYield) || turn >= kTurn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A warp: 32 lanes that execute one instruction at a time. Lanes that branch differently become splits, each
-// with a place in the code of its own; a split that reaches the point where all paths meet again waits there
+// with a program counter of its own; a split that reaches the point where all paths meet again waits there
 // for the others. Waiting to meet is a matter of speed, never of correctness: lanes that spin let the waiting
 // ones go on.
 #pragma once
@@ -64,7 +64,7 @@ struct Access {
   alignas(64) std::array<std::uint64_t, kLanes> addresses{};  // of the lanes in mask; in their space
 };
 
-// The registers and the place in local memory of one activation of a function.
+// The registers and the local memory of one activation of a function.
 struct Frame {
   std::vector<std::byte> storage;
   std::byte* registers = nullptr;  // aligned in storage
@@ -73,7 +73,7 @@ struct Frame {
   std::uint32_t local_base = 0;
 };
 
-// Lanes that are at one place in the code.
+// Lanes with one program counter.
 struct Split {
   enum class State : std::uint8_t { ready, at_barrier, at_warp_sync, at_convergence };
   std::uint32_t pc = 0;
@@ -173,7 +173,7 @@ class Warp {
   BarrierResult barrier_result() const { return barrier_result_; }
   const std::pmr::vector<Split>& splits() const { return splits_; }
   // The instruction at which a handler raised a fault.
-  const OpInfo& fault_place() const { return code().infos[fault_info_]; }
+  const OpInfo& fault_location() const { return code().infos[fault_info_]; }
 
  private:
   Outcome run_split();
@@ -183,7 +183,7 @@ class Warp {
   bool returns_to_spin(const Op& op, std::uint32_t pc, std::uint64_t turn);
   // Each of these changes current_ and says whether the current split goes on.
   bool branch(const Op& op, std::uint32_t pc);
-  bool diverge(Mask taken, std::uint32_t target, std::uint32_t next, std::uint32_t meeting);
+  bool diverge(Mask taken, std::uint32_t target, std::uint32_t next, std::uint32_t reconvergence);
   bool branch_table(const Op& op, std::uint32_t pc);
   bool call(const Op& op, std::uint32_t pc);
   bool leave(Mask mask, std::uint32_t pc, bool exits);
@@ -192,7 +192,7 @@ class Warp {
   bool warp_sync(const Op& op, std::uint32_t pc);
   bool branch_if(const Op& op, std::uint32_t pc);
   bool exit_if(const Op& op, std::uint32_t pc);
-  bool branch_if_apart(const Op& op, std::uint32_t pc);
+  bool branch_if_divergent(const Op& op, std::uint32_t pc);
   bool jump(const Op& op, std::uint32_t pc);
   std::uint32_t jump_target(const Op& op, std::uint64_t address, unsigned lane) const;
   bool part(const std::array<std::uint32_t, kLanes>& targets, std::uint32_t next, Mask staying);
@@ -204,7 +204,7 @@ class Warp {
   void meet(const Op& op);
   void release_complete_syncs();
   void finish_sync(std::size_t index, Mask present);
-  std::int32_t join_at(std::uint32_t meeting);
+  std::int32_t join_at(std::uint32_t reconvergence);
   void yield();
   void complete(std::int32_t join);
   bool is_gather(std::int32_t join) const;
@@ -215,8 +215,8 @@ class Warp {
   void free_frame(Frame* frame);
   void drop_current();
   void grow_local(std::size_t bytes);
-  void copy_parameters(const std::vector<ParameterPlace>& from, std::uint32_t from_base,
-                       const std::vector<ParameterPlace>& to, std::uint32_t to_base, Mask lanes);
+  void copy_parameters(const std::vector<ParameterLocation>& from, std::uint32_t from_base,
+                       const std::vector<ParameterLocation>& to, std::uint32_t to_base, Mask lanes);
   void copy_registers(const std::vector<Slot>& from, Frame* from_frame, const std::vector<Slot>& to,
                       Frame* to_frame, const std::vector<std::uint8_t>& bytes, Mask lanes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How lanes of machine code part and meet. Branches only part them. They meet where the code says so: at a
+// How lanes of SASS part and meet. Branches only part them. They meet where the code says so: at a
 // convergence barrier, which each lane knows by a mask of the lanes that are to come (BSSY sets it, BSYNC
 // waits for them), and behind warp-wide waits.
 #include <algorithm>
@@ -31,7 +31,7 @@ bool Warp::exit_if(const Op& op, std::uint32_t pc) {
   return leave(mask, pc, true);
 }
 
-bool Warp::branch_if_apart(const Op& op, std::uint32_t pc) {
+bool Warp::branch_if_divergent(const Op& op, std::uint32_t pc) {
   // The lanes that the guard lets pass are together if they are all that are meant; then or else all branch.
   const Mask meant = lanes<Mask>(op.src[0])[std::countr_zero(active)] & live_;
   const bool apart = mask != meant;
@@ -54,7 +54,7 @@ std::uint32_t Warp::jump_target(const Op& op, std::uint64_t address, unsigned la
              address % sass::Instruction::kBytes == 0) {
     return static_cast<std::uint32_t>(address / sass::Instruction::kBytes);
   }
-  throw Fault("it jumps to a place where there is no code", lane);
+  throw Fault("it jumps to an address where there is no code", lane);
 }
 
 bool Warp::jump(const Op& op, std::uint32_t pc) {
@@ -199,7 +199,7 @@ bool Warp::release_convergence() {
   return false;
 }
 
-// Of these lanes, those that are ready at one place become one split.
+// Of these lanes, those that are ready with one program counter become one split.
 void Warp::unite(std::uint32_t pc, Mask lanes_meant) {
   const auto is_meant = [&](const Split& split) {
     return split.state == Split::State::ready && split.pc == pc && (split.mask & ~lanes_meant) == 0;

@@ -39,20 +39,20 @@ bool Warp::branch(const Op& op, std::uint32_t pc) {
 }
 
 // The join at which lanes of the current split that go separate ways will meet.
-std::int32_t Warp::join_at(std::uint32_t meeting) {
+std::int32_t Warp::join_at(std::uint32_t reconvergence) {
   const Split& split = splits_[current_];
-  if (meeting == ptx::kNone) return split.join;
+  if (reconvergence == ptx::kNone) return split.join;
   if (split.join >= 0) {
     const Join& join = joins_[static_cast<std::size_t>(split.join)];
-    if (join.pc == meeting && join.frame == split.frame && join.callee == nullptr) return split.join;
+    if (join.pc == reconvergence && join.frame == split.frame && join.callee == nullptr) return split.join;
   }
-  return new_join({meeting, split.mask, 0, split.join, split.frame, nullptr, nullptr, true});
+  return new_join({reconvergence, split.mask, 0, split.join, split.frame, nullptr, nullptr, true});
 }
 
-bool Warp::diverge(Mask taken, std::uint32_t target, std::uint32_t next, std::uint32_t meeting) {
-  const std::int32_t join = join_at(meeting);
+bool Warp::diverge(Mask taken, std::uint32_t target, std::uint32_t next, std::uint32_t reconvergence) {
+  const std::int32_t join = join_at(reconvergence);
   Split& split = splits_[current_];
-  // The lanes that stay in a loop go on; the others have a place to wait for them.
+  // The lanes that stay in a loop go on; the others wait for them at the reconvergence point.
   const bool taken_first = target < next;
   Split other = split;
   split.join = other.join = join;
@@ -107,8 +107,8 @@ bool Warp::branch_table(const Op& op, std::uint32_t pc) {
   return true;
 }
 
-void Warp::copy_parameters(const std::vector<ParameterPlace>& from, std::uint32_t from_base,
-                           const std::vector<ParameterPlace>& to, std::uint32_t to_base, Mask lanes) {
+void Warp::copy_parameters(const std::vector<ParameterLocation>& from, std::uint32_t from_base,
+                           const std::vector<ParameterLocation>& to, std::uint32_t to_base, Mask lanes) {
   for (std::size_t i = 0; i < from.size() && i < to.size(); ++i) {
     const std::size_t bytes = std::min(from[i].bytes, to[i].bytes);
     for_each_active(lanes, [&](unsigned lane) {

@@ -34,7 +34,7 @@ bool Warp::barrier(const Op& op, std::uint32_t pc) {
 bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   const auto* members_of = lanes<Mask>(op.src[3]);
   Mask going = active & ~mask;  // lanes that the guard keeps away
-  // In machine code, groups that are complete go on each by itself.
+  // In SASS, groups that are complete go on each by itself.
   const bool apart = !code().machine.empty();
   std::vector<Split> waiting;
   std::vector<Split> complete;

@@ -23,7 +23,7 @@ CommandQueue::CommandQueue(Scheduler& scheduler, const std::vector<Component*>& 
 CommandId CommandQueue::enqueue_kernel(std::uint32_t launch, Device& device, LoadedModule& module,
                                        std::span<const std::byte> parameters, const SubmitOptions& options) {
   Command command;
-  command.kind = Command::Kind::kernel;
+  command.kind = CommandKind::kernel;
   command.launch = launch;
   command.origin = origins_.open();
   const CommandId id = enqueue(std::move(command), options);
@@ -32,11 +32,11 @@ CommandId CommandQueue::enqueue_kernel(std::uint32_t launch, Device& device, Loa
 }
 
 CommandId CommandQueue::enqueue_copy(Copy copy, const SubmitOptions& options) {
-  if ((copy.kind == Copy::Kind::to_device && copy.pinned == 0 && copy.host.size() != copy.bytes) ||
-      (copy.kind == Copy::Kind::fill && copy.host.empty()))
+  if ((copy.kind == CopyKind::to_device && copy.pinned == 0 && copy.host.size() != copy.bytes) ||
+      (copy.kind == CopyKind::fill && copy.host.empty()))
     throw std::invalid_argument("the copy has another size than its data");
   Command command;
-  command.kind = Command::Kind::copy;
+  command.kind = CommandKind::copy;
   command.copy = std::move(copy);
   command.origin = origins_.open();
   touched_.add_copy(next_, options.stream, command.copy);
@@ -45,21 +45,21 @@ CommandId CommandQueue::enqueue_copy(Copy copy, const SubmitOptions& options) {
 
 CommandId CommandQueue::enqueue_record(const SubmitOptions& options) {
   Command command;
-  command.kind = Command::Kind::record;
+  command.kind = CommandKind::record;
   return enqueue(std::move(command), options);
 }
 
 CommandId CommandQueue::enqueue_wait(CommandId event, const SubmitOptions& options) {
   Command command;
-  command.kind = Command::Kind::wait;
+  command.kind = CommandKind::wait;
   command.event = event;
   return enqueue(std::move(command), options);
 }
 
-CommandId CommandQueue::enqueue_range(RangeStart::Kind kind, std::uint64_t address, std::uint64_t bytes,
+CommandId CommandQueue::enqueue_range(RangeCommandKind kind, std::uint64_t address, std::uint64_t bytes,
                                       const SubmitOptions& options) {
   Command command;
-  command.kind = Command::Kind::range;
+  command.kind = CommandKind::range;
   const std::uint64_t first = address / kPageBytes;
   const std::uint64_t pages = bytes == 0 ? 0 : (address + bytes - 1) / kPageBytes - first + 1;
   command.range = {0, first, static_cast<std::uint32_t>(pages), kind};
@@ -71,7 +71,7 @@ std::vector<EndedCommand> CommandQueue::take_ended() {
   for (const CommandId id : table_->ended) {
     auto node = table_->commands.extract(id);
     Command& command = node.mapped();
-    const bool came = command.kind == Command::Kind::copy && command.copy.kind == Copy::Kind::to_host;
+    const bool came = command.kind == CommandKind::copy && command.copy.kind == CopyKind::to_host;
     rows.push_back({id, command.begun, command.ended,
                     came ? std::move(command.copy.host) : std::vector<std::byte>{},
                     command.origin == memory::nobody ? memory::Traffic{} : origins_.close(command.origin)});

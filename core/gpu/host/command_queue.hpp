@@ -48,7 +48,7 @@ class CommandQueue {
   CommandId enqueue_record(const SubmitOptions& options);
   CommandId enqueue_wait(CommandId event, const SubmitOptions& options);
   // Something with managed memory: all pages that have one of the bytes.
-  CommandId enqueue_range(RangeStart::Kind kind, std::uint64_t address, std::uint64_t bytes,
+  CommandId enqueue_range(RangeCommandKind kind, std::uint64_t address, std::uint64_t bytes,
                           const SubmitOptions& options);
 
   // The next run ends when this command has; 0: when all have.

@@ -10,6 +10,7 @@ using ptx::Function;
 using ptx::Instruction;
 using ptx::Module;
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 namespace {
@@ -42,8 +43,8 @@ class Finder {
       if (instruction.guard != ptx::kNone) ++mentions_[instruction.guard];
       for (const Operand& operand : module_.operands_of(instruction))
         for_each_operand(module_, operand, [&](const Operand& part) {
-          if (part.kind == Operand::Kind::label) ++targets_[part.id];
-          if (part.kind == Operand::Kind::reg) ++mentions_[part.id];
+          if (part.kind == OperandKind::label) ++targets_[part.id];
+          if (part.kind == OperandKind::reg) ++mentions_[part.id];
         });
     }
     for (const ptx::BranchTable& table : function_.branch_tables)
@@ -68,7 +69,7 @@ class Finder {
     if (branch.opcode != "bra" || branch.guard == ptx::kNone || branch.guard_negated || branch.operands != 1)
       return {};
     const Operand& target = module_.operands_of(branch)[0];
-    if (target.kind != Operand::Kind::label || target.id >= last) return {};
+    if (target.kind != OperandKind::label || target.id >= last) return {};
     CountedLoop loop;
     loop.first = target.id;
     loop.last = last;
@@ -79,9 +80,9 @@ class Finder {
       if (std::ranges::find(kPlain, instruction.opcode) == std::end(kPlain) ||
           has_modifier(module_, instruction, "cc"))
         return {};
-      const Operand::Kind kind =
-          instruction.operands == 0 ? Operand::Kind::sink : module_.operands_of(instruction)[0].kind;
-      if (has_result(instruction) && kind != Operand::Kind::reg && kind != Operand::Kind::vector) return {};
+      const OperandKind kind =
+          instruction.operands == 0 ? OperandKind::sink : module_.operands_of(instruction)[0].kind;
+      if (has_result(instruction) && kind != OperandKind::reg && kind != OperandKind::vector) return {};
       const bool wide = ptx::size_of(type_of(module_, instruction)) == 8;
       length += (instruction.opcode == "add" || instruction.opcode == "mov") && wide ? 2 : 1;
       if (length > kLongestBody) return {};
@@ -99,7 +100,7 @@ class Finder {
       const Instruction& instruction = function_.instructions[i];
       if (!has_result(instruction)) continue;
       for_each_operand(module_, module_.operands_of(instruction)[0], [&](const Operand& part) {
-        if (part.kind == Operand::Kind::reg) loop.writers[part.id].push_back(i);
+        if (part.kind == OperandKind::reg) loop.writers[part.id].push_back(i);
       });
     }
   }
@@ -107,7 +108,7 @@ class Finder {
   void find_inductions(CountedLoop& loop) const {
     const auto& writers = loop.writers;
     auto changes = [&](const Operand& operand) {
-      return operand.kind == Operand::Kind::reg && writers.contains(operand.id);
+      return operand.kind == OperandKind::reg && writers.contains(operand.id);
     };
     for (const auto& [id, where] : writers) {
       if (where.size() != 1) continue;
@@ -118,23 +119,22 @@ class Finder {
         continue;
       const Type type = type_of(module_, update);
       if (ptx::is_float(type) || ptx::size_of(type) < 4) continue;
-      if (operands[1].kind == Operand::Kind::reg && operands[1].id == id &&
-          operands[2].kind == Operand::Kind::integer)
+      if (operands[1].kind == OperandKind::reg && operands[1].id == id &&
+          operands[2].kind == OperandKind::integer)
         loop.inductions[id] = {operands[2].value, where[0], false};
     }
     // What is computed from these and from what does not change, if only the loop uses it.
     for (std::uint32_t i = loop.first; i < loop.last; ++i) {
       const Instruction& made = function_.instructions[i];
       const auto operands = module_.operands_of(made);
-      if (operands.size() != 3 || made.guard != ptx::kNone || operands[0].kind != Operand::Kind::reg)
-        continue;
+      if (operands.size() != 3 || made.guard != ptx::kNone || operands[0].kind != OperandKind::reg) continue;
       const std::uint32_t id = operands[0].id;
       if (loop.inductions.contains(id) || writers.at(id).size() != 1 || !loop.locals.contains(id)) continue;
       const Type type = type_of(module_, made);
       if (ptx::is_float(type) || ptx::size_of(type) < 4) continue;
       auto step = [&](const Operand& operand) -> std::optional<std::int64_t> {
-        if (operand.kind != Operand::Kind::reg)
-          return operand.kind == Operand::Kind::integer ? std::optional<std::int64_t>(0) : std::nullopt;
+        if (operand.kind != OperandKind::reg)
+          return operand.kind == OperandKind::integer ? std::optional<std::int64_t>(0) : std::nullopt;
         const auto found = loop.inductions.find(operand.id);
         if (found == loop.inductions.end())
           return changes(operand) ? std::nullopt : std::optional<std::int64_t>(0);
@@ -144,8 +144,8 @@ class Finder {
       const auto first = step(operands[1]);
       const auto second = step(operands[2]);
       if (!first || !second) continue;
-      const bool scaled = operands[2].kind == Operand::Kind::integer && operands[2].value >= 0 &&
-                          operands[2].value < (1 << 16);
+      const bool scaled =
+          operands[2].kind == OperandKind::integer && operands[2].value >= 0 && operands[2].value < (1 << 16);
       std::int64_t result = 0;
       if (made.opcode == "add" && !has_modifier(module_, made, "sat"))
         result = *first + *second;
@@ -177,11 +177,11 @@ class Finder {
       const auto operands = module_.operands_of(instruction);
       for (std::size_t k = has_result(instruction) ? 1 : 0; k < operands.size(); ++k)
         for_each_operand(module_, operands[k], [&](const Operand& part) {
-          if (part.kind == Operand::Kind::reg) read(part.id);
+          if (part.kind == OperandKind::reg) read(part.id);
         });
       if (!has_result(instruction) || operands.empty()) continue;
       for_each_operand(module_, operands[0], [&](const Operand& part) {
-        if (part.kind != Operand::Kind::reg) return;
+        if (part.kind != OperandKind::reg) return;
         ++inside[part.id];
         if (instruction.guard == ptx::kNone) written.insert(part.id);
       });
@@ -199,14 +199,14 @@ class Finder {
     const Instruction& test = function_.instructions[loop.test];
     const auto operands = module_.operands_of(test);
     if (test.opcode != "setp" || test.guard != ptx::kNone || operands.size() != 3 ||
-        operands[0].kind != Operand::Kind::reg)
+        operands[0].kind != OperandKind::reg)
       return false;
-    if (operands[1].kind != Operand::Kind::reg) return false;
+    if (operands[1].kind != OperandKind::reg) return false;
     const auto counter = loop.inductions.find(operands[1].id);
     if (counter == loop.inductions.end() || counter->second.derived || counter->second.update > loop.test)
       return false;
-    const bool fixed = operands[2].kind == Operand::Kind::integer ||
-                       (operands[2].kind == Operand::Kind::reg && !writers.contains(operands[2].id));
+    const bool fixed = operands[2].kind == OperandKind::integer ||
+                       (operands[2].kind == OperandKind::reg && !writers.contains(operands[2].id));
     const Type type = type_of(module_, test);
     const std::int64_t step = counter->second.step;
     if (!fixed || ptx::size_of(type) != 4 || step == 0 || step > (1 << 20) || step < -(1 << 20)) return false;

@@ -15,7 +15,7 @@
 namespace manyscale::gpu {
 
 struct ExpansionStep {
-  Kind kind = Kind::other;
+  InstructionKind kind = InstructionKind::other;
   bool chained = false;  // it needs the result of the last chained step before it
 };
 using Expansion = std::span<const ExpansionStep>;
@@ -24,19 +24,19 @@ namespace detail {
 
 struct OpcodeKind {
   std::string_view opcode;
-  Kind kind;
+  InstructionKind kind;
 };
 inline constexpr OpcodeKind kOpcodeKinds[] = {
-    {"IADD3", Kind::integer},     {"LOP3", Kind::logic},
-    {"IMAD", Kind::multiply_add}, {"IMAD.WIDE", Kind::multiply_wide},
-    {"FFMA", Kind::fp32},         {"DFMA", Kind::fp64},
-    {"HFMA2", Kind::fp16},        {"MUFU", Kind::special_function},
-    {"I2F", Kind::convert},       {"F2I", Kind::convert},
-    {"F2F", Kind::convert},       {"POPC", Kind::convert},
-    {"FLO", Kind::convert},       {"BREV", Kind::convert},
-    {"BRA", Kind::branch},        {"NOP", Kind::other},
-    {"VOTE", Kind::vote},         {"SHFL", Kind::shuffle},
-    {"S2R", Kind::move_special},
+    {"IADD3", InstructionKind::integer},     {"LOP3", InstructionKind::logic},
+    {"IMAD", InstructionKind::multiply_add}, {"IMAD.WIDE", InstructionKind::multiply_wide},
+    {"FFMA", InstructionKind::fp32},         {"DFMA", InstructionKind::fp64},
+    {"HFMA2", InstructionKind::fp16},        {"MUFU", InstructionKind::special_function},
+    {"I2F", InstructionKind::convert},       {"F2I", InstructionKind::convert},
+    {"F2F", InstructionKind::convert},       {"POPC", InstructionKind::convert},
+    {"FLO", InstructionKind::convert},       {"BREV", InstructionKind::convert},
+    {"BRA", InstructionKind::branch},        {"NOP", InstructionKind::other},
+    {"VOTE", InstructionKind::vote},         {"SHFL", InstructionKind::shuffle},
+    {"S2R", InstructionKind::move_special},
 };
 
 template <std::size_t N>

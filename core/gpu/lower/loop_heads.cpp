@@ -10,8 +10,9 @@ namespace {
 // What a warp meets first in a block.
 enum class Meets : char { nothing, memory, parting };
 
-bool is_memory(Kind kind) {
-  return kind >= Kind::load_global && kind <= Kind::shuffle && kind != Kind::load_constant;
+bool is_memory(InstructionKind kind) {
+  return kind >= InstructionKind::load_global && kind <= InstructionKind::shuffle &&
+         kind != InstructionKind::load_constant;
 }
 
 class Search {

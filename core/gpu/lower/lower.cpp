@@ -79,7 +79,7 @@ class FunctionLowering {
     return result;
   }
 
-  void add(Kind kind, Step step = {}, bool executes = false) {
+  void add(InstructionKind kind, Step step = {}, bool executes = false) {
     step.instruction.kind = kind;
     step.instruction.executes = executes;
     steps_.push_back(std::move(step));
@@ -87,8 +87,8 @@ class FunctionLowering {
 
   void read(Step& step, std::uint32_t element, unsigned depth = 0) const {
     const Source source = values_.resolve(element);
-    if (source.kind == Source::Kind::bank) step.instruction.reads_constant = true;
-    if (source.kind != Source::Kind::reg) return;
+    if (source.kind == SourceKind::bank) step.instruction.reads_constant = true;
+    if (source.kind != SourceKind::reg) return;
     const std::uint32_t inlined = selection_.inlined(source.reg());
     if (inlined != kNoOperation && depth < 8) {
       for (std::uint32_t id : values_.reads(inlined)) read(step, id, depth + 1);
@@ -101,18 +101,18 @@ class FunctionLowering {
     if (!regions_.is_reached(op)) return;
     const std::size_t begin = steps_.size();
     if (code_.ops[op].flow == Flow::join) {
-      for (unsigned i = 0; i < regions_.meetings(op); ++i) add(Kind::branch);
+      for (unsigned i = 0; i < regions_.reconvergences(op); ++i) add(InstructionKind::branch);
       if (steps_.size() != begin) steps_.back().instruction.executes = true;
       return;
     }
     if (is_kernel_ && op == 0) {
-      add(Kind::integer);  // the stack pointer
-      add(Kind::shuffle);  // without effect, at the start of each kernel
+      add(InstructionKind::integer);  // the stack pointer
+      add(InstructionKind::shuffle);  // without effect, at the start of each kernel
     }
-    if (turning_heads_[op]) add(Kind::shuffle);  // without effect either
+    if (turning_heads_[op]) add(InstructionKind::shuffle);  // without effect either
     for (unsigned i = 0; i < regions_.barriers_set(op); ++i) {
-      add(Kind::branch);
-      add(Kind::branch);
+      add(InstructionKind::branch);
+      add(InstructionKind::branch);
     }
     while (reciprocal_values_.size() < reciprocals_.list.size() &&
            reciprocals_.list[reciprocal_values_.size()].ahead_of == op)
@@ -129,10 +129,10 @@ class FunctionLowering {
     const std::uint32_t value = new_value();
     reciprocal_values_.push_back(value);
     std::vector<std::uint32_t> needed;
-    if (reciprocal.divisor.kind == Source::Kind::reg) needed.push_back(reciprocal.divisor.reg());
+    if (reciprocal.divisor.kind == SourceKind::reg) needed.push_back(reciprocal.divisor.reg());
     for (const ExpansionStep& own : reciprocal.steps) {
       Step step;
-      step.instruction.reads_constant = needed.empty() && reciprocal.divisor.kind == Source::Kind::bank;
+      step.instruction.reads_constant = needed.empty() && reciprocal.divisor.kind == SourceKind::bank;
       if (own.chained) {
         step.reads = needed;
         step.writes = needed = {value};
@@ -185,7 +185,7 @@ class FunctionLowering {
     if (has_slow_path(steps) && !regions_.is_divergent(values_.result(op)))
       steps = steps.subspan(2, steps.size() - 3);
     const std::size_t first = steps_.size();
-    const bool has_main = sequence.main != Kind::count;
+    const bool has_main = sequence.main != InstructionKind::count;
     std::size_t last = 0;
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (steps[i].chained) last = i;
@@ -199,9 +199,10 @@ class FunctionLowering {
         step.writes = whole.writes;
       }
       if (i == last && !has_main) step.writes = whole.writes;
-      const Kind kind = steps[i].kind;
+      const InstructionKind kind = steps[i].kind;
       step.instruction.dual_pipe = steps.size() == 1 && selection_.form(op) == Form::plain &&
-                                   (kind == Kind::integer || kind == Kind::logic) && is_dual_pipe(op);
+                                   (kind == InstructionKind::integer || kind == InstructionKind::logic) &&
+                                   is_dual_pipe(op);
       add(kind, std::move(step));
     }
     if (!has_main) return first;
@@ -214,11 +215,12 @@ class FunctionLowering {
   bool has_one_address(std::uint32_t op) const {
     std::int64_t offset = 0;
     const Source base = values_.address(op, offset);
-    return base.is_constant() || (base.kind == Source::Kind::reg && !regions_.is_divergent(base.reg()));
+    return base.is_constant() || (base.kind == SourceKind::reg && !regions_.is_divergent(base.reg()));
   }
 
   // An atomic operation that one lane makes for all; returns the instruction with which it takes effect.
-  std::size_t choose_warp_aggregated(const WarpAggregatedAtomic& aggregated, Kind kind, Step whole) {
+  std::size_t choose_warp_aggregated(const WarpAggregatedAtomic& aggregated, InstructionKind kind,
+                                     Step whole) {
     const std::uint32_t shared_value = new_value();  // what the lanes compute together
     std::vector<std::uint32_t> needed = whole.reads;
     bool decided = false;  // whether all lanes are here
@@ -232,7 +234,7 @@ class FunctionLowering {
         }
         step.instruction.all_lanes = aggregated.alone_first && decided;
         add(own.kind, std::move(step));
-        decided |= own.kind == Kind::branch;
+        decided |= own.kind == InstructionKind::branch;
       }
     };
     chain(aggregated.before);
@@ -260,7 +262,9 @@ class FunctionLowering {
 
   // Whether it begins with a convergence barrier and the branch to a slow path, and ends with a branch.
   static bool has_slow_path(Expansion steps) {
-    auto jumps = [](const ExpansionStep& step) { return step.kind == Kind::branch && !step.chained; };
+    auto jumps = [](const ExpansionStep& step) {
+      return step.kind == InstructionKind::branch && !step.chained;
+    };
     return steps.size() >= 3 && jumps(steps[0]) && jumps(steps[1]) && jumps(steps.back());
   }
 
@@ -282,9 +286,9 @@ class FunctionLowering {
     for (unsigned i = 0; i < constant.words; ++i) {
       Step step;
       step.writes.push_back(value);
-      step.instruction.reads_constant = constant.source.kind == Source::Kind::bank;
+      step.instruction.reads_constant = constant.source.kind == SourceKind::bank;
       step.instruction.dual_pipe = true;
-      add(Kind::integer, std::move(step));
+      add(InstructionKind::integer, std::move(step));
     }
     return value;
   }
@@ -326,9 +330,9 @@ class FunctionLowering {
     result_.spilled = file.spills;
     for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
       result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
-      if (is_recursive_ && op == 0) keep_registers(Kind::store_local, barriers, file);
+      if (is_recursive_ && op == 0) keep_registers(InstructionKind::store_local, barriers, file);
       if (is_recursive_ && code_.ops[op].flow == Flow::ret && regions_.is_reached(op))
-        keep_registers(Kind::load_local, barriers, file);
+        keep_registers(InstructionKind::load_local, barriers, file);
       for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) emit(steps_[i], file);
     }
     result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
@@ -337,10 +341,10 @@ class FunctionLowering {
   // Functions of a program share the registers out among themselves, and none has to save any. One that can
   // be entered again before it is left keeps in local memory what its caller needs: where to return to, the
   // convergence barriers, and the registers that hold something of its own during calls.
-  void keep_registers(Kind kind, unsigned barriers, const RegisterFile& file) {
+  void keep_registers(InstructionKind kind, unsigned barriers, const RegisterFile& file) {
     constexpr unsigned kReturnAddress = 2;
     constexpr unsigned kFirstKept = 16;  // by the rules for calls
-    auto push_one = [&](Kind each) -> SassInstruction& {
+    auto push_one = [&](InstructionKind each) -> SassInstruction& {
       SassInstruction& instruction = result_.instructions.emplace_back();
       instruction.kind = each;
       instruction.first = static_cast<std::uint32_t>(result_.registers.size());
@@ -348,23 +352,23 @@ class FunctionLowering {
     };
     for (unsigned i = 0; i < kReturnAddress + barriers + file.kept; ++i) {
       SassInstruction& instruction = push_one(kind);
-      (kind == Kind::store_local ? instruction.reads : instruction.writes) = 1;
+      (kind == InstructionKind::store_local ? instruction.reads : instruction.writes) = 1;
       result_.registers.push_back(static_cast<std::uint8_t>(std::min(kFirstKept + i, kMostRegisters - 1)));
     }
-    for (unsigned i = 0; i < barriers; ++i) push_one(Kind::branch);
-    push_one(Kind::integer);  // the stack pointer
+    for (unsigned i = 0; i < barriers; ++i) push_one(InstructionKind::branch);
+    push_one(InstructionKind::integer);  // the stack pointer
   }
 
   // Spilled values are loaded ahead of their use and stored after they are made.
   void emit(const Step& step, const RegisterFile& file) {
     for (std::uint32_t id : step.reads)
-      if (file.spilled[id]) push(spill_step(Kind::load_local, id, false), file);
+      if (file.spilled[id]) push(spill_step(InstructionKind::load_local, id, false), file);
     push(step, file);
     for (std::uint32_t id : step.writes)
-      if (file.spilled[id]) push(spill_step(Kind::store_local, id, true), file);
+      if (file.spilled[id]) push(spill_step(InstructionKind::store_local, id, true), file);
   }
 
-  static Step spill_step(Kind kind, std::uint32_t value, bool reads) {
+  static Step spill_step(InstructionKind kind, std::uint32_t value, bool reads) {
     Step step;
     step.instruction.kind = kind;
     (reads ? step.reads : step.writes).push_back(value);

@@ -7,7 +7,7 @@
 namespace manyscale::gpu {
 
 // Lowers all functions of a program. Registers beyond `most_registers` are spilled. Of a program that is
-// machine code already, nothing is changed.
+// SASS already, nothing is changed.
 SassProgram lower(const Program& program, std::uint32_t most_registers = 255);
 
 }  // namespace manyscale::gpu

@@ -17,7 +17,7 @@ class Mover {
     result_.of.assign(sequences_.size(), kNoOperation);
     for (std::uint32_t op = 0; op < sequences_.size(); ++op)
       if (is_division(op)) move(op);
-    sort_by_place();
+    sort_by_position();
     return std::move(result_);
   }
 
@@ -33,62 +33,63 @@ class Mover {
 
   // The first operation of the loops ahead of which the divisor is known, if the division is executed
   // whenever these are; the division itself if there is none.
-  std::uint32_t place_of(std::uint32_t op, const Source& divisor) const {
-    std::uint32_t place = op;
+  std::uint32_t position_of(std::uint32_t op, const Source& divisor) const {
+    std::uint32_t position = op;
     for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
-      if (place < loop->first || place > loop->last || loop->first == 0) continue;
-      if (!regions_.dominates(regions_.block_of(place), regions_.block_of(loop->last))) break;
+      if (position < loop->first || position > loop->last || loop->first == 0) continue;
+      if (!regions_.dominates(regions_.block_of(position), regions_.block_of(loop->last))) break;
       const auto changes = [&](std::uint32_t writer) {
         return writer >= loop->first && writer <= loop->last;
       };
-      if (divisor.kind == Source::Kind::reg && std::ranges::any_of(values_.writing(divisor.reg()), changes))
+      if (divisor.kind == SourceKind::reg && std::ranges::any_of(values_.writing(divisor.reg()), changes))
         break;
-      place = loop->first - 1;
-      while (place > 0 && values_.code().ops[place].flow == Flow::join) --place;
+      position = loop->first - 1;
+      while (position > 0 && values_.code().ops[position].flow == Flow::join) --position;
     }
-    return place;
+    return position;
   }
 
   void move(std::uint32_t op) {
     const Sources sources = values_.sources(op);
-    if (sources.count != 2 || sources.list[1].kind == Source::Kind::none) return;
+    if (sources.count != 2 || sources.list[1].kind == SourceKind::none) return;
     const Source& divisor = sources.list[1];
     // Up to the product that makes the reciprocal exact.
     const Expansion steps = sequences_[op].steps;
-    const auto product = std::ranges::find_if(
-        steps, [](const ExpansionStep& step) { return step.chained && step.kind == Kind::multiply_wide; });
+    const auto product = std::ranges::find_if(steps, [](const ExpansionStep& step) {
+      return step.chained && step.kind == InstructionKind::multiply_wide;
+    });
     const auto length = product == steps.end() ? 0 : static_cast<std::size_t>(product - steps.begin()) + 1;
-    const std::uint32_t place = place_of(op, divisor);
+    const std::uint32_t position = position_of(op, divisor);
     const bool is_signed = values_.type(op) == ptx::Type::s32;
     auto& known = known_[{static_cast<unsigned>(divisor.kind), divisor.value, is_signed}];
     std::uint32_t found = kNoOperation;
     for (std::uint32_t each : known)
       if (regions_.dominates(regions_.block_of(result_.list[each].ahead_of), regions_.block_of(op)))
         found = each;
-    const bool changes = divisor.kind == Source::Kind::reg && values_.writers(divisor.reg()) != 1;
+    const bool changes = divisor.kind == SourceKind::reg && values_.writers(divisor.reg()) != 1;
     if (found == kNoOperation || changes) {
-      if (place == op && changes) return;
+      if (position == op && changes) return;
       found = static_cast<std::uint32_t>(result_.list.size());
-      result_.list.push_back({place, divisor, steps.first(length)});
+      result_.list.push_back({position, divisor, steps.first(length)});
       known.push_back(found);
     }
     result_.of[op] = found;
     sequences_[op].steps = steps.subspan(length);
   }
 
-  void sort_by_place() {
+  void sort_by_position() {
     std::vector<std::uint32_t> order(result_.list.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return result_.list[i].ahead_of; });
-    std::vector<std::uint32_t> place(order.size());
+    std::vector<std::uint32_t> position(order.size());
     std::vector<Reciprocal> sorted;
     for (std::uint32_t i : order) {
-      place[i] = static_cast<std::uint32_t>(sorted.size());
+      position[i] = static_cast<std::uint32_t>(sorted.size());
       sorted.push_back(result_.list[i]);
     }
     result_.list = std::move(sorted);
     for (std::uint32_t& each : result_.of)
-      if (each != kNoOperation) each = place[each];
+      if (each != kNoOperation) each = position[each];
   }
 
   const Values& values_;

@@ -35,7 +35,7 @@ class Assigner {
     result_.spilled.assign(count_, 0);
     measure();
     spill();
-    place();
+    assign();
     count_kept();
     return std::move(result_);
   }
@@ -179,7 +179,7 @@ class Assigner {
 
   // Linear scan over the stretch from a value's first use to its last; where that finds no register although
   // there are enough, the one that is free the soonest is shared.
-  void place() {
+  void assign() {
     std::vector<std::uint32_t> begin(count_, kNoBlock);
     std::vector<std::uint32_t> end(count_, 0);
     for (const Interval& interval : intervals_) {

@@ -10,7 +10,7 @@
 namespace manyscale::gpu {
 
 // Kinds of SASS instructions that an SM treats alike, with opcodes of Volta.
-enum class Kind : std::uint8_t {
+enum class InstructionKind : std::uint8_t {
   integer,           // IADD3, LEA, IMNMX, ISETP, SEL, MOV, …
   logic,             // LOP3, SHF, PRMT, PLOP3
   multiply_add,      // IMAD, IMAD.MOV
@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
   count,
 };
 
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::count)> kKindNames{
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(InstructionKind::count)> kKindNames{
     "integer",        "logic",         "multiply_add",     "multiply_wide", "fp32",
     "fp16",           "fp64",          "special_function", "convert",       "tensor_half",
     "tensor_integer", "tensor_double", "move_special",     "load_global",   "store_global",
@@ -54,7 +54,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::cou
     "vote",           "branch",        "barrier",          "fence",         "exit",
     "other"};
 
-constexpr std::string_view name_of(Kind kind) {
+constexpr std::string_view name_of(InstructionKind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
@@ -81,7 +81,7 @@ struct IssueControl {
 // One instruction. The 32-bit registers that it reads and writes are in its function's list: a 64-bit value
 // takes two.
 struct SassInstruction {
-  Kind kind = Kind::other;
+  InstructionKind kind = InstructionKind::other;
   bool executes = false;  // with it, the operation of the program that it belongs to takes effect
   bool dual_pipe =
       false;  // of integer: an addition, a shift or a move that the FMA pipe can do as well (IMAD.MOV, …)

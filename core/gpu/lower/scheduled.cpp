@@ -11,133 +11,134 @@ namespace {
 using sass::Instruction;
 using sass::Opcode;
 using sass::Operand;
+using sass::OperandKind;
 
 struct KindRow {
   std::string_view opcode;
-  Kind kind;
+  InstructionKind kind;
 };
 
 // What is not here is of the unit for integers, comparisons of floats and choices between them too (the
 // assembler lets additions of floats wait a cycle longer for FMNMX, FSETP and FSEL than for each other);
 // those that begin with U are of the uniform datapath.
 constexpr KindRow kKinds[] = {
-    {"LOP3", Kind::logic},
-    {"PLOP3", Kind::logic},
-    {"SHF", Kind::logic},
-    {"PRMT", Kind::logic},
-    {"SGXT", Kind::logic},
-    {"BMSK", Kind::logic},
-    {"IMAD", Kind::multiply_add},
-    {"IDP", Kind::multiply_add},
-    {"FADD", Kind::fp32},
-    {"FMUL", Kind::fp32},
-    {"FFMA", Kind::fp32},
-    {"FSWZADD", Kind::fp32},
-    {"HADD2", Kind::fp16},
-    {"HMUL2", Kind::fp16},
-    {"HFMA2", Kind::fp16},
-    {"HSETP2", Kind::fp16},
-    {"HSET2", Kind::fp16},
-    {"HMNMX2", Kind::fp16},
-    {"VHMNMX", Kind::fp16},
-    {"DADD", Kind::fp64},
-    {"DMUL", Kind::fp64},
-    {"DFMA", Kind::fp64},
-    {"DSETP", Kind::fp64},
-    {"MUFU", Kind::special_function},
-    {"F2F", Kind::convert},
-    {"F2I", Kind::convert},
-    {"I2F", Kind::convert},
-    {"I2I", Kind::convert},
-    {"FRND", Kind::convert},
-    {"POPC", Kind::convert},
-    {"FLO", Kind::convert},
-    {"BREV", Kind::convert},
-    {"HMMA", Kind::tensor_half},
-    {"HGMMA", Kind::tensor_half},
-    {"QMMA", Kind::tensor_half},
-    {"QGMMA", Kind::tensor_half},
-    {"IMMA", Kind::tensor_integer},
-    {"IGMMA", Kind::tensor_integer},
-    {"BMMA", Kind::tensor_integer},
-    {"DMMA", Kind::tensor_double},
-    {"S2R", Kind::move_special},
-    {"S2UR", Kind::move_special},
-    {"CS2R", Kind::other},
-    {"CS2UR", Kind::other},
-    {"LDG", Kind::load_global},
-    {"LD", Kind::load_global},
-    {"LDGSTS", Kind::load_global},
-    {"SULD", Kind::load_global},
-    {"STG", Kind::store_global},
-    {"ST", Kind::store_global},
-    {"SUST", Kind::store_global},
-    {"LDL", Kind::load_local},
-    {"STL", Kind::store_local},
-    {"LDS", Kind::load_shared},
-    {"LDSM", Kind::load_shared},
-    {"STS", Kind::store_shared},
-    {"STSM", Kind::store_shared},
-    {"LDC", Kind::load_constant},
-    {"ATOM", Kind::atomic_global},
-    {"ATOMG", Kind::atomic_global},
-    {"SUATOM", Kind::atomic_global},
-    {"RED", Kind::reduce_global},
-    {"REDG", Kind::reduce_global},
-    {"SURED", Kind::reduce_global},
-    {"ATOMS", Kind::atomic_shared},
-    {"REDAS", Kind::atomic_shared},
-    {"TEX", Kind::texture},
-    {"TLD", Kind::texture},
-    {"TLD4", Kind::texture},
-    {"TXD", Kind::texture},
-    {"TXQ", Kind::texture},
-    {"TMML", Kind::texture},
-    {"SHFL", Kind::shuffle},
-    {"VOTE", Kind::vote},
-    {"VOTEU", Kind::vote},
-    {"MATCH", Kind::vote},
-    {"REDUX", Kind::vote},
-    {"BRA", Kind::branch},
-    {"BRX", Kind::branch},
-    {"BRXU", Kind::branch},
-    {"JMP", Kind::branch},
-    {"JMX", Kind::branch},
-    {"BSSY", Kind::branch},
-    {"BSYNC", Kind::branch},
-    {"BREAK", Kind::branch},
-    {"BMOV", Kind::branch},
-    {"WARPSYNC", Kind::branch},
-    {"CALL", Kind::branch},
-    {"RET", Kind::branch},
-    {"YIELD", Kind::branch},
-    {"BAR", Kind::barrier},
-    {"MEMBAR", Kind::fence},
-    {"EXIT", Kind::exit},
-    {"KILL", Kind::exit},
-    {"NOP", Kind::other},
-    {"NANOSLEEP", Kind::other},
-    {"CCTL", Kind::other},
-    {"CCTLL", Kind::other},
-    {"ERRBAR", Kind::other},
-    {"BPT", Kind::other},
-    {"DEPBAR", Kind::other},
-    {"LDGDEPBAR", Kind::other},
-    {"PMTRIG", Kind::other},
+    {"LOP3", InstructionKind::logic},
+    {"PLOP3", InstructionKind::logic},
+    {"SHF", InstructionKind::logic},
+    {"PRMT", InstructionKind::logic},
+    {"SGXT", InstructionKind::logic},
+    {"BMSK", InstructionKind::logic},
+    {"IMAD", InstructionKind::multiply_add},
+    {"IDP", InstructionKind::multiply_add},
+    {"FADD", InstructionKind::fp32},
+    {"FMUL", InstructionKind::fp32},
+    {"FFMA", InstructionKind::fp32},
+    {"FSWZADD", InstructionKind::fp32},
+    {"HADD2", InstructionKind::fp16},
+    {"HMUL2", InstructionKind::fp16},
+    {"HFMA2", InstructionKind::fp16},
+    {"HSETP2", InstructionKind::fp16},
+    {"HSET2", InstructionKind::fp16},
+    {"HMNMX2", InstructionKind::fp16},
+    {"VHMNMX", InstructionKind::fp16},
+    {"DADD", InstructionKind::fp64},
+    {"DMUL", InstructionKind::fp64},
+    {"DFMA", InstructionKind::fp64},
+    {"DSETP", InstructionKind::fp64},
+    {"MUFU", InstructionKind::special_function},
+    {"F2F", InstructionKind::convert},
+    {"F2I", InstructionKind::convert},
+    {"I2F", InstructionKind::convert},
+    {"I2I", InstructionKind::convert},
+    {"FRND", InstructionKind::convert},
+    {"POPC", InstructionKind::convert},
+    {"FLO", InstructionKind::convert},
+    {"BREV", InstructionKind::convert},
+    {"HMMA", InstructionKind::tensor_half},
+    {"HGMMA", InstructionKind::tensor_half},
+    {"QMMA", InstructionKind::tensor_half},
+    {"QGMMA", InstructionKind::tensor_half},
+    {"IMMA", InstructionKind::tensor_integer},
+    {"IGMMA", InstructionKind::tensor_integer},
+    {"BMMA", InstructionKind::tensor_integer},
+    {"DMMA", InstructionKind::tensor_double},
+    {"S2R", InstructionKind::move_special},
+    {"S2UR", InstructionKind::move_special},
+    {"CS2R", InstructionKind::other},
+    {"CS2UR", InstructionKind::other},
+    {"LDG", InstructionKind::load_global},
+    {"LD", InstructionKind::load_global},
+    {"LDGSTS", InstructionKind::load_global},
+    {"SULD", InstructionKind::load_global},
+    {"STG", InstructionKind::store_global},
+    {"ST", InstructionKind::store_global},
+    {"SUST", InstructionKind::store_global},
+    {"LDL", InstructionKind::load_local},
+    {"STL", InstructionKind::store_local},
+    {"LDS", InstructionKind::load_shared},
+    {"LDSM", InstructionKind::load_shared},
+    {"STS", InstructionKind::store_shared},
+    {"STSM", InstructionKind::store_shared},
+    {"LDC", InstructionKind::load_constant},
+    {"ATOM", InstructionKind::atomic_global},
+    {"ATOMG", InstructionKind::atomic_global},
+    {"SUATOM", InstructionKind::atomic_global},
+    {"RED", InstructionKind::reduce_global},
+    {"REDG", InstructionKind::reduce_global},
+    {"SURED", InstructionKind::reduce_global},
+    {"ATOMS", InstructionKind::atomic_shared},
+    {"REDAS", InstructionKind::atomic_shared},
+    {"TEX", InstructionKind::texture},
+    {"TLD", InstructionKind::texture},
+    {"TLD4", InstructionKind::texture},
+    {"TXD", InstructionKind::texture},
+    {"TXQ", InstructionKind::texture},
+    {"TMML", InstructionKind::texture},
+    {"SHFL", InstructionKind::shuffle},
+    {"VOTE", InstructionKind::vote},
+    {"VOTEU", InstructionKind::vote},
+    {"MATCH", InstructionKind::vote},
+    {"REDUX", InstructionKind::vote},
+    {"BRA", InstructionKind::branch},
+    {"BRX", InstructionKind::branch},
+    {"BRXU", InstructionKind::branch},
+    {"JMP", InstructionKind::branch},
+    {"JMX", InstructionKind::branch},
+    {"BSSY", InstructionKind::branch},
+    {"BSYNC", InstructionKind::branch},
+    {"BREAK", InstructionKind::branch},
+    {"BMOV", InstructionKind::branch},
+    {"WARPSYNC", InstructionKind::branch},
+    {"CALL", InstructionKind::branch},
+    {"RET", InstructionKind::branch},
+    {"YIELD", InstructionKind::branch},
+    {"BAR", InstructionKind::barrier},
+    {"MEMBAR", InstructionKind::fence},
+    {"EXIT", InstructionKind::exit},
+    {"KILL", InstructionKind::exit},
+    {"NOP", InstructionKind::other},
+    {"NANOSLEEP", InstructionKind::other},
+    {"CCTL", InstructionKind::other},
+    {"CCTLL", InstructionKind::other},
+    {"ERRBAR", InstructionKind::other},
+    {"BPT", InstructionKind::other},
+    {"DEPBAR", InstructionKind::other},
+    {"LDGDEPBAR", InstructionKind::other},
+    {"PMTRIG", InstructionKind::other},
 };
 
 constexpr std::size_t kOpcodes = sass::kOpcodeNames.size();
 
-constexpr std::array<Kind, kOpcodes> make_kinds() {
-  std::array<Kind, kOpcodes> kinds{};
+constexpr std::array<InstructionKind, kOpcodes> make_kinds() {
+  std::array<InstructionKind, kOpcodes> kinds{};
   for (std::size_t at = 0; at < kOpcodes; ++at) {
-    kinds[at] = Kind::integer;
+    kinds[at] = InstructionKind::integer;
     for (const KindRow& row : kKinds)
       if (row.opcode == sass::kOpcodeNames[at]) kinds[at] = row.kind;
   }
   return kinds;
 }
-constexpr std::array<Kind, kOpcodes> kKindOfOpcode = make_kinds();
+constexpr std::array<InstructionKind, kOpcodes> kKindOfOpcode = make_kinds();
 
 bool has_word(const Instruction& instruction, std::string_view word) {
   return std::ranges::any_of(instruction.modifiers,
@@ -163,9 +164,9 @@ Reads reads_of(const Instruction& instruction) {
   unsigned next = 0;
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[i];
-    const bool register_like = operand.kind == Operand::Kind::general;
-    // Constants and immediates take the place of a register too.
-    const bool other = operand.kind == Operand::Kind::immediate || operand.kind == Operand::Kind::constant;
+    const bool register_like = operand.kind == OperandKind::general;
+    // Constants and immediates use the read port of a register too.
+    const bool other = operand.kind == OperandKind::immediate || operand.kind == OperandKind::constant;
     if (operand.written || (!register_like && !other)) continue;
     if (next == kPositions) break;
     if (register_like && operand.index != sass::kZeroRegister)
@@ -194,7 +195,7 @@ std::uint8_t read_cycles(const Reads& reads, const Reads* before) {
 // launch.
 bool reads_constant(const Instruction& instruction) {
   for (unsigned i = 0; i < instruction.operand_count; ++i)
-    if (instruction.operands[i].kind == Operand::Kind::constant && instruction.operands[i].bank != 0)
+    if (instruction.operands[i].kind == OperandKind::constant && instruction.operands[i].bank != 0)
       return true;
   return false;
 }
@@ -204,11 +205,11 @@ void wait_for_named(const Instruction& instruction, IssueControl& control) {
   unsigned counters = 0;
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[i];
-    if (operand.kind == Operand::Kind::dependence && operand.index < IssueControl::kCounters)
+    if (operand.kind == OperandKind::dependence && operand.index < IssueControl::kCounters)
       control.limited = operand.index;
-    if (operand.kind == Operand::Kind::immediate)
+    if (operand.kind == OperandKind::immediate)
       control.remaining = static_cast<std::uint8_t>(std::clamp<std::int64_t>(operand.value, 0, 255));
-    if (operand.kind == Operand::Kind::flag_mask) counters |= static_cast<unsigned>(operand.value);
+    if (operand.kind == OperandKind::flag_mask) counters |= static_cast<unsigned>(operand.value);
   }
   if (control.limited != IssueControl::kNone && control.remaining == 0) {
     counters |= 1U << control.limited;
@@ -219,10 +220,10 @@ void wait_for_named(const Instruction& instruction, IssueControl& control) {
 
 }  // namespace
 
-Kind kind_of(const Instruction& instruction) {
-  const Kind kind = kKindOfOpcode[static_cast<std::size_t>(instruction.opcode)];
-  if (kind == Kind::multiply_add && (has_word(instruction, "WIDE") || has_word(instruction, "HI")))
-    return Kind::multiply_wide;
+InstructionKind kind_of(const Instruction& instruction) {
+  const InstructionKind kind = kKindOfOpcode[static_cast<std::size_t>(instruction.opcode)];
+  if (kind == InstructionKind::multiply_add && (has_word(instruction, "WIDE") || has_word(instruction, "HI")))
+    return InstructionKind::multiply_wide;
   return kind;
 }
 
@@ -235,7 +236,7 @@ SassFunction scheduled_function(std::span<const Instruction> instructions) {
     SassInstruction& made = result.instructions.emplace_back();
     made.kind = kind_of(instruction);
     made.executes = true;
-    made.reads_constant = made.kind != Kind::load_constant && reads_constant(instruction);
+    made.reads_constant = made.kind != InstructionKind::load_constant && reads_constant(instruction);
     IssueControl& control = made.control;
     control.stall = instruction.schedule.stall;
     control.waits = instruction.schedule.wait_mask;

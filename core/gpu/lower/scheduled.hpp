@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From real machine code to what a timing model reads: the compiler has chosen the instructions, their order,
+// From real SASS to what a timing model reads: the compiler has chosen the instructions, their order,
 // their registers and when each may issue, so nothing is left to guess.
 #pragma once
 #include <span>
@@ -11,9 +11,9 @@
 namespace manyscale::gpu {
 
 // The kind of unit that a machine instruction needs.
-Kind kind_of(const sass::Instruction& instruction);
+InstructionKind kind_of(const sass::Instruction& instruction);
 
-// A program whose code is machine code.
+// A program whose code is SASS.
 SassProgram scheduled_program(const Program& program);
 
 // A function whose operations are its machine instructions, one to one.

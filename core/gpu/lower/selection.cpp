@@ -79,7 +79,7 @@ void Selection::put_pairs_together() {
   for (std::uint32_t op = 0; op < nothing_.size(); ++op) {
     if (!can_vanish(op) || values_.opcode(op) != "mov") continue;
     const auto operands = values_.module().operands_of(*values_.text(op));
-    if (operands.size() != 2 || operands[1].kind != ptx::Operand::Kind::vector) continue;
+    if (operands.size() != 2 || operands[1].kind != ptx::OperandKind::vector) continue;
     nothing_[op] = 1;
     inlined_[values_.result(op)] = op;
   }
@@ -94,7 +94,7 @@ void Selection::put_offsets_into_addresses() {
     if (kind != Class::load && kind != Class::store && kind != Class::atomic) continue;
     std::int64_t offset = 0;
     const Source base = values_.address(op, offset);
-    if (base.kind != Source::Kind::reg) continue;
+    if (base.kind != SourceKind::reg) continue;
     // Not if it is also what is stored.
     std::size_t uses = 0;
     for (std::uint32_t id : values_.reads(op)) uses += values_.resolve(id) == base;
@@ -108,14 +108,14 @@ void Selection::put_offsets_into_addresses() {
     if (values_.users(result).empty() || as_base[result] != values_.users(result).size()) continue;
     const Sources from = values_.sources(op);
     if (from.count != 2) continue;
-    const bool first = from.list[0].kind == Source::Kind::immediate;
-    const bool second = from.list[1].kind == Source::Kind::immediate;
+    const bool first = from.list[0].kind == SourceKind::immediate;
+    const bool second = from.list[1].kind == SourceKind::immediate;
     if (first == second) continue;
     const Source& base = from.list[first ? 1 : 0];
-    if (base.kind == Source::Kind::none) continue;
+    if (base.kind == SourceKind::none) continue;
     nothing_[op] = 1;
     inlined_[result] = op;
-    if (base.kind == Source::Kind::reg) ++as_base[base.reg()];
+    if (base.kind == SourceKind::reg) ++as_base[base.reg()];
   }
 }
 
@@ -133,7 +133,7 @@ void Selection::put_products_into_sums() {
     const std::uint32_t result = values_.result(op);
     const Sources factors = values_.sources(op);
     const bool has_constant = std::ranges::any_of(
-        factors.all(), [](const Source& factor) { return factor.kind == Source::Kind::immediate; });
+        factors.all(), [](const Source& factor) { return factor.kind == SourceKind::immediate; });
     const bool fits =
         !values_.users(result).empty() && std::ranges::all_of(values_.users(result), [&](std::uint32_t user) {
           if (nothing_[user] || forms_[user] != Form::plain || values_.text(user) == nullptr) return false;
@@ -146,8 +146,7 @@ void Selection::put_products_into_sums() {
             return sum == type && !values_.has(user, "rn") && !values_.has(user, "rz") &&
                    !values_.has(user, "rm") && !values_.has(user, "rp") && !values_.has(user, "sat");
           // A product that is subtracted is added with its constant negated.
-          if (name == "sub" && !(from.list[0] == Source{Source::Kind::reg, result}) &&
-              (wide || !has_constant))
+          if (name == "sub" && !(from.list[0] == Source{SourceKind::reg, result}) && (wide || !has_constant))
             return false;
           if (wide) return is_double_word(sum) && name == "add";
           return is_word(sum);
@@ -164,8 +163,7 @@ void Selection::put_shifts_into_sums() {
         values_.opcode(op) == "shr" && values_.text(op) != nullptr && ptx::size_of(values_.type(op)) == 4;
     if (!can_vanish(op) || (!left && !right)) continue;
     const Sources from = values_.sources(op);
-    if (from.count != 2 || from.list[1].kind != Source::Kind::immediate || from.list[0].is_constant())
-      continue;
+    if (from.count != 2 || from.list[1].kind != SourceKind::immediate || from.list[0].is_constant()) continue;
     const std::uint32_t result = values_.result(op);
     if (values_.users(result).size() != 1) continue;
     const std::uint32_t user = values_.users(result)[0];
@@ -175,7 +173,7 @@ void Selection::put_shifts_into_sums() {
     const Sources terms = values_.sources(user);
     if (terms.count != 2 || terms.list[0] == terms.list[1] || values_.has(user, "cc")) continue;
     if (ptx::size_of(sum) != ptx::size_of(values_.type(op))) continue;
-    const bool shifted_first = terms.list[0] == Source{Source::Kind::reg, result};
+    const bool shifted_first = terms.list[0] == Source{SourceKind::reg, result};
     if (name == "add" || (left && name == "sub" && shifted_first)) inline_into_users(op, Form::shift_add);
   }
 }
@@ -246,7 +244,7 @@ void Selection::put_choices_into_sources() {
   for (std::uint32_t op = 0; op < nothing_.size(); ++op) {
     if (!can_vanish(op) || values_.opcode(op) != "selp" || values_.words(values_.result(op)) != 1) continue;
     const Sources from = values_.sources(op);
-    if (from.count != 3 || from.list[0].kind != Source::Kind::reg || from.list[1].kind != Source::Kind::reg)
+    if (from.count != 3 || from.list[0].kind != SourceKind::reg || from.list[1].kind != SourceKind::reg)
       continue;
     for (unsigned k : {0U, 1U}) {
       const std::uint32_t made = values_.definition(from.list[k].reg());
@@ -304,7 +302,7 @@ void Selection::put_comparisons_into_predicates() {
     if (!values_.is_predicate(result)) continue;
     for (std::uint32_t id : values_.reads(op)) {
       const Source source = values_.resolve(id);
-      if (source.kind != Source::Kind::reg) continue;
+      if (source.kind != SourceKind::reg) continue;
       const std::uint32_t made = values_.definition(source.reg());
       if (made == kNoOperation || combined[made] || values_.opcode(made) != "setp" ||
           values_.users(source.reg()).size() != 1)
@@ -318,7 +316,7 @@ void Selection::put_comparisons_into_predicates() {
   }
 }
 
-// Loads from neighbouring places of shared memory become one, where the place is known to be aligned.
+// Loads of neighbouring words of shared memory become one, where the address is known to be aligned.
 void Selection::join_shared_loads() {
   struct Load {
     std::int64_t offset;
@@ -330,7 +328,7 @@ void Selection::join_shared_loads() {
       if (list.size() < 2) continue;
       const unsigned bytes = key.second;
       std::ranges::sort(list, {}, [](const Load& load) { return std::pair(load.offset, load.op); });
-      const unsigned zeros = values_.trailing_zeros({Source::Kind::reg, key.first});
+      const unsigned zeros = values_.trailing_zeros({SourceKind::reg, key.first});
       for (std::size_t i = 0; i < list.size();) {
         std::size_t taken = 1;
         for (unsigned total : {16U, 8U}) {
@@ -373,14 +371,14 @@ void Selection::join_shared_loads() {
     std::int64_t offset = 0;
     Source base = values_.address(op, offset);
     for (unsigned depth = 0;
-         depth < 8 && base.kind == Source::Kind::reg && inlined_[base.reg()] != kNoOperation; ++depth) {
+         depth < 8 && base.kind == SourceKind::reg && inlined_[base.reg()] != kNoOperation; ++depth) {
       const Sources terms = values_.sources(inlined_[base.reg()]);
-      const bool first = terms.list[0].kind == Source::Kind::immediate;
+      const bool first = terms.list[0].kind == SourceKind::immediate;
       // A variable's address has its own number above the offset.
       offset += static_cast<std::int64_t>(terms.list[first ? 0 : 1].value & ~(std::uint64_t{1} << 62));
       base = terms.list[first ? 1 : 0];
     }
-    if (base.kind == Source::Kind::reg) loads[{base.value, bytes}].push_back({offset, op});
+    if (base.kind == SourceKind::reg) loads[{base.value, bytes}].push_back({offset, op});
   }
   join_all();
 }

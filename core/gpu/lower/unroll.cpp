@@ -13,6 +13,7 @@ using ptx::Function;
 using ptx::Instruction;
 using ptx::Module;
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 namespace {
@@ -35,19 +36,19 @@ class Unroller {
 
   static Operand register_operand(std::uint32_t id) {
     Operand operand;
-    operand.kind = Operand::Kind::reg;
+    operand.kind = OperandKind::reg;
     operand.id = id;
     return operand;
   }
   static Operand integer_operand(std::int64_t value) {
     Operand operand;
-    operand.kind = Operand::Kind::integer;
+    operand.kind = OperandKind::integer;
     operand.value = value;
     return operand;
   }
   static Operand label_operand(std::uint32_t id) {
     Operand operand;
-    operand.kind = Operand::Kind::label;
+    operand.kind = OperandKind::label;
     operand.id = id;
     return operand;
   }
@@ -90,10 +91,10 @@ class Unroller {
 
   Operand copy_operand(const CountedLoop& loop, Operand operand, std::uint32_t at, unsigned copy,
                        Names& names, bool result, std::vector<Instruction>& out) {
-    if (operand.kind == Operand::Kind::address) {
+    if (operand.kind == OperandKind::address) {
       // An induction in an address becomes an offset.
       const Operand base = module_.children(operand).empty() ? Operand{} : module_.children(operand)[0];
-      if (base.kind == Operand::Kind::reg && operand.count == 1 && loop.inductions.contains(base.id)) {
+      if (base.kind == OperandKind::reg && operand.count == 1 && loop.inductions.contains(base.id)) {
         operand.value += offset(loop, base.id, at, copy);
         const std::uint32_t name = origin(loop, base.id, names);
         operand.first = static_cast<std::uint32_t>(module_.operands.size());
@@ -103,7 +104,7 @@ class Unroller {
         return operand;
       }
     }
-    if (operand.kind == Operand::Kind::reg) {
+    if (operand.kind == OperandKind::reg) {
       if (!result && loop.inductions.contains(operand.id)) {
         const std::int64_t distance = offset(loop, operand.id, at, copy);
         const std::uint32_t name = origin(loop, operand.id, names);
@@ -152,7 +153,7 @@ class Unroller {
         Instruction made = function_.instructions[i];
         const auto written = has_result(made) ? module_.operands_of(made)[0] : Operand{};
         const auto induction =
-            written.kind == Operand::Kind::reg ? loop.inductions.find(written.id) : loop.inductions.end();
+            written.kind == OperandKind::reg ? loop.inductions.find(written.id) : loop.inductions.end();
         if (induction != loop.inductions.end() && (!induction->second.derived || copy != 0)) continue;
         std::vector<Operand> operands;
         for (std::uint32_t k = has_result(made) ? 1 : 0; k < made.operands; ++k)
@@ -161,7 +162,7 @@ class Unroller {
         if (made.guard != ptx::kNone) made.guard = names.of(made.guard);
         if (has_result(made)) {
           for_each_operand(module_, written, [&](const Operand& part) {
-            if (part.kind != Operand::Kind::reg || !can_be_renamed(part.id)) return;
+            if (part.kind != OperandKind::reg || !can_be_renamed(part.id)) return;
             names.set(part.id, copy + 1 == kCopies && !loop.locals.contains(part.id)
                                    ? part.id
                                    : new_register(function_.registers[part.id].type));
@@ -218,9 +219,9 @@ class Unroller {
   void rewrite(const std::vector<CountedLoop>& loops) {
     std::vector<Instruction> out;
     const std::size_t count = function_.instructions.size();
-    std::vector<std::uint32_t> place(count + 1);  // of an instruction, for branches to it
+    std::vector<std::uint32_t> index(count + 1);  // of an instruction, for branches to it
     std::map<std::uint32_t, std::uint32_t> body;  // of a loop's last instruction: where its original body is
-    std::set<std::uint32_t> placed;               // operands of branches that have their place already
+    std::set<std::uint32_t> placed;               // operands of branches that have their index already
     struct Pending {
       std::size_t branch;
       std::uint32_t target;  // in the old numbering
@@ -228,7 +229,7 @@ class Unroller {
     std::vector<Pending> pending;
     auto next = loops.begin();
     for (std::uint32_t i = 0; i < count; ++i) {
-      place[i] = static_cast<std::uint32_t>(out.size());
+      index[i] = static_cast<std::uint32_t>(out.size());
       if (next != loops.end() && next->first == i) {
         const CountedLoop& loop = *next++;
         const Instruction& test = function_.instructions[loop.test];
@@ -256,19 +257,19 @@ class Unroller {
       }
       out.push_back(kept);
     }
-    place[count] = static_cast<std::uint32_t>(out.size());
+    index[count] = static_cast<std::uint32_t>(out.size());
     for (const Pending& wait : pending)
-      module_.operands[out[wait.branch].first_operand].id = place[wait.target];
+      module_.operands[out[wait.branch].first_operand].id = index[wait.target];
     std::set<std::uint32_t> seen;
     for (const Instruction& instruction : out)
       for (std::uint32_t k = 0; k < instruction.operands; ++k) {
         const std::uint32_t at = instruction.first_operand + k;
         Operand& operand = module_.operands[at];
-        if (operand.kind == Operand::Kind::label && !placed.contains(at) && seen.insert(at).second)
-          operand.id = place[operand.id];
+        if (operand.kind == OperandKind::label && !placed.contains(at) && seen.insert(at).second)
+          operand.id = index[operand.id];
       }
     for (ptx::BranchTable& table : function_.branch_tables)
-      for (std::uint32_t& target : table.targets) target = place[target];
+      for (std::uint32_t& target : table.targets) target = index[target];
     function_.instructions = std::move(out);
   }
 

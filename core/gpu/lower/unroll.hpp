@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unrolls short counted loops by four, as the vendor's assembler does before it makes machine code of PTX.
+// Unrolls short counted loops by four, as the vendor's assembler does before it makes SASS of PTX.
 #pragma once
 #include "gpu/ptx/module.hpp"
 

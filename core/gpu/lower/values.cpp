@@ -7,11 +7,12 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 namespace {
 
-// Places in the constant bank that no parameter has.
+// Offsets in the constant bank that no parameter has.
 constexpr std::uint64_t kShapeBank = std::uint64_t{1} << 32;
 constexpr std::uint64_t kConstantMemory = std::uint64_t{1} << 61;
 constexpr std::uint64_t kWideConstants = std::uint64_t{1} << 63;
@@ -94,10 +95,10 @@ void Values::find_definitions() {
 }
 
 Source Values::resolve(std::uint32_t element) const {
-  Source found{Source::Kind::reg, element};
-  for (unsigned depth = 0; depth < kDeepest && found.kind == Source::Kind::reg; ++depth) {
+  Source found{SourceKind::reg, element};
+  for (unsigned depth = 0; depth < kDeepest && found.kind == SourceKind::reg; ++depth) {
     const Source& next = meanings_[found.reg()];
-    if (next.kind == Source::Kind::none) break;
+    if (next.kind == SourceKind::none) break;
     found = next;
   }
   return found;
@@ -105,25 +106,25 @@ Source Values::resolve(std::uint32_t element) const {
 
 Source Values::source(const Operand& operand, Type type) const {
   switch (operand.kind) {
-    case Operand::Kind::reg: {
+    case OperandKind::reg: {
       const unsigned component = operand.component == 255 ? 0 : operand.component;
       return resolve(first_element_[operand.id] + component);
     }
-    case Operand::Kind::integer:
-      return {Source::Kind::immediate, static_cast<std::uint64_t>(operand.value)};
-    case Operand::Kind::floating: {
+    case OperandKind::integer:
+      return {SourceKind::immediate, static_cast<std::uint64_t>(operand.value)};
+    case OperandKind::floating: {
       const auto bits = static_cast<std::uint64_t>(operand.value);
       if (type == Type::f64 && !operand.is_f32 && (bits & 0xffffffff) != 0)
-        return {Source::Kind::bank, bits | kWideConstants};  // does not fit into an instruction
-      return {Source::Kind::immediate, bits};
+        return {SourceKind::bank, bits | kWideConstants};  // does not fit into an instruction
+      return {SourceKind::immediate, bits};
     }
-    case Operand::Kind::variable:
-      return {Source::Kind::immediate, kVariable | std::uint64_t{operand.id} << 40 |
-                                           (static_cast<std::uint64_t>(operand.value) & kOffsets)};
-    case Operand::Kind::special: {
+    case OperandKind::variable:
+      return {SourceKind::immediate, kVariable | std::uint64_t{operand.id} << 40 |
+                                         (static_cast<std::uint64_t>(operand.value) & kOffsets)};
+    case OperandKind::special: {
       const bool shape = operand.text.starts_with("%ntid") || operand.text.starts_with("%nctaid");
       if (!shape) return {};
-      return {Source::Kind::bank,
+      return {SourceKind::bank,
               kShapeBank + (operand.text[1] == 'n' && operand.text[2] == 't' ? 0U : 8U) + operand.component};
     }
     default:
@@ -146,7 +147,7 @@ Source Values::address(std::uint32_t op, std::int64_t& offset) const {
   const ptx::Instruction* found = text(op);
   if (found == nullptr) return {};
   for (const Operand& operand : module_.operands_of(*found)) {
-    if (operand.kind != Operand::Kind::address) continue;
+    if (operand.kind != OperandKind::address) continue;
     offset = operand.value;
     const auto children = module_.children(operand);
     return children.empty() ? Source{} : source(children[0], Type::none);
@@ -177,9 +178,9 @@ bool Values::is_free_conversion(std::uint32_t op) const {
 bool Values::is_kernel_parameter(std::uint32_t op) const {
   if (!is_kernel_ || opcode(op) != "ld" || !has(op, "param")) return false;
   for (const Operand& operand : module_.operands_of(*text(op))) {
-    if (operand.kind != Operand::Kind::address) continue;
+    if (operand.kind != OperandKind::address) continue;
     const auto children = module_.children(operand);
-    return children.empty() || children[0].kind != Operand::Kind::variable ||
+    return children.empty() || children[0].kind != OperandKind::variable ||
            children[0].id < function_.parameters.size();
   }
   return true;
@@ -192,23 +193,23 @@ bool Values::copy_of_move(std::uint32_t op, Source& to) const {
   const bool constant = name == "ld" && has(op, "const") && ptx::size_of(type(op)) >= 4;
   if ((parameter || constant) && reads(op).empty()) {
     for (const Operand& operand : module_.operands_of(found)) {
-      if (operand.kind != Operand::Kind::address) continue;
+      if (operand.kind != OperandKind::address) continue;
       const auto children = module_.children(operand);
-      if (children.empty() || children[0].kind != Operand::Kind::variable) return false;
-      to = {Source::Kind::bank, (std::uint64_t{children[0].id} << 16) +
-                                    static_cast<std::uint64_t>(operand.value) +
-                                    (constant ? kConstantMemory : 0)};
+      if (children.empty() || children[0].kind != OperandKind::variable) return false;
+      to = {SourceKind::bank, (std::uint64_t{children[0].id} << 16) +
+                                  static_cast<std::uint64_t>(operand.value) +
+                                  (constant ? kConstantMemory : 0)};
       return true;
     }
     return false;
   }
   const auto operands = module_.operands_of(found);
-  if (operands.size() != 2 || operands[0].kind != Operand::Kind::reg) return false;
+  if (operands.size() != 2 || operands[0].kind != OperandKind::reg) return false;
   if (name == "mov" || name == "cvta" || name == "not" || (name == "cvt" && is_free_conversion(op))) {
     if (name == "not" && !is_predicate(result(op))) return false;
     to = source(operands[1], type(op));
     if (operands[1].negated && name != "not") return false;
-    return to.kind != Source::Kind::none;
+    return to.kind != SourceKind::none;
   }
   return false;
 }
@@ -258,7 +259,7 @@ void Values::find_copies() {
     Source from;
     if (!copy_of_move(op, from)) continue;
     // What is written several times may have changed before the copy is used.
-    if (from.kind == Source::Kind::reg && writers_[from.reg()] > 1 && !is_used_at_once(op, from.reg()))
+    if (from.kind == SourceKind::reg && writers_[from.reg()] > 1 && !is_used_at_once(op, from.reg()))
       continue;
     copies_[op] = 1;
     meanings_[to] = from;
@@ -274,7 +275,7 @@ void Values::find_users() {
       if (copies_[op] || unused_[op]) continue;
       for (std::uint32_t id : reads(op)) {
         const Source used = resolve(id);
-        if (used.kind != Source::Kind::reg || last[used.reg()] == op) continue;
+        if (used.kind != SourceKind::reg || last[used.reg()] == op) continue;
         last[used.reg()] = op;
         visit(used.reg(), op);
       }
@@ -338,7 +339,7 @@ void Values::find_unused() {
     std::vector<std::uint32_t> used;
     for (std::uint32_t id : reads(op)) {
       const Source source = resolve(id);
-      if (source.kind == Source::Kind::reg && std::ranges::find(used, source.reg()) == used.end())
+      if (source.kind == SourceKind::reg && std::ranges::find(used, source.reg()) == used.end())
         used.push_back(source.reg());
     }
     for (std::uint32_t id : used) --left[id];
@@ -353,14 +354,14 @@ bool Values::keeps_narrow(std::uint32_t op, std::uint32_t element) const {
   if (kind == Class::load || kind == Class::store || kind == Class::atomic) {
     std::int64_t offset = 0;
     const Source base = address(op, offset);
-    const bool is_base = base == Source{Source::Kind::reg, element};
+    const bool is_base = base == Source{SourceKind::reg, element};
     const auto uses = std::ranges::count_if(
-        reads(op), [&](std::uint32_t id) { return resolve(id) == Source{Source::Kind::reg, element}; });
+        reads(op), [&](std::uint32_t id) { return resolve(id) == Source{SourceKind::reg, element}; });
     return is_base && uses == 1 && (has(op, "shared") || has(op, "const") || has(op, "local"));
   }
   const std::string_view name = opcode(op);
   if (name != "add" && name != "sub" && name != "mov" &&
-      (name != "shl" || sources(op).list[0] != Source{Source::Kind::reg, element}))
+      (name != "shl" || sources(op).list[0] != Source{SourceKind::reg, element}))
     return false;
   return writes(op).size() == 1 && ptx::size_of(type(op)) == 8 && narrow_[result(op)];
 }
@@ -385,7 +386,7 @@ void Values::find_narrow() {
     for (std::uint32_t op : writing(id))
       for (std::uint32_t read : reads(op)) {
         const Source source = resolve(read);
-        if (source.kind == Source::Kind::reg && narrow_[source.reg()]) work.push_back(source.reg());
+        if (source.kind == SourceKind::reg && narrow_[source.reg()]) work.push_back(source.reg());
       }
   }
 }
@@ -393,14 +394,14 @@ void Values::find_narrow() {
 unsigned Values::trailing_zeros(const Source& source, unsigned depth, std::uint32_t assumed) const {
   constexpr unsigned kMost = 16;
   constexpr std::uint32_t kMostWriters = 8;
-  if (source.kind == Source::Kind::immediate) {
-    if (source.value >> 62 == 1)  // the assembler places variables at multiples of 16
-      return std::min(4U, trailing_zeros({Source::Kind::immediate, source.value & kOffsets}));
+  if (source.kind == SourceKind::immediate) {
+    if (source.value >> 62 == 1)  // the assembler aligns variables to multiples of 16
+      return std::min(4U, trailing_zeros({SourceKind::immediate, source.value & kOffsets}));
     return source.value == 0
                ? kMost
                : std::min<unsigned>(kMost, static_cast<unsigned>(std::countr_zero(source.value)));
   }
-  if (source.kind != Source::Kind::reg || depth > 8) return 0;
+  if (source.kind != SourceKind::reg || depth > 8) return 0;
   if (source.reg() == assumed) return kMost;
   const std::uint32_t op = definitions_[source.reg()];
   if (op == kNoOperation && assumed == kNoOperation && writers_[source.reg()] > 1 &&
@@ -422,7 +423,7 @@ unsigned Values::trailing_zeros_of(std::uint32_t op, unsigned depth, std::uint32
   const std::string_view name = opcode(op);
   auto zeros = [&](unsigned i) { return trailing_zeros(from.list[i], depth + 1, assumed); };
   if (name == "mov") return from.count == 1 ? zeros(0) : 0;
-  if (name == "shl" && from.list[1].kind == Source::Kind::immediate)
+  if (name == "shl" && from.list[1].kind == SourceKind::immediate)
     return static_cast<unsigned>(std::min<std::uint64_t>(kMost, zeros(0) + from.list[1].value));
   if (name == "mul" && !has(op, "hi")) return std::min(kMost, zeros(0) + zeros(1));
   if (name == "mad" && !has(op, "hi")) return std::min(std::min(kMost, zeros(0) + zeros(1)), zeros(2));

@@ -14,19 +14,20 @@ namespace manyscale::gpu {
 
 inline constexpr std::uint32_t kNoOperation = ~std::uint32_t{0};
 
+enum class SourceKind : std::uint8_t {
+  none,
+  reg,        // a register's element
+  immediate,  // in the instruction
+  bank,       // in the constant bank: a kernel's parameter, the shape of the grid
+};
+
 // An operand once moves and constants are gone.
 struct Source {
-  enum class Kind : std::uint8_t {
-    none,
-    reg,        // a register's element
-    immediate,  // in the instruction
-    bank,       // in the constant bank: a kernel's parameter, the shape of the grid
-  };
-  Kind kind = Kind::none;
-  std::uint64_t value = 0;  // the element, the bits, or the place in the bank
+  SourceKind kind = SourceKind::none;
+  std::uint64_t value = 0;  // the element, the bits, or the offset in the bank
 
-  bool is_constant() const { return kind == Kind::immediate || kind == Kind::bank; }
-  bool is_zero() const { return kind == Kind::immediate && value == 0; }
+  bool is_constant() const { return kind == SourceKind::immediate || kind == SourceKind::bank; }
+  bool is_zero() const { return kind == SourceKind::immediate && value == 0; }
   std::uint32_t reg() const { return static_cast<std::uint32_t>(value); }
   bool operator==(const Source&) const = default;
 };
@@ -79,7 +80,7 @@ class Values {
   // Whether an operation only gives a value another name.
   bool is_copy(std::uint32_t op) const { return copies_[op] != 0; }
 
-  // Whether an operation reads what the launch gave the kernel, and not a place for the results of a call.
+  // Whether an operation reads what the launch gave the kernel, and not the results of a call.
   bool is_kernel_parameter(std::uint32_t op) const;
   // Whether an operation computes something that nobody uses.
   bool is_unused(std::uint32_t op) const { return unused_[op] != 0; }

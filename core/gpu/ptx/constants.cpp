@@ -102,8 +102,8 @@ const char* compute_integer(Operator operation, const Constant& left, const Cons
                             Constant& result) {
   const auto a = static_cast<std::uint64_t>(left.value);
   const auto b = static_cast<std::uint64_t>(right.value);
-  const bool left_signed = left.kind == Constant::Kind::signed_integer;
-  const bool is_signed = left_signed && right.kind == Constant::Kind::signed_integer;
+  const bool left_signed = left.kind == ConstantKind::signed_integer;
+  const bool is_signed = left_signed && right.kind == ConstantKind::signed_integer;
   std::uint64_t value = 0;
   bool result_signed = is_signed;
   switch (operation) {
@@ -165,7 +165,7 @@ const char* compute_address(Operator operation, const Constant& left, const Cons
   const Constant& address = from_right ? right : left;
   const Constant& offset = from_right ? left : right;
   const bool adds = operation == Operator::add || operation == Operator::subtract;
-  if (!adds || address.kind != Constant::Kind::address || !offset.is_integer() || address.masked) {
+  if (!adds || address.kind != ConstantKind::address || !offset.is_integer() || address.masked) {
     return "an integer may be added to an address or subtracted from it, and nothing else";
   }
   const auto amount = static_cast<std::uint64_t>(offset.value);
@@ -185,14 +185,14 @@ Constant integer_constant(std::int64_t value) {
 
 Constant unsigned_constant(std::uint64_t value) {
   Constant result;
-  result.kind = Constant::Kind::unsigned_integer;
+  result.kind = ConstantKind::unsigned_integer;
   result.value = static_cast<std::int64_t>(value);
   return result;
 }
 
 Constant floating_constant(double number) {
   Constant result;
-  result.kind = Constant::Kind::floating;
+  result.kind = ConstantKind::floating;
   result.number = number;
   return result;
 }
@@ -221,7 +221,7 @@ Constant read_floating(std::string_view text) {
   const char second = text.size() > 1 && text[0] == '0' ? static_cast<char>(text[1] | 0x20) : '\0';
   if (second == 'f') {
     Constant result;
-    result.kind = Constant::Kind::single;
+    result.kind = ConstantKind::single;
     result.value = static_cast<std::int64_t>(read_hexadecimal(text.substr(2)));
     return result;
   }
@@ -239,11 +239,11 @@ Constant read_floating(std::string_view text) {
 
 double as_double(const Constant& constant) {
   switch (constant.kind) {
-    case Constant::Kind::floating:
+    case ConstantKind::floating:
       return constant.number;
-    case Constant::Kind::single:
+    case ConstantKind::single:
       return as_float(constant);
-    case Constant::Kind::unsigned_integer:
+    case ConstantKind::unsigned_integer:
       return static_cast<double>(static_cast<std::uint64_t>(constant.value));
     default:
       return static_cast<double>(constant.value);
@@ -251,7 +251,7 @@ double as_double(const Constant& constant) {
 }
 
 float as_float(const Constant& constant) {
-  if (constant.kind == Constant::Kind::single) {
+  if (constant.kind == ConstantKind::single) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(constant.value));
   }
   const double number = as_double(constant);
@@ -262,7 +262,7 @@ float as_float(const Constant& constant) {
 }
 
 std::int64_t as_integer(const Constant& constant) {
-  if (constant.kind != Constant::Kind::floating) return constant.value;
+  if (constant.kind != ConstantKind::floating) return constant.value;
   constexpr double kLimit = 9223372036854775808.0;
   if (std::isnan(constant.number)) return 0;
   if (constant.number >= kLimit) {
@@ -274,17 +274,17 @@ std::int64_t as_integer(const Constant& constant) {
 }
 
 bool is_true(const Constant& constant) {
-  return constant.kind == Constant::Kind::floating ? constant.number != 0 : constant.value != 0;
+  return constant.kind == ConstantKind::floating ? constant.number != 0 : constant.value != 0;
 }
 
 const char* compute(Operator operation, const Constant& left, const Constant& right, Constant& result) {
-  if (left.kind == Constant::Kind::address || right.kind == Constant::Kind::address) {
+  if (left.kind == ConstantKind::address || right.kind == ConstantKind::address) {
     return compute_address(operation, left, right, result);
   }
-  if (left.kind == Constant::Kind::single || right.kind == Constant::Kind::single) {
+  if (left.kind == ConstantKind::single || right.kind == ConstantKind::single) {
     return "a number in the form 0f… cannot be computed with";
   }
-  if (left.kind == Constant::Kind::floating || right.kind == Constant::Kind::floating) {
+  if (left.kind == ConstantKind::floating || right.kind == ConstantKind::floating) {
     return compute_floating(operation, as_double(left), as_double(right), result);
   }
   return compute_integer(operation, left, right, result);

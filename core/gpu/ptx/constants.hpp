@@ -8,16 +8,17 @@
 
 namespace manyscale::ptx {
 
+enum class ConstantKind : std::uint8_t {
+  signed_integer,    // value
+  unsigned_integer,  // value, to be read as unsigned
+  floating,          // number
+  single,            // value: the bits of a float, as 0f… gives them
+  address,           // of the variable or function `id`, with `value` added
+};
+
 // The value of a constant expression.
 struct Constant {
-  enum class Kind : std::uint8_t {
-    signed_integer,    // value
-    unsigned_integer,  // value, to be read as unsigned
-    floating,          // number
-    single,            // value: the bits of a float, as 0f… gives them
-    address,           // of the variable or function `id`, with `value` added
-  };
-  Kind kind = Kind::signed_integer;
+  ConstantKind kind = ConstantKind::signed_integer;
   bool is_function = false;
   bool is_local = false;
   bool generic = false;
@@ -27,8 +28,10 @@ struct Constant {
   std::int64_t value = 0;
   double number = 0;
 
-  bool is_integer() const { return kind == Kind::signed_integer || kind == Kind::unsigned_integer; }
-  bool is_number() const { return is_integer() || kind == Kind::floating; }
+  bool is_integer() const {
+    return kind == ConstantKind::signed_integer || kind == ConstantKind::unsigned_integer;
+  }
+  bool is_number() const { return is_integer() || kind == ConstantKind::floating; }
 };
 
 enum class Operator : std::uint8_t {

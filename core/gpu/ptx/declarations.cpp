@@ -59,7 +59,7 @@ ModuleParser::Specifiers ModuleParser::parse_specifiers(Linkage linkage) {
     expect_number("the number of a bank");
     expect(']', "after the number of the bank");
   }
-  for (; token().kind == Token::Kind::directive;) {
+  for (; token().kind == TokenKind::directive;) {
     const std::string_view text = token().text;
     if (text == ".align") {
       specifiers.alignment = parse_alignment();
@@ -103,7 +103,7 @@ void ModuleParser::parse_declaration(Linkage linkage) {
   if (linkage != Linkage::internal && !linked)
     fail(first, quoted(first.text) + " cannot be linked to other modules");
   do {
-    if (token().kind != Token::Kind::identifier) fail_expected("a name to declare");
+    if (token().kind != TokenKind::identifier) fail_expected("a name to declare");
     if (specifiers.space == Space::reg) {
       parse_registers(specifiers);
     } else {
@@ -141,12 +141,12 @@ void ModuleParser::parse_registers(const Specifiers& specifiers) {
     const std::vector<std::string_view>& names = numbered_names(name, count);
     for (std::uint32_t i = 0; i < count; ++i)
       registers.push_back({names[i], specifiers.type, specifiers.vector});
-    declare_group(name, Symbol::Kind::group, first, count);
+    declare_group(name, SymbolKind::group, first, count);
     return;
   }
   add_registers(*function_, 1, name);
   registers.push_back({name.text, specifiers.type, specifiers.vector});
-  declare(name, Symbol::Kind::reg, first);
+  declare(name, SymbolKind::reg, first);
 }
 
 Variable ModuleParser::make_variable(const Specifiers& specifiers, const Token& name) const {
@@ -179,7 +179,7 @@ std::vector<std::uint64_t> ModuleParser::parse_dimensions(Variable& variable, co
     }
     const Token first = token();
     const Constant extent = parse_expression(false);
-    if (!extent.is_integer() || (extent.kind == Constant::Kind::signed_integer && extent.value < 0)) {
+    if (!extent.is_integer() || (extent.kind == ConstantKind::signed_integer && extent.value < 0)) {
       fail(first, "the size of an array must be a whole number, found " + quoted(since(first.begin())));
     }
     if (extent.value == 0 && !dimensions.empty()) {
@@ -214,7 +214,7 @@ void ModuleParser::parse_variable(const Specifiers& specifiers) {
       variables.push_back(variable);
       variables.back().name = names[i];
     }
-    const auto kind = function_ == nullptr ? Symbol::Kind::module_group : Symbol::Kind::local_group;
+    const auto kind = function_ == nullptr ? SymbolKind::module_group : SymbolKind::local_group;
     declare_group(name, kind, first, count);
     return;
   }
@@ -231,7 +231,7 @@ void ModuleParser::parse_variable(const Specifiers& specifiers) {
 
 void ModuleParser::add_variable(Variable variable, const Token& name) {
   std::vector<Variable>& variables = scope_variables();
-  const auto kind = function_ == nullptr ? Symbol::Kind::variable : Symbol::Kind::local;
+  const auto kind = function_ == nullptr ? SymbolKind::variable : SymbolKind::local;
   const Symbol* known = symbols_.find(name.text);
   if (known != nullptr && known->depth == symbols_.depth() && known->kind == kind) {
     Variable& earlier = variables[known->id];

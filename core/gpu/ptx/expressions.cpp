@@ -17,7 +17,7 @@ constexpr unsigned symbol_code(char first, char second) {
 }
 
 BinaryOperator binary_operator(const Token& token) {
-  if (token.kind != Token::Kind::punctuation) return {0, Operator::add};
+  if (token.kind != TokenKind::punctuation) return {0, Operator::add};
   switch (token.symbol) {
     case '*':
       return {10, Operator::multiply};
@@ -92,7 +92,7 @@ Constant ModuleParser::parse_unary(bool addresses) {
   const Nesting nesting(*this);
   lexer_.advance();
   const Constant value = parse_unary(addresses);
-  if (sign.is('-') && value.kind == Constant::Kind::single) {
+  if (sign.is('-') && value.kind == ConstantKind::single) {
     Constant negative = value;
     negative.value ^= 0x80000000;
     return negative;
@@ -106,18 +106,18 @@ Constant ModuleParser::parse_unary(bool addresses) {
     inverted.value = ~value.value;
     return inverted;
   }
-  if (value.kind == Constant::Kind::floating) return floating_constant(-value.number);
+  if (value.kind == ConstantKind::floating) return floating_constant(-value.number);
   Constant negative = value;
   negative.value = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value.value));
   return negative;
 }
 
 Constant ModuleParser::parse_primary(bool addresses) {
-  if (token().kind == Token::Kind::directive && token().text[1] >= '0' && token().text[1] <= '9') {
+  if (token().kind == TokenKind::directive && token().text[1] >= '0' && token().text[1] <= '9') {
     lexer_.reread_as_number();
   }
   const Token first = token();
-  if (first.kind == Token::Kind::integer) {
+  if (first.kind == TokenKind::integer) {
     Constant value;
     if (!read_integer(first.text, value))
       fail(first, "the integer " + quoted(first.text) + " has more than 64 bits");
@@ -125,14 +125,14 @@ Constant ModuleParser::parse_primary(bool addresses) {
     if (addresses && token().is('(')) return parse_mask(value, first);
     return value;
   }
-  if (first.kind == Token::Kind::floating) {
+  if (first.kind == TokenKind::floating) {
     lexer_.advance();
     return read_floating(first.text);
   }
   if (first.is('(')) {
     const Nesting nesting(*this);
     lexer_.advance();
-    if (token().kind == Token::Kind::directive && (token().text[1] < '0' || token().text[1] > '9')) {
+    if (token().kind == TokenKind::directive && (token().text[1] < '0' || token().text[1] > '9')) {
       const Token type = take();
       expect(')', "after the type to convert to");
       const Constant value = parse_unary(addresses);
@@ -150,7 +150,7 @@ Constant ModuleParser::parse_primary(bool addresses) {
     lexer_.advance();
     return integer_constant(32);
   }
-  if (first.kind == Token::Kind::identifier && addresses) return parse_named_constant();
+  if (first.kind == TokenKind::identifier && addresses) return parse_named_constant();
   fail_expected(addresses ? "a constant or an address" : "a constant");
 }
 
@@ -161,7 +161,7 @@ Constant ModuleParser::parse_named_constant() {
     const Nesting nesting(*this);
     const Token first = token();
     Constant value = parse_expression(true);
-    if (value.kind != Constant::Kind::address || value.masked) {
+    if (value.kind != ConstantKind::address || value.masked) {
       fail(first, "'generic' takes an address, found " + quoted(first.text));
     }
     expect(')', "after the address");
@@ -172,11 +172,11 @@ Constant ModuleParser::parse_named_constant() {
   Resolved resolved;
   if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, Sought::name);
   Constant value;
-  value.kind = Constant::Kind::address;
+  value.kind = ConstantKind::address;
   value.id = resolved.id;
-  value.is_function = resolved.kind == Symbol::Kind::function;
+  value.is_function = resolved.kind == SymbolKind::function;
   if (!value.is_function) {
-    if (resolved.kind != Symbol::Kind::variable) {
+    if (resolved.kind != SymbolKind::variable) {
       fail(name,
            "only variables and functions of the module have an address here, found " + quoted(name.text));
     }
@@ -197,7 +197,7 @@ Constant ModuleParser::parse_mask(const Constant& mask, const Token& number) {
   const Nesting nesting(*this);
   const Token open = take();
   Constant value = parse_expression(true);
-  if (value.kind != Constant::Kind::address || value.masked) fail(open, "a mask takes an address, at '('");
+  if (value.kind != ConstantKind::address || value.masked) fail(open, "a mask takes an address, at '('");
   expect(')', "after the address");
   value.masked = true;
   value.shift = static_cast<std::uint8_t>(shift);

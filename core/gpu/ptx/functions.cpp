@@ -37,7 +37,7 @@ void ModuleParser::parse_function(Linkage linkage) {
   lexer_.advance();
   while (token().is_directive(".attribute")) skip_attribute();
   if (!header.is_entry && token().is('(')) parse_parameters(header, header.results, false);
-  if (token().kind != Token::Kind::identifier) fail_expected("the name of the function");
+  if (token().kind != TokenKind::identifier) fail_expected("the name of the function");
   const Token name = take();
   header.name = name.text;
   header.where = name.where;
@@ -49,7 +49,7 @@ void ModuleParser::parse_function(Linkage linkage) {
     result_name.text = is_register ? header.registers[result].name : header.variables[result].name;
     result_name.where = is_register ? name.where : header.variables[result].where;
     if (result_name.text != "_")
-      declare(result_name, is_register ? Symbol::Kind::reg : Symbol::Kind::local, result);
+      declare(result_name, is_register ? SymbolKind::reg : SymbolKind::local, result);
   }
   if (token().is('(')) parse_parameters(header, header.parameters, true);
   parse_performance_directives(header);
@@ -67,7 +67,7 @@ void ModuleParser::parse_function(Linkage linkage) {
 
 std::uint32_t ModuleParser::add_function(const Function& header, const Token& name) {
   const Symbol* known = symbols_.find(name.text);
-  if (known != nullptr && known->kind == Symbol::Kind::function) {
+  if (known != nullptr && known->kind == SymbolKind::function) {
     const Function& earlier = module_.functions[known->id];
     if (earlier.is_entry != header.is_entry) {
       fail(name, quoted(name.text) + " is declared both as '.entry' and as '.func'");
@@ -75,7 +75,7 @@ std::uint32_t ModuleParser::add_function(const Function& header, const Token& na
     return known->id;
   }
   const auto id = static_cast<std::uint32_t>(module_.functions.size());
-  declare(name, Symbol::Kind::function, id);
+  declare(name, SymbolKind::function, id);
   module_.functions.emplace_back();
   module_.functions.back().name = header.name;
   module_.functions.back().is_entry = header.is_entry;
@@ -120,7 +120,7 @@ void ModuleParser::parse_parameter(Function& function, std::vector<std::uint32_t
   }
   if (is_register && function.is_entry)
     fail(first, "the parameters of an '.entry' are '.param', found '.reg'");
-  if (token().kind != Token::Kind::identifier) fail_expected("the name of a parameter");
+  if (token().kind != TokenKind::identifier) fail_expected("the name of a parameter");
   const Token name = take();
   std::uint32_t id = 0;
   if (is_register) {
@@ -139,7 +139,7 @@ void ModuleParser::parse_parameter(Function& function, std::vector<std::uint32_t
   }
   ids.push_back(id);
   // Prototypes may leave names out with "_".
-  if (declares && name.text != "_") declare(name, is_register ? Symbol::Kind::reg : Symbol::Kind::local, id);
+  if (declares && name.text != "_") declare(name, is_register ? SymbolKind::reg : SymbolKind::local, id);
 }
 
 bool ModuleParser::parse_dimensions_directive(std::uint32_t (&dimensions)[3]) {
@@ -154,14 +154,14 @@ bool ModuleParser::parse_dimensions_directive(std::uint32_t (&dimensions)[3]) {
 
 void ModuleParser::skip_directive_arguments() {
   lexer_.advance();
-  while (token().kind == Token::Kind::integer || token().kind == Token::Kind::string ||
-         token().kind == Token::Kind::identifier || token().is(',')) {
+  while (token().kind == TokenKind::integer || token().kind == TokenKind::string ||
+         token().kind == TokenKind::identifier || token().is(',')) {
     lexer_.advance();
   }
 }
 
 void ModuleParser::parse_performance_directives(Function& function) {
-  while (token().kind == Token::Kind::directive) {
+  while (token().kind == TokenKind::directive) {
     const Token directive = token();
     const std::string_view text = directive.text;
     bool complete = true;
@@ -202,7 +202,7 @@ void ModuleParser::parse_body(const Token& name) {
   lexer_.advance();  // '{'
   for (;;) {
     const Token first = token();
-    if (first.kind == Token::Kind::identifier) {
+    if (first.kind == TokenKind::identifier) {
       lexer_.advance();
       if (token().is(':')) {
         parse_label(first);
@@ -211,7 +211,7 @@ void ModuleParser::parse_body(const Token& name) {
       }
     } else if (first.is('@')) {
       parse_guarded_instruction();
-    } else if (first.kind == Token::Kind::directive) {
+    } else if (first.kind == TokenKind::directive) {
       parse_body_directive();
     } else if (first.is('{')) {
       if (scopes_.size() > limits_.depth) fail_depth();
@@ -221,7 +221,7 @@ void ModuleParser::parse_body(const Token& name) {
       lexer_.advance();
       if (scopes_.size() == outermost) return;
       close_scope();
-    } else if (first.kind == Token::Kind::end) {
+    } else if (first.kind == TokenKind::end) {
       fail(first, "the body of " + quoted(name.text) + " has no end, '}' was expected");
     } else {
       fail_expected("an instruction, a declaration or a label");
@@ -247,16 +247,16 @@ void ModuleParser::parse_label(const Token& name) {
   if (token().is_directive(".branchtargets")) return parse_branch_targets(name);
   if (token().is_directive(".calltargets")) return parse_call_targets(name);
   if (token().is_directive(".callprototype")) return parse_call_prototype(name);
-  declare(name, Symbol::Kind::label, static_cast<std::uint32_t>(function_->instructions.size()));
+  declare(name, SymbolKind::label, static_cast<std::uint32_t>(function_->instructions.size()));
 }
 
 void ModuleParser::parse_branch_targets(const Token& name) {
   const auto id = static_cast<std::uint32_t>(function_->branch_tables.size());
-  declare(name, Symbol::Kind::branch_table, id);
+  declare(name, SymbolKind::branch_table, id);
   function_->branch_tables.push_back({name.text, {}});
   do {
     lexer_.advance();
-    if (token().kind != Token::Kind::identifier) fail_expected("a label");
+    if (token().kind != TokenKind::identifier) fail_expected("a label");
     std::vector<std::uint32_t>& targets = function_->branch_tables[id].targets;
     const auto slot = static_cast<std::uint32_t>(targets.size());
     const PendingLabel pending{token().text, token().where, Sought::label, kNone, id, slot};
@@ -268,14 +268,14 @@ void ModuleParser::parse_branch_targets(const Token& name) {
 }
 
 void ModuleParser::parse_call_targets(const Token& name) {
-  declare(name, Symbol::Kind::call_table, static_cast<std::uint32_t>(function_->call_tables.size()));
+  declare(name, SymbolKind::call_table, static_cast<std::uint32_t>(function_->call_tables.size()));
   CallTable table{name.text, {}};
   do {
     lexer_.advance();
-    if (token().kind != Token::Kind::identifier) fail_expected("the name of a function");
+    if (token().kind != TokenKind::identifier) fail_expected("the name of a function");
     Resolved resolved;
     if (!resolve(token().text, resolved)) fail_unknown(token().text, token().where, Sought::function);
-    if (resolved.kind != Symbol::Kind::function) fail(token(), quoted(token().text) + " is not a function");
+    if (resolved.kind != SymbolKind::function) fail(token(), quoted(token().text) + " is not a function");
     table.targets.push_back(resolved.id);
     lexer_.advance();
   } while (token().is(','));
@@ -284,11 +284,11 @@ void ModuleParser::parse_call_targets(const Token& name) {
 }
 
 void ModuleParser::parse_call_prototype(const Token& name) {
-  declare(name, Symbol::Kind::prototype, static_cast<std::uint32_t>(function_->prototypes.size()));
+  declare(name, SymbolKind::prototype, static_cast<std::uint32_t>(function_->prototypes.size()));
   lexer_.advance();
   Function head;
   if (token().is('(')) parse_parameters(head, head.results, false);
-  if (token().kind != Token::Kind::identifier) fail_expected("'_' in place of the function's name");
+  if (token().kind != TokenKind::identifier) fail_expected("'_' in place of the function's name");
   lexer_.advance();
   if (token().is('(')) parse_parameters(head, head.parameters, false);
   parse_performance_directives(head);

@@ -96,7 +96,7 @@ void ModuleParser::write_value(Initialiser& initialiser, std::uint64_t offset, c
                     std::string(name_of(variable.type)));
   };
   std::uint64_t bits = 0;
-  if (value.kind == Constant::Kind::address) {
+  if (value.kind == ConstantKind::address) {
     if (is_float(variable.type) || (!value.masked && size < 4)) mismatch();
     Relocation relocation;
     relocation.offset = offset;
@@ -125,7 +125,7 @@ void ModuleParser::write_value(Initialiser& initialiser, std::uint64_t offset, c
     mismatch();
   }
   // Little-endian, as the machine that is simulated, whatever this one is.
-  const bool negative = value.kind == Constant::Kind::signed_integer && value.value < 0;
+  const bool negative = value.kind == ConstantKind::signed_integer && value.value < 0;
   for (unsigned i = 0; i < size; ++i) {
     const std::uint64_t byte = i < 8 ? bits >> (8 * i) & 0xFF : negative ? 0xFF : 0;
     variable.initial[offset + i] = static_cast<std::byte>(byte);

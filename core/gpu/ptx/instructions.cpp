@@ -29,16 +29,16 @@ ModuleParser::Role ModuleParser::role_of(std::string_view opcode) {
 void ModuleParser::parse_guarded_instruction() {
   lexer_.advance();  // '@'
   const bool negated = accept('!');
-  if (token().kind != Token::Kind::identifier) fail_expected("a predicate after '@'");
+  if (token().kind != TokenKind::identifier) fail_expected("a predicate after '@'");
   const Token predicate = take();
   Resolved resolved;
   if (!resolve(predicate.text, resolved)) fail_unknown(predicate.text, predicate.where, Sought::name);
-  const bool is_register = resolved.kind == Symbol::Kind::reg;
+  const bool is_register = resolved.kind == SymbolKind::reg;
   if (!is_register || function_->registers[resolved.id].type != Type::pred ||
       function_->registers[resolved.id].elements != 1) {
     fail(predicate, quoted(predicate.text) + " is not a predicate");
   }
-  if (token().kind != Token::Kind::identifier) fail_expected("an instruction");
+  if (token().kind != TokenKind::identifier) fail_expected("an instruction");
   const Token opcode = take();
   parse_instruction(opcode, resolved.id, negated);
 }
@@ -54,7 +54,7 @@ void ModuleParser::parse_instruction(const Token& opcode, std::uint32_t guard, b
   instruction.source = source_;
   instruction.first_modifier = static_cast<std::uint32_t>(module_.modifiers.size());
   role_ = role_of(opcode.text);
-  for (; token().kind == Token::Kind::directive; lexer_.advance()) {
+  for (; token().kind == TokenKind::directive; lexer_.advance()) {
     module_.modifiers.push_back(token().text.substr(1));
   }
   const std::size_t modifiers = module_.modifiers.size() - instruction.first_modifier;
@@ -64,7 +64,7 @@ void ModuleParser::parse_instruction(const Token& opcode, std::uint32_t guard, b
   if (!token().is(';')) {
     do {
       // The operand is made first: what stands within it uses the same stack.
-      const Operand operand = parse_operand(Place::top);
+      const Operand operand = parse_operand(OperandContext::top);
       operands_.push_back(operand);
     } while (accept(','));
   }
@@ -76,7 +76,7 @@ void ModuleParser::parse_instruction(const Token& opcode, std::uint32_t guard, b
   if (role_ == Role::branch || role_ == Role::call) {
     for (std::uint32_t i = 0; i < instruction.operands; ++i) {
       const Operand& operand = module_.operands[instruction.first_operand + i];
-      if (operand.kind != Operand::Kind::label) continue;
+      if (operand.kind != OperandKind::label) continue;
       const Sought what = role_ == Role::call ? Sought::function : Sought::label;
       const PendingLabel pending{operand.text, operand.where, what, instruction.first_operand + i, 0, 0};
       if (!patch(pending)) pending_.push_back(pending);
@@ -95,17 +95,17 @@ std::uint32_t ModuleParser::flush(std::size_t first) {
   return begin;
 }
 
-Operand ModuleParser::parse_operand(Place place) {
+Operand ModuleParser::parse_operand(OperandContext context) {
   const Token first = token();
-  const Operand left = parse_simple_operand(place);
+  const Operand left = parse_simple_operand(context);
   if (!token().is('|')) return left;
   lexer_.advance();
-  const Operand right = parse_simple_operand(place);
+  const Operand right = parse_simple_operand(context);
   const std::size_t begin = operands_.size();
   operands_.push_back(left);
   operands_.push_back(right);
   Operand pair;
-  pair.kind = Operand::Kind::pair;
+  pair.kind = OperandKind::pair;
   pair.where = first.where;
   pair.text = since(first.begin());
   pair.count = 2;
@@ -113,19 +113,19 @@ Operand ModuleParser::parse_operand(Place place) {
   return pair;
 }
 
-Operand ModuleParser::parse_simple_operand(Place place) {
+Operand ModuleParser::parse_simple_operand(OperandContext context) {
   const Token first = token();
-  if (first.kind == Token::Kind::identifier) return parse_name(place);
-  if (first.kind == Token::Kind::integer) return parse_constant();
+  if (first.kind == TokenKind::identifier) return parse_name(context);
+  if (first.kind == TokenKind::integer) return parse_constant();
   if (first.is('[')) return parse_address();
-  if (first.is('{')) return parse_children(Operand::Kind::vector, '}');
-  if (first.is('(') && role_ == Role::call) return parse_children(Operand::Kind::list, ')');
+  if (first.is('{')) return parse_children(OperandKind::vector, '}');
+  if (first.is('(') && role_ == Role::call) return parse_children(OperandKind::list, ')');
   if (first.is('!') || first.is('-')) {
     Lexer ahead = lexer_;
     ahead.advance();
-    if (ahead.token().kind == Token::Kind::identifier && ahead.token().text != "WARP_SZ") {
+    if (ahead.token().kind == TokenKind::identifier && ahead.token().text != "WARP_SZ") {
       lexer_.advance();
-      Operand operand = parse_name(place);
+      Operand operand = parse_name(context);
       operand.negated = true;
       operand.where = first.where;
       operand.text = since(first.begin());
@@ -140,15 +140,15 @@ Operand ModuleParser::parse_constant() {
   Operand operand;
   operand.where = first.where;
   const bool sign = first.is('(') || first.is('-') || first.is('+') || first.is('~') || first.is('!');
-  if ((first.kind == Token::Kind::punctuation && !sign) || first.kind == Token::Kind::string ||
-      first.kind == Token::Kind::end) {
+  if ((first.kind == TokenKind::punctuation && !sign) || first.kind == TokenKind::string ||
+      first.kind == TokenKind::end) {
     fail_expected("an operand");
   }
   const Constant value = parse_expression(false);
-  operand.kind = value.is_integer() ? Operand::Kind::integer : Operand::Kind::floating;
-  operand.is_f32 = value.kind == Constant::Kind::single;
+  operand.kind = value.is_integer() ? OperandKind::integer : OperandKind::floating;
+  operand.is_f32 = value.kind == ConstantKind::single;
   operand.value =
-      value.kind == Constant::Kind::floating ? std::bit_cast<std::int64_t>(value.number) : value.value;
+      value.kind == ConstantKind::floating ? std::bit_cast<std::int64_t>(value.number) : value.value;
   operand.text = since(first.begin());
   return operand;
 }
@@ -160,54 +160,54 @@ void ModuleParser::name_operand(Operand& operand, const Token& name) {
   Resolved resolved;
   const bool known = resolve(name.text, resolved);
   const bool may_be_label = role_ == Role::branch || role_ == Role::call;
-  if (may_be_label && (!known || (role_ == Role::branch && resolved.kind != Symbol::Kind::reg))) {
-    operand.kind = Operand::Kind::label;
+  if (may_be_label && (!known || (role_ == Role::branch && resolved.kind != SymbolKind::reg))) {
+    operand.kind = OperandKind::label;
     return;
   }
   if (!known) fail_unknown(name.text, name.where, Sought::name);
   operand.id = resolved.id;
   switch (resolved.kind) {
-    case Symbol::Kind::reg:
-      operand.kind = Operand::Kind::reg;
+    case SymbolKind::reg:
+      operand.kind = OperandKind::reg;
       break;
-    case Symbol::Kind::special:
-      operand.kind = Operand::Kind::special;
+    case SymbolKind::special:
+      operand.kind = OperandKind::special;
       operand.id = kNone;
       break;
-    case Symbol::Kind::variable:
-      operand.kind = Operand::Kind::variable;
+    case SymbolKind::variable:
+      operand.kind = OperandKind::variable;
       break;
-    case Symbol::Kind::local:
-      operand.kind = Operand::Kind::variable;
+    case SymbolKind::local:
+      operand.kind = OperandKind::variable;
       operand.is_local = true;
       break;
-    case Symbol::Kind::function:
-      operand.kind = Operand::Kind::function;
+    case SymbolKind::function:
+      operand.kind = OperandKind::function;
       break;
     default:
       if (role_ != Role::call) fail(name, quoted(name.text) + " is a label, which cannot be an operand here");
-      operand.kind = Operand::Kind::label;
+      operand.kind = OperandKind::label;
       operand.id = kNone;
       break;
   }
 }
 
-Operand ModuleParser::parse_name(Place place) {
+Operand ModuleParser::parse_name(OperandContext context) {
   const Token name = token();
   if (name.text == "WARP_SZ") return parse_constant();
   lexer_.advance();
   Operand operand;
   name_operand(operand, name);
-  if (operand.kind == Operand::Kind::label && place != Place::top)
+  if (operand.kind == OperandKind::label && context != OperandContext::top)
     fail_unknown(name.text, name.where, Sought::name);
-  if (token().kind == Token::Kind::directive && !parse_selector(operand)) {
+  if (token().kind == TokenKind::directive && !parse_selector(operand)) {
     fail(token(), quoted(token().text) + " is not a part of " + quoted(name.text));
   }
-  if (place == Place::base) return operand;
-  if (operand.kind == Operand::Kind::reg && (token().is('+') || token().is('-'))) {
+  if (context == OperandContext::base) return operand;
+  if (operand.kind == OperandKind::reg && (token().is('+') || token().is('-'))) {
     fail(token(), "an offset is added to a register only in brackets, found " + found());
   }
-  if (operand.kind != Operand::Kind::variable) return operand;
+  if (operand.kind != OperandKind::variable) return operand;
   if (token().is('[')) return parse_index(operand, name.begin());
   if (token().is('+') || token().is('-')) {
     parse_offset(operand);
@@ -218,8 +218,8 @@ Operand ModuleParser::parse_name(Place place) {
 
 bool ModuleParser::parse_selector(Operand& operand) {
   const std::string_view text = token().text.substr(1);
-  const bool is_register = operand.kind == Operand::Kind::reg;
-  if (!is_register && operand.kind != Operand::Kind::special) return false;
+  const bool is_register = operand.kind == OperandKind::reg;
+  if (!is_register && operand.kind != OperandKind::special) return false;
   constexpr std::string_view kElements = "xyzwrgba";
   const std::size_t element = text.size() == 1 ? kElements.find(text[0]) : std::string_view::npos;
   if (element != std::string_view::npos) {
@@ -263,7 +263,7 @@ void ModuleParser::parse_offset(Operand& operand) {
 Operand ModuleParser::parse_index(Operand base, const char* begin) {
   const Token open = take();
   const Variable& variable = base.is_local ? function_->variables[base.id] : module_.variables[base.id];
-  if (token().kind == Token::Kind::identifier && token().text != "WARP_SZ") {
+  if (token().kind == TokenKind::identifier && token().text != "WARP_SZ") {
     fail(token(), "an index must be a constant, found " + quoted(token().text));
   }
   const Constant index = parse_expression(false);
@@ -277,7 +277,7 @@ Operand ModuleParser::parse_index(Operand base, const char* begin) {
     return base;
   }
   Operand address;
-  address.kind = Operand::Kind::address;
+  address.kind = OperandKind::address;
   address.where = base.where;
   address.value = offset;
   address.count = 1;
@@ -292,17 +292,17 @@ Operand ModuleParser::parse_address() {
   const Nesting nesting(*this);
   const Token open = take();
   Operand address;
-  address.kind = Operand::Kind::address;
+  address.kind = OperandKind::address;
   address.where = open.where;
   const Token first = token();
   Operand base;
   if (first.is(']')) fail_expected("an address");
-  if (first.kind == Token::Kind::identifier && first.text != "WARP_SZ") {
-    base = parse_name(Place::base);
+  if (first.kind == TokenKind::identifier && first.text != "WARP_SZ") {
+    base = parse_name(OperandContext::base);
     if (token().is('+') || token().is('-')) parse_offset(address);
   } else {
     base = parse_constant();
-    if (base.kind != Operand::Kind::integer)
+    if (base.kind != OperandKind::integer)
       fail(first, "an address must be an integer, found " + quoted(base.text));
     address.value = base.value;
     base.value = 0;
@@ -310,7 +310,7 @@ Operand ModuleParser::parse_address() {
   const std::size_t begin = operands_.size();
   operands_.push_back(base);
   while (accept(',')) {
-    const Operand operand = parse_operand(Place::inner);
+    const Operand operand = parse_operand(OperandContext::inner);
     operands_.push_back(operand);
   }
   expect(']', "after the address");
@@ -320,18 +320,18 @@ Operand ModuleParser::parse_address() {
   return address;
 }
 
-Operand ModuleParser::parse_children(Operand::Kind kind, char close) {
+Operand ModuleParser::parse_children(OperandKind kind, char close) {
   const Nesting nesting(*this);
   const Token open = take();
   Operand operand;
   operand.kind = kind;
   operand.where = open.where;
   const std::size_t begin = operands_.size();
-  const bool is_list = kind == Operand::Kind::list;
+  const bool is_list = kind == OperandKind::list;
   if (!is_list || !token().is(close)) {
     do {
       if (token().is('{') || token().is('[') || token().is('(')) fail_expected("an element");
-      const Operand child = parse_operand(Place::inner);
+      const Operand child = parse_operand(OperandContext::inner);
       operands_.push_back(child);
     } while (accept(','));
   }

@@ -78,7 +78,7 @@ void Lexer::fail(Location where, const std::string& message) const {
                     message);
 }
 
-void Lexer::finish(Token::Kind kind, const char* end) {
+void Lexer::finish(TokenKind kind, const char* end) {
   token_.kind = kind;
   token_.text = {position_, static_cast<std::size_t>(end - position_)};
   position_ = end;
@@ -94,9 +94,9 @@ void Lexer::advance() {
     const char* end = skip(position_ + 1, kWord);
     if (c == '%' && end == position_ + 1) {
       token_.symbol = '%';
-      finish(Token::Kind::punctuation, end);
+      finish(TokenKind::punctuation, end);
     } else {
-      finish(Token::Kind::identifier, end);
+      finish(TokenKind::identifier, end);
     }
     return;
   }
@@ -117,7 +117,7 @@ void Lexer::advance() {
       const bool with_equals = next == '=' && c != '&' && c != '|';
       token_.symbol = static_cast<unsigned char>(c);
       if (twice || with_equals) token_.symbol += 256U * static_cast<unsigned char>(next);
-      return finish(Token::Kind::punctuation, position_ + (twice || with_equals ? 2 : 1));
+      return finish(TokenKind::punctuation, position_ + (twice || with_equals ? 2 : 1));
     }
     case ',':
     case ';':
@@ -137,9 +137,9 @@ void Lexer::advance() {
     case '?':
     case '@':
       token_.symbol = static_cast<unsigned char>(c);
-      return finish(Token::Kind::punctuation, position_ + 1);
+      return finish(TokenKind::punctuation, position_ + 1);
     case '\0':
-      if (position_ == end_) return finish(Token::Kind::end, position_);
+      if (position_ == end_) return finish(TokenKind::end, position_);
       [[fallthrough]];
     default:
       fail(token_.where, "unexpected character " + quoted({position_, 1}));
@@ -186,12 +186,12 @@ void Lexer::reread_as_number() {
 
 void Lexer::read_number() {
   const char* p = position_;
-  Token::Kind kind = Token::Kind::integer;
+  TokenKind kind = TokenKind::integer;
   const char second = *p == '0' ? static_cast<char>(p[1] | 0x20) : '\0';
   bool complete = true;
   if (second == 'f' || second == 'd') {
     const std::ptrdiff_t digits = second == 'f' ? 8 : 16;
-    kind = Token::Kind::floating;
+    kind = TokenKind::floating;
     p = skip(p + 2, kHexadecimal);
     complete = p - position_ == digits + 2;
   } else if (second == 'x') {
@@ -206,24 +206,24 @@ void Lexer::read_number() {
   } else {
     p = skip(p, kDigit);
     if (*p == '.' && !has_class(p[1], kStart)) {
-      kind = Token::Kind::floating;
+      kind = TokenKind::floating;
       p = skip(p + 1, kDigit);
     } else if (*p == '.' && (p[1] == 'e' || p[1] == 'E') &&
                (has_class(p[2], kDigit) || p[2] == '-' || p[2] == '+')) {
-      kind = Token::Kind::floating;
+      kind = TokenKind::floating;
       ++p;
     }
     if (*p == 'e' || *p == 'E') {
-      kind = Token::Kind::floating;
+      kind = TokenKind::floating;
       ++p;
       if (*p == '+' || *p == '-') ++p;
       complete = has_class(*p, kDigit);
       p = skip(p, kDigit);
     }
-    if (kind == Token::Kind::integer && *position_ == '0') {
+    if (kind == TokenKind::integer && *position_ == '0') {
       for (const char* digit = position_; digit != p; ++digit) complete = complete && *digit < '8';
     }
-    if (kind == Token::Kind::integer && *p == 'U') ++p;
+    if (kind == TokenKind::integer && *p == 'U') ++p;
   }
   if (has_class(*p, kWord)) complete = false;
   if (!complete) {
@@ -237,7 +237,7 @@ void Lexer::read_directive() {
   const char* p = skip(position_ + 1, kWord);
   if (p == position_ + 1) fail(token_.where, "unexpected character '.'");
   while (*p == ':' && p[1] == ':' && has_class(p[2], kWord)) p = skip(p + 2, kWord);
-  finish(Token::Kind::directive, p);
+  finish(TokenKind::directive, p);
 }
 
 void Lexer::read_string() {
@@ -247,7 +247,7 @@ void Lexer::read_string() {
     if (*p == '\\' && p + 1 != end_ && p[1] != '\n') ++p;
     ++p;
   }
-  finish(Token::Kind::string, p + 1);
+  finish(TokenKind::string, p + 1);
 }
 
 }  // namespace manyscale::ptx

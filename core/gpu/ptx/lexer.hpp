@@ -9,18 +9,19 @@
 
 namespace manyscale::ptx {
 
+enum class TokenKind : std::uint8_t {
+  end,
+  identifier,   // add, %r1, $L__BB0_1, _
+  directive,    // .u32, .shared::cta, .1d: the dot is part of the text
+  integer,      // 12, 0x1F, 017, 0b11, 5U
+  floating,     // 1.5, 1e3, 0f3F800000, 0d3FF0000000000000
+  string,       // "text", with its quotes
+  punctuation,  // symbol: one character, or two as first + 256 * second
+};
+
 // A word of the PTX text and where it stands.
 struct Token {
-  enum class Kind : std::uint8_t {
-    end,
-    identifier,   // add, %r1, $L__BB0_1, _
-    directive,    // .u32, .shared::cta, .1d: the dot is part of the text
-    integer,      // 12, 0x1F, 017, 0b11, 5U
-    floating,     // 1.5, 1e3, 0f3F800000, 0d3FF0000000000000
-    string,       // "text", with its quotes
-    punctuation,  // symbol: one character, or two as first + 256 * second
-  };
-  Kind kind = Kind::end;
+  TokenKind kind = TokenKind::end;
   std::uint16_t symbol = 0;
   std::string_view text;
   Location where;
@@ -29,8 +30,8 @@ struct Token {
   bool is(char first, char second) const {
     return symbol == static_cast<unsigned char>(first) + 256U * static_cast<unsigned char>(second);
   }
-  bool is_directive(std::string_view name) const { return kind == Kind::directive && text == name; }
-  bool is_identifier(std::string_view name) const { return kind == Kind::identifier && text == name; }
+  bool is_directive(std::string_view name) const { return kind == TokenKind::directive && text == name; }
+  bool is_identifier(std::string_view name) const { return kind == TokenKind::identifier && text == name; }
   const char* begin() const { return text.data(); }
   const char* end() const { return text.data() + text.size(); }
 };
@@ -57,7 +58,7 @@ class Lexer {
   void read_directive();
   void read_string();
   Location here(const char* position) const;
-  void finish(Token::Kind kind, const char* end);
+  void finish(TokenKind kind, const char* end);
 
   const char* position_;
   const char* end_;

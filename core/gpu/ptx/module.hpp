@@ -17,36 +17,37 @@ namespace manyscale::ptx {
 
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// A place in the PTX text, counted from 1.
+// A position in the PTX text, counted from 1.
 struct Location {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
 };
 
-// A place in the program that was compiled to PTX (.file and .loc); line 0 where there is none.
+// A position in the program that was compiled to PTX (.file and .loc); line 0 where there is none.
 struct SourceLine {
   std::uint32_t file = kNone;  // the number that .file gave
   std::uint32_t line = 0;
 };
 
+enum class OperandKind : std::uint8_t {
+  reg,       // id: index into the function's registers; component 0..3 for one element of a vector register
+  special,   // text: "%tid", "%clock64", …; component 0..3 for .x .y .z .w
+  integer,   // value
+  floating,  // value: the bits of a double, or of a float if is_f32
+  variable,  // id: index into the function's variables if is_local, else into the module's; value: added
+  function,  // id: index into the module's functions
+  label,     // id: index of the instruction it stands before (it may be one past the last)
+  table,     // id: index into the function's branch_tables (component 0), call_tables (1) or prototypes (2)
+  address,   // [base + value]: children(): the base (reg, variable or integer 0) and, for textures and the
+             // like, what else stood between the brackets ({x, y}, a sampler, …)
+  vector,    // {a, b, …}: children()
+  pair,      // a|b: children(), two of them
+  list,      // (a, b, …) of a call: children()
+  sink,      // _
+};
+
 struct Operand {
-  enum class Kind : std::uint8_t {
-    reg,       // id: index into the function's registers; component 0..3 for one element of a vector register
-    special,   // text: "%tid", "%clock64", …; component 0..3 for .x .y .z .w
-    integer,   // value
-    floating,  // value: the bits of a double, or of a float if is_f32
-    variable,  // id: index into the function's variables if is_local, else into the module's; value: added
-    function,  // id: index into the module's functions
-    label,     // id: index of the instruction it stands before (it may be one past the last)
-    table,     // id: index into the function's branch_tables (component 0), call_tables (1) or prototypes (2)
-    address,   // [base + value]: children(): the base (reg, variable or integer 0) and, for textures and the
-               // like, what else stood between the brackets ({x, y}, a sampler, …)
-    vector,    // {a, b, …}: children()
-    pair,      // a|b: children(), two of them
-    list,      // (a, b, …) of a call: children()
-    sink,      // _
-  };
-  Kind kind = Kind::sink;
+  OperandKind kind = OperandKind::sink;
   bool negated = false;   // !p, and -r or -variable where a compiler writes it
   bool is_f32 = false;    // 0f…: value holds a float's bits
   bool is_local = false;  // variable declared in the function (parameters too)

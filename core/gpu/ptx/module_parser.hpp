@@ -58,7 +58,7 @@ class ModuleParser {
   };
 
   struct Resolved {
-    Symbol::Kind kind = Symbol::Kind::reg;
+    SymbolKind kind = SymbolKind::reg;
     std::uint32_t id = kNone;
   };
 
@@ -67,7 +67,7 @@ class ModuleParser {
 
   // Where an operand stands: by itself, within another, or first in an address, where an offset belongs to
   // that.
-  enum class Place : std::uint8_t { top, inner, base };
+  enum class OperandContext : std::uint8_t { top, inner, base };
 
   // Counts how deep constructs stand in each other, and ends the parse before the stack does.
   class Nesting {
@@ -87,7 +87,7 @@ class ModuleParser {
   const Token& token() const { return lexer_.token(); }
   Token take();
   bool accept(char punctuation);
-  void expect(char punctuation, const char* place);
+  void expect(char punctuation, const char* where);
   [[noreturn]] void fail(const Token& token, const std::string& message) const;
   [[noreturn]] void fail_expected(const std::string& expected) const;
   [[noreturn]] void fail_depth() const;
@@ -111,8 +111,8 @@ class ModuleParser {
 
   // names.cpp
   void declare_predefined();
-  void declare(const Token& name, Symbol::Kind kind, std::uint32_t id);
-  void declare_group(const Token& prefix, Symbol::Kind kind, std::uint32_t first, std::uint32_t count);
+  void declare(const Token& name, SymbolKind kind, std::uint32_t id);
+  void declare_group(const Token& prefix, SymbolKind kind, std::uint32_t first, std::uint32_t count);
   const std::vector<std::string_view>& numbered_names(const Token& group, std::uint32_t count);
   const Symbol* find_group(std::string_view name, std::uint32_t& number) const;
   bool resolve(std::string_view name, Resolved& result) const;
@@ -162,13 +162,13 @@ class ModuleParser {
   void parse_instruction(const Token& opcode, std::uint32_t guard, bool guard_negated);
   void parse_guarded_instruction();
   static Role role_of(std::string_view opcode);
-  Operand parse_operand(Place place);
-  Operand parse_simple_operand(Place place);
-  Operand parse_name(Place place);
+  Operand parse_operand(OperandContext context);
+  Operand parse_simple_operand(OperandContext context);
+  Operand parse_name(OperandContext context);
   Operand parse_constant();
   Operand parse_address();
   Operand parse_index(Operand base, const char* begin);
-  Operand parse_children(Operand::Kind kind, char close);
+  Operand parse_children(OperandKind kind, char close);
   void parse_offset(Operand& operand);
   bool parse_selector(Operand& operand);
   static bool parse_part(std::string_view text, std::uint8_t& part);

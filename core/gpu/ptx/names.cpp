@@ -55,21 +55,21 @@ constexpr std::array<std::string_view, 48> kNumberedRegisters = {
     "%envreg24", "%envreg25", "%envreg26", "%envreg27", "%envreg28", "%envreg29", "%envreg30", "%envreg31",
 };
 
-bool is_target(Symbol::Kind kind) {
-  return kind == Symbol::Kind::label || kind == Symbol::Kind::branch_table ||
-         kind == Symbol::Kind::call_table || kind == Symbol::Kind::prototype;
+bool is_target(SymbolKind kind) {
+  return kind == SymbolKind::label || kind == SymbolKind::branch_table || kind == SymbolKind::call_table ||
+         kind == SymbolKind::prototype;
 }
 
 }  // namespace
 
 void ModuleParser::declare_predefined() {
-  for (const std::string_view name : kVectorRegisters) symbols_.declare(name, Symbol::Kind::special, 0, 4);
-  for (const std::string_view name : kSpecialRegisters) symbols_.declare(name, Symbol::Kind::special, 0);
-  for (const std::string_view name : kNumberedRegisters) symbols_.declare(name, Symbol::Kind::special, 0);
-  symbols_.declare("WARP_SZ", Symbol::Kind::constant, 0);
+  for (const std::string_view name : kVectorRegisters) symbols_.declare(name, SymbolKind::special, 0, 4);
+  for (const std::string_view name : kSpecialRegisters) symbols_.declare(name, SymbolKind::special, 0);
+  for (const std::string_view name : kNumberedRegisters) symbols_.declare(name, SymbolKind::special, 0);
+  symbols_.declare("WARP_SZ", SymbolKind::constant, 0);
 }
 
-void ModuleParser::declare(const Token& name, Symbol::Kind kind, std::uint32_t id) {
+void ModuleParser::declare(const Token& name, SymbolKind kind, std::uint32_t id) {
   if (name.text == "_" || name.text == "WARP_SZ")
     fail(name, "expected a name to declare, found " + quoted(name.text));
   std::uint32_t number = 0;
@@ -83,7 +83,7 @@ void ModuleParser::declare(const Token& name, Symbol::Kind kind, std::uint32_t i
   }
 }
 
-void ModuleParser::declare_group(const Token& prefix, Symbol::Kind kind, std::uint32_t first,
+void ModuleParser::declare_group(const Token& prefix, SymbolKind kind, std::uint32_t first,
                                  std::uint32_t count) {
   if (groups_.is_declared_here(prefix.text)) {
     fail(prefix, quoted(prefix.text) + " is declared twice in the same scope");
@@ -153,9 +153,9 @@ bool ModuleParser::resolve(std::string_view name, Resolved& result) const {
     const bool unique = group->depth > 0 && scopes_.back().numbered[name[0] == '%' ? 1 : 0] == 0;
     const Symbol* exact = unique ? nullptr : symbols_.find(name);
     if (exact == nullptr || exact->depth < group->depth || is_target(exact->kind)) {
-      result.kind = group->kind == Symbol::Kind::group         ? Symbol::Kind::reg
-                    : group->kind == Symbol::Kind::local_group ? Symbol::Kind::local
-                                                               : Symbol::Kind::variable;
+      result.kind = group->kind == SymbolKind::group         ? SymbolKind::reg
+                    : group->kind == SymbolKind::local_group ? SymbolKind::local
+                                                             : SymbolKind::variable;
       result.id = group->id + number;
       return true;
     }
@@ -181,7 +181,7 @@ void ModuleParser::fail_unknown(std::string_view name, Location where, Sought wh
   for (std::size_t i = symbols.size(); i > 0 && symbols.size() - i < kMostCandidates; --i) {
     const Symbol& symbol = symbols[i - 1];
     const bool fits = what == Sought::label      ? is_target(symbol.kind)
-                      : what == Sought::function ? symbol.kind == Symbol::Kind::function
+                      : what == Sought::function ? symbol.kind == SymbolKind::function
                                                  : !is_target(symbol.kind);
     if (fits) nearest.consider(symbols_.name_of(symbol));
   }
@@ -232,17 +232,17 @@ bool ModuleParser::patch(const PendingLabel& pending) {
   // A label further out must wait: one of the same name may still follow in between.
   if (symbol == nullptr || symbol->depth != symbols_.depth() || !is_target(symbol->kind)) return false;
   if (pending.operand == kNone) {
-    if (symbol->kind != Symbol::Kind::label)
+    if (symbol->kind != SymbolKind::label)
       lexer_.fail(pending.where, quoted(pending.name) + " is not a label");
     function_->branch_tables[pending.table].targets[pending.slot] = symbol->id;
     return true;
   }
   Operand& operand = module_.operands[pending.operand];
-  operand.kind = symbol->kind == Symbol::Kind::label ? Operand::Kind::label : Operand::Kind::table;
+  operand.kind = symbol->kind == SymbolKind::label ? OperandKind::label : OperandKind::table;
   operand.id = symbol->id;
-  if (symbol->kind == Symbol::Kind::branch_table) operand.component = 0;
-  if (symbol->kind == Symbol::Kind::call_table) operand.component = 1;
-  if (symbol->kind == Symbol::Kind::prototype) operand.component = 2;
+  if (symbol->kind == SymbolKind::branch_table) operand.component = 0;
+  if (symbol->kind == SymbolKind::call_table) operand.component = 1;
+  if (symbol->kind == SymbolKind::prototype) operand.component = 2;
   return true;
 }
 

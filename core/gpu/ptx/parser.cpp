@@ -9,7 +9,8 @@
 namespace manyscale::ptx {
 namespace {
 
-// Differs between runs, so that no text can be made in which all names meet in one place of the hash table.
+// Differs between runs, so that no text can be made in which all names fall into one bucket of the hash
+// table.
 std::uint64_t hash_seed(const std::string& text) {
   return reinterpret_cast<std::uintptr_t>(text.data()) * 0xD1342543DE82EF95;
 }
@@ -42,7 +43,7 @@ void ModuleParser::parse() {
   parse_version();
   parse_target();
   if (token().is_directive(".address_size")) parse_address_size();
-  while (token().kind != Token::Kind::end) parse_module_statement();
+  while (token().kind != TokenKind::end) parse_module_statement();
   resolve_aliases();
 }
 
@@ -58,8 +59,8 @@ bool ModuleParser::accept(char punctuation) {
   return true;
 }
 
-void ModuleParser::expect(char punctuation, const char* place) {
-  if (!accept(punctuation)) fail_expected(std::string("'") + punctuation + "' " + place);
+void ModuleParser::expect(char punctuation, const char* where) {
+  if (!accept(punctuation)) fail_expected(std::string("'") + punctuation + "' " + where);
 }
 
 void ModuleParser::fail(const Token& token, const std::string& message) const {
@@ -67,7 +68,7 @@ void ModuleParser::fail(const Token& token, const std::string& message) const {
 }
 
 std::string ModuleParser::found() const {
-  return token().kind == Token::Kind::end ? "the end of the text" : quoted(token().text);
+  return token().kind == TokenKind::end ? "the end of the text" : quoted(token().text);
 }
 
 void ModuleParser::fail_expected(const std::string& expected) const {
@@ -85,7 +86,7 @@ std::string_view ModuleParser::since(const char* begin) const {
 
 std::uint32_t ModuleParser::expect_number(const char* what) {
   Constant value;
-  if (token().kind != Token::Kind::integer) fail_expected(what);
+  if (token().kind != TokenKind::integer) fail_expected(what);
   if (!read_integer(token().text, value) || static_cast<std::uint64_t>(value.value) >= kNone) {
     fail(token(), std::string(what) + " is too large: " + found());
   }
@@ -100,7 +101,7 @@ void ModuleParser::parse_version() {
   const char* end = text.data() + text.size();
   const auto major = std::from_chars(text.data(), end, module_.version_major);
   const bool dot = major.ec == std::errc() && major.ptr != end && *major.ptr == '.';
-  if (token().kind != Token::Kind::floating || !dot) fail_expected("a version such as 8.0");
+  if (token().kind != TokenKind::floating || !dot) fail_expected("a version such as 8.0");
   const auto minor = std::from_chars(major.ptr + 1, end, module_.version_minor);
   if (minor.ec != std::errc() || minor.ptr != end) fail_expected("a version such as 8.0");
   lexer_.advance();
@@ -110,7 +111,7 @@ void ModuleParser::parse_target() {
   if (!token().is_directive(".target")) fail_expected("'.target' after '.version'");
   do {
     lexer_.advance();
-    if (token().kind != Token::Kind::identifier) fail_expected("a target such as sm_80");
+    if (token().kind != TokenKind::identifier) fail_expected("a target such as sm_80");
     if (module_.target.empty() || token().text.starts_with("sm_")) module_.target = token().text;
     lexer_.advance();
   } while (token().is(','));
@@ -139,10 +140,10 @@ void ModuleParser::parse_module_statement() {
     const std::uint32_t line = token().where.line;
     lexer_.advance();
     if (!token().is('@')) fail_expected("a declaration, a function or a directive");
-    while (token().kind != Token::Kind::end && token().where.line == line) lexer_.advance();
+    while (token().kind != TokenKind::end && token().where.line == line) lexer_.advance();
     return;
   }
-  if (token().kind != Token::Kind::directive) fail_expected("a declaration, a function or a directive");
+  if (token().kind != TokenKind::directive) fail_expected("a declaration, a function or a directive");
   const std::string_view text = token().text;
   if (text == ".file") return parse_file();
   if (text == ".loc") return parse_source_line();
@@ -157,11 +158,11 @@ void ModuleParser::parse_module_statement() {
 void ModuleParser::parse_alias() {
   lexer_.advance();
   const auto parse_name = [this]() {
-    if (token().kind != Token::Kind::identifier) fail_expected("the name of a function");
+    if (token().kind != TokenKind::identifier) fail_expected("the name of a function");
     const Token name = take();
     Resolved resolved;
     if (!resolve(name.text, resolved)) fail_unknown(name.text, name.where, Sought::function);
-    if (resolved.kind != Symbol::Kind::function || module_.functions[resolved.id].is_entry) {
+    if (resolved.kind != SymbolKind::function || module_.functions[resolved.id].is_entry) {
       fail(name, quoted(name.text) + " is not a function that can have an alias");
     }
     return std::pair(resolved.id, name);
@@ -191,7 +192,7 @@ void ModuleParser::resolve_aliases() {
   }
   for (const auto& [alias, name] : aliases_) module_.functions[alias].alias_of = final_of[alias];
   for (Operand& operand : module_.operands) {
-    if (operand.kind == Operand::Kind::function) operand.id = final_of[operand.id];
+    if (operand.kind == OperandKind::function) operand.id = final_of[operand.id];
   }
   const auto relocate = [&](std::vector<Variable>& variables) {
     for (Variable& variable : variables) {
@@ -215,18 +216,18 @@ void ModuleParser::parse_file() {
   const Token first = token();
   const std::uint32_t number = expect_number("the number of a file");
   if (number >= kMostFiles) fail(first, "the number of a file is too large: " + quoted(first.text));
-  if (token().kind != Token::Kind::string) fail_expected("the name of a file in quotes");
+  if (token().kind != TokenKind::string) fail_expected("the name of a file in quotes");
   const auto unquoted = [](std::string_view text) { return std::string(text.substr(1, text.size() - 2)); };
   std::string name = unquoted(take().text);
   // Some compilers write the directory and the file apart.
-  if (token().kind == Token::Kind::string) {
+  if (token().kind == TokenKind::string) {
     name += '/';
     name += unquoted(take().text);
   }
   if (number >= module_.files.size()) module_.files.resize(number + 1);
   module_.files[number] = std::move(name);
   while (accept(',')) {  // time and size of the file
-    if (token().kind != Token::Kind::integer) fail_expected("a number");
+    if (token().kind != TokenKind::integer) fail_expected("a number");
     lexer_.advance();
   }
 }
@@ -239,7 +240,7 @@ void ModuleParser::parse_source_line() {
   while (accept(',')) {
     if (token().is_identifier("function_name")) {
       lexer_.advance();
-      if (token().kind != Token::Kind::identifier && token().kind != Token::Kind::directive) {
+      if (token().kind != TokenKind::identifier && token().kind != TokenKind::directive) {
         fail_expected("a label after 'function_name'");
       }
       lexer_.advance();
@@ -258,7 +259,7 @@ void ModuleParser::parse_source_line() {
 void ModuleParser::parse_pragma() {
   do {
     lexer_.advance();
-    if (token().kind != Token::Kind::string) fail_expected("a string after '.pragma'");
+    if (token().kind != TokenKind::string) fail_expected("a string after '.pragma'");
     lexer_.advance();
   } while (token().is(','));
   expect(';', "after '.pragma'");
@@ -266,7 +267,7 @@ void ModuleParser::parse_pragma() {
 
 void ModuleParser::skip_section() {
   lexer_.advance();
-  if (token().kind != Token::Kind::directive && token().kind != Token::Kind::identifier) {
+  if (token().kind != TokenKind::directive && token().kind != TokenKind::identifier) {
     fail_expected("the name of a section");
   }
   lexer_.advance();
@@ -285,7 +286,7 @@ bool ModuleParser::is_managed_attribute() {
   expect('(', "after .attribute");
   bool managed = false;
   for (std::uint64_t depth = 1; depth > 0; lexer_.advance()) {
-    if (token().kind == Token::Kind::end) fail(begin, "'(' without its ')'");
+    if (token().kind == TokenKind::end) fail(begin, "'(' without its ')'");
     managed = managed || token().is_directive(".managed");
     if (token().is('(')) ++depth;
     if (token().is(')')) --depth;
@@ -297,7 +298,7 @@ void ModuleParser::skip_balanced(char open, char close) {
   const Token begin = token();
   expect(open, "here");
   for (std::uint64_t depth = 1; depth > 0; lexer_.advance()) {
-    if (token().kind == Token::Kind::end)
+    if (token().kind == TokenKind::end)
       fail(begin, std::string("'") + open + "' without its '" + close + "'");
     if (token().is(open)) ++depth;
     if (token().is(close)) --depth;

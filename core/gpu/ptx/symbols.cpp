@@ -50,7 +50,7 @@ bool SymbolTable::is_declared_here(std::string_view name) const {
   return symbol != nullptr && symbol->depth == depth();
 }
 
-void SymbolTable::declare(std::string_view name, Symbol::Kind kind, std::uint32_t id, std::uint32_t count) {
+void SymbolTable::declare(std::string_view name, SymbolKind kind, std::uint32_t id, std::uint32_t count) {
   const std::uint64_t hashed = hash(name);
   std::uint32_t slot = slot_of(name, hashed);
   if (slots_[slot] == 0) {

@@ -10,24 +10,25 @@
 
 namespace manyscale::ptx {
 
+enum class SymbolKind : std::uint8_t {
+  reg,           // id: in the function's registers
+  group,         // %r<100>: id: of its first register or variable, count of them
+  local_group,   // the same for variables of a function
+  module_group,  // the same for variables of the module
+  special,       // %tid; count: of its elements, 0 if it is no vector
+  constant,      // WARP_SZ
+  variable,      // id: in the module
+  local,         // id: in the function's variables
+  function,
+  label,
+  branch_table,
+  call_table,
+  prototype,
+};
+
 // What one name stands for in one scope.
 struct Symbol {
-  enum class Kind : std::uint8_t {
-    reg,           // id: in the function's registers
-    group,         // %r<100>: id: of its first register or variable, count of them
-    local_group,   // the same for variables of a function
-    module_group,  // the same for variables of the module
-    special,       // %tid; count: of its elements, 0 if it is no vector
-    constant,      // WARP_SZ
-    variable,      // id: in the module
-    local,         // id: in the function's variables
-    function,
-    label,
-    branch_table,
-    call_table,
-    prototype,
-  };
-  Kind kind = Kind::reg;
+  SymbolKind kind = SymbolKind::reg;
   std::uint32_t id = kNone;
   std::uint32_t count = 0;
   std::uint32_t depth = 0;
@@ -44,7 +45,7 @@ class SymbolTable {
   // What the name stands for in the innermost scope that declares it, or nullptr.
   const Symbol* find(std::string_view name) const;
   // Declares a name in the innermost scope, where it must not be declared yet.
-  void declare(std::string_view name, Symbol::Kind kind, std::uint32_t id, std::uint32_t count = 0);
+  void declare(std::string_view name, SymbolKind kind, std::uint32_t id, std::uint32_t count = 0);
   bool is_declared_here(std::string_view name) const;
 
   void open_scope() { scopes_.push_back(static_cast<std::uint32_t>(symbols_.size())); }

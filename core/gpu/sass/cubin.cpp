@@ -150,10 +150,10 @@ class CubinReader {
         CubinSymbol symbol;
         symbol.name = names.text(table.at<std::uint32_t>(at));
         const unsigned type = table.at<std::uint8_t>(at + 4) & 15;
-        symbol.kind = type == 1   ? CubinSymbol::Kind::object
-                      : type == 2 ? CubinSymbol::Kind::function
-                      : type == 3 ? CubinSymbol::Kind::section
-                                  : CubinSymbol::Kind::other;
+        symbol.kind = type == 1   ? CubinSymbolKind::object
+                      : type == 2 ? CubinSymbolKind::function
+                      : type == 3 ? CubinSymbolKind::section
+                                  : CubinSymbolKind::other;
         symbol.is_entry = (table.at<std::uint8_t>(at + 5) & 0x10) != 0;
         symbol.is_managed = type == 1 && (table.at<std::uint8_t>(at + 5) & 4) != 0;
         symbol.section = table.at<std::uint16_t>(at + 6);

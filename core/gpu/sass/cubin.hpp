@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of machine code as the assembler writes it (ELF): functions, constants, variables and what is said
-// of them. Nothing in the file is trusted.
+// A file of SASS (NVIDIA's machine code) as the assembler writes it (ELF): functions, constants, variables
+// and what is said of them. Nothing in the file is trusted.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -29,11 +29,12 @@ struct CubinSection {
   std::vector<std::byte> bytes;  // empty where the file has none: all zeros
 };
 
+enum class CubinSymbolKind : std::uint8_t { other, object, function, section };
+
 struct CubinSymbol {
-  enum class Kind : std::uint8_t { other, object, function, section };
   static constexpr std::uint32_t kUndefined = 0;
   std::string name;
-  Kind kind = Kind::other;
+  CubinSymbolKind kind = CubinSymbolKind::other;
   bool is_entry = false;
   bool is_managed = false;  // a variable that host and device share
   std::uint32_t section = kUndefined;

@@ -249,9 +249,9 @@ class LineReader {
     }
     const auto opcode = in.take<std::uint8_t>();
     if (opcode == kSetAddress) {
-      const std::size_t place = in.at();
+      const std::size_t position = in.at();
       address_ = in.take<std::uint64_t>();
-      const auto start = starts_.find(place);
+      const auto start = starts_.find(position);
       function_ = start == starts_.end() ? kNoFunction : start->second;
     } else if (opcode == kEndSequence) {
       reset();

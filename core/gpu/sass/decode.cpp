@@ -7,15 +7,14 @@
 namespace manyscale::sass {
 namespace {
 
-using Kind = Operand::Kind;
-using Place = OperandField::Place;
+using Position = OperandField::Position;
 
 constexpr unsigned kUniformBit = 91;  // set where a constant's bank is named by a uniform register
 
 constexpr std::uint16_t kOldest = 70;
 constexpr std::uint16_t kNewest = 90;
 constexpr std::uint16_t kFirstWithDescriptors = 80;
-// Before, the disassembler leaves them out, and takes the place of a constant as a signed number.
+// Before, the disassembler leaves them out, and takes the position of a constant as a signed number.
 constexpr std::uint16_t kFirstNamingDescriptors = 90;
 
 std::int64_t sign_extended(std::uint64_t value, unsigned bits) {
@@ -85,10 +84,10 @@ class Reader {
     } else {
       const unsigned form = static_cast<unsigned>(words_.bits(9, 3));
       const bool third_is_wide = form == 2 || form == 3 || form == 7;
-      if (field.place == Place::fixed) {
+      if (field.position == Position::fixed) {
         read_fixed(field, operand);
-      } else if (field.place == Place::wide || (field.place == Place::third) == third_is_wide) {
-        if (field.place == Place::narrow) {
+      } else if (field.position == Position::wide || (field.position == Position::third) == third_is_wide) {
+        if (field.position == Position::narrow) {
           read_narrow(field, operand);
         } else {
           read_wide(field, operand, form);
@@ -120,12 +119,12 @@ class Reader {
     }
     if (field.hide == OperandField::Hide::when_nothing) {
       switch (operand.kind) {
-        case Kind::general:
+        case OperandKind::general:
           return operand.index == kZeroRegister && !operand.negated;
-        case Kind::uniform:
+        case OperandKind::uniform:
           return operand.index == kZeroUniformRegister && !operand.negated;
-        case Kind::predicate:
-        case Kind::uniform_predicate:
+        case OperandKind::predicate:
+        case OperandKind::uniform_predicate:
           return operand.index == kTruePredicate && !operand.negated;
         default:
           return false;
@@ -186,24 +185,24 @@ class Reader {
   }
 
   static void to_uniform(Operand& operand) {
-    if (operand.kind == Kind::general) {
-      operand.kind = Kind::uniform;
+    if (operand.kind == OperandKind::general) {
+      operand.kind = OperandKind::uniform;
       operand.index &= kZeroUniformRegister;
       operand.reuse = false;
-    } else if (operand.kind == Kind::predicate) {
-      operand.kind = Kind::uniform_predicate;
+    } else if (operand.kind == OperandKind::predicate) {
+      operand.kind = OperandKind::uniform_predicate;
     }
   }
 
   void read_fixed(const OperandField& field, Operand& operand) {
     operand.kind = field.kind;
-    if (field.kind == Kind::address) {
+    if (field.kind == OperandKind::address) {
       read_address(field.layout, operand);
       return;
     }
     const std::uint64_t bits = words_.bits(field.first, field.bits);
-    if (field.kind == Kind::immediate || field.kind == Kind::target || field.kind == Kind::special ||
-        field.kind == Kind::flag_mask) {
+    if (field.kind == OperandKind::immediate || field.kind == OperandKind::target ||
+        field.kind == OperandKind::special || field.kind == OperandKind::flag_mask) {
       operand.value = (field.signed_value ? sign_extended(bits, field.bits) : static_cast<std::int64_t>(bits))
                       << field.shift;
       return;
@@ -218,7 +217,7 @@ class Reader {
   }
 
   void read_narrow(const OperandField& field, Operand& operand) {
-    operand.kind = row_->is_uniform ? Kind::uniform : Kind::general;
+    operand.kind = row_->is_uniform ? OperandKind::uniform : OperandKind::general;
     operand.index = static_cast<std::uint8_t>(words_.bits(64, row_->is_uniform ? 6 : 8));
     operand.reuse = !row_->is_uniform && words_.bit(field.reuse);
     sign(field, operand, is_half(field) ? 84 : 75, is_half(field) ? 83 : 74);
@@ -229,13 +228,13 @@ class Reader {
     switch (form) {
       case 2:
       case 4:
-        operand.kind = Kind::immediate;
+        operand.kind = OperandKind::immediate;
         operand.value = field.signed_value ? sign_extended(words_.bits(32, 32), 32)
                                            : static_cast<std::int64_t>(words_.bits(32, 32));
         return;
       case 3:
       case 5:
-        operand.kind = Kind::constant;
+        operand.kind = OperandKind::constant;
         operand.index = kZeroRegister;
         if (words_.bit(kUniformBit)) {
           operand.descriptor = static_cast<std::uint8_t>(words_.bits(32, 6));
@@ -243,15 +242,15 @@ class Reader {
           operand.bank = static_cast<std::uint8_t>(words_.bits(54, 5));
         }
         operand.value = static_cast<std::int64_t>(words_.bits(38, 16));
-        operand.signed_place = architecture_.number < kFirstNamingDescriptors;
+        operand.signed_offset = architecture_.number < kFirstNamingDescriptors;
         break;
       case 6:
       case 7:
-        operand.kind = Kind::uniform;
+        operand.kind = OperandKind::uniform;
         operand.index = static_cast<std::uint8_t>(words_.bits(32, 6));
         break;
       default:
-        operand.kind = row_->is_uniform ? Kind::uniform : Kind::general;
+        operand.kind = row_->is_uniform ? OperandKind::uniform : OperandKind::general;
         operand.index = static_cast<std::uint8_t>(words_.bits(32, row_->is_uniform ? 6 : 8));
         operand.reuse = !row_->is_uniform && words_.bit(field.reuse);
         break;
@@ -306,7 +305,7 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
   instruction.opcode = static_cast<Opcode>(position_of(kOpcodeNames, row->name));
   for (unsigned at = 0; at < instruction.operand_count; ++at) {
     Operand& operand = instruction.operands[at];
-    if (operand.kind == Kind::target) {
+    if (operand.kind == OperandKind::target) {
       operand.value += offset + Instruction::kBytes;
     }
   }

@@ -30,30 +30,31 @@ constexpr std::uint8_t kZeroRegister = 255;        // RZ
 constexpr std::uint8_t kZeroUniformRegister = 63;  // URZ
 constexpr std::uint8_t kTruePredicate = 7;         // PT, UPT
 
+enum class OperandKind : std::uint8_t {
+  none,
+  general,             // R0..R254, RZ
+  uniform,             // UR0..UR62, URZ
+  predicate,           // P0..P6, PT
+  uniform_predicate,   // UP0..UP6, UPT
+  convergence,         // B0..B15, a convergence barrier
+  dependence,          // SB0..SB5, a dependence counter (of DEPBAR)
+  special,             // SR_TID.X and the like: the number is in `value`
+  immediate,           // the bits are in `value`; `format` says how they are meant
+  constant,            // c[bank][register + value]; with `descriptor` a cx[UR][value] of a bound table
+  address,             // [register + uniform + value]
+  target,              // a position in the code: bytes from the start of the function, in `value`
+  word,                // a word of the instruction that is printed among the operands: in `suffix`
+  predicates,          // PR: all predicates at once
+  uniform_predicates,  // UPR: all uniform predicates at once
+  flag_mask,           // a set of dependence counters {0,2}, in `value`
+  policy,              // desc[UR]: how caches are to treat what is moved
+  matrices,            // gdesc[UR]: where matrices lie in shared memory
+};
+
 // One operand. An instruction's operands stand at fixed positions whether they are printed or not: `shown`
 // says whether the disassembler prints this one (it leaves out RZ, PT and zero where they are the usual
 // case).
 struct Operand {
-  enum class Kind : std::uint8_t {
-    none,
-    general,             // R0..R254, RZ
-    uniform,             // UR0..UR62, URZ
-    predicate,           // P0..P6, PT
-    uniform_predicate,   // UP0..UP6, UPT
-    convergence,         // B0..B15, a convergence barrier
-    dependence,          // SB0..SB5, a dependence counter (of DEPBAR)
-    special,             // SR_TID.X and the like: the number is in `value`
-    immediate,           // the bits are in `value`; `format` says how they are meant
-    constant,            // c[bank][register + value]; with `descriptor` a cx[UR][value] of a bound table
-    address,             // [register + uniform + value]
-    target,              // a place in the code: bytes from the start of the function, in `value`
-    word,                // a word of the instruction that is printed among the operands: in `suffix`
-    predicates,          // PR: all predicates at once
-    uniform_predicates,  // UPR: all uniform predicates at once
-    flag_mask,           // a set of dependence counters {0,2}, in `value`
-    policy,              // desc[UR]: how caches are to treat what is moved
-    matrices,            // gdesc[UR]: where matrices lie in shared memory
-  };
   enum class Format : std::uint8_t {
     integer,
     float16x2,
@@ -64,7 +65,7 @@ struct Operand {
   };
   static constexpr std::uint8_t kNone = 255;  // no uniform register here
 
-  Kind kind = Kind::none;
+  OperandKind kind = OperandKind::none;
   Format format = Format::integer;
   bool shown = true;
   bool written = false;   // a destination
@@ -78,7 +79,7 @@ struct Operand {
   std::uint8_t uniform = kNone;      // uniform register that is added to an address
   std::uint8_t descriptor = kNone;   // uniform register of desc[UR] or cx[UR]
   std::uint8_t bank = 0;             // of a constant
-  bool signed_place = false;         // a constant's place is printed with a sign, as before sm_90
+  bool signed_offset = false;        // a constant's offset is printed with a sign, as before sm_90
   bool indexed = false;              // a base register is printed even if it is RZ
   std::array<Modifier, 4> suffix{};  // .H0_H0, .64, .X8, .U32 and the like, in printed order
   std::int64_t value = 0;

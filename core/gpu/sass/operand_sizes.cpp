@@ -6,8 +6,6 @@
 namespace manyscale::sass {
 namespace {
 
-using Kind = Operand::Kind;
-
 // Registers of the result and of the sources A, B and C of a matrix instruction.
 struct MatrixSizes {
   std::uint8_t result;
@@ -16,7 +14,7 @@ struct MatrixSizes {
 };
 
 bool is_value(const Operand& operand) {
-  return operand.kind == Kind::general || operand.kind == Kind::uniform;
+  return operand.kind == OperandKind::general || operand.kind == OperandKind::uniform;
 }
 
 void set_count(Operand& operand, std::uint8_t count) {
@@ -59,7 +57,7 @@ std::uint8_t data_registers(const Instruction& instruction) {
 void size_memory(Instruction& instruction) {
   set_all(instruction, data_registers(instruction));
   for (Operand& operand : instruction.operands) {
-    if (operand.kind == Kind::address) {
+    if (operand.kind == OperandKind::address) {
       operand.count = instruction.has(mod("E")) && !operand.has(mod("U32")) ? 2 : 1;
     }
   }

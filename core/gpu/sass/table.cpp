@@ -142,46 +142,46 @@ OperandField OperandField::suffix(ModifierField field) const {
 
 namespace {
 
-OperandField field(OperandField::Place place, Operand::Kind kind, std::uint8_t first, std::uint8_t bits) {
+OperandField field(OperandField::Position position, OperandKind kind, std::uint8_t first, std::uint8_t bits) {
   OperandField made;
-  made.place = place;
+  made.position = position;
   made.kind = kind;
   made.first = first;
   made.bits = bits;
   return made;
 }
 
-OperandField fixed(Operand::Kind kind, std::uint8_t first, std::uint8_t bits) {
-  return field(OperandField::Place::fixed, kind, first, bits);
+OperandField fixed(OperandKind kind, std::uint8_t first, std::uint8_t bits) {
+  return field(OperandField::Position::fixed, kind, first, bits);
 }
 
 }  // namespace
 
 OperandField general(std::uint8_t first) {
-  OperandField made = fixed(Operand::Kind::general, first, 8);
+  OperandField made = fixed(OperandKind::general, first, 8);
   made.reuse = first == 24 ? 122 : first == 32 ? 123 : first == 64 ? 124 : 0;
   return made;
 }
 
 OperandField uniform(std::uint8_t first) {
-  return fixed(Operand::Kind::uniform, first, 6);
+  return fixed(OperandKind::uniform, first, 6);
 }
 
 OperandField predicate(std::uint8_t first, std::uint8_t negate) {
-  OperandField made = fixed(Operand::Kind::predicate, first, 3);
+  OperandField made = fixed(OperandKind::predicate, first, 3);
   return negate != 0 ? made.negated_by(negate) : made;
 }
 
 OperandField uniform_predicate(std::uint8_t first, std::uint8_t negate) {
-  OperandField made = fixed(Operand::Kind::uniform_predicate, first, 3);
+  OperandField made = fixed(OperandKind::uniform_predicate, first, 3);
   return negate != 0 ? made.negated_by(negate) : made;
 }
 
 OperandField convergence(std::uint8_t first) {
-  return fixed(Operand::Kind::convergence, first, 4);
+  return fixed(OperandKind::convergence, first, 4);
 }
 OperandField number(std::uint8_t first, std::uint8_t bits) {
-  return fixed(Operand::Kind::immediate, first, bits);
+  return fixed(OperandKind::immediate, first, bits);
 }
 
 OperandField signed_number(std::uint8_t first, std::uint8_t bits) {
@@ -197,23 +197,23 @@ OperandField composed(void (*read)(Operand&, const Words&, Architecture)) {
 }
 
 OperandField address(AddressLayout layout) {
-  OperandField made = fixed(Operand::Kind::address, 0, 0);
+  OperandField made = fixed(OperandKind::address, 0, 0);
   made.layout = layout;
   return made;
 }
 
 OperandField special(std::uint8_t first) {
-  return fixed(Operand::Kind::special, first, 8);
+  return fixed(OperandKind::special, first, 8);
 }
 
 OperandField target(std::uint8_t first, std::uint8_t bits) {
-  OperandField made = fixed(Operand::Kind::target, first, bits);
+  OperandField made = fixed(OperandKind::target, first, bits);
   made.signed_value = true;
   return made;
 }
 
 OperandField destination() {
-  return fixed(Operand::Kind::general, 16, 8).written();
+  return fixed(OperandKind::general, 16, 8).written();
 }
 OperandField uniform_destination() {
   return uniform(16).written();
@@ -232,8 +232,8 @@ namespace {
 constexpr std::uint8_t kReuseB = 123;
 constexpr std::uint8_t kReuseC = 124;
 
-OperandField source(OperandField::Place place, std::uint8_t first, std::uint8_t reuse) {
-  OperandField made = field(place, Operand::Kind::general, first, 8);
+OperandField source(OperandField::Position position, std::uint8_t first, std::uint8_t reuse) {
+  OperandField made = field(position, OperandKind::general, first, 8);
   made.reuse = reuse;
   return made;
 }
@@ -241,19 +241,19 @@ OperandField source(OperandField::Place place, std::uint8_t first, std::uint8_t 
 }  // namespace
 
 OperandField wide() {
-  return source(OperandField::Place::wide, 32, kReuseB);
+  return source(OperandField::Position::wide, 32, kReuseB);
 }
 OperandField late() {
-  return source(OperandField::Place::wide, 32, kReuseC);
+  return source(OperandField::Position::wide, 32, kReuseC);
 }
 OperandField narrow() {
-  return source(OperandField::Place::narrow, 64, kReuseC);
+  return source(OperandField::Position::narrow, 64, kReuseC);
 }
 OperandField source_b() {
-  return source(OperandField::Place::second, 32, kReuseB);
+  return source(OperandField::Position::second, 32, kReuseB);
 }
 OperandField source_c() {
-  return source(OperandField::Place::third, 64, kReuseC);
+  return source(OperandField::Position::third, 64, kReuseC);
 }
 
 namespace {

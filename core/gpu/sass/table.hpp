@@ -58,7 +58,7 @@ struct AddressLayout {
 
 // One operand and where it stands.
 struct OperandField {
-  enum class Place : std::uint8_t {
+  enum class Position : std::uint8_t {
     fixed,  // a register, predicate, number … at `first`
     wide,  // the slot of 32 bits at 32, which the form makes a register, number, constant or uniform register
     narrow,  // the register at 64
@@ -68,8 +68,8 @@ struct OperandField {
   enum class Hide : std::uint8_t { never, when_nothing, when_zero };
   enum class Sign : std::uint8_t { none, minus, tilde };
 
-  Place place = Place::fixed;
-  Operand::Kind kind = Operand::Kind::none;
+  Position position = Position::fixed;
+  OperandKind kind = OperandKind::none;
   std::uint8_t first = 0;
   std::uint8_t bits = 0;
   bool signed_value = false;

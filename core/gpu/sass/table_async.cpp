@@ -13,12 +13,12 @@ constexpr AddressLayout kCopySource = {
 constexpr AddressLayout kCopyDestination = {.offset = 44, .offset_bits = 20, .base = 16};
 
 void read_uniform_at(Operand& operand, const Words& words, unsigned first) {
-  operand.kind = Operand::Kind::address;
+  operand.kind = OperandKind::address;
   operand.index = kZeroRegister;
   operand.uniform = static_cast<std::uint8_t>(words.bits(first, 6));
 }
 
-// [UR] at one of three places; that of an exchange has an offset.
+// [UR] in one of three fields; that of an exchange has an offset.
 void read_early_address(Operand& operand, const Words& words, Architecture) {
   read_uniform_at(operand, words, 24);
 }
@@ -33,20 +33,20 @@ void read_exchanged(Operand& operand, const Words& words, Architecture) {
 
 // A word in the shared memory of a CTA of the cluster: the address and that of a barrier.
 void read_distant(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::address;
+  operand.kind = OperandKind::address;
   operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
   operand.suffix[0] = mod("64");
 }
 
 // How the caches are to treat what is copied: desc[UR].
 void read_policy(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::policy;
+  operand.kind = OperandKind::policy;
   operand.index = static_cast<std::uint8_t>(words.bits(40, 6));
 }
 
-// One half of the return address, which serves as a place to put something.
+// One half of the return address, which serves as a register.
 void read_return_address(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::word;
+  operand.kind = OperandKind::word;
   operand.value = words.bit(31) ? 1 : 0;
   operand.suffix[0] = words.bit(31) ? mod("Rpc.HI") : mod("Rpc.LO");
 }
@@ -61,7 +61,7 @@ Row uniform_row(std::string_view name, std::uint16_t code, std::uint8_t forms,
 std::vector<Row> async_rows() {
   const OperandField done = predicate(81).written();
   const OperandField early = composed(read_early_address);
-  const OperandField wide_place = composed(read_wide_address);
+  const OperandField wide_address = composed(read_wide_address);
   const OperandField distant = composed(read_distant);
   const OperandField policy = composed(read_policy).when(76, 1, 1);
   const ModifierField to = choice(73, 1, {"G", "S"});
@@ -109,22 +109,24 @@ std::vector<Row> async_rows() {
        {reduction, choice(73, 3, {"", "S32", "64", "?", "?", "S64"})},
        {distant, general(32)},
        90},
-      uniform_row("UBLKCP", 0x1ba, form(1), {to, from, multicast}, {wide_place, early, uniform(64), policy}),
+      uniform_row("UBLKCP", 0x1ba, form(1), {to, from, multicast},
+                  {wide_address, early, uniform(64), policy}),
       uniform_row(
           "UBLKRED", 0x1bb, form(1),
           {to, from, reduction, choice(81, 4, {"", "S32", "U64", "S64", "F16", "F32", "F32", "F64", "BF16"}),
            choice(81, 4, {"", "", "", "", "", "", "FTZ", "", ""}),
            choice(81, 4, {"", "", "", "", "RN", "RN", "RN", "RN", "RN"})},
-          {wide_place, early, uniform(64), policy}),
+          {wide_address, early, uniform(64), policy}),
       uniform_row("UBLKPF", 0x1bc, form(1), {always("L2")}, {early, uniform(64), policy}),
-      uniform_row("UTMALDG", 0x1b4, form(2), {dimensions, multicast}, {wide_place, early, policy}),
+      uniform_row("UTMALDG", 0x1b4, form(2), {dimensions, multicast}, {wide_address, early, policy}),
       uniform_row("UTMALDG", 0x1b4, form(1), {dimensions, columns, multicast},
-                  {wide_place, early, uniform(64), policy}),
-      uniform_row("UTMASTG", 0x1b5, form(1), {dimensions, columns}, {wide_place, early, policy}),
-      uniform_row("UTMAREDG", 0x1b6, form(1), {dimensions, columns, reduction}, {wide_place, early, policy}),
-      uniform_row("UTMAPF", 0x1b8, form(2), {always("L2"), dimensions}, {wide_place, early, policy}),
+                  {wide_address, early, uniform(64), policy}),
+      uniform_row("UTMASTG", 0x1b5, form(1), {dimensions, columns}, {wide_address, early, policy}),
+      uniform_row("UTMAREDG", 0x1b6, form(1), {dimensions, columns, reduction},
+                  {wide_address, early, policy}),
+      uniform_row("UTMAPF", 0x1b8, form(2), {always("L2"), dimensions}, {wide_address, early, policy}),
       uniform_row("UTMAPF", 0x1b8, form(1), {always("L2"), dimensions, columns},
-                  {wide_place, early, uniform(64), policy}),
+                  {wide_address, early, uniform(64), policy}),
       uniform_row("UTMACMDFLUSH", 0x1b7, form(4), {}, {}),
       uniform_row("UTMACCTL", 0x1b9, form(4), {choice(82, 1, {"IV", "PF"})}, {early}),
       {"FENCE", 0x1c6, form(1), {always("VIEW"), always("ASYNC"), choice(72, 4, {"S", "G", "T"})}, {}, 90},

@@ -19,35 +19,35 @@ std::int64_t distance(const Words& words, Architecture architecture) {
 }
 
 void read_target(Operand& operand, const Words& words, Architecture architecture) {
-  operand.kind = Operand::Kind::target;
+  operand.kind = OperandKind::target;
   operand.value = distance(words, architecture);
 }
 
-// A target that is no place yet: what is added to a register.
+// A relative target: it is added to a register.
 void read_displacement(Operand& operand, const Words& words, Architecture architecture) {
-  operand.kind = Operand::Kind::immediate;
+  operand.kind = OperandKind::immediate;
   operand.value = distance(words, architecture);
 }
 
-// A place in the whole program's code, which the loader fills in.
+// A position in the whole program's code, which the loader fills in.
 void read_absolute(Operand& operand, const Words& words, Architecture architecture) {
   read_displacement(operand, words, architecture);
 }
 
 // Where a BSSY's lanes meet again: its low bits name the barrier.
-void read_meeting_place(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::target;
+void read_reconvergence_point(Operand& operand, const Words& words, Architecture) {
+  operand.kind = OperandKind::target;
   operand.value = static_cast<std::int32_t>(words.bits(32, 32)) & ~std::int64_t{3};
 }
 
 void read_counter(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::dependence;
+  operand.kind = OperandKind::dependence;
   operand.index = static_cast<std::uint8_t>(words.bits(44, 3));
 }
 
 // Further counters that must be empty.
 void read_counters(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::flag_mask;
+  operand.kind = OperandKind::flag_mask;
   operand.value = static_cast<std::int64_t>(words.bits(32, 6));
   operand.shown = operand.value != 0;
 }
@@ -55,7 +55,7 @@ void read_counters(Operand& operand, const Words& words, Architecture) {
 // What a warp knows of its lanes.
 void read_warp_state(Operand& operand, const Words& words, Architecture) {
   static constexpr Modifier kStates[] = {mod("MEXITED"), mod("MKILL"), mod("MACTIVE"), mod("MATEXIT")};
-  operand.kind = Operand::Kind::word;
+  operand.kind = OperandKind::word;
   operand.suffix[0] = kStates[words.bits(24, 2)];
 }
 
@@ -114,7 +114,11 @@ std::vector<Row> control_rows() {
        false,
        {85, 1, 1}},
       {"EXIT", 0x14d, form(4), {choice(84, 2, {"", "KEEPREFCOUNT", "PREEMPTED"})}, {condition()}},
-      {"BSSY", 0x145, form(4), {}, {condition(), convergence(16).written(), composed(read_meeting_place)}},
+      {"BSSY",
+       0x145,
+       form(4),
+       {},
+       {condition(), convergence(16).written(), composed(read_reconvergence_point)}},
       {"BSYNC", 0x141, form(4), {}, {condition(), convergence(16)}},
       {"BREAK", 0x142, form(4), {}, {condition(), convergence(16)}},
       {"YIELD", 0x146, form(4), {}, {condition()}},

@@ -21,16 +21,16 @@ OperandField as_signed(OperandField field) {
 
 // The halves of the truth table of PLOP3 stand apart.
 void read_truth_table(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::immediate;
+  operand.kind = OperandKind::immediate;
   operand.value = static_cast<std::int64_t>(words.bits(64, 3) | words.bits(72, 5) << 3);
 }
 
 void read_predicates(Operand& operand, const Words&, Architecture) {
-  operand.kind = Operand::Kind::predicates;
+  operand.kind = OperandKind::predicates;
 }
 
 bool is_zero(const Operand& operand) {
-  return operand.kind == Operand::Kind::general && operand.index == kZeroRegister && !operand.negated;
+  return operand.kind == OperandKind::general && operand.index == kZeroRegister && !operand.negated;
 }
 
 // A sign in an instruction that takes a carry is a complement.
@@ -39,8 +39,8 @@ void complement_with_carry(Instruction& instruction, Architecture) {
     return;
   }
   for (Operand& operand : instruction.operands) {
-    const bool is_value = operand.kind == Operand::Kind::general || operand.kind == Operand::Kind::uniform ||
-                          operand.kind == Operand::Kind::constant;
+    const bool is_value = operand.kind == OperandKind::general || operand.kind == OperandKind::uniform ||
+                          operand.kind == OperandKind::constant;
     if (is_value && operand.negated) {
       operand.negated = false;
       operand.inverted = true;
@@ -61,11 +61,11 @@ void name_multiply_add(Instruction& instruction, Architecture architecture) {
     return;
   }
   Modifier use{};
-  if (is_zero(a) && is_zero(b) && c.kind != Operand::Kind::uniform) {
+  if (is_zero(a) && is_zero(b) && c.kind != OperandKind::uniform) {
     use = mod("MOV");
-  } else if (b.kind == Operand::Kind::immediate && b.value == 1) {
+  } else if (b.kind == OperandKind::immediate && b.value == 1) {
     use = mod("IADD");
-  } else if (b.kind == Operand::Kind::immediate && is_zero(c) && b.value > 0 && b.value != kHalfWordShift &&
+  } else if (b.kind == OperandKind::immediate && is_zero(c) && b.value > 0 && b.value != kHalfWordShift &&
              std::has_single_bit(static_cast<std::uint32_t>(b.value))) {
     use = mod("SHL");
   } else {

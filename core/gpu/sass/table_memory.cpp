@@ -20,7 +20,7 @@ constexpr AddressLayout kLocalStore = {.uniform = 64};
 
 // c[bank][R+offset] of LDC.
 void read_table_entry(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::constant;
+  operand.kind = OperandKind::constant;
   operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
   operand.indexed = true;
   operand.bank = static_cast<std::uint8_t>(words.bits(54, 5));
@@ -35,7 +35,7 @@ void read_table_entry(Operand& operand, const Words& words, Architecture) {
 void read_cached(Operand& operand, const Words& words, Architecture) {
   constexpr unsigned kBits = 24;
   const std::uint64_t what = words.bits(87, 4);
-  operand.kind = Operand::Kind::address;
+  operand.kind = OperandKind::address;
   operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
   operand.value = static_cast<std::int64_t>(words.bits(40, kBits) << (64 - kBits)) >> (64 - kBits);
   operand.shown = what < 4 || what == 5 || what > 8;

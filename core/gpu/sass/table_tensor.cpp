@@ -40,18 +40,18 @@ void shape_product(Instruction& instruction, Architecture) {
 
 // The matrices in shared memory, both or only the second.
 void read_matrices(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::matrices;
+  operand.kind = OperandKind::matrices;
   operand.index = static_cast<std::uint8_t>(words.bits(24, 6));
 }
 
 void read_second_matrix(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::matrices;
+  operand.kind = OperandKind::matrices;
   operand.index = static_cast<std::uint8_t>(words.bits(32, 6));
 }
 
 // Whether what was there is added to; it is written with its bits inverted.
 void read_adds(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::uniform_predicate;
+  operand.kind = OperandKind::uniform_predicate;
   operand.index = static_cast<std::uint8_t>(7 - words.bits(87, 3));
   operand.negated = words.bit(90);
   operand.shown = operand.index != kTruePredicate || operand.negated;
@@ -59,7 +59,7 @@ void read_adds(Operand& operand, const Words& words, Architecture) {
 
 // The group of products that this one ends.
 void read_group(Operand& operand, const Words&, Architecture) {
-  operand.kind = Operand::Kind::word;
+  operand.kind = OperandKind::word;
   operand.suffix[0] = mod("gsb0");
 }
 

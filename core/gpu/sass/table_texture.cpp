@@ -9,7 +9,7 @@ namespace manyscale::sass {
 namespace {
 
 void read_query(Operand& operand, const Words&, Architecture) {
-  operand.kind = Operand::Kind::word;
+  operand.kind = OperandKind::word;
   operand.suffix[0] = mod("TEX_HEADER_DIMENSION");
 }
 
@@ -17,7 +17,7 @@ void read_query(Operand& operand, const Words&, Architecture) {
 void read_shape(Operand& operand, const Words& words, Architecture) {
   static constexpr Modifier kShapes[] = {mod("1D"),       mod("2D"),       mod("3D"), mod("CUBE"),
                                          mod("ARRAY_1D"), mod("ARRAY_2D"), mod("?"),  mod("ARRAY_CUBE")};
-  operand.kind = Operand::Kind::word;
+  operand.kind = OperandKind::word;
   operand.suffix[0] = kShapes[words.bits(61, 3)];
 }
 
@@ -42,7 +42,7 @@ struct Layout {
 
 // The coordinates of a surface, in registers from this one on.
 void read_coordinates(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::address;
+  operand.kind = OperandKind::address;
   operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
 }
 

@@ -16,12 +16,12 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 };
 
 void read_uniform_predicates(Operand& operand, const Words&, Architecture) {
-  operand.kind = Operand::Kind::uniform_predicates;
+  operand.kind = OperandKind::uniform_predicates;
 }
 
 // c[bank][UR+offset]
 void read_table_entry(Operand& operand, const Words& words, Architecture) {
-  operand.kind = Operand::Kind::constant;
+  operand.kind = OperandKind::constant;
   operand.index = kZeroRegister;
   operand.uniform = static_cast<std::uint8_t>(words.bits(24, 6));
   operand.bank = static_cast<std::uint8_t>(words.bits(54, 5));

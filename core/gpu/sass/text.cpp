@@ -11,8 +11,6 @@
 namespace manyscale::sass {
 namespace {
 
-using Kind = Operand::Kind;
-
 std::string hexadecimal(std::int64_t value) {
   char digits[32];
   const bool negative = value < 0;
@@ -150,29 +148,30 @@ std::string address(const Operand& operand) {
   if (operand.value != 0) {
     join(sum, hexadecimal(operand.value));
   }
-  const std::string place = "[" + sum + "]";
-  return operand.descriptor == Operand::kNone ? place : "desc[" + uniform(operand.descriptor) + "]" + place;
+  const std::string address = "[" + sum + "]";
+  return operand.descriptor == Operand::kNone ? address
+                                              : "desc[" + uniform(operand.descriptor) + "]" + address;
 }
 
 std::string constant(const Operand& operand, bool matrix_unit) {
-  const std::int64_t value = operand.signed_place ? static_cast<std::int16_t>(operand.value) : operand.value;
-  std::string place;
+  const std::int64_t value = operand.signed_offset ? static_cast<std::int16_t>(operand.value) : operand.value;
+  std::string address;
   if (operand.index != kZeroRegister) {
-    place = general(operand.index);
+    address = general(operand.index);
   }
   if (operand.uniform != Operand::kNone) {
-    join(place, uniform(operand.uniform));
+    join(address, uniform(operand.uniform));
   }
-  if (operand.value != 0 || (place.empty() && !operand.indexed)) {
-    join(place, hexadecimal(value));
-  } else if (place.empty()) {
-    place = general(kZeroRegister);
+  if (operand.value != 0 || (address.empty() && !operand.indexed)) {
+    join(address, hexadecimal(value));
+  } else if (address.empty()) {
+    address = general(kZeroRegister);
   }
   const std::string table = operand.descriptor != Operand::kNone ? "cx[" + uniform(operand.descriptor) + "]"
                                                                  : "c[" + hexadecimal(operand.bank) + "]";
   const bool half = operand.format == Operand::Format::float16x2 ||
                     operand.format == Operand::Format::bfloat16x2 || operand.has(mod("SIGN"));
-  return table + (half && !matrix_unit ? " [" : "[") + place + "]";
+  return table + (half && !matrix_unit ? " [" : "[") + address + "]";
 }
 
 std::string flag_mask(std::int64_t mask) {
@@ -188,41 +187,41 @@ std::string flag_mask(std::int64_t mask) {
 
 std::string bare(const Operand& operand, bool matrix_unit) {
   switch (operand.kind) {
-    case Kind::general:
+    case OperandKind::general:
       return general(operand.index);
-    case Kind::uniform:
+    case OperandKind::uniform:
       return uniform(operand.index);
-    case Kind::predicate:
+    case OperandKind::predicate:
       return numbered("P", operand.index, kTruePredicate, "PT");
-    case Kind::uniform_predicate:
+    case OperandKind::uniform_predicate:
       return numbered("UP", operand.index, kTruePredicate, "UPT");
-    case Kind::convergence:
+    case OperandKind::convergence:
       return "B" + std::to_string(operand.index);
-    case Kind::dependence:
+    case OperandKind::dependence:
       return "SB" + std::to_string(operand.index);
-    case Kind::special:
+    case OperandKind::special:
       return std::string{special_register_name(static_cast<unsigned>(operand.value))};
-    case Kind::immediate:
+    case OperandKind::immediate:
       return immediate(operand);
-    case Kind::constant:
+    case OperandKind::constant:
       return constant(operand, matrix_unit);
-    case Kind::address:
+    case OperandKind::address:
       return address(operand);
-    case Kind::target:
+    case OperandKind::target:
       return hexadecimal(operand.value);
-    case Kind::word:
+    case OperandKind::word:
       return std::string{name_of(operand.suffix[0])};
-    case Kind::predicates:
+    case OperandKind::predicates:
       return "PR";
-    case Kind::uniform_predicates:
+    case OperandKind::uniform_predicates:
       return "UPR";
-    case Kind::flag_mask:
+    case OperandKind::flag_mask:
       return flag_mask(operand.value);
-    case Kind::policy:
+    case OperandKind::policy:
       return "desc[" + uniform(operand.index) + "]";
-    case Kind::matrices:
+    case OperandKind::matrices:
       return "gdesc[" + uniform(operand.index) + "]";
-    case Kind::none:
+    case OperandKind::none:
       break;
   }
   return "";
@@ -230,7 +229,7 @@ std::string bare(const Operand& operand, bool matrix_unit) {
 
 std::string printed(const Operand& operand, bool matrix_unit) {
   std::string made = bare(operand, matrix_unit);
-  const bool has_suffix = operand.kind != Kind::word && operand.kind != Kind::address;
+  const bool has_suffix = operand.kind != OperandKind::word && operand.kind != OperandKind::address;
   const std::string suffix = has_suffix ? suffixes(operand) : "";
   if (operand.absolute) {
     made = "|" + made + "|";
@@ -243,7 +242,8 @@ std::string printed(const Operand& operand, bool matrix_unit) {
     made = "~" + made;
   }
   if (operand.negated) {
-    const bool is_predicate = operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
+    const bool is_predicate =
+        operand.kind == OperandKind::predicate || operand.kind == OperandKind::uniform_predicate;
     made = (is_predicate ? "!" : "-") + made;
   }
   return made;
@@ -282,10 +282,10 @@ std::string text(const Instruction& instruction) {
   for (unsigned at = 0; at < instruction.operand_count; ++at) {
     const Operand& operand = instruction.operands[at];
     if (operand.shown) {
-      // A register that a place is counted from stands before it like a part of it.
-      const bool is_place = operand.kind == Kind::target || operand.kind == Kind::immediate;
-      if (at > 0 && is_place && is_indirect(instruction.opcode) &&
-          instruction.operands[at - 1].kind == Kind::general) {
+      // A register that a address is counted from stands before it like a part of it.
+      const bool is_target = operand.kind == OperandKind::target || operand.kind == OperandKind::immediate;
+      if (at > 0 && is_target && is_indirect(instruction.opcode) &&
+          instruction.operands[at - 1].kind == OperandKind::general) {
         separator = " ";
       }
       made += separator;

@@ -15,14 +15,14 @@
 
 namespace manyscale::gpu {
 
+enum class CommandKind : std::uint8_t { kernel, copy, record, wait, range };
+
 // A command in a stream: it begins when those before it in its stream have ended.
 struct Command {
-  enum class Kind : std::uint8_t { kernel, copy, record, wait, range };
-
-  Kind kind = Kind::kernel;
+  CommandKind kind = CommandKind::kernel;
   std::uint32_t stream = 0;
   std::int32_t priority = 0;               // of the stream; lower numbers are more urgent, as in CUDA
-  std::uint32_t launch = 0;                // of a kernel: its place in the table of launches
+  std::uint32_t launch = 0;                // of a kernel: its index in the table of launches
   memory::Origin origin = memory::nobody;  // of what a kernel or a copy does to memory
   CommandId event = 0;                     // of a wait: the record that it waits for
   Copy copy;

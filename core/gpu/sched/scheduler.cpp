@@ -58,8 +58,8 @@ std::int64_t Scheduler::fitting(const TimedLaunch& launch) const {
 
 void Scheduler::resume() {
   used_.resize(sms_.width(), SmResources{0, 0, 0, 0, 0});
-  for (const Given& given : given_) arrivals_.after(given.delay, given.command);
-  given_.clear();
+  for (const Submitted& entry : submitted_) arrivals_.after(entry.delay, entry.command);
+  submitted_.clear();
 }
 
 void Scheduler::arrive(const CommandId& command) {
@@ -92,21 +92,21 @@ void Scheduler::go_on(std::uint32_t stream) {
 bool Scheduler::begin(CommandId id) {
   Command& command = commands_->commands.at(id);
   switch (command.kind) {
-    case Command::Kind::kernel:
+    case CommandKind::kernel:
       ready_.push(command.priority, id);
       begin_kernels();
       return false;
-    case Command::Kind::copy:
+    case CommandKind::copy:
       engines_.send({id}, 0, engine_for(command.copy.kind));
       return false;
-    case Command::Kind::range:
+    case CommandKind::range:
       if (pages_.width() == 0)
         throw SimulationError(name() + " has no link to unified memory, so it cannot move pages");
       command.begun = now();
       command.range.command = id;
       pages_.send(command.range);
       return false;
-    case Command::Kind::wait: {
+    case CommandKind::wait: {
       const auto event = commands_->commands.find(command.event);
       if (event != commands_->commands.end() && event->second.ended < 0) {
         event_waiters_[command.event].push_back(command.stream);
@@ -114,7 +114,7 @@ bool Scheduler::begin(CommandId id) {
       }
       break;
     }
-    case Command::Kind::record:
+    case CommandKind::record:
       break;
   }
   command.begun = now();
@@ -212,10 +212,10 @@ void Scheduler::cta_ended(const CtaEnd& end, std::uint32_t sm) {
   clock_.wake();
 }
 
-std::uint32_t Scheduler::engine_for(Copy::Kind kind) const {
+std::uint32_t Scheduler::engine_for(CopyKind kind) const {
   const std::uint32_t within = engines_.width() - 1;
-  if (kind == Copy::Kind::to_device) return 0;
-  return kind == Copy::Kind::to_host ? within - 1 : within;
+  if (kind == CopyKind::to_device) return 0;
+  return kind == CopyKind::to_host ? within - 1 : within;
 }
 
 void Scheduler::copy_ended(const CopyEnd& end, std::uint32_t) {

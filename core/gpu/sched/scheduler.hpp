@@ -49,7 +49,7 @@ class Scheduler final : public Component {
   void attach(std::shared_ptr<LaunchTable> launches) { launches_ = std::move(launches); }
   void attach(std::shared_ptr<CommandTable> commands) { commands_ = std::move(commands); }
   // The host gives a command that is in the table, between two runs: it arrives after the delay.
-  void give(CommandId command, Time delay) { given_.push_back({command, delay}); }
+  void give(CommandId command, Time delay) { submitted_.push_back({command, delay}); }
   // The next run ends when this command has ended, if nothing ends it before; 0: no command does.
   void stop_after(CommandId command) { stop_after_ = command; }
   void resume() override;
@@ -57,7 +57,7 @@ class Scheduler final : public Component {
   std::int64_t fitting(const TimedLaunch& launch) const;
 
  private:
-  struct Given {
+  struct Submitted {
     CommandId command;
     Time delay;
   };
@@ -87,7 +87,7 @@ class Scheduler final : public Component {
   static void take(SmResources& used, const TimedLaunch& launch, std::int64_t times);
 
   // --- Copies ---
-  std::uint32_t engine_for(Copy::Kind kind) const;
+  std::uint32_t engine_for(CopyKind kind) const;
   void copy_ended(const CopyEnd& end, std::uint32_t engine);
   void range_ended(const RangeEnd& end, std::uint32_t lane);
 
@@ -104,7 +104,7 @@ class Scheduler final : public Component {
   Port<RangeProtocol, 0> pages_{*this, "pages", "unified memory", Links::optional};
   std::shared_ptr<LaunchTable> launches_;
   std::shared_ptr<CommandTable> commands_;
-  std::vector<Given> given_;
+  std::vector<Submitted> submitted_;
   CommandId stop_after_ = 0;
   std::unordered_map<std::uint32_t, std::deque<CommandId>> streams_;         // those with commands
   std::unordered_map<CommandId, std::vector<std::uint32_t>> event_waiters_;  // streams, by record

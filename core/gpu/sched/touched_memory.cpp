@@ -24,7 +24,7 @@ void TouchedMemory::add_kernel(CommandId id, std::uint32_t stream, const DeviceM
 
 void TouchedMemory::add_copy(CommandId id, std::uint32_t stream, const Copy& copy) {
   Touched touched{stream, {{copy.address, copy.shape.extent(0, copy.bytes)}}};
-  const std::uint64_t other = copy.kind == Copy::Kind::within ? copy.source : copy.pinned;
+  const std::uint64_t other = copy.kind == CopyKind::within ? copy.source : copy.pinned;
   if (other != 0) touched.ranges.push_back({other, copy.shape.extent(1, copy.bytes)});
   touched_.emplace(id, std::move(touched));
 }

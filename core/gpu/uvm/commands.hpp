@@ -10,19 +10,19 @@
 
 namespace manyscale::gpu {
 
+enum class RangeCommandKind : std::uint8_t {
+  prefetch_to_device,
+  prefetch_to_host,
+  host_read,   // the host reads the pages: those on the device migrate back
+  host_write,  // the same, and copies on the device are invalidated
+};
+
 // A command on consecutive pages.
 struct RangeStart {
-  enum class Kind : std::uint8_t {
-    prefetch_to_device,
-    prefetch_to_host,
-    host_read,   // the host reads the pages: those on the device migrate back
-    host_write,  // the same, and copies on the device are invalidated
-  };
-
   std::uint64_t command = 0;     // returned with RangeEnd
   std::uint64_t first_page = 0;  // address / 4096
   std::uint32_t pages = 0;
-  Kind kind = Kind::prefetch_to_device;
+  RangeCommandKind kind = RangeCommandKind::prefetch_to_device;
 };
 
 struct RangeEnd {

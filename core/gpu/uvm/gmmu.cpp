@@ -9,7 +9,7 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationResponse::Kind;
+using Answer = TranslationResponseKind;
 
 Gmmu::Gmmu(const Spec& spec, Component& owner, UvmSharedState& shared, Link& link)
     : spec_(spec),
@@ -73,17 +73,17 @@ void Gmmu::receive(const TranslationRequest& request, std::uint32_t lane) {
   const PageIndex page = shared_.ranges->page_of(request.address);
   if (page == kNoPage) return access_unmanaged(request, lane);
   switch (request.kind) {
-    case TranslationRequest::Kind::translate:
+    case TranslationRequestKind::translate:
       ++statistics_.translations;
       look_up({page, request.tag, lane, request.write, false, 0, now()});
       return;
-    case TranslationRequest::Kind::used:
+    case TranslationRequestKind::used:
       if (request.write) entry(page).set(Page::dirty);
       count_accesses(page, request.count);
       return;
-    case TranslationRequest::Kind::remote_read:
-    case TranslationRequest::Kind::remote_write:
-    case TranslationRequest::Kind::remote_atomic:
+    case TranslationRequestKind::remote_read:
+    case TranslationRequestKind::remote_write:
+    case TranslationRequestKind::remote_atomic:
       look_up_remote(request, lane);
       return;
   }
@@ -151,7 +151,7 @@ void Gmmu::respond(const Lookup& lookup, Answer kind) {
   }
   if (remote_access) {
     kind = Answer::remote_done;
-    shared_.add_to_log(lookup.write ? PageEvent::Kind::remote_write : PageEvent::Kind::remote_read,
+    shared_.add_to_log(lookup.write ? PageEventKind::remote_write : PageEventKind::remote_read,
                        PageEvent::Cause::fault, lookup.page, 1, now(), now());
   }
   if (lookup.replayed) statistics_.fault_time.record(now() - lookup.since);

@@ -54,7 +54,7 @@ class Gmmu final : public GmmuPort {
   void receive(const TranslationRequest& request, std::uint32_t lane);
   void look_up(const Lookup& lookup);
   void finish_walk(const Lookup& lookup);
-  void respond(const Lookup& lookup, TranslationResponse::Kind kind);
+  void respond(const Lookup& lookup, TranslationResponseKind kind);
   bool maps_chunk(PageIndex page) const;
   void count_accesses(PageIndex page, std::uint32_t accesses);
 

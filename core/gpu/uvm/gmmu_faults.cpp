@@ -5,7 +5,7 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationResponse::Kind;
+using Answer = TranslationResponseKind;
 
 // A translation waits until its page has migrated; `is_fault`: the page is not migrating yet.
 void Gmmu::wait_for_page(const Lookup& lookup, bool is_fault) {
@@ -37,7 +37,7 @@ void Gmmu::write_fault(PageIndex page) {
   if (first) {
     at.set(Page::queued);
     ++statistics_.faults;
-    shared_.add_to_log(PageEvent::Kind::fault, PageEvent::Cause::fault, page, 1, now(), now());
+    shared_.add_to_log(PageEventKind::fault, PageEvent::Cause::fault, page, 1, now(), now());
   }
   shared_.fault_buffer.write(page, now(), merges ? 0 : spec_.fault_interval);
   driver_->fault_written(page, first);

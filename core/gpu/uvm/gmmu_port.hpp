@@ -76,7 +76,7 @@ struct UvmSharedState {
   bool notifies_all_accesses = false;  // the driver's choice: its eviction policy observes accesses
   PageLog log;
 
-  void add_to_log(PageEvent::Kind kind, PageEvent::Cause cause, PageIndex first, std::uint32_t pages,
+  void add_to_log(PageEventKind kind, PageEvent::Cause cause, PageIndex first, std::uint32_t pages,
                   Time begin, Time end) {
     if (log.wanted()) log.add({begin, end, ranges->address_of(first), pages, kind, cause});
   }

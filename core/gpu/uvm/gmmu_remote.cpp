@@ -7,7 +7,7 @@
 
 namespace manyscale::gpu {
 
-using Answer = TranslationResponse::Kind;
+using Answer = TranslationResponseKind;
 
 namespace {
 
@@ -22,27 +22,27 @@ std::uint32_t bytes_of(const Lookup& lookup) {
 // The page can have migrated since the SM was sent to the host's memory.
 void Gmmu::look_up_remote(const TranslationRequest& request, std::uint32_t lane) {
   const PageIndex page = shared_.ranges->page_of(request.address);
-  const bool write = request.kind != TranslationRequest::Kind::remote_read;
+  const bool write = request.kind != TranslationRequestKind::remote_read;
   const auto sectors = std::max<std::uint8_t>(request.sectors, 1);
-  ++(request.kind == TranslationRequest::Kind::remote_write ? statistics_.remote_writes
-                                                            : statistics_.remote_reads);
+  ++(request.kind == TranslationRequestKind::remote_write ? statistics_.remote_writes
+                                                          : statistics_.remote_reads);
   const Lookup lookup{page, request.tag, lane, write, false, sectors, now()};
   if (!shared_.one_memory && host_serves(entry(page), write))
-    access_host(lookup, request.kind == TranslationRequest::Kind::remote_atomic);
+    access_host(lookup, request.kind == TranslationRequestKind::remote_atomic);
   else
     look_up(lookup);
 }
 
 // Pinned memory of the host and memory of other devices has no entry in the page table of managed memory.
 void Gmmu::access_unmanaged(const TranslationRequest& request, std::uint32_t lane) {
-  using Kind = TranslationRequest::Kind;
-  if (request.kind == Kind::translate || request.kind == Kind::used)
+  if (request.kind == TranslationRequestKind::translate || request.kind == TranslationRequestKind::used)
     throw SimulationError(owner_.name() + ": an SM requested the translation of memory that is not managed");
-  const bool write = request.kind != Kind::remote_read;
-  ++(request.kind == Kind::remote_write ? statistics_.remote_writes : statistics_.remote_reads);
+  const bool write = request.kind != TranslationRequestKind::remote_read;
+  ++(request.kind == TranslationRequestKind::remote_write ? statistics_.remote_writes
+                                                          : statistics_.remote_reads);
   const Lookup lookup{kNoPage, request.tag, lane, write, false, request.sectors, now()};
   statistics_.remote_bytes += bytes_of(lookup);
-  send_over_link({lookup, request.kind == Kind::remote_atomic}, write);
+  send_over_link({lookup, request.kind == TranslationRequestKind::remote_atomic}, write);
 }
 
 bool Gmmu::host_serves(const Page& page, bool write) {
@@ -53,7 +53,7 @@ bool Gmmu::host_serves(const Page& page, bool write) {
 void Gmmu::access_host(const Lookup& lookup, bool atomic) {
   statistics_.remote_bytes += bytes_of(lookup);
   count_accesses(lookup.page, 1);
-  shared_.add_to_log(lookup.write ? PageEvent::Kind::remote_write : PageEvent::Kind::remote_read,
+  shared_.add_to_log(lookup.write ? PageEventKind::remote_write : PageEventKind::remote_read,
                      PageEvent::Cause::host, lookup.page, 1, now(), now());
   send_over_link({lookup, atomic}, lookup.write);
 }

@@ -10,20 +10,21 @@
 
 namespace manyscale::gpu {
 
+enum class PageEventKind : std::uint8_t {
+  fault,
+  batch,       // a fault batch of the driver
+  to_device,   // a transfer
+  populate,    // pages without data are created on the device
+  to_host,     // a transfer
+  drop,        // a page is evicted without a transfer
+  host_fault,  // a page fault of the host
+  host_read,   // accesses of the host, in program order
+  host_write,
+  remote_read,  // remote accesses of the device; cause host, or fault if the page migrated meanwhile
+  remote_write,
+};
+
 struct PageEvent {
-  enum class Kind : std::uint8_t {
-    fault,
-    batch,       // a fault batch of the driver
-    to_device,   // a transfer
-    populate,    // pages without data are created on the device
-    to_host,     // a transfer
-    drop,        // a page is evicted without a transfer
-    host_fault,  // a page fault of the host
-    host_read,   // accesses of the host, in program order
-    host_write,
-    remote_read,  // remote accesses of the device; cause host, or fault if the page migrated meanwhile
-    remote_write,
-  };
   // Why pages migrated: a page fault, a prefetcher, a prefetch command of the host, an eviction, or an access
   // of the host.
   enum class Cause : std::uint8_t { fault, prefetch, command, eviction, host };
@@ -32,7 +33,7 @@ struct PageEvent {
   Time end = 0;
   std::uint64_t address = 0;  // of the first page
   std::uint32_t pages = 0;    // of a batch: its faults
-  Kind kind = Kind::fault;
+  PageEventKind kind = PageEventKind::fault;
   Cause cause = Cause::fault;
 };
 

@@ -242,7 +242,7 @@ void UvmDriver::end_batch() {
   statistics_.fault_batches += batch.entries != 0;
   if (!batch.faults.empty() || !batch.served.empty()) {
     const PageIndex first = batch.faults.empty() ? batch.served.front() : batch.faults.front();
-    shared_.add_to_log(PageEvent::Kind::batch, Cause::fault, first,
+    shared_.add_to_log(PageEventKind::batch, Cause::fault, first,
                        static_cast<std::uint32_t>(batch.faults.size()), batch.begun, now());
     if (Timeline* shown = owner_.timeline(); shown != nullptr)
       shown->span(shown->name("fault batch"), batch.begun, now());

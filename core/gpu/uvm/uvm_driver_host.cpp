@@ -12,7 +12,7 @@ void UvmDriver::start_command(const RangeStart& range, std::uint32_t lane) {
     scheduler_.send({range.command}, 0, lane);
     return;
   }
-  const bool to_device = range.kind == RangeStart::Kind::prefetch_to_device;
+  const bool to_device = range.kind == RangeCommandKind::prefetch_to_device;
   (to_device ? state_.prefetches : state_.host_commands).push_back({range, lane, 0});
   if (to_device)
     advance_prefetches();
@@ -78,9 +78,9 @@ void UvmDriver::advance_host() {
       continue;
     }
     if (!residency_.can_leave(page, false)) return;  // it is migrating or pinned
-    if (command.range.kind != RangeStart::Kind::prefetch_to_host && !state_.host_fault_paid) {
+    if (command.range.kind != RangeCommandKind::prefetch_to_host && !state_.host_fault_paid) {
       ++statistics_.host_faults;
-      shared_.add_to_log(PageEvent::Kind::host_fault, Cause::host, page, 1, now(),
+      shared_.add_to_log(PageEventKind::host_fault, Cause::host, page, 1, now(),
                          now() + spec_.host_fault_latency);
       state_.host_in_fault = true;
       host_timer_.after(spec_.host_fault_latency, true);
@@ -94,9 +94,9 @@ void UvmDriver::advance_host() {
 
 // Logs the accesses of a command from one of its pages on, which happen now.
 void UvmDriver::log_host_accesses(const HostCommand& command, std::uint32_t from) {
-  if (!shared_.log.wanted() || command.range.kind == RangeStart::Kind::prefetch_to_host) return;
-  const auto kind = command.range.kind == RangeStart::Kind::host_write ? PageEvent::Kind::host_write
-                                                                       : PageEvent::Kind::host_read;
+  if (!shared_.log.wanted() || command.range.kind == RangeCommandKind::prefetch_to_host) return;
+  const auto kind = command.range.kind == RangeCommandKind::host_write ? PageEventKind::host_write
+                                                                       : PageEventKind::host_read;
   const auto page_at = [&](std::uint32_t i) {
     return ranges_.page_of((command.range.first_page + i) * kPageBytes);
   };
@@ -118,7 +118,7 @@ void UvmDriver::host_fault_served(const bool&) {
 bool UvmDriver::host_can_access(const HostCommand& command, PageIndex page) {
   Page& at = entry(page);
   if (at.is(Page::leaving)) return false;
-  const bool writes = command.range.kind == RangeStart::Kind::host_write;
+  const bool writes = command.range.kind == RangeCommandKind::host_write;
   if (at.is(Page::on_device)) return at.is(Page::on_host) && !writes;
   // A page that is migrating to the device can still be read on the host.
   if (at.is(Page::arriving)) return !writes && at.is(Page::on_host);
@@ -132,13 +132,13 @@ void UvmDriver::migrate_to_host(const HostCommand& command, PageIndex page) {
       static_cast<std::uint32_t>(spec_.host_granularity / static_cast<std::int64_t>(kPageBytes));
   PageIndex first = page / around * around;
   PageIndex last = first + around;
-  const bool commanded = command.range.kind == RangeStart::Kind::prefetch_to_host;
+  const bool commanded = command.range.kind == RangeCommandKind::prefetch_to_host;
   if (commanded) {
     first = page;
     last = std::min(page / kPagesPerBlock * kPagesPerBlock + kPagesPerBlock,
                     page + (command.range.pages - command.done));
   }
-  const bool writes = command.range.kind == RangeStart::Kind::host_write;
+  const bool writes = command.range.kind == RangeCommandKind::host_write;
   UnmappedPages unmapped;
   unmapped.cause = commanded ? Cause::command : Cause::host;
   for (PageIndex other = first; other < last; ++other) {

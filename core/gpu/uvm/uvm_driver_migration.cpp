@@ -127,8 +127,8 @@ void UvmDriver::begin_migration(const PageRun& run) {
 }
 
 void UvmDriver::finish_migration(const PageRun& run) {
-  shared_.add_to_log(run.populates ? PageEvent::Kind::populate : PageEvent::Kind::to_device, run.cause,
-                     run.first, run.count, run.begun, now());
+  shared_.add_to_log(run.populates ? PageEventKind::populate : PageEventKind::to_device, run.cause, run.first,
+                     run.count, run.begun, now());
   if (!run.populates) show_transfer("pages to the device", run, 1);
   state_.frames.arrive(run.first, run.count);
   AllocationStatistics& allocation = allocation_of(run.first);
@@ -217,7 +217,7 @@ void UvmDriver::release_page(PageIndex page, Cause cause, bool transferred) {
   const bool keeps = at.is(Page::keeps_copy);
   if (!transferred) {
     ++statistics_.pages_dropped;
-    shared_.add_to_log(PageEvent::Kind::drop, cause, page, 1, now(), now());
+    shared_.add_to_log(PageEventKind::drop, cause, page, 1, now(), now());
   }
   residency_.leave(page, transferred || at.is(Page::on_host | Page::backed));
   AllocationStatistics& allocation = allocation_of(page);
@@ -245,7 +245,7 @@ void UvmDriver::transfer_moved(std::uint64_t number) {
     state_.to_host_busy = false;
     const PageRun run = state_.write_backs.front();
     state_.write_backs.pop_front();
-    shared_.add_to_log(PageEvent::Kind::to_host, run.cause, run.first, run.count, run.begun, now());
+    shared_.add_to_log(PageEventKind::to_host, run.cause, run.first, run.count, run.begun, now());
     show_transfer("pages to the host", run, 2);
     for (PageIndex page = run.first; page < run.first + run.count; ++page)
       release_page(page, run.cause, true);

@@ -20,6 +20,7 @@ namespace {
 using namespace atomic_lanes;
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
@@ -138,7 +139,7 @@ unsigned decode_elements(Builder& builder) {
 // The values of a vector operand.
 std::span<const Operand> elements_of(Builder& builder, unsigned index, unsigned elements) {
   const Operand& operand = builder.operand(index);
-  if (operand.kind != Operand::Kind::vector || operand.count != elements)
+  if (operand.kind != OperandKind::vector || operand.count != elements)
     builder.unsupported("operand '" + std::string(operand.text) + "' is not a vector of " +
                         std::to_string(elements));
   return builder.children(operand);

@@ -159,7 +159,7 @@ inline bool is_concurrent(Warp& warp, const Op& op) {
   return warp.worker().shares_memory && space_of(op) != Space::shared;
 }
 
-// Sums of f32 in global memory know no subnormal numbers, those in shared memory do.
+// Sums of f32 in global memory flush subnormal numbers, those in shared memory do not.
 inline bool flushes(const Warp& warp, const Op& op, unsigned lane) {
   if (space_of(op) != Space::generic) return space_of(op) != Space::shared;
   return !in_window(warp.access->addresses[lane], kSharedWindow);

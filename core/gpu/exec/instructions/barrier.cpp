@@ -150,15 +150,15 @@ bool barrier_holds(const Barrier& barrier, BarrierReduction reduction) {
 }
 
 void write_barrier_result(const Barrier& barrier, const Op& op, const Split& split) {
-  std::byte* place = split.frame->registers + (op.dst & ~Slot{3});
+  std::byte* target = split.frame->registers + (op.dst & ~Slot{3});
   const auto reduction = static_cast<BarrierReduction>(op.flags & kBarrierReduction);
   if (reduction == BarrierReduction::count) {
-    auto* result = reinterpret_cast<std::uint32_t*>(place);
+    auto* result = reinterpret_cast<std::uint32_t*>(target);
     for_each_active(split.mask, [&](unsigned lane) { result[lane] = barrier.last_holding; });
     return;
   }
   const bool holds = barrier_holds(barrier, reduction);
-  auto& result = *reinterpret_cast<Mask*>(place);
+  auto& result = *reinterpret_cast<Mask*>(target);
   result = (result & ~split.mask) | (holds ? split.mask : 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers of a CTA and fences, as PTX and machine code have them.
+// Barriers of a CTA and fences, as PTX and SASS have them.
 #pragma once
 #include "gpu/exec/op.hpp"
 

@@ -75,7 +75,7 @@ void unary(Warp& warp, const Op& op) {
   map1<T, T>(warp, op, F{});
 }
 
-// A predicate that is read: its place, and all ones if it is negated.
+// A predicate that is read: its position, and all ones if it is negated.
 struct Condition {
   Slot slot;
   Mask flip;
@@ -182,7 +182,7 @@ void decode_lop3(Builder& builder) {
   Slot p = kNoSlot;
   Condition q{kNoSlot, 0};
   if (combination >= 0) {
-    if (result->kind != ptx::Operand::Kind::pair) builder.unsupported("needs two destinations, d|p");
+    if (result->kind != ptx::OperandKind::pair) builder.unsupported("needs two destinations, d|p");
     const auto destinations = builder.children(*result);
     p = builder.predicate_destination(destinations[1]);
     q = condition(builder, 5);
@@ -263,8 +263,8 @@ void clz(Warp& warp, const Op& op) {
   map1<U32, T>(warp, op, [](T a) { return std::countl_zero(a); });
 }
 
-// The place of the highest bit that differs from the sign, or how far it is from the top; all ones if there
-// is none.
+// The position of the highest bit that differs from the sign, or how far it is from the top; all ones if
+// there is none.
 template <class T, bool shift_amount>
 void bfind(Warp& warp, const Op& op) {
   map1<U32, T>(warp, op, [](T a) {
@@ -323,14 +323,14 @@ void decode_brev(Builder& builder) {
              Class::integer, type, {type});
 }
 
-// The place of the n-th set bit of `mask`, counted from `base` upwards (n > 0) or downwards (n < 0).
+// The position of the n-th set bit of `mask`, counted from `base` upwards (n > 0) or downwards (n < 0).
 U32 find_nth_set(U32 mask, U32 base, std::int32_t n) {
   if (base > 31) return ~U32{0};
   if (n == 0) return mask >> base & 1 ? base : ~U32{0};
   const int step = n > 0 ? 1 : -1;
   std::int64_t left = n > 0 ? std::int64_t{n} : -std::int64_t{n};
-  for (int place = static_cast<int>(base); place >= 0 && place < 32; place += step)
-    if ((mask >> place & 1) != 0 && --left == 0) return static_cast<U32>(place);
+  for (int position = static_cast<int>(base); position >= 0 && position < 32; position += step)
+    if ((mask >> position & 1) != 0 && --left == 0) return static_cast<U32>(position);
   return ~U32{0};
 }
 
@@ -442,7 +442,7 @@ void decode_szext(Builder& builder) {
 // --- Bytes ------------------------------------------------------------------------------------------------
 
 // Four bytes of b:a, as four digits say: which byte, and in their highest bit whether its sign takes its
-// place.
+// position.
 U32 permuted(U32 a, U32 b, U32 selector) {
   U32 result = 0;
   for (unsigned i = 0; i < 4; ++i) {

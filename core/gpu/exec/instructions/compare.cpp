@@ -13,6 +13,7 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 // --- What is compared -------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ void decode_setp(Builder& builder) {
   const Handler handler = by_type<Setp, SetpHalves>(builder, type, form.relation);
   const Comparands from = comparands(builder, type, form);
   const Operand& results = builder.operand(0);
-  const bool is_pair = results.kind == Operand::Kind::pair;
+  const bool is_pair = results.kind == OperandKind::pair;
   const Slot p = builder.predicate_destination(is_pair ? builder.children(results)[0] : results);
   const Slot q = is_pair ? builder.predicate_destination(builder.children(results)[1]) : kNoSlot;
   Op& op = builder.emit(handler, Class::compare);

@@ -10,13 +10,14 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 void decode_bra(Builder& builder) {
   builder.ignore({"uni"});
   builder.expect_operands(1);
   const Operand& target = builder.operand(0);
-  if (target.kind != Operand::Kind::label) builder.unsupported("its target is not a label");
+  if (target.kind != OperandKind::label) builder.unsupported("its target is not a label");
   builder.emit(nullptr, Class::branch, Flow::branch).aux = target.id;
 }
 
@@ -26,7 +27,7 @@ void decode_brx(Builder& builder) {
   builder.expect_operands(2);
   const Slot index = builder.source(0, Type::b32);
   const Operand& table = builder.operand(1);
-  if (table.kind != Operand::Kind::table || table.id >= builder.decoder().code().branch_tables.size())
+  if (table.kind != OperandKind::table || table.id >= builder.decoder().code().branch_tables.size())
     builder.unsupported("its second operand is not a list of .branchtargets");
   Op& op = builder.emit(nullptr, Class::branch, Flow::branch_table);
   op.src[0] = index;
@@ -60,15 +61,15 @@ void decode_brkpt(Builder& builder) {
 // Where the variables between the parentheses of a call lie in the caller's frame; registers come with their
 // slots.
 void decode_arguments(Builder& builder, const Operand& list, bool written,
-                      std::vector<ParameterPlace>& places, std::vector<Slot>& registers,
+                      std::vector<ParameterLocation>& locations, std::vector<Slot>& registers,
                       std::vector<unsigned>& bytes) {
   FunctionDecoder& decoder = builder.decoder();
   for (const Operand& argument : builder.children(list)) {
-    if (argument.kind == Operand::Kind::variable && argument.is_local &&
+    if (argument.kind == OperandKind::variable && argument.is_local &&
         decoder.in_frame(decoder.variable(argument))) {
-      places.push_back(
+      locations.push_back(
           {decoder.frame_offset(argument.id), static_cast<std::uint32_t>(decoder.variable(argument).size)});
-    } else if (argument.kind == Operand::Kind::reg) {
+    } else if (argument.kind == OperandKind::reg) {
       bytes.push_back(builder.register_bytes(argument, 0));
       registers.push_back(written ? decoder.write(argument.id, 0) : decoder.read(argument.id, 0));
     } else {
@@ -87,9 +88,9 @@ void decode_call(Builder& builder) {
   const Operand* callee = nullptr;
   for (unsigned i = 0; i < builder.operands(); ++i) {
     const Operand& operand = builder.operand(i);
-    if (operand.kind == Operand::Kind::list && callee == nullptr) {
+    if (operand.kind == OperandKind::list && callee == nullptr) {
       decode_arguments(builder, operand, true, site.results, site.register_results, result_bytes);
-    } else if (operand.kind == Operand::Kind::list) {
+    } else if (operand.kind == OperandKind::list) {
       decode_arguments(builder, operand, false, site.arguments, site.register_arguments, argument_bytes);
     } else if (callee == nullptr) {
       callee = &operand;
@@ -97,7 +98,7 @@ void decode_call(Builder& builder) {
   }
   if (callee == nullptr) builder.unsupported("it names no function");
   FunctionDecoder& decoder = builder.decoder();
-  if (callee->kind == Operand::Kind::reg) {
+  if (callee->kind == OperandKind::reg) {
     const Slot address = builder.source(*callee, Type::b64);
     site.callee = ptx::kNone;
     Op& op = builder.emit(nullptr, Class::branch, Flow::call_indirect);
@@ -105,8 +106,7 @@ void decode_call(Builder& builder) {
     op.aux = decoder.new_call(std::move(site));
     return;
   }
-  if (callee->kind != Operand::Kind::function)
-    builder.unsupported("it calls something that is not a function");
+  if (callee->kind != OperandKind::function) builder.unsupported("it calls something that is not a function");
   const ptx::Function& function = builder.decoder().module().functions[callee->id];
   site.callee = decoder.program().program.code_of(callee->id);
   if (!function.has_body) return decode_builtin(builder, function.name, std::move(site));

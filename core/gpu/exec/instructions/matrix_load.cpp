@@ -17,6 +17,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
@@ -40,7 +41,7 @@ MatrixShape shape_named(std::string_view word) {
 
 template <class Take>
 std::vector<Slot> fragment_slots(Builder& builder, const Operand& operand, unsigned count, Take take) {
-  if (operand.kind != Operand::Kind::vector || operand.count != count)
+  if (operand.kind != OperandKind::vector || operand.count != count)
     builder.unsupported("'" + std::string(operand.text) + "' should be " + std::to_string(count) +
                         " registers in braces");
   std::vector<Slot> slots;

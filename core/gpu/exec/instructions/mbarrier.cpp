@@ -15,6 +15,7 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
@@ -244,7 +245,7 @@ void decode_arrival(Builder& builder, bool drops) {
   const AddressFields object = decode_object(builder, 1);
   const Slot operand = builder.operands() > 2 ? builder.source(2, Type::b32) : builder.constant(1, 4);
   const Slot state =
-      builder.operand(0).kind == Operand::Kind::sink ? kNoSlot : builder.destination(0, Type::b64);
+      builder.operand(0).kind == OperandKind::sink ? kNoSlot : builder.destination(0, Type::b64);
   Op& op = emit(builder, arrive, object, operand);
   op.dst = state;
   op.count = does;

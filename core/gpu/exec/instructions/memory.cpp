@@ -19,6 +19,7 @@ using memory_lanes::store;
 using memory_lanes::store_vector;
 using memory_lanes::Wide;
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
@@ -155,7 +156,7 @@ Decoded decode_modifiers(Builder& builder) {
 std::vector<const Operand*> value_operands(Builder& builder, unsigned index, unsigned elements) {
   const Operand& operand = builder.operand(index);
   std::vector<const Operand*> values;
-  if (operand.kind == Operand::Kind::vector) {
+  if (operand.kind == OperandKind::vector) {
     for (const Operand& child : builder.children(operand)) values.push_back(&child);
   } else {
     values.push_back(&operand);
@@ -170,7 +171,7 @@ std::vector<const Operand*> value_operands(Builder& builder, unsigned index, uns
 unsigned common_bytes(Builder& builder, std::span<const Operand* const> values, Type type) {
   const unsigned least = std::max(ptx::size_of(type), 2U);
   for (const Operand* value : values)
-    if (value->kind == Operand::Kind::reg) return builder.register_bytes(*value, least);
+    if (value->kind == OperandKind::reg) return builder.register_bytes(*value, least);
   return least;
 }
 
@@ -218,7 +219,7 @@ void decode_store(Builder& builder) {
   std::vector<Slot> slots;
   for (const Operand* value : values)
     slots.push_back(
-        builder.source(*value, value->kind == Operand::Kind::reg ? type_of_bytes(bytes) : immediate));
+        builder.source(*value, value->kind == OperandKind::reg ? type_of_bytes(bytes) : immediate));
   const std::uint32_t listed = decoded.elements > 1 ? builder.list(slots) : 0;
   Op& op = builder.emit(decoded.elements > 1 ? handlers.vector : handlers.scalar, Class::store);
   op.src[1] = decoded.elements > 1 ? kNoSlot : slots[0];

@@ -86,7 +86,7 @@ void load_vector(Warp& warp, const Op& op) {
   }
 }
 
-// A kernel's parameter at a known place: one value for all lanes.
+// A kernel's parameter at a known offset: one value for all lanes.
 template <class M, class R>
 void load_parameter(Warp& warp, const Op& op) {
   const auto& parameters = warp.launch().parameters;

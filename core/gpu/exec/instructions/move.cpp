@@ -13,6 +13,7 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
@@ -164,7 +165,7 @@ constexpr ClockName kClocks[] = {
 
 bool decode_clock(Builder& builder, Type type) {
   const Operand& operand = builder.operand(1);
-  if (operand.kind != Operand::Kind::special) return false;
+  if (operand.kind != OperandKind::special) return false;
   for (const ClockName& clock : kClocks) {
     if (operand.text != clock.name) continue;
     if (ptx::size_of(type) != clock.bytes) builder.unsupported("the clock has another size");
@@ -193,8 +194,8 @@ void decode_mov(Builder& builder) {
     return;
   }
   if (ptx::size_of(type) == 0) builder.unsupported("it has no type");
-  if (builder.operand(1).kind == Operand::Kind::vector) return decode_packing(builder, type, true);
-  if (builder.operand(0).kind == Operand::Kind::vector) return decode_packing(builder, type, false);
+  if (builder.operand(1).kind == OperandKind::vector) return decode_packing(builder, type, true);
+  if (builder.operand(0).kind == OperandKind::vector) return decode_packing(builder, type, false);
   if (decode_clock(builder, type)) return;
   const Slot dst = builder.destination(0, type);
   const Slot src = builder.source(1, type);

@@ -17,6 +17,7 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 // What an instruction moves, in Op::immediate. Op::aux lists the registers of the elements and the
@@ -35,7 +36,7 @@ struct Access {
 static_assert(sizeof(Access) == sizeof(Op::immediate));
 
 // Brings a coordinate into its range; false if nothing is there.
-bool place(std::int64_t& index, std::int64_t end, Outside outside, const char* what, unsigned lane) {
+bool resolve_index(std::int64_t& index, std::int64_t end, Outside outside, const char* what, unsigned lane) {
   if (index >= 0 && index < end) return true;
   if (outside == Outside::trap)
     throw Fault(std::string(what) + " " + std::to_string(index) + " is out of bounds of a surface with " +
@@ -57,7 +58,7 @@ std::byte* locate(const Warp& warp, const Op& op, const Access& access, const Te
   element.bytes = std::uint32_t{access.bytes} * access.elements;
   if (geometry.layered) element.layer = coordinate();
   for (unsigned axis = 0; axis < geometry.axes; ++axis) element.coordinates[axis] = coordinate();
-  return surface_place(warp, surface, element, lane);
+  return surface_address(warp, surface, element, lane);
 }
 
 // The register of an element as bytes; those above the element are zeros.
@@ -112,7 +113,7 @@ void decode_access(Builder& builder) {
   const Operand& values = builder.operand(Store ? 1 : 0);
   const Operand& where = builder.operand(Store ? 0 : 1);
   std::vector<Operand> elements{values};
-  if (values.kind == Operand::Kind::vector) {
+  if (values.kind == OperandKind::vector) {
     const auto children = builder.children(values);
     elements.assign(children.begin(), children.end());
   }
@@ -142,8 +143,8 @@ constexpr Opcode kOpcodes[] = {{"suld", decode_access<false>}, {"sust", decode_a
 
 }  // namespace
 
-std::byte* surface_place(const Warp& warp, const Texture& surface, const SurfaceElement& wanted,
-                         unsigned lane) {
+std::byte* surface_address(const Warp& warp, const Texture& surface, const SurfaceElement& wanted,
+                           unsigned lane) {
   const GeometryInfo& geometry = info_of(wanted.geometry);
   check_geometry(surface, geometry, lane);
   const std::uint64_t width = std::uint64_t{surface.extent[0]} * surface.texel_bytes();
@@ -161,13 +162,14 @@ std::byte* surface_place(const Warp& warp, const Texture& surface, const Surface
   std::int64_t slice = geometry.axes > 2 ? wanted.coordinates[2] : geometry.layered ? wanted.layer : 0;
   const std::int64_t size = wanted.bytes;
   if (x % size != 0)
-    throw Fault("misaligned access: byte " + std::to_string(x) + " of a row is no place for " +
+    throw Fault("misaligned access: byte " + std::to_string(x) + " of a row is no address of " +
                     std::to_string(size) + " bytes",
                 lane, FaultKind::misaligned_address);
   std::int64_t element = x / size;
-  bool inside = place(element, static_cast<std::int64_t>(width) / size, wanted.outside, "element", lane);
-  inside &= place(y, static_cast<std::int64_t>(rows), wanted.outside, "row", lane);
-  inside &= place(slice, static_cast<std::int64_t>(slices), wanted.outside, "layer", lane);
+  bool inside =
+      resolve_index(element, static_cast<std::int64_t>(width) / size, wanted.outside, "element", lane);
+  inside &= resolve_index(y, static_cast<std::int64_t>(rows), wanted.outside, "row", lane);
+  inside &= resolve_index(slice, static_cast<std::int64_t>(slices), wanted.outside, "layer", lane);
   if (!inside) return nullptr;
   return memory + (static_cast<std::uint64_t>(slice) * rows + static_cast<std::uint64_t>(y)) * row +
          static_cast<std::uint64_t>(element * size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where elements of surfaces lie: what the instructions of PTX and of machine code share.
+// Where elements of surfaces lie: what the instructions of PTX and of SASS share.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -22,9 +22,9 @@ struct SurfaceElement {
   std::int32_t layer = 0;
 };
 
-// Its place in memory; null if it is outside and nothing is to be done. A fault of the lane where that is
+// Its address in memory; null if it is outside and nothing is to be done. A fault of the lane where that is
 // one.
-std::byte* surface_place(const Warp& warp, const Texture& surface, const SurfaceElement& element,
-                         unsigned lane);
+std::byte* surface_address(const Warp& warp, const Texture& surface, const SurfaceElement& element,
+                           unsigned lane);
 
 }  // namespace manyscale::gpu

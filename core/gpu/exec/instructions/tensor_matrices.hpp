@@ -92,7 +92,7 @@ struct Nibble {
   }
 };
 
-// --- Gathering and dealing out --------------------------------------------------------------------
+// --- Gathering and scattering --- --------------------------------------------------------------------
 
 // As wide as the vectors of the host.
 #ifdef __AVX__
@@ -144,7 +144,7 @@ void transpose(const float* from, float* to) {
 // Puts a block of 8 lines into A, which has rows of k elements, or into B, which is one matrix of 8 columns
 // after the other.
 template <Fragment Matrix, class T, class Out>
-void place(const T* values, unsigned index, Out* matrix) {
+void transpose_into(const T* values, unsigned index, Out* matrix) {
   constexpr unsigned width = 4 * Matrix.per_register();
   constexpr unsigned k = Matrix.shape.k;
   const Fragment::Block block = Matrix.block(index);
@@ -156,8 +156,8 @@ void place(const T* values, unsigned index, Out* matrix) {
   } else {
     T rows[8 * width];
     transpose<width>(values, rows);
-    Out* place = matrix + block.line * k + block.first * 8;
-    for (unsigned i = 0; i < 8 * width; ++i) place[i] = rows[i];
+    Out* rows_of_matrix = matrix + block.line * k + block.first * 8;
+    for (unsigned i = 0; i < 8 * width; ++i) rows_of_matrix[i] = rows[i];
   }
 }
 
@@ -167,14 +167,14 @@ void gather(Warp& warp, const Slot* slots, Element element, Out* matrix) {
   for (unsigned index = 0; index < Matrix.registers(); ++index) {
     alignas(32) float values[kLanes * Element::kPerRegister];
     element(warp.lanes<const std::byte>(slots[index]), values);
-    place<Matrix>(values, index, matrix);
+    transpose_into<Matrix>(values, index, matrix);
   }
 }
 
 template <Fragment Matrix>
 void gather(Warp& warp, const Slot* slots, double* matrix) {
   for (unsigned index = 0; index < Matrix.registers(); ++index)
-    place<Matrix>(warp.lanes<const double>(slots[index]), index, matrix);
+    transpose_into<Matrix>(warp.lanes<const double>(slots[index]), index, matrix);
 }
 
 // C and D are matrices of 8 columns one after the other: a block is 64 elements in a row. It takes one
@@ -206,7 +206,7 @@ void gather_accumulators(Warp& warp, const Slot* slots, Out* matrix, Convert con
 
 // D of elements that have the registers' type already.
 template <MatrixShape Shape, class T>
-void deal_out(Warp& warp, const Slot* slots, const T* matrix) {
+void scatter(Warp& warp, const Slot* slots, const T* matrix) {
   constexpr Fragment fragment{Role::c, Shape, 8 * sizeof(T)};
   constexpr unsigned per_block = 2 / fragment.per_register();
   for (unsigned i = 0; i < fragment.registers(); i += per_block) {

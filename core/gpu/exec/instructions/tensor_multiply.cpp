@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fragments are gathered into plain matrices, multiplied, and dealt out again.
+// The fragments are gathered into plain matrices, multiplied, and scattered again.
 //
 // Products of the narrow floating-point formats are exact in f64. Their sum is taken there, in the order of k
 // and beginning with C, and rounded once to the type of D: hardware adds in an order and with a precision
@@ -153,11 +153,11 @@ void multiply_floats(Warp& warp, const Op& op) {
   if (kind.d == Type::f16) {
     alignas(64) F16 d[std::size(c)];
     for (unsigned i = 0; i < std::size(c); ++i) d[i] = round_f16(c[i]);
-    deal_out<Shape>(warp, slots.d, d);
+    scatter<Shape>(warp, slots.d, d);
   } else {
     alignas(64) float d[std::size(c)];
     for (unsigned i = 0; i < std::size(c); ++i) d[i] = round_f32(c[i]);
-    deal_out<Shape>(warp, slots.d, d);
+    scatter<Shape>(warp, slots.d, d);
   }
 }
 
@@ -180,7 +180,7 @@ void multiply_doubles(Warp& warp, const Op& op) {
           c[row * 8 + column] = fma<R>(a[row * Shape.k + k], b[k * 8 + column], c[row * 8 + column]);
   }
   for (double& value : c) value = value != value ? from_bits<double>(default_nan_f64) : value;
-  deal_out<Shape>(warp, slots.d, c);
+  scatter<Shape>(warp, slots.d, c);
 }
 
 template <MatrixShape Shape, class Element>
@@ -209,7 +209,7 @@ void multiply_integers(Warp& warp, const Op& op) {
       c[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(c[i]) +
                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i])));
   }
-  deal_out<Shape>(warp, slots.d, c);
+  scatter<Shape>(warp, slots.d, c);
 }
 
 template <MatrixShape Shape>
@@ -237,7 +237,7 @@ void multiply_bits(Warp& warp, const Op& op) {
       for (unsigned i = 0; i < words; ++i)
         c[row * Shape.n + column] += static_cast<std::uint32_t>(
             std::popcount(both ? a[row][i] & b[column][i] : a[row][i] ^ b[column][i]));
-  deal_out<Shape>(warp, slots.d, c);
+  scatter<Shape>(warp, slots.d, c);
 }
 
 // m8n8k4 of f16.

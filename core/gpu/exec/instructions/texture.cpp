@@ -18,6 +18,7 @@
 namespace manyscale::gpu {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 const Texture& find_texture(const Warp& warp, std::uint64_t handle, unsigned lane) {
@@ -43,7 +44,7 @@ void check_geometry(const Texture& texture, const GeometryInfo& geometry, unsign
 }
 
 Slot handle_of(Builder& builder, const Operand& operand) {
-  if (operand.kind != Operand::Kind::address || operand.count == 0)
+  if (operand.kind != OperandKind::address || operand.count == 0)
     builder.unsupported("'" + std::string(operand.text) + "' is not a texture in brackets");
   const Operand& base = builder.children(operand)[0];
   return builder.source(base, Type::u64);
@@ -51,7 +52,7 @@ Slot handle_of(Builder& builder, const Operand& operand) {
 
 void add_vector(Builder& builder, const Operand& operand, unsigned count, Type first, Type others,
                 std::vector<Slot>& slots) {
-  const bool is_vector = operand.kind == Operand::Kind::vector;
+  const bool is_vector = operand.kind == OperandKind::vector;
   if (is_vector ? operand.count < count : count != 1)
     builder.unsupported("'" + std::string(operand.text) + "' should be " + std::to_string(count) + " values");
   for (unsigned i = 0; i < count; ++i)
@@ -230,22 +231,22 @@ ReadOperands decode_read(Builder& builder) {
   read.results = static_cast<std::uint8_t>(results_of(builder, read.result));
 
   const Operand* destination = &builder.operand(0);
-  if (destination->kind == Operand::Kind::pair) {
+  if (destination->kind == OperandKind::pair) {
     const auto both = builder.children(*destination);
     result.resident = builder.predicate_destination(both[1]);
     destination = &both[0];
   }
-  if (destination->kind != Operand::Kind::vector || destination->count != read.results)
+  if (destination->kind != OperandKind::vector || destination->count != read.results)
     builder.unsupported("'" + std::string(destination->text) + "' should be " + std::to_string(read.results) +
                         " registers in braces");
   for (const Operand& child : builder.children(*destination))
     result.slots.push_back(builder.destination(child, read.result));
 
-  const Operand& place = builder.operand(1);
-  result.handle = handle_of(builder, place);
-  if (place.count > 2) builder.unsupported("samplers apart from textures are not supported");
-  if (place.count < 2) builder.unsupported("it has no coordinates");
-  const Operand& coordinates = builder.children(place)[1];
+  const Operand& address = builder.operand(1);
+  result.handle = handle_of(builder, address);
+  if (address.count > 2) builder.unsupported("samplers apart from textures are not supported");
+  if (address.count < 2) builder.unsupported("it has no coordinates");
+  const Operand& coordinates = builder.children(address)[1];
   const Type first = read.info().layered ? Type::b32 : coordinate;
   add_vector(builder, coordinates, read.coordinates(), first, coordinate, result.slots);
   return result;
@@ -265,7 +266,7 @@ void emit_read(Builder& builder, const ReadOperands& operands) {
 void add_offsets(Builder& builder, unsigned index, ReadOperands& operands) {
   if (index >= builder.operands()) return;
   const Operand& operand = builder.operand(index);
-  if (operand.kind != Operand::Kind::vector || index + 1 != builder.operands())
+  if (operand.kind != OperandKind::vector || index + 1 != builder.operands())
     builder.unsupported("depth textures are not supported");
   operands.read.offsets = static_cast<std::uint8_t>(operands.read.info().axes);
   add_vector(builder, operand, operands.read.offsets, Type::s32, Type::s32, operands.slots);

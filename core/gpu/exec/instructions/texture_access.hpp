@@ -50,7 +50,7 @@ struct TexturePoint {
   std::array<std::int32_t, 3> indices{};
   std::array<std::int32_t, 3> offsets{};
 };
-// Its colour. Machine code has no textures of one dimension that are filtered: they are of two, and so are
+// Its colour. SASS has no textures of one dimension that are filtered: they are of two, and so are
 // read as if they had one.
 Colour read_point(const Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane);
 

@@ -13,6 +13,7 @@ namespace manyscale::gpu {
 namespace {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 using U32 = std::uint32_t;
 using namespace warp_lanes;
@@ -25,7 +26,7 @@ struct Destinations {
 
 Destinations destinations(const Builder& builder) {
   const Operand& operand = builder.operand(0);
-  if (operand.kind != Operand::Kind::pair) return {&operand, nullptr};
+  if (operand.kind != OperandKind::pair) return {&operand, nullptr};
   const auto both = builder.children(operand);
   return {&both[0], &both[1]};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses as machine code writes them: a register of 32 or 64 bits, shifted, a uniform register and an
+// Addresses as SASS writes them: a register of 32 or 64 bits, shifted, a uniform register and an
 // offset.
 #pragma once
 #include <bit>

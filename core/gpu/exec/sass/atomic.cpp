@@ -9,6 +9,7 @@ namespace {
 
 using namespace atomic_lanes;
 using sass::Operand;
+using sass::OperandKind;
 using I32 = std::int32_t;
 using I64 = std::int64_t;
 using U32 = std::uint32_t;
@@ -144,9 +145,9 @@ void decode_atomic(MachineBuilder& builder) {
                   "EU", "SPIN"});
   const std::string_view type = accept_type(builder);
   builder.ignore({"RN", "FTZ"});
-  const Operand* address = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
-  // ATOMS.POPC.INC adds the number of lanes that name a place: one for each.
+  // ATOMS.POPC.INC adds the number of lanes that name an address: one for each.
   const bool swaps = operation == kCas || tests;
   Choice choice = choose(counts ? kAdd : swaps ? kCas : static_cast<Operation>(operation), type);
   if (tests) choice.handler = choice.words == 2 ? compare_and_test<U64> : compare_and_test<U32>;

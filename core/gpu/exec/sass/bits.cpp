@@ -56,15 +56,15 @@ void decode_flo(MachineBuilder& builder) {
                                  : (shift ? map_word<kShiftSigned> : map_word<kHighestSigned>));
 }
 
-// So many bits from a place on; beyond the word there is nothing, or it wraps.
+// So many bits from a position on; beyond the word there is nothing, or it wraps.
 template <bool wraps>
 void bit_mask(Warp& warp, const Op& op) {
   const Words<false> from(warp, op, 0), width(warp, op, 1);
   for_words(warp, op.dst, [=](unsigned i) {
-    const U32 place = wraps ? from[i] & 31 : from[i];
+    const U32 first = wraps ? from[i] & 31 : from[i];
     const U32 bits = wraps ? width[i] & 31 : width[i];
     const U64 ones = bits >= 32 ? 0xffffffff : (U64{1} << bits) - 1;
-    return place >= 32 ? U32{0} : static_cast<U32>(ones << place);
+    return first >= 32 ? U32{0} : static_cast<U32>(ones << first);
   });
 }
 
@@ -115,7 +115,7 @@ Slot all_predicates(MachineBuilder& builder) {
   const auto& layout = builder.decoder().layout();
   const auto& operands = builder.instruction().operands;
   const bool uniform = std::any_of(operands.begin(), operands.end(), [](const sass::Operand& operand) {
-    return operand.kind == sass::Operand::Kind::uniform_predicates;
+    return operand.kind == sass::OperandKind::uniform_predicates;
   });
   return uniform ? layout.uniform_predicate(0) : layout.predicate(0);
 }

@@ -8,6 +8,7 @@
 namespace manyscale::gpu {
 
 using sass::Operand;
+using sass::OperandKind;
 
 MachineBuilder::MachineBuilder(MachineDecoder& decoder, const sass::Instruction& instruction, Op& op,
                                Class& kind)
@@ -15,19 +16,19 @@ MachineBuilder::MachineBuilder(MachineDecoder& decoder, const sass::Instruction&
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[i];
     switch (operand.kind) {
-      case Operand::Kind::general:
-      case Operand::Kind::uniform:
+      case OperandKind::general:
+      case OperandKind::uniform:
         if (operand.written)
           results_.push_back(&operand);
         else if (operand.shown)
           values_.push_back(&operand);
         break;
-      case Operand::Kind::immediate:
-      case Operand::Kind::constant:
+      case OperandKind::immediate:
+      case OperandKind::constant:
         if (operand.shown) values_.push_back(&operand);
         break;
-      case Operand::Kind::predicate:
-      case Operand::Kind::uniform_predicate:
+      case OperandKind::predicate:
+      case OperandKind::uniform_predicate:
         (operand.written ? predicate_results_ : conditions_).push_back(&operand);
         break;
       default:
@@ -77,7 +78,7 @@ const Operand& MachineBuilder::result(unsigned index) const {
   return *results_[index];
 }
 
-const Operand* MachineBuilder::find(Operand::Kind kind) const {
+const Operand* MachineBuilder::find(OperandKind kind) const {
   for (unsigned i = 0; i < instruction_.operand_count; ++i)
     if (instruction_.operands[i].kind == kind) return &instruction_.operands[i];
   return nullptr;
@@ -91,15 +92,15 @@ Slot MachineBuilder::source(const Operand& operand, unsigned words, std::int64_t
     if (operand.absolute) *modifiers |= absolute_bit(k);
   }
   switch (operand.kind) {
-    case Operand::Kind::general:
+    case OperandKind::general:
       if (operand.index == sass::kZeroRegister)
         return decoder_.constant(std::vector<std::uint32_t>(words, 0));
       return general_register(operand.index);
-    case Operand::Kind::uniform:
+    case OperandKind::uniform:
       if (operand.index == sass::kZeroUniformRegister)
         return decoder_.constant(std::vector<std::uint32_t>(words, 0));
       return decoder_.layout().uniform_register(operand.index);
-    case Operand::Kind::immediate: {
+    case OperandKind::immediate: {
       std::vector<std::uint32_t> value(words, 0);
       const auto bits = static_cast<std::uint64_t>(operand.value);
       if (operand.format == Operand::Format::float64_high) {
@@ -110,7 +111,7 @@ Slot MachineBuilder::source(const Operand& operand, unsigned words, std::int64_t
       }
       return decoder_.constant(value);
     }
-    case Operand::Kind::constant:
+    case OperandKind::constant:
       if (operand.descriptor != Operand::kNone) unsupported("a constant of a bound table");
       if (operand.index != sass::kZeroRegister) unsupported("a constant at an address that is not known");
       return decoder_.bank_words(operand.bank, static_cast<std::uint32_t>(operand.value), words);
@@ -120,8 +121,8 @@ Slot MachineBuilder::source(const Operand& operand, unsigned words, std::int64_t
 }
 
 bool MachineBuilder::is_wanted(const Operand& operand) const {
-  return operand.kind == Operand::Kind::uniform ? operand.index != sass::kZeroUniformRegister
-                                                : operand.index != sass::kZeroRegister;
+  return operand.kind == OperandKind::uniform ? operand.index != sass::kZeroUniformRegister
+                                              : operand.index != sass::kZeroRegister;
 }
 
 Slot MachineBuilder::destination(const Operand& operand, unsigned words) {
@@ -129,7 +130,7 @@ Slot MachineBuilder::destination(const Operand& operand, unsigned words) {
     if (words > RegisterLayout::kDiscardWords) unsupported("too many registers are written");
     return decoder_.layout().discard();
   }
-  if (operand.kind == Operand::Kind::uniform) return decoder_.layout().uniform_register(operand.index);
+  if (operand.kind == OperandKind::uniform) return decoder_.layout().uniform_register(operand.index);
   if (operand.index + words > sass::kZeroRegister) unsupported("registers beyond the last are written");
   return general_register(operand.index);
 }
@@ -144,8 +145,8 @@ Slot MachineBuilder::condition(unsigned index, bool& negated, bool otherwise) {
   const Operand& operand = *conditions_[index];
   negated = operand.negated || operand.inverted;
   if (operand.index == sass::kTruePredicate) return constant(kAllLanes);
-  return operand.kind == Operand::Kind::uniform_predicate ? decoder_.layout().uniform_predicate(operand.index)
-                                                          : decoder_.layout().predicate(operand.index);
+  return operand.kind == OperandKind::uniform_predicate ? decoder_.layout().uniform_predicate(operand.index)
+                                                        : decoder_.layout().predicate(operand.index);
 }
 
 Slot MachineBuilder::only_condition(bool& negated) {
@@ -163,12 +164,12 @@ Slot MachineBuilder::predicate_result(unsigned index) {
   if (index >= predicate_results_.size()) return kNoSlot;
   const Operand& operand = *predicate_results_[index];
   if (operand.index == sass::kTruePredicate) return kNoSlot;
-  return operand.kind == Operand::Kind::uniform_predicate ? decoder_.layout().uniform_predicate(operand.index)
-                                                          : decoder_.layout().predicate(operand.index);
+  return operand.kind == OperandKind::uniform_predicate ? decoder_.layout().uniform_predicate(operand.index)
+                                                        : decoder_.layout().predicate(operand.index);
 }
 
 Slot MachineBuilder::barrier(const Operand& operand) {
-  if (operand.kind != Operand::Kind::convergence || operand.index >= RegisterLayout::kBarriers)
+  if (operand.kind != OperandKind::convergence || operand.index >= RegisterLayout::kBarriers)
     unsupported("an operand is not a convergence barrier");
   return decoder_.layout().barrier(operand.index);
 }
@@ -194,12 +195,12 @@ std::uint32_t MachineBuilder::list(std::initializer_list<Slot> slots) {
 }
 
 std::int64_t MachineBuilder::immediate(const Operand& operand) const {
-  if (operand.kind != Operand::Kind::immediate) unsupported("an operand is not a number");
+  if (operand.kind != OperandKind::immediate) unsupported("an operand is not a number");
   return operand.value;
 }
 
 void MachineBuilder::address(Op& op, const Operand& operand, ptx::Space space) {
-  if (operand.kind != Operand::Kind::address) unsupported("an operand is not an address");
+  if (operand.kind != OperandKind::address) unsupported("an operand is not an address");
   MachineAddress fields;
   const bool is_wide = space == ptx::Space::global || space == ptx::Space::generic;
   fields.wraps = !is_wide;
@@ -225,15 +226,14 @@ void MachineBuilder::address(Op& op, const Operand& operand, ptx::Space space) {
   op.src[3] = has_uniform ? decoder_.layout().uniform_register(operand.uniform) : kNoSlot;
   fields.offset = static_cast<std::int32_t>(operand.value);
   op.immediate = packed(fields);
-  op.flags =
-      static_cast<std::uint8_t>(op.flags | kMachineAddress | static_cast<unsigned>(space) << kSpaceShift);
+  op.flags = static_cast<std::uint8_t>(op.flags | kSassAddress | static_cast<unsigned>(space) << kSpaceShift);
 }
 
 void MachineBuilder::located_address(Op& op, const Operand& operand, ptx::Space space) {
   address(op, operand, space);
   const auto fields = std::bit_cast<MachineAddress>(op.immediate);
   if (!fields.wraps || fields.shift != 0 || op.src[0] == kNoSlot || op.src[3] != kNoSlot) return;
-  op.flags = static_cast<std::uint8_t>((op.flags & ~kMachineAddress) | kNarrowBase);
+  op.flags = static_cast<std::uint8_t>((op.flags & ~kSassAddress) | kNarrowBase);
   op.immediate = fields.offset;
 }
 

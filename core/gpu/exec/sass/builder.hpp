@@ -40,7 +40,7 @@ class MachineBuilder {
   unsigned conditions() const { return static_cast<unsigned>(conditions_.size()); }
   unsigned predicate_results() const { return static_cast<unsigned>(predicate_results_.size()); }
   // The first operand of a kind; null if there is none.
-  const sass::Operand* find(sass::Operand::Kind kind) const;
+  const sass::Operand* find(sass::OperandKind kind) const;
 
   // The slot of a value of so many words. Properties of the operand (negated, inverted, absolute) are put
   // into `modifiers` as those of source `k`; without room for them they are an error. An immediate is

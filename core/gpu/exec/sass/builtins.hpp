@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the system that machine code calls by address: printf, malloc, free, a failed assertion. Their
+// Functions of the system that SASS calls by address: printf, malloc, free, a failed assertion. Their
 // arguments are in R4 and following, as are their results.
 #pragma once
 #include <cstdint>

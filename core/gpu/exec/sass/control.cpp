@@ -17,13 +17,14 @@ namespace {
 using I64 = std::int64_t;
 using U32 = std::uint32_t;
 using sass::Operand;
+using sass::OperandKind;
 
 void do_nothing(Warp&, const Op&) {}
 
 // --- Branches
 
 std::uint32_t target_of(MachineBuilder& builder) {
-  const Operand* target = builder.find(Operand::Kind::target);
+  const Operand* target = builder.find(OperandKind::target);
   if (target == nullptr) builder.unsupported("its target is not known");
   const auto& sections = builder.decoder().code().sections;
   const auto index = target->value / sass::Instruction::kBytes;
@@ -37,7 +38,7 @@ void decode_bra(MachineBuilder& builder) {
   const bool any = builder.accept("ANY");
   const int apart = builder.accept_one_of({"DIV", "CONV"});
   const std::uint32_t target = target_of(builder);
-  const Operand* condition_of_any = any ? builder.find(Operand::Kind::predicate) : nullptr;
+  const Operand* condition_of_any = any ? builder.find(OperandKind::predicate) : nullptr;
   if (any && (apart >= 0 || (condition_of_any != nullptr && condition_of_any->shown)))
     builder.unsupported(".ANY of some lanes");
   if (apart >= 0 || any) {
@@ -46,10 +47,10 @@ void decode_bra(MachineBuilder& builder) {
     if (!any && builder.values() > 0) {
       const Operand& meant = builder.value(0);
       const bool all =
-          meant.inverted && meant.kind == Operand::Kind::uniform && meant.index == sass::kZeroUniformRegister;
+          meant.inverted && meant.kind == OperandKind::uniform && meant.index == sass::kZeroUniformRegister;
       if (!all) lanes = builder.source(meant);
     }
-    Op& op = builder.emit(nullptr, Class::branch, Flow::branch_if_apart);
+    Op& op = builder.emit(nullptr, Class::branch, Flow::branch_if_divergent);
     op.src[0] = lanes;
     op.aux = target;
     op.immediate = -1;
@@ -70,7 +71,7 @@ void decode_bra(MachineBuilder& builder) {
 void emit_jump(MachineBuilder& builder, bool absolute) {
   const Operand& base = builder.value(0);
   const Slot low = builder.source(base, 2);
-  const Operand* target = builder.find(Operand::Kind::target);
+  const Operand* target = builder.find(OperandKind::target);
   Op& op = builder.emit(nullptr, Class::branch, Flow::jump);
   op.src[0] = low;
   op.src[1] = next_word(low);
@@ -106,14 +107,14 @@ void decode_jmx(MachineBuilder& builder) {
   emit_jump(builder, true);
 }
 
-// LEPC: the address of this instruction, or of a place in the code.
+// LEPC: the address of this instruction, or of a target in the code.
 void own_address(Warp& warp, const Op& op) {
   const auto address = static_cast<std::uint64_t>(op.immediate);
   for_pairs(warp, op.dst, [=](unsigned) { return address; });
 }
 
 void decode_lepc(MachineBuilder& builder) {
-  const Operand* target = builder.find(Operand::Kind::target);
+  const Operand* target = builder.find(OperandKind::target);
   const Slot dst = builder.destination(0, 2);
   const I64 inside = target != nullptr ? target->value : I64{builder.instruction().offset};
   Op& op = builder.emit(own_address, Class::move);
@@ -150,21 +151,21 @@ void begin_region(Warp& warp, const Op& op) {
 
 void decode_bssy(MachineBuilder& builder) {
   builder.ignore({"RELIABLE", "RECONVERGENT"});
-  if (builder.find(Operand::Kind::word) != nullptr)
+  if (builder.find(OperandKind::word) != nullptr)
     builder.unsupported("it is about what a warp knows of its lanes");
-  const Operand* barrier = builder.find(Operand::Kind::convergence);
+  const Operand* barrier = builder.find(OperandKind::convergence);
   if (barrier == nullptr) builder.unsupported("no convergence barrier is named");
   builder.emit(begin_region, Class::branch).dst = builder.barrier(*barrier);
 }
 
 void decode_bsync(MachineBuilder& builder) {
   builder.ignore({"RELIABLE", "RECONVERGENT"});
-  const Operand* barrier = builder.find(Operand::Kind::convergence);
+  const Operand* barrier = builder.find(OperandKind::convergence);
   if (barrier == nullptr) builder.unsupported("no convergence barrier is named");
   builder.emit(nullptr, Class::branch, Flow::converge).src[3] = builder.barrier(*barrier);
 }
 
-void forsake(Warp& warp, const Op& op) {
+void break_barrier(Warp& warp, const Op& op) {
   auto* members = warp.lanes<Mask>(op.src[3]);
   Mask leaving = warp.mask;
   if (op.src[0] != kNoSlot) {
@@ -177,12 +178,12 @@ void forsake(Warp& warp, const Op& op) {
 }
 
 void decode_break(MachineBuilder& builder) {
-  const Operand* barrier = builder.find(Operand::Kind::convergence);
+  const Operand* barrier = builder.find(OperandKind::convergence);
   if (barrier == nullptr) builder.unsupported("no convergence barrier is named");
   bool negated = false;
   const Slot condition = builder.only_condition(negated);
   const Slot members = builder.barrier(*barrier);
-  Op& op = builder.emit(forsake, Class::branch, Flow::forsake);
+  Op& op = builder.emit(break_barrier, Class::branch, Flow::break_convergence);
   op.src[0] = condition;
   op.src[3] = members;
   op.flags = negated ? kNegatedCondition : 0;
@@ -201,19 +202,19 @@ void take_barrier(Warp& warp, const Op& op) {
 void decode_bmov(MachineBuilder& builder) {
   builder.ignore({"32", "PQUAD"});
   const bool clears = builder.accept("CLEAR");
-  const Operand* barrier = builder.find(Operand::Kind::convergence);
+  const Operand* barrier = builder.find(OperandKind::convergence);
   if (barrier == nullptr) builder.unsupported("only convergence barriers are moved");
-  const Slot place = builder.barrier(*barrier);
+  const Slot register_of_barrier = builder.barrier(*barrier);
   const bool reads = builder.results() > 0;
-  const Slot dst = reads ? builder.destination() : place;
-  const Slot from = reads ? place : builder.source(0);
+  const Slot dst = reads ? builder.destination() : register_of_barrier;
+  const Slot from = reads ? register_of_barrier : builder.source(0);
   Op& op = builder.emit(clears ? take_barrier : copy_barrier, Class::move);
   op.dst = dst;
   op.src[0] = from;
 }
 
 void decode_warpsync(MachineBuilder& builder) {
-  // The place that .COLLECTIVE names is where the lanes may part again.
+  // The target that .COLLECTIVE names is where the lanes may diverge again.
   builder.ignore({"EXCLUSIVE", "COLLECTIVE"});
   const bool all = builder.accept("ALL");
   const Slot members = all || builder.values() == 0 ? builder.constant(kAllLanes) : builder.source(0);
@@ -248,8 +249,8 @@ void decode_bar(MachineBuilder& builder) {
     if (negated) flags |= kBarrierNegated;
   }
   const Slot barrier = kind == 3 || builder.values() == 0 ? builder.constant(0) : builder.source(0);
-  if (builder.values() > 1 && builder.value(0).kind == Operand::Kind::general &&
-      builder.value(1).kind == Operand::Kind::general)
+  if (builder.values() > 1 && builder.value(0).kind == OperandKind::general &&
+      builder.value(1).kind == OperandKind::general)
     builder.unsupported("the barrier and its threads in one register");
   const Slot threads = builder.values() > 1 ? builder.source(1) : kNoSlot;
   if (kind == 1 && threads == kNoSlot) builder.unsupported("BAR.ARV needs the number of threads");

@@ -331,7 +331,7 @@ std::vector<Float> accept_floats(MachineBuilder& builder) {
     add("BF16", Float::bf16);
   }
   std::vector<Float> formats;
-  for (const auto& [place, format] : found) formats.push_back(format);
+  for (const auto& [position, format] : found) formats.push_back(format);
   return formats;
 }
 

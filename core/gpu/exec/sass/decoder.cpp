@@ -10,6 +10,7 @@
 namespace manyscale::gpu {
 
 using sass::Operand;
+using sass::OperandKind;
 
 namespace {
 
@@ -28,15 +29,15 @@ RegisterLayout layout_of(std::span<const MachineText> texts) {
         // A value may have more words than an operand says, and an address has two.
         const unsigned words = std::max<unsigned>(operand.count, 4);
         switch (operand.kind) {
-          case Operand::Kind::general:
-          case Operand::Kind::address:
-          case Operand::Kind::constant:
+          case OperandKind::general:
+          case OperandKind::address:
+          case OperandKind::constant:
             use(layout.general, operand.index, words, sass::kZeroRegister);
             break;
-          case Operand::Kind::uniform:
+          case OperandKind::uniform:
             use(layout.uniform, operand.index, words, sass::kZeroUniformRegister);
             break;
-          case Operand::Kind::convergence:
+          case OperandKind::convergence:
             use(layout.barriers, operand.index, 1, RegisterLayout::kBarriers);
             break;
           default:

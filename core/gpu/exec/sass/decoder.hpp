@@ -18,7 +18,7 @@ struct MachineLine {
   ptx::SourceLine source;
 };
 
-// A function of machine code as it is to be decoded.
+// A function of SASS as it is to be decoded.
 struct MachineText {
   std::string name;
   std::uint64_t address = 0;  // bytes from the start of the code window
@@ -38,7 +38,7 @@ class MachineDecoder {
   const RegisterLayout& layout() const { return layout_; }
   Code& code() { return code_; }
   Program& program() { return program_; }
-  // The first operation of the function that is being decoded, and its place in the code window.
+  // The first operation of the function that is being decoded, and its offset in the code window.
   std::uint32_t first_operation() const { return first_; }
   std::uint64_t address() const { return address_; }
 

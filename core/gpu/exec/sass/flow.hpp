@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flags of operations say that change the flow of machine code.
+// What the flags of operations say that change the flow of SASS.
 #pragma once
 #include <cstdint>
 

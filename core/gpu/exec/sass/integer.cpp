@@ -99,7 +99,7 @@ void decode_iadd3(MachineBuilder& builder) {
     sources[k] = k < builder.values() ? builder.source(k, 1, &modifiers, k) : builder.constant(0);
   const Slot carry = builder.predicate_result(0);
   const Slot more = builder.predicate_result(1);
-  const bool has_zero = builder.values() < 3 || (builder.value(2).kind == sass::Operand::Kind::general &&
+  const bool has_zero = builder.values() < 3 || (builder.value(2).kind == sass::OperandKind::general &&
                                                  builder.value(2).index == sass::kZeroRegister);
   if (!extended && carry == kNoSlot && more == kNoSlot) {
     Op& op = builder.emit(modifiers != 0 ? add3<true> : has_zero ? add2 : add3<false>, Class::integer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of machine code's registers: words that an instruction may negate, invert or take the magnitude of,
+// Lanes of SASS's registers: words that an instruction may negate, invert or take the magnitude of,
 // and values of 64 bits that lie in two registers.
 #pragma once
 #include <bit>

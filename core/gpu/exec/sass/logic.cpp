@@ -134,12 +134,12 @@ void decode_plop3(MachineBuilder& builder) {
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
     const sass::Operand& operand = builder.instruction().operands[i];
     if (operand.written) continue;
-    const bool is_predicate = operand.kind == sass::Operand::Kind::predicate ||
-                              operand.kind == sass::Operand::Kind::uniform_predicate;
-    if (operand.kind == sass::Operand::Kind::immediate) tables.push_back(operand.value & 0xff);
-    const bool is_register = operand.kind == sass::Operand::Kind::general ||
-                             operand.kind == sass::Operand::Kind::uniform ||
-                             operand.kind == sass::Operand::Kind::constant;
+    const bool is_predicate =
+        operand.kind == sass::OperandKind::predicate || operand.kind == sass::OperandKind::uniform_predicate;
+    if (operand.kind == sass::OperandKind::immediate) tables.push_back(operand.value & 0xff);
+    const bool is_register = operand.kind == sass::OperandKind::general ||
+                             operand.kind == sass::OperandKind::uniform ||
+                             operand.kind == sass::OperandKind::constant;
     if (k == 3 || (!is_predicate && !is_register)) continue;
     bool negated = false;
     if (is_predicate) {
@@ -202,8 +202,8 @@ void shift_word(Warp& warp, const Op& op) {
 }
 
 bool is_zero(const sass::Operand& operand) {
-  return (operand.kind == sass::Operand::Kind::general && operand.index == sass::kZeroRegister) ||
-         (operand.kind == sass::Operand::Kind::uniform && operand.index == sass::kZeroUniformRegister);
+  return (operand.kind == sass::OperandKind::general && operand.index == sass::kZeroRegister) ||
+         (operand.kind == sass::OperandKind::uniform && operand.index == sass::kZeroUniformRegister);
 }
 
 void decode_shf(MachineBuilder& builder) {
@@ -216,7 +216,7 @@ void decode_shf(MachineBuilder& builder) {
   const bool upper = builder.accept("HI");
   const Slot dst = builder.destination();
   const sass::Operand& by = builder.value(1);
-  const bool known = by.kind == sass::Operand::Kind::immediate && by.value >= 0 && by.value < 32;
+  const bool known = by.kind == sass::OperandKind::immediate && by.value >= 0 && by.value < 32;
   const sass::Operand& word = right ? builder.value(2) : builder.value(0);
   const sass::Operand& rest = right ? builder.value(0) : builder.value(2);
   // The whole value is in the word from which bits do not come in.
@@ -326,7 +326,7 @@ void decode_prmt(MachineBuilder& builder) {
   const Slot c = builder.source(2);
   const sass::Operand& known = builder.value(1);
   const bool is_known =
-      choice < 0 && known.kind == sass::Operand::Kind::immediate && (known.value & 0x8888) == 0;
+      choice < 0 && known.kind == sass::OperandKind::immediate && (known.value & 0x8888) == 0;
   Op& op = builder.emit(is_known     ? permute_known
                         : choice < 0 ? permute<Choice::index>
                                      : kHandlers[choice],

@@ -21,6 +21,7 @@ namespace {
 
 using ptx::Space;
 using sass::Operand;
+using sass::OperandKind;
 using I32 = std::int32_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
@@ -256,13 +257,13 @@ void copy_bulk(Warp& warp, const Op& op) {
   const unsigned lane = one.lane();
   const bool to_shared = (op.count & kToShared) != 0;
   const bool from_shared = (op.count & kFromShared) != 0;
-  const auto place = [&](Slot slot, bool shared) {
+  const auto address_of = [&](Slot slot, bool shared) {
     return shared ? U64{warp.lanes<U32>(slot)[lane]} : Pairs(warp, slot)[lane];
   };
   std::array<U64, kLanes> from{};
   std::array<U64, kLanes> to{};
-  from[lane] = place(op.src[1], from_shared);
-  to[lane] = place(op.src[0], to_shared);
+  from[lane] = address_of(op.src[1], from_shared);
+  to[lane] = address_of(op.src[0], to_shared);
   const U32 units = warp.lanes<U32>(op.src[2])[lane] & 0xffff;
   for (U32 unit = 0; unit < units; ++unit) {
     LanePointers source;
@@ -289,7 +290,7 @@ void copy_bulk(Warp& warp, const Op& op) {
 // --- Decoding
 
 Op& emit(MachineBuilder& builder, Handler handler, Flow flow = Flow::next) {
-  const Operand* address = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   Op& op = builder.emit(handler, Class::barrier, flow);
   builder.address(op, *address, Space::shared);
@@ -343,13 +344,13 @@ void decode_arrives(MachineBuilder& builder) {
 }
 
 void decode_bulk_copy(MachineBuilder& builder) {
-  std::vector<const Operand*> places;
+  std::vector<const Operand*> addresses;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i)
-    if (builder.instruction().operands[i].kind == Operand::Kind::address)
-      places.push_back(&builder.instruction().operands[i]);
-  if (places.size() != 2) builder.unsupported("two addresses are needed");
-  for (const Operand* place : places)
-    if (place->uniform >= sass::kZeroUniformRegister) builder.unsupported("an address is missing");
+    if (builder.instruction().operands[i].kind == OperandKind::address)
+      addresses.push_back(&builder.instruction().operands[i]);
+  if (addresses.size() != 2) builder.unsupported("two addresses are needed");
+  for (const Operand* address : addresses)
+    if (address->uniform >= sass::kZeroUniformRegister) builder.unsupported("an address is missing");
   const auto& modifiers = builder.instruction().modifiers;
   const bool to_shared = modifiers[0] == sass::mod("S");
   const bool from_shared = modifiers[1] == sass::mod("S");
@@ -358,8 +359,8 @@ void decode_bulk_copy(MachineBuilder& builder) {
   const Slot size = builder.source(0);
   const RegisterLayout& layout = builder.decoder().layout();
   Op& op = builder.emit(copy_bulk, Class::load);
-  op.src = {layout.uniform_register(places[0]->uniform), layout.uniform_register(places[1]->uniform), size,
-            kNoSlot};
+  op.src = {layout.uniform_register(addresses[0]->uniform), layout.uniform_register(addresses[1]->uniform),
+            size, kNoSlot};
   op.count = static_cast<std::uint8_t>(to_shared ? kToShared : kFromShared);
   op.bytes = kUnit;
 }
@@ -372,12 +373,12 @@ void copy_word(Warp& warp, const Op& op) {
 
 void decode_return_address(MachineBuilder& builder) {
   builder.ignore({"32"});
-  const Operand* half = builder.find(Operand::Kind::word);
+  const Operand* half = builder.find(OperandKind::word);
   if (half == nullptr) builder.unsupported("no half of the return address is named");
-  const Slot place = builder.decoder().return_address(half->value != 0);
+  const Slot half_slot = builder.decoder().return_address(half->value != 0);
   const bool reads = builder.results() > 0;
-  const Slot dst = reads ? builder.destination() : place;
-  const Slot from = reads ? place : builder.source(0);
+  const Slot dst = reads ? builder.destination() : half_slot;
+  const Slot from = reads ? half_slot : builder.source(0);
   Op& op = builder.emit(copy_word, Class::move);
   op.dst = dst;
   op.src[0] = from;

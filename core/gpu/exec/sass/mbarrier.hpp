@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in shared memory that count arrivals, as machine code has them.
+// Barriers in shared memory that count arrivals, as SASS has them.
 #pragma once
 
 namespace manyscale::gpu {

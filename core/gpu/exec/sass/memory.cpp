@@ -10,6 +10,7 @@ namespace {
 
 using ptx::Space;
 using sass::Operand;
+using sass::OperandKind;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
@@ -99,7 +100,7 @@ void decode_load(MachineBuilder& builder) {
   const Width width = accept_width(builder);
   const bool strong = accept_order(builder);
   const Slot dst = builder.destination(0, width.words);
-  const Operand* address = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   if (builder.predicate_result(0) != kNoSlot) builder.unsupported("a load that gives a predicate");
   const Handler handler = width.part >= 0    ? kParts[width.part]
@@ -116,7 +117,7 @@ void decode_load(MachineBuilder& builder) {
 void decode_store(MachineBuilder& builder) {
   const Width width = accept_width(builder);
   const bool strong = accept_order(builder);
-  const Operand* address = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   const Slot from = builder.source(builder.values() - 1, width.words);
   const Handler handler = width.part >= 2    ? memory_lanes::store<std::uint16_t, U32>
@@ -156,7 +157,7 @@ void decode_qspc(MachineBuilder& builder) {
   builder.ignore({"E"});
   const int space = builder.accept_one_of({"S", "L", "G"});
   if (space < 0) builder.unsupported("no space is named");
-  const Operand* address = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   const Slot dst =
       builder.results() > 0 && builder.is_wanted(builder.result(0)) ? builder.destination() : kNoSlot;
@@ -218,7 +219,7 @@ void decode_ldgsts(MachineBuilder& builder) {
   if (width.part >= 0) builder.unsupported("bytes cannot be copied");
   std::vector<const Operand*> addresses;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i)
-    if (builder.instruction().operands[i].kind == Operand::Kind::address)
+    if (builder.instruction().operands[i].kind == OperandKind::address)
       addresses.push_back(&builder.instruction().operands[i]);
   if (addresses.size() != 2) builder.unsupported("two addresses are needed");
   bool negated = false;

@@ -118,7 +118,7 @@ static_assert((kSharedWindow & 0xffffffff) == 0 && (kLocalWindow & 0xffffffff) =
 
 void decode_special(MachineBuilder& builder) {
   builder.ignore({"32", "64"});
-  const sass::Operand* from = builder.find(sass::Operand::Kind::special);
+  const sass::Operand* from = builder.find(sass::OperandKind::special);
   if (from == nullptr) builder.unsupported("no special register is named");
   const std::string name = sass::special_register_name(static_cast<unsigned>(from->value));
   const unsigned words = std::max<unsigned>(builder.result(0).count, 1);
@@ -210,17 +210,17 @@ void decode_ldc(MachineBuilder& builder) {
   const int type = builder.accept_one_of({"U8", "S8", "U16", "S16"});
   const unsigned words = builder.accept("64") ? 2 : builder.accept("128") ? 4 : 1;
   builder.ignore({"IL", "IS", "ISL", "32"});
-  const sass::Operand* from = builder.find(sass::Operand::Kind::constant);
+  const sass::Operand* from = builder.find(sass::OperandKind::constant);
   if (from == nullptr) builder.unsupported("no constant is named");
   if (from->descriptor != sass::Operand::kNone) builder.unsupported("a constant of a bound table");
   if (from->uniform != sass::Operand::kNone) builder.unsupported("a uniform register names the constant");
   const Slot dst = builder.destination(0, words);
   const bool known = from->index == sass::kZeroRegister;
   if (known && type < 0) {
-    const Slot place = builder.source(*from, words);
+    const Slot slot = builder.source(*from, words);
     Op& op = builder.emit(words == 1 ? copy : copy_words, Class::load);
     op.dst = dst;
-    op.src[0] = place;
+    op.src[0] = slot;
     op.count = static_cast<std::uint8_t>(words);
     return;
   }

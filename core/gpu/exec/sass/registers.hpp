@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the registers of machine code lie in a warp's frame: first the general ones, of which each takes 32
+// Where the registers of SASS lie in a warp's frame: first the general ones, of which each takes 32
 // lanes of 4 bytes (a value of 64 bits is two of them, one behind the other), then all others.
 #pragma once
 #include <cstdint>

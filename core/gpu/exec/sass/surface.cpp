@@ -14,6 +14,7 @@ namespace manyscale::gpu {
 namespace {
 
 using sass::Operand;
+using sass::OperandKind;
 using I32 = std::int32_t;
 using I64 = std::int64_t;
 using U32 = std::uint32_t;
@@ -34,7 +35,7 @@ struct Access {
 };
 static_assert(sizeof(Access) == sizeof(Op::immediate));
 
-std::byte* place_of(const Warp& warp, const Op& op, const Access& access, unsigned lane) {
+std::byte* address_of(const Warp& warp, const Op& op, const Access& access, unsigned lane) {
   const GeometryInfo& geometry = info_of(access.geometry);
   const Texture& surface = find_texture(warp, warp.lanes<U32>(op.src[0])[lane], lane);
   SurfaceElement element;
@@ -44,14 +45,14 @@ std::byte* place_of(const Warp& warp, const Op& op, const Access& access, unsign
   for (unsigned axis = 0; axis < geometry.axes; ++axis)
     element.coordinates[axis] = warp.lanes<I32>(next_word(op.src[1], axis))[lane];
   if (geometry.layered) element.layer = warp.lanes<I32>(next_word(op.src[1], geometry.axes))[lane];
-  return surface_place(warp, surface, element, lane);
+  return surface_address(warp, surface, element, lane);
 }
 
 void load(Warp& warp, const Op& op) {
   const auto access = std::bit_cast<Access>(op.immediate);
   for_each_active(warp.mask, [&](unsigned lane) {
     std::array<U32, 4> value{};
-    if (const std::byte* from = place_of(warp, op, access, lane))
+    if (const std::byte* from = address_of(warp, op, access, lane))
       std::memcpy(value.data(), from, access.bytes);
     for (unsigned k = 0; k < access.words; ++k) warp.lanes<U32>(next_word(op.dst, k))[lane] = value[k];
   });
@@ -62,7 +63,7 @@ void store(Warp& warp, const Op& op) {
   for_each_active(warp.mask, [&](unsigned lane) {
     std::array<U32, 4> value{};
     for (unsigned k = 0; k < access.words; ++k) value[k] = warp.lanes<U32>(next_word(op.src[2], k))[lane];
-    if (std::byte* to = place_of(warp, op, access, lane)) std::memcpy(to, value.data(), access.bytes);
+    if (std::byte* to = address_of(warp, op, access, lane)) std::memcpy(to, value.data(), access.bytes);
   });
 }
 
@@ -93,7 +94,7 @@ T updated(const Access& access, T old, T value) {
 void update(Warp& warp, const Op& op) {
   const auto access = std::bit_cast<Access>(op.immediate);
   for_each_active(warp.mask, [&](unsigned lane) {
-    std::byte* at = place_of(warp, op, access, lane);
+    std::byte* at = address_of(warp, op, access, lane);
     if (at == nullptr) return;
     const U32 low = warp.lanes<U32>(op.src[2])[lane];
     if (access.words == 1) {
@@ -123,12 +124,12 @@ Access decode_access(MachineBuilder& builder) {
 }
 
 Slot coordinates_of(MachineBuilder& builder, const Access& access) {
-  const Operand* place = builder.find(Operand::Kind::address);
+  const Operand* address = builder.find(OperandKind::address);
   const GeometryInfo& geometry = info_of(access.geometry);
   const unsigned words = geometry.axes + (geometry.layered ? 1 : 0);
-  if (place == nullptr || place->index + words > sass::kZeroRegister)
+  if (address == nullptr || address->index + words > sass::kZeroRegister)
     builder.unsupported("coordinates are missing");
-  return general_register(place->index);
+  return general_register(address->index);
 }
 
 void accept_size(MachineBuilder& builder, Access& access) {

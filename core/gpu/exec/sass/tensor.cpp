@@ -228,7 +228,7 @@ void decode_rows(MachineBuilder& builder, bool loads) {
   builder.ignore({"16", "M88"});
   const unsigned count = builder.accept("4") ? 4 : builder.accept("2") ? 2 : 1;
   builder.ignore({"1"});
-  const sass::Operand* address = builder.find(sass::Operand::Kind::address);
+  const sass::Operand* address = builder.find(sass::OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   std::vector<Slot> slots;
   add_words(slots, loads ? builder.destination(0, count) : builder.source(builder.values() - 1, count),

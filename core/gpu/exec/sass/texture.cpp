@@ -79,7 +79,7 @@ Geometry geometry_of(MachineBuilder& builder) {
                               {"ARRAY_CUBE", Geometry::layers_of_cubes}};
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
     const sass::Operand& operand = builder.instruction().operands[i];
-    if (operand.kind != sass::Operand::Kind::word) continue;
+    if (operand.kind != sass::OperandKind::word) continue;
     for (sass::Modifier suffix : operand.suffix)
       for (const Named& entry : kNames)
         if (sass::name_of(suffix) == entry.name) return entry.geometry;
@@ -101,7 +101,7 @@ void decode_fetch(MachineBuilder& builder, Fetch fetch) {
   std::vector<const sass::Operand*> coordinates;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i) {
     const sass::Operand& operand = builder.instruction().operands[i];
-    if (!operand.written && operand.kind == sass::Operand::Kind::general && operand.shown)
+    if (!operand.written && operand.kind == sass::OperandKind::general && operand.shown)
       coordinates.push_back(&operand);
   }
   if (coordinates.empty() || builder.results() == 0) builder.unsupported("operands are missing");
@@ -175,14 +175,14 @@ constexpr MachineOpcode kOpcodes[] = {
 std::vector<const sass::Operand*> numbers_of(const MachineBuilder& builder) {
   std::vector<const sass::Operand*> numbers;
   for (unsigned i = 0; i < builder.instruction().operand_count; ++i)
-    if (builder.instruction().operands[i].kind == sass::Operand::Kind::immediate)
+    if (builder.instruction().operands[i].kind == sass::OperandKind::immediate)
       numbers.push_back(&builder.instruction().operands[i]);
   return numbers;
 }
 
 // The uniform register that names the texture; null if numbers do.
 const sass::Operand* uniform_of(const MachineBuilder& builder) {
-  const sass::Operand* found = builder.find(sass::Operand::Kind::uniform);
+  const sass::Operand* found = builder.find(sass::OperandKind::uniform);
   return found != nullptr && found->index != sass::kZeroUniformRegister ? found : nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/place.hpp"
+#include "gpu/exec/location.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,7 +19,7 @@ std::array<std::uint32_t, 3> thread_position(const Launch& launch, unsigned thre
           thread / launch.block[0] / launch.block[1]};
 }
 
-std::string place_of(const Program& program, const OpInfo& info) {
+std::string location_of(const Program& program, const OpInfo& info) {
   std::string text = program.module_name;
   if (info.where.line != 0) text += ":" + std::to_string(info.where.line);
   if (info.source.line != 0 && info.source.file < program.files.size())

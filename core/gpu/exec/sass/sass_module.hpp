@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of machine code on a device: its variables have a place in memory, its functions one in the code
+// A file of SASS on a device: its variables have addresses in memory, its functions in the code
 // window, and addresses of both are known.
 #pragma once
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace manyscale::gpu {
 
 struct Launch;
 
-class MachineModule {
+class SassModule {
  public:
-  MachineModule(sass::Cubin cubin, DeviceMemory& memory);
-  ~MachineModule();
-  MachineModule(const MachineModule&) = delete;
-  MachineModule& operator=(const MachineModule&) = delete;
+  SassModule(sass::Cubin cubin, DeviceMemory& memory);
+  ~SassModule();
+  SassModule(const SassModule&) = delete;
+  SassModule& operator=(const SassModule&) = delete;
 
   const sass::Cubin& cubin() const { return cubin_; }
   const sass::CubinFunction* kernel(std::string_view name) const;
@@ -42,8 +42,8 @@ class MachineModule {
   Program program(const sass::CubinFunction& kernel) const;
 
  private:
-  void place_sections();
-  void place_functions();
+  void allocate_sections();
+  void allocate_functions();
   void relocate();
   std::uint64_t address_of(const sass::CubinSymbol& symbol) const;
   MachineText text_of(const sass::CubinFunction& function) const;
@@ -53,7 +53,7 @@ class MachineModule {
   DeviceMemory& memory_;
   std::vector<std::uint64_t> allocations_;
   std::map<std::uint32_t, std::uint64_t> data_;                // addresses of sections in memory
-  std::map<std::uint32_t, std::uint64_t> functions_;           // places of sections in the code window
+  std::map<std::uint32_t, std::uint64_t> functions_;           // offsets of sections in the code window
   std::map<std::uint32_t, std::vector<std::byte>> constants_;  // sections of constants, relocated
   // By the names of kernels: which function they are, and their own sections of constants with the banks.
   std::unordered_map<std::string_view, const sass::CubinFunction*> kernels_;
@@ -64,10 +64,10 @@ class MachineModule {
   std::vector<Variable> managed_;
 };
 
-// The parameters of a kernel as its machine code has them: sizes, but neither types nor names.
+// The parameters of a kernel as its SASS has them: sizes, but neither types nor names.
 std::vector<KernelParameter> machine_parameters(const sass::CubinFunction& kernel);
 
-// Puts into a launch where machine code finds its constant banks; their words are read when it begins.
+// Puts into a launch where SASS finds its constant banks; their words are read when it begins.
 void prepare_banks(Launch& launch);
 
 }  // namespace manyscale::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/exec/sass/machine_module.hpp"
+#include "gpu/exec/sass/sass_module.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -51,7 +51,7 @@ std::optional<std::pair<unsigned, std::string_view>> bank_of(const CubinSection&
   return std::pair(bank, rest.empty() ? rest : rest.substr(1));
 }
 
-// Which calls a text makes: to a place in it, or to one that is not known.
+// Which calls a text makes: to a found in it, or to one that is not known.
 struct Calls {
   bool any = false;
   bool recursive = false;
@@ -71,14 +71,14 @@ Calls calls_of(const MachineText& text, std::vector<std::uint64_t> begins) {
     if (sass::name_of(instruction.opcode) != "CALL") continue;
     calls.any = true;
     const bool is_known = std::ranges::none_of(instruction.operands, [](const sass::Operand& operand) {
-      return operand.kind == sass::Operand::Kind::general || operand.kind == sass::Operand::Kind::uniform;
+      return operand.kind == sass::OperandKind::general || operand.kind == sass::OperandKind::uniform;
     });
     const bool is_relative = std::ranges::any_of(
         instruction.modifiers, [](sass::Modifier modifier) { return sass::name_of(modifier) == "REL"; });
     const std::size_t from = function_at(instruction.offset);
     if (is_known) {
       for (const sass::Operand& operand : instruction.operands)
-        if (operand.kind == sass::Operand::Kind::target && operand.value >= 0)
+        if (operand.kind == sass::OperandKind::target && operand.value >= 0)
           callees[from].insert(function_at(static_cast<std::uint64_t>(operand.value)));
     } else if (is_relative) {
       for (std::size_t other = 1; other < begins.size(); ++other) callees[from].insert(other);
@@ -100,10 +100,9 @@ Calls calls_of(const MachineText& text, std::vector<std::uint64_t> begins) {
 
 }  // namespace
 
-MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory)
-    : cubin_(std::move(cubin)), memory_(memory) {
-  place_functions();
-  place_sections();
+SassModule::SassModule(sass::Cubin cubin, DeviceMemory& memory) : cubin_(std::move(cubin)), memory_(memory) {
+  allocate_functions();
+  allocate_sections();
   relocate();
   for (const CubinFunction& function : cubin_.functions)
     if (function.is_kernel) kernels_.try_emplace(function.name, &function);
@@ -111,14 +110,14 @@ MachineModule::MachineModule(sass::Cubin cubin, DeviceMemory& memory)
     if (const auto bank = bank_of(cubin_.sections[index]))
       banks_[bank->second].emplace_back(bank->first, index);
   for (const CubinSymbol& symbol : cubin_.symbols)
-    if (symbol.kind == CubinSymbol::Kind::function) begins_[symbol.section].push_back(symbol.value);
+    if (symbol.kind == sass::CubinSymbolKind::function) begins_[symbol.section].push_back(symbol.value);
 }
 
-MachineModule::~MachineModule() {
+SassModule::~SassModule() {
   for (std::uint64_t address : allocations_) memory_.free(address);
 }
 
-void MachineModule::place_functions() {
+void SassModule::allocate_functions() {
   std::uint64_t top = 0;
   for (const CubinFunction& function : cubin_.functions) {
     functions_[function.section] = top;
@@ -126,7 +125,7 @@ void MachineModule::place_functions() {
   }
 }
 
-void MachineModule::place_sections() {
+void SassModule::allocate_sections() {
   std::set<std::uint32_t> managed;
   for (const CubinSymbol& symbol : cubin_.symbols)
     if (symbol.is_managed) managed.insert(symbol.section);
@@ -146,23 +145,23 @@ void MachineModule::place_sections() {
     memory_.mark_written(address, section.size);
   }
   for (const CubinSymbol& symbol : cubin_.symbols) {
-    const auto place = data_.find(symbol.section);
-    if (symbol.kind != CubinSymbol::Kind::object || place == data_.end()) continue;
+    const auto found = data_.find(symbol.section);
+    if (symbol.kind != sass::CubinSymbolKind::object || found == data_.end()) continue;
     const CubinSection& section = cubin_.sections[symbol.section];
     if (symbol.value > section.size || section.size - symbol.value < symbol.size) continue;
-    variables_.push_back({symbol.name, place->second + symbol.value, symbol.size});
+    variables_.push_back({symbol.name, found->second + symbol.value, symbol.size});
   }
 }
 
-std::uint64_t MachineModule::address_of(const CubinSymbol& symbol) const {
-  if (const auto place = data_.find(symbol.section); place != data_.end())
-    return place->second + symbol.value;
-  if (const auto place = functions_.find(symbol.section); place != functions_.end())
-    return kCodeWindow + place->second + symbol.value;
+std::uint64_t SassModule::address_of(const CubinSymbol& symbol) const {
+  if (const auto found = data_.find(symbol.section); found != data_.end())
+    return found->second + symbol.value;
+  if (const auto found = functions_.find(symbol.section); found != functions_.end())
+    return kCodeWindow + found->second + symbol.value;
   return builtin_address(symbol.name).value_or(0);
 }
 
-void MachineModule::relocate() {
+void SassModule::relocate() {
   for (const CubinRelocation& relocation : cubin_.relocations) {
     const std::uint64_t value =
         address_of(cubin_.symbols[relocation.symbol]) + static_cast<std::uint64_t>(relocation.addend);
@@ -173,20 +172,20 @@ void MachineModule::relocate() {
     const std::size_t bytes = wide ? 8 : 4;
     const std::uint64_t size = cubin_.sections[relocation.section].size;
     if (relocation.offset > size || size - relocation.offset < bytes) continue;
-    if (const auto place = data_.find(relocation.section); place != data_.end())
-      std::memcpy(memory_.host(place->second) + relocation.offset, &value, bytes);
-    if (const auto place = constants_.find(relocation.section);
-        place != constants_.end() && relocation.offset + bytes <= place->second.size())
-      std::memcpy(place->second.data() + relocation.offset, &value, bytes);
+    if (const auto found = data_.find(relocation.section); found != data_.end())
+      std::memcpy(memory_.host(found->second) + relocation.offset, &value, bytes);
+    if (const auto found = constants_.find(relocation.section);
+        found != constants_.end() && relocation.offset + bytes <= found->second.size())
+      std::memcpy(found->second.data() + relocation.offset, &value, bytes);
   }
 }
 
-const CubinFunction* MachineModule::kernel(std::string_view name) const {
+const CubinFunction* SassModule::kernel(std::string_view name) const {
   const auto found = kernels_.find(name);
   return found == kernels_.end() ? nullptr : found->second;
 }
 
-MachineText MachineModule::text_of(const CubinFunction& function) const {
+MachineText SassModule::text_of(const CubinFunction& function) const {
   MachineText text{function.name, functions_.at(function.section), cubin_.instructions(function), {}};
   std::size_t next = 0;
   MachineLine line;
@@ -200,7 +199,7 @@ MachineText MachineModule::text_of(const CubinFunction& function) const {
   return text;
 }
 
-void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) const {
+void SassModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) const {
   for (const std::string_view owner : {std::string_view(), std::string_view(kernel.name)}) {
     const auto mine = banks_.find(owner);
     if (mine == banks_.end()) continue;
@@ -208,8 +207,8 @@ void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel
       if (bank == 0) continue;
       if (bank != kVariableBank) {
         banks.fixed[bank] = constants_.at(index);
-      } else if (const auto place = data_.find(index); place != data_.end()) {
-        banks.variables = place->second;
+      } else if (const auto found = data_.find(index); found != data_.end()) {
+        banks.variables = found->second;
         banks.variable_bytes = cubin_.sections[index].size;
       }
     }
@@ -221,7 +220,7 @@ void MachineModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel
   banks.descriptor_at = later ? 0x208 : 0x118;
 }
 
-Program MachineModule::program(const CubinFunction& kernel) const {
+Program SassModule::program(const CubinFunction& kernel) const {
   Program program;
   program.module_name = cubin_.name;
   program.kernel_name = kernel.name;
@@ -313,7 +312,7 @@ void Launch::begin() {
     std::uint32_t value = 0;
     const auto& from = banks[word.bank];
     if (word.offset + 4 <= from.size()) std::memcpy(&value, from.data() + word.offset, 4);
-    constants[word.place / sizeof(ConstantLanes)].words.fill(value);
+    constants[word.lanes / sizeof(ConstantLanes)].words.fill(value);
   }
 }
 
