@@ -78,9 +78,9 @@ def test_a_run_can_be_repeated_when_all_defaults_have_changed(kind: str, file: P
     assert (after / "machine.toml").read_text().splitlines()[1:] != []
 
 
-@pytest.mark.parametrize("kind", ["gpu", "cpu", "mem"])
+@pytest.mark.parametrize("kind", ["cpu", "mem"])
 def test_the_defaults_that_change_would_have_shown(kind: str, tmp_path: Path):
-    """The presets leave parameters open, so that the test above could fail."""
+    """The presets leave parameters open, so that the test above could fail; those of GPUs do not."""
     before = tmp_path / "before"
     resolved = load_machine(*MACHINES[kind])
     KINDS[kind](resolved, before, None)
