@@ -119,8 +119,9 @@ coverage: $(VENV)/.dependencies
 	$(COVERAGE_BIN)/python tools/coverage_report.py build/coverage $(if $(TESTS),,CONTRIBUTING.md)
 
 # Small faults are put into the core, one at a time: which of them do these tests not notice? The tree stays as it is.
-mutation: $(VENV)/.dependencies
-	$(BIN)/python tools/mutation.py $(FILES) --tests $(TESTS) --count $(or $(COUNT),20)
+# PROGRAMS are those of tests/core that are tried first.
+mutation: install
+	$(BIN)/python tools/mutation.py $(FILES) $(if $(PROGRAMS),--programs $(PROGRAMS)) --tests $(TESTS) --count $(or $(COUNT),20)
 
 lint: install
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp lint-text

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing of the C++ core: small faults are put into a model, one at a time, and the tests must notice.
 
-`python tools/mutation.py core/memory/dram/*.cpp --tests tests/memory --count 20` copies the tree, builds it once, and
-then for each fault compiles what changed and runs the tests. A mutant that no test notices has survived: it is printed
-with its line. Which faults are tried follows from the seed alone. The tree itself is never changed.
+`python tools/mutation.py core/memory/dram/*.cpp --programs "test_memory_*" --tests tests/memory --count 20` compiles
+each fault into one object, links it with the objects that `make install` left, and runs first programs of `tests/core`,
+then tests of pytest, until one fails. A mutant that no test notices has survived: it is printed with its line. Which
+faults are tried follows from the seed alone. Neither the tree nor the environment is changed.
 """
 
 from __future__ import annotations
@@ -12,31 +13,23 @@ import argparse
 import json
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "editable"
 WORK = ROOT / "build" / "mutation"
-TREE = WORK / "tree"
 ENVIRONMENT = WORK / "venv"
-BUILD = WORK / "build"
-COPIED = (
-    "core",
-    "bindings",
-    "cudart",
-    "machines",
-    "runtime",
-    "src",
-    "CMakeLists.txt",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-)
+PACKAGE = WORK / "package" / "manyscale"
+_OBJECTS = "CMakeFiles/manyscale_core.dir"
+_CORE_TEST_LIMIT = 600.0  # seconds for one program
 
 # (what is searched in a line of code, what stands there in the mutant)
 OPERATORS: tuple[tuple[str, str], ...] = (
@@ -106,12 +99,12 @@ def _negated(code: str, start: int) -> str:
     return ""
 
 
-def run(command: Sequence[str | Path], seconds: float) -> bool:
+def run(command: Sequence[str | Path], seconds: float, folder: Path = ROOT) -> bool:
     """Whether a command succeeds within a time."""
     try:
         done = subprocess.run(
             command,
-            cwd=ROOT,
+            cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
@@ -122,42 +115,73 @@ def run(command: Sequence[str | Path], seconds: float) -> bool:
     return done.returncode == 0
 
 
-def prepare() -> None:
-    """A copy of the tree, installed into an environment of its own without link-time optimisation."""
-    for name in COPIED:
-        source, target = ROOT / name, TREE / name
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
-    python = ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--upgrade", "pip>=25.1"], check=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--group", f"{ROOT}/pyproject.toml:dev"], check=True
-        )
-    settings = (
-        "cmake.build-type=RelWithDebInfo",
-        "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
-        f"build-dir={BUILD}",
-    )
-    subprocess.run(
-        [str(python), "-m", "pip", "install", "-q", "--no-build-isolation", str(TREE)]
-        + [f"--config-settings={setting}" for setting in settings],
+def command_of(target: str) -> list[str]:
+    """What ninja runs last for a target, in the folder of the build."""
+    listed = subprocess.run(
+        [Path(sys.executable).parent / "ninja", "-C", BUILD, "-t", "commands", target],
+        capture_output=True,
+        text=True,
         check=True,
     )
+    return [word for word in shlex.split(listed.stdout.splitlines()[-1]) if word not in (":", "&&")]
 
 
-def rebuild() -> bool:
-    """Compiles what changed and puts the module into the environment; a mutant that does not compile is none."""
-    if not run([ENVIRONMENT / "bin" / "cmake", "--build", BUILD, "--target", "_core"], 1200):
-        return False
-    module = next(BUILD.glob("_core*.so"))
-    package = next(ENVIRONMENT.glob("lib/python*/site-packages/manyscale"))
-    shutil.copy2(module, package / module.name)
-    return True
+def prepare(programs: Sequence[str]) -> None:
+    """The programs of `tests/core`, and an environment whose package is ours with another module."""
+    if programs:
+        build = [str(Path(sys.executable).parent / "cmake"), "--build", str(BUILD), "--target", *programs]
+        subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(WORK, ignore_errors=True)
+    PACKAGE.mkdir(parents=True)
+    installed = Path(sysconfig.get_path("purelib"))
+    for source in (*(ROOT / "src" / "manyscale").iterdir(), *(installed / "manyscale").iterdir()):
+        if source.suffix != ".so":
+            (PACKAGE / source.name).symlink_to(source)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", ENVIRONMENT], check=True)
+    # Paths in such a file are searched, and what makes ours editable is left out.
+    (found,) = ENVIRONMENT.glob("lib/python*/site-packages")
+    (found / "mutation.pth").write_text(f"{PACKAGE.parent}\n{installed}\n", encoding="utf-8")
+
+
+class Build:
+    """The objects of the core with one of them replaced by a mutant's."""
+
+    def __init__(self, mutant: Mutant, text: str) -> None:
+        self._object = f"{_OBJECTS}/{mutant.file}.o"
+        self._source = WORK / Path(mutant.file).name
+        self._source.write_text(text, encoding="utf-8")
+        self._mutated = WORK / "mutant.o"
+
+    def compile(self) -> bool:
+        """Whether it compiles; a mutant that does not is none."""
+        words = command_of(self._object)
+        at = words.index("-o")
+        words[at + 1], words[-1] = str(self._mutated), str(self._source)
+        return run([*words, "-O1", "-fno-lto"], 1200, BUILD)
+
+    def link(self, target: str, out: Path) -> bool:
+        """Links a program or the module with it."""
+        words = [str(self._mutated) if word == self._object else word for word in command_of(target)]
+        words[words.index("-o") + 1] = str(out)
+        return run([word for word in words if not word.startswith("-flto")] + ["-fno-lto"], 1200, BUILD)
+
+
+def outcome_of(mutant: Mutant, programs: Sequence[str], tests: Sequence[str | Path], limit: float) -> str:
+    """Which tests notice a mutant, if any do."""
+    lines = (ROOT / mutant.file).read_text(encoding="utf-8").split("\n")
+    lines[mutant.line - 1] = mutant.after
+    build = Build(mutant, "\n".join(lines))
+    if not build.compile():
+        return "does not compile"
+    for name in programs:
+        if not build.link(name, WORK / name):
+            return "does not link"
+        if not run([WORK / name], _CORE_TEST_LIMIT, WORK):
+            return f"killed by {name}"
+    module = next(BUILD.glob("_core*.so")).name
+    if not build.link(module, PACKAGE / module):
+        return "does not link"
+    return "survived" if run(tests, limit) else "killed by pytest"
 
 
 def main() -> int:
@@ -166,13 +190,20 @@ def main() -> int:
     )
     parser.add_argument("files", nargs="+", type=Path, help="sources of the core")
     parser.add_argument("--tests", nargs="+", required=True, help="what pytest is given")
+    parser.add_argument(
+        "--programs", nargs="*", default=[], help="programs of tests/core, such as test_memory_*"
+    )
     parser.add_argument("--count", type=int, default=20, help="how many mutants are tried")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the outcome of each mutant")
     options = parser.parse_args()
     everything = [mutant for file in options.files for mutant in mutants_of(file.resolve())]
     chosen = random.Random(options.seed).sample(everything, min(options.count, len(everything)))
-    prepare()
+    programs = sorted(
+        {file.stem for pattern in options.programs for file in ROOT.glob(f"tests/core/{pattern}.cpp")}
+    )
+    prepare(programs)
+    shutil.copy2(next(BUILD.glob("_core*.so")), PACKAGE)
     tests = [
         ENVIRONMENT / "bin" / "python",
         "-m",
@@ -190,23 +221,15 @@ def main() -> int:
     limit = 60 + 5 * (time.monotonic() - begin)
     outcomes = []
     for number, mutant in enumerate(chosen, 1):
-        path = TREE / mutant.file
-        original = path.read_text(encoding="utf-8")
-        lines = original.split("\n")
-        lines[mutant.line - 1] = mutant.after
-        path.write_text("\n".join(lines), encoding="utf-8")
-        try:
-            outcome = "does not compile" if not rebuild() else "survived" if run(tests, limit) else "killed"
-        finally:
-            path.write_text(original, encoding="utf-8")
+        outcome = outcome_of(mutant, programs, tests, limit)
         outcomes.append({**asdict(mutant), "outcome": outcome})
         print(f"{number}/{len(chosen)} {outcome}: {mutant.file}:{mutant.line}", flush=True)
         if outcome == "survived":
             print(f"    - {mutant.before.strip()}\n    + {mutant.after.strip()}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
-    tried = [entry for entry in outcomes if entry["outcome"] != "does not compile"]
-    killed = sum(entry["outcome"] == "killed" for entry in tried)
+    tried = [entry for entry in outcomes if not entry["outcome"].startswith("does not")]
+    killed = sum(entry["outcome"] != "survived" for entry in tried)
     print(f"{killed} of {len(tried)} mutants were noticed, of {len(everything)} possible ones")
     return 0
 

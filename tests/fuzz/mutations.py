@@ -99,7 +99,7 @@ def of_lines(content: bytes, source: random.Random) -> bytes:
     """Lines that are missing, doubled, exchanged or cut, and words that become others."""
     lines = content.split(b"\n")
     for _ in range(source.randint(1, 3)):
-        at = source.randrange(len(lines))
+        at = _line(lines, source)
         what = source.randrange(6)
         if what == 0 and len(lines) > 1:
             del lines[at]
@@ -119,6 +119,16 @@ def of_lines(content: bytes, source: random.Random) -> bytes:
         else:
             return of_bytes(b"\n".join(lines), source)
     return b"\n".join(lines)
+
+
+def _line(lines: list[bytes], source: random.Random) -> int:
+    """Any line, or one of a kind that may be rare: lines that begin alike are of one kind."""
+    if source.random() < 0.5:
+        return source.randrange(len(lines))
+    kinds: dict[bytes, list[int]] = {}
+    for number, line in enumerate(lines):
+        kinds.setdefault(line.lstrip()[:5], []).append(number)
+    return source.choice(kinds[source.choice(sorted(kinds))])
 
 
 def of_bytes(content: bytes, source: random.Random) -> bytes:
