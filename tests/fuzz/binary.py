@@ -12,7 +12,6 @@ import random
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import zstandard
@@ -281,32 +280,35 @@ def _packed_trace(version: int, header: bytes, chunks: list[bytes], index: bytes
 
 
 def of_fatbin(content: bytes, source: random.Random) -> bytes:
-    """The headers of a fat binary, or one of its images, unpacked and put back as zstd or as it is."""
+    """The headers of a fat binary, or one of its images: as it is packed, or unpacked and put back in another way."""
     if source.random() < 0.3:
         return of_content(content, source)
     images = fatbin.images(content)
     chosen = source.randrange(len(images))
-    entries = []
-    for number, image in enumerate(images):
-        data = image.unpacked()
-        if number == chosen:
-            damage: Callable[..., bytes] = mutations.of_lines if image.is_ptx else of_elf
-            data = damage(data, source)
-        entries.append(_entry(image, data, source.random() < 0.5))
+    entries = [_entry(image, image.packed, image.flags, image.unpacked_bytes) for image in images]
+    image = images[chosen]
+    packings = fatbin._LZ4 | fatbin._ZSTD
+    if image.flags & packings and source.random() < 0.5:
+        entries[chosen] = _entry(image, of_content(image.packed, source), image.flags, image.unpacked_bytes)
+    else:
+        damage: Callable[..., bytes] = mutations.of_lines if image.is_ptx else of_elf
+        data = damage(image.unpacked(), source)
+        if source.random() < 0.5:
+            entries[chosen] = _entry(image, data, image.flags & ~packings, 0)
+        else:
+            packed = zstandard.ZstdCompressor(level=1).compress(data)
+            entries[chosen] = _entry(image, packed, image.flags & ~packings | fatbin._ZSTD, len(data))
     body = b"".join(entries)
     return fatbin._HEADER.pack(fatbin.MAGIC, 1, fatbin._HEADER.size, len(body)) + body
 
 
-def _entry(image: Any, data: bytes, is_packed: bool) -> bytes:
-    flags = image.flags & ~(fatbin._LZ4 | fatbin._ZSTD)
-    stored = data
-    if is_packed:
-        stored, flags = zstandard.ZstdCompressor(level=1).compress(data), flags | fatbin._ZSTD
+def _entry(image: fatbin.Image, stored: bytes, flags: int, unpacked: int) -> bytes:
+    is_packed = bool(flags & (fatbin._LZ4 | fatbin._ZSTD))
     padded = stored.ljust(-(-len(stored) // 8) * 8, b"\0")
     major, minor = image.version
     header = fatbin._ENTRY.pack(
         1 if image.is_ptx else 2, 0x101, fatbin._ENTRY.size, len(padded), len(stored) if is_packed else 0, 0,
-        minor, major, image.architecture, 0, 0, flags, 0, len(data) if is_packed else 0,
+        minor, major, image.architecture, 0, 0, flags, 0, unpacked if is_packed else 0,
     )  # fmt: skip
     return header + padded
 
