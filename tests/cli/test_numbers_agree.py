@@ -332,3 +332,34 @@ def test_a_study_says_the_same_in_its_table_its_file_and_in_json(folder: Path, t
         assert f"{1e6 * entry['time']:,.1f}" in text
         assert f"{entry['speedup']:.2f}" in text
         assert f"{entry['l1_mpki']:.2f}" in text
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a compiler for this machine")
+def test_a_projection_says_the_same_in_words_in_its_files_and_in_json(tmp_path: Path) -> None:
+    import mpi_fixture
+
+    from manyscale.cpu.building import build
+    from manyscale.studies.projection.pages import seconds_text
+
+    native, out = tmp_path / "programs", ["--out", str(tmp_path / "job")]
+    build(sorted(mpi_fixture.FOLDER.glob("*.c")), native, mpi=True, host=True, options=["-fopenmp"])
+    program = str(mpi_fixture.FOLDER / "fixtures" / "programs.xz")
+    job = ["--native", str(native), "--nodes", "2", "--no-alone", *out]
+    phases = run(["project", "node", program, *job, "--json", "--", "heat", "32", "20"], both=False)
+    text = run(["project", "node", program, *job, "--force", "--", "heat", "32", "20"])
+    longest = json.loads(phases)["phases"][0]
+    assert f"{longest['samples']:,}" in text
+    assert seconds_text(longest["mean_seconds"]) in text
+    words = ["project", "predict", "--nodes", "2,4", "--repetitions", "2", "--variant", "ext-var", *out]
+    data = json.loads(run([*words, "--json"], both=False))
+    text = run([*words, "--force"])
+    stored = json.loads((tmp_path / "job" / "predict.json").read_text())
+    assert stored["predictions"] == data["predictions"]
+    page = " ".join(plain_text((tmp_path / "job" / "report.html").read_text(encoding="utf-8")).split())
+    for entry in data["predictions"]:
+        assert seconds_text(entry["seconds"]) in text
+        for share in entry["shares"].values():
+            assert f"{share:.1%}" in text
+    assert f"4 nodes take {seconds_text(data['predictions'][-1]['seconds'])}" in page
+    for entry in data["improvements"]:
+        assert f"{entry['gain']:+7.2%} of the time saved by: {entry['name']}" in text

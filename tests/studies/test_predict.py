@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from manyscale.cli.app import app
 from manyscale.cpu.building import build
 from manyscale.errors import InputError
+from manyscale.machine import load_machine
 from manyscale.network.durations import Distribution
 from manyscale.network.job import Job, cluster
 from manyscale.network.skeleton import compile
@@ -46,8 +47,8 @@ COSTS = MpiCosts(
         "receive_overhead": 300 * NS,
         "latency": 1000 * NS,
         "local_bandwidth": 10**10,
-        "measured": {},
-        "modelled": {},
+        "measured": {"64 B": 1e-6},
+        "modelled": {"64 B": 1e-6},
     }
 )
 
@@ -165,13 +166,13 @@ def test_a_node_alone_that_makes_fewer_calls():
     last = phase_name("MPI_Finalize", "end", (4, 0))
     alone = TimingProfile([PhaseTiming.of(name, [[1e-3]]) for name in (whole, last)])
     found = _phases_known(steps, alone)
-    assert {place: used for place, _, used in found if used is not None} == {1: whole, 5: last}
-    assert [place for place, _, used in found if used is None] == [
+    assert {index: used for index, _, used in found if used is not None} == {1: whole, 5: last}
+    assert [index for index, _, used in found if used is None] == [
         0
     ]  # the calls between 1 and 4 are within `whole`
 
 
-def test_a_phase_at_a_place_of_its_own_is_found():
+def test_a_phase_at_a_call_site_of_its_own_is_found():
     """Of two ranks that send at two copies of one line, each has the phase that the other has under another name."""
     from manyscale.studies.projection.recorded_job import _phases_known
 
@@ -230,9 +231,9 @@ def test_three_commands(native, tmp_path):
     program = str(mpi_fixture.FOLDER / "fixtures" / "programs.xz")
     runner = CliRunner()
 
-    def run(*arguments):
+    def run(*arguments, out=tmp_path):
         result = runner.invoke(
-            app, ["project", *arguments, "--out", str(tmp_path), "--json", "--", "heat", "32", "20"]
+            app, ["project", *arguments, "--out", str(out), "--json", "--", "heat", "32", "20"]
         )
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
@@ -242,8 +243,20 @@ def test_three_commands(native, tmp_path):
     assert len(found["groups"]) == 2
     phases = run("node", program, "--native", str(native), "--quiet")["phases"]
     assert any(row["phase"].startswith(STENCIL) for row in phases)
+    stated = load_machine(tmp_path / "machine.toml").machine
+    assert stated.cpu is not None
+    assert stated.network is not None
+    again = tmp_path / "again"
+    again.mkdir()
+    shutil.copy(tmp_path / "profile.json", again)
+    both = ["--machine", str(tmp_path / "machine.toml"), "--network", str(tmp_path / "machine.toml")]
+    repeated = run("node", program, "--native", str(native), *both, "--quiet", out=again)["phases"]
+    assert repeated == phases  # the machine file states all that the runs used
     predicted = run("predict", "--nodes", "2,4", "--repetitions", "3", "--quiet")
     assert len(predicted["predictions"]) == 8
+    network = load_machine(tmp_path / "network.toml").machine.network
+    assert network.topology.nodes == 4
+    assert network.mpi.collectives == "mpich"  # as the measured library
     assert predicted["improvements"]
     page = (tmp_path / "report.html").read_text()
     assert "What would help" in page

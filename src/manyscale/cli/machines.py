@@ -125,10 +125,10 @@ def import_listing(
     """
     from manyscale.machine import load_machine, to_toml
     from manyscale.machine.gpgpusim import import_gpgpusim, looks_like_gpgpusim
-    from manyscale.results.files import FileKind, check_output, write_file
+    from manyscale.machine.saving import MACHINE_FILE
+    from manyscale.results.files import check_output, write_file
 
-    kind = FileKind("a machine file", _is_machine)
-    check_output(out, kind, force=force)
+    check_output(out, MACHINE_FILE, force=force)
     left_out: tuple[str, ...] = ()
     if looks_like_gpgpusim(file):
         imported = import_gpgpusim(file, name)
@@ -139,25 +139,12 @@ def import_listing(
         resolved = load_machine(path, [] if name is None else [f"name={_quoted(name)}"])
     text = to_toml(resolved.machine, resolved.sources)
     content = (_comments("Options that are not simulated:", left_out) + text.rstrip() + "\n").encode()
-    write_file(out, lambda file: file.write(content), kind, force=force)
+    write_file(out, lambda file: file.write(content), MACHINE_FILE, force=force)
     say(f"Wrote {len(_parameters(resolved))} parameters to {out}", quiet=quiet)
     for key, value in resolved.workload.items():
         say(f"Left out, since it is of the workload and not of the machine: {key} = {value}", quiet=quiet)
     for option in left_out:
         say(f"Left out, since it is not simulated: {option}", quiet=quiet)
-
-
-def _is_machine(text: bytes) -> bool:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    from manyscale.machine import Machine
-
-    try:
-        found = set(tomlkit.parse(text.decode()))
-    except (TOMLKitError, UnicodeDecodeError):
-        return False
-    return bool(found) and found <= set(Machine.model_fields)
 
 
 def _quoted(text: str) -> str:

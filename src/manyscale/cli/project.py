@@ -12,7 +12,7 @@ from manyscale.cli.console import emit_json, say
 from manyscale.cli.cpu_options import Arguments, CpuMachine
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import Changes, Force, Json, Quiet, Seed, Threads
-from manyscale.cli.projection_files import check_outputs, prediction_document, write_document
+from manyscale.cli.projection_files import check_outputs, prediction_document, write_document, write_network
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -226,9 +226,9 @@ def node(
     Example: manyscale project node job.riscv --native job --nodes 8 -- 16 16 16
     """
     from manyscale.cpu import Program as CpuProgram
-    from manyscale.studies.projection.measured_job import FILE, measure_job
+    from manyscale.studies.projection.measured_job import FILE, MACHINE, measure_job
 
-    check_outputs(out, force, FILE)
+    check_outputs(out, force, FILE, MACHINE)
     measured = measure_job(
         CpuProgram(program, arguments or []),
         native,
@@ -342,7 +342,7 @@ def predict(
         typer.Option("--topology", metavar="KIND", help="See `manyscale plugins topology`."),
     ] = None,
     repetitions: Annotated[
-        int, typer.Option("--repetitions", min=1, metavar="N", help="Runs whose times are drawn anew.")
+        int, typer.Option("--repetitions", min=1, metavar="N", help="Runs, each with new random times.")
     ] = 10,
     what_if: Annotated[bool, typer.Option(help="Try what would help at the largest number of nodes.")] = True,
     out: Folder = Path("projection"),
@@ -363,7 +363,7 @@ def predict(
     from manyscale.studies.projection.pages import seconds_text, write_prediction_page
     from manyscale.studies.projection.profile_file import FILE, load_profile
 
-    check_outputs(out, force, "predict.json", "report.html")
+    check_outputs(out, force, "predict.json", "network.toml", "report.html")
     measured = MeasuredJob.load(out)
     counts = sorted(set(_numbers(nodes, "--nodes")))
     if not counts or counts[0] < 1:
@@ -407,17 +407,18 @@ def predict(
     )
     document = prediction_document(predictions, helps) | {"report": str(page)}
     write_document(out / "predict.json", document, force)
+    write_network(out / "network.toml", phase.cluster_for(measured, counts[-1], **told), force)
     if json:
         emit_json(document)
         return
     rows = [
         (
             str(count),
-            *(seconds_text(predictions[name][place].seconds) for name in usable),
-            f"± {best[place].half_width / best[place].seconds:.2%}",
-            *(f"{best[place].shares[part]:.1%}" for part in phase.PARTS),
+            *(seconds_text(predictions[name][index].seconds) for name in usable),
+            f"± {best[index].half_width / best[index].seconds:.2%}",
+            *(f"{best[index].shares[part]:.1%}" for part in phase.PARTS),
         )
-        for place, count in enumerate(counts)
+        for index, count in enumerate(counts)
     ]
     print_table("Predicted times", ("nodes", *usable, "95%", *phase.PARTS), rows)
     for one in helps:

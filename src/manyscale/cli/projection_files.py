@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
+    from manyscale.network.job import Cluster
     from manyscale.results.files import FileKind
     from manyscale.studies.projection.predict import Prediction
 
@@ -61,6 +62,15 @@ def write_document(path: Path, document: dict[str, Any], force: bool) -> None:
     write_file(path, lambda file: file.write(sealed(document, indent=1)), _kind(path.name), force=force)
 
 
+def write_network(path: Path, cluster: Cluster, force: bool) -> None:
+    """Writes the network of a prediction, complete, as a machine file."""
+    from manyscale.machine import to_toml
+    from manyscale.results.files import write_file
+
+    text = to_toml(cluster.machine.machine, cluster.machine.sources)
+    write_file(path, lambda file: file.write(text.encode()), _kind(path.name), force=force)
+
+
 def check_outputs(folder: Path, force: bool, *names: str) -> None:
     """Looks whether what a phase leaves can be written, before the work."""
     from manyscale.results.files import check_output
@@ -72,7 +82,10 @@ def check_outputs(folder: Path, force: bool, *names: str) -> None:
 
 
 def _kind(name: str) -> FileKind:
+    from manyscale.machine.saving import MACHINE_FILE
     from manyscale.report.page import PAGE
     from manyscale.results.files import document_kind
 
+    if name.endswith(".toml"):
+        return MACHINE_FILE
     return PAGE if name.endswith(".html") else document_kind(_DOCUMENTS[name])

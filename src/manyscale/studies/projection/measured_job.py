@@ -14,6 +14,8 @@ from pydantic import ConfigDict, Field
 from manyscale.cpu.program import Program
 from manyscale.documents import Document, Natural, read_document
 from manyscale.errors import InputError, ManyscaleError
+from manyscale.machine import load_machine, to_toml
+from manyscale.machine.saving import MACHINE_FILE, with_network
 from manyscale.results.files import FileGroup, document_kind
 from manyscale.results.integrity import checksum_of, damage, is_listing, sealed
 from manyscale.studies.projection.calibration import CostsDocument, MpiCosts, calibrated, costs_of
@@ -25,6 +27,7 @@ from manyscale.studies.projection.timings import TIMING_PROFILE, PhaseTiming, Ti
 SCHEMA = 2  # 1 had no checksums
 KIND = "projection-node"
 FILE = "node.json"
+MACHINE = "machine.toml"
 TIMINGS = "timings"
 
 Say = Callable[[str], None]
@@ -73,6 +76,7 @@ class MeasuredJob:
     costs: MpiCosts
     cpi: dict[str, dict[str, float]]  # by rank: cycles for each instruction, by cause
     facts: dict[str, Any] = field(default_factory=dict)
+    machine_toml: str = ""  # the node and the network, with all that the runs used
 
     def timings(self, external: bool) -> list[GroupTimings]:
         """Of each group."""
@@ -85,26 +89,28 @@ class MeasuredJob:
     def groups(self, ranks: int) -> list[int]:
         """The group of each rank of a job of another size.
 
-        The first rank and the last are as those that were profiled; those between are as the ones at the same place
-        between the two.
+        The first rank and the last are as those that were profiled; those between are as the ones at the same
+        relative position.
         """
         known = len(self.labels)
         if ranks == known or max(self.labels) == 0:
             return [self.labels[min(rank, known - 1)] for rank in range(ranks)]
         inner = max(1, known - 2)
-        places = [0]
-        places += [1 + (rank - 1) * inner // max(1, ranks - 2) for rank in range(1, ranks - 1)]
-        places += [known - 1] * (ranks > 1)
-        return [self.labels[min(place, known - 1)] for place in places]
+        positions = [0]
+        positions += [1 + (rank - 1) * inner // max(1, ranks - 2) for rank in range(1, ranks - 1)]
+        positions += [known - 1] * (ranks > 1)
+        return [self.labels[min(position, known - 1)] for position in positions]
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes node.json and a timing profile for each group into a folder; over others only with `force`."""
-        timings = {
+        """Writes node.json, machine.toml and a timing profile for each group; over others only with `force`."""
+        files = {
             f"{TIMINGS}/{name}-{group}{ending}.json": profile.to_json()
             for name, found in (("external", self.external), ("alone", self.alone))
             for group, one in enumerate(found)
             for ending, profile in (("", one.phases), ("-call-sites", one.call_sites))
         }
+        if self.machine_toml:
+            files[MACHINE] = self.machine_toml.encode()
         document = {
             "schema": SCHEMA,
             "kind": KIND,
@@ -115,11 +121,11 @@ class MeasuredJob:
             "alone": len(self.alone),
             "costs": asdict(self.costs),
             "cpi": self.cpi,
-            "files": {name: checksum_of(content) for name, content in timings.items()},
+            "files": {name: checksum_of(content) for name, content in files.items()},
         }
-        kinds = {FILE: document_kind(KIND)}
+        kinds = {FILE: document_kind(KIND), MACHINE: MACHINE_FILE}
         with FileGroup(folder, lambda name: kinds.get(name, TIMING_PROFILE), force=force) as group_of_files:
-            for name, content in (timings | {FILE: sealed(document, indent=1)}).items():
+            for name, content in (files | {FILE: sealed(document, indent=1)}).items():
                 group_of_files.add(name, lambda file, content=content: file.write(content))  # type: ignore[misc]
 
     @classmethod
@@ -155,6 +161,7 @@ class MeasuredJob:
             costs_of(read.costs),
             read.cpi,
             read.facts.model_dump(exclude_unset=True),
+            (Path(folder) / MACHINE).read_text(encoding="utf-8") if MACHINE in read.files else "",
         )
 
 
@@ -248,7 +255,14 @@ def measure_job(
             "threads_per_rank": threads_per_rank,
             "native_program": None if native_program is None else os.fspath(native_program),
         },
+        _machine_toml(rows[0][1], network, network_changes),
     )
+
+
+def _machine_toml(found: NodeResult, network: str, network_changes: Sequence[str]) -> str:
+    """The simulated node and the network of the job as one machine."""
+    joined = load_machine(network, network_changes)
+    return to_toml(*with_network(found.machine, found.sources, joined.machine, joined.sources))
 
 
 def _alone(

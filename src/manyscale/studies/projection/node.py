@@ -19,7 +19,9 @@ from manyscale.cpu.program import Program
 from manyscale.cpu.running import launch_of, program_errors
 from manyscale.errors import InputError, ProgramError
 from manyscale.machine import load_machine
+from manyscale.machine.completing import complete
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
+from manyscale.machine.description import Machine
 from manyscale.machine.loading import PROGRAMS
 from manyscale.results.totals import Totals
 from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
@@ -47,6 +49,8 @@ class NodeResult:
     calls: list[list[CallOfRank]]  # by rank of the node
     seconds: float  # simulated, on the node
     external: bool
+    machine: Machine  # with all that the run used of it
+    sources: dict[str, str]  # of the machine's parameters
 
 
 def simulate_node(
@@ -114,8 +118,10 @@ def simulate_node(
     timings = [PhaseTiming.of(name, ranks) for name, ranks in sorted(phases.items())]
     profile = TimingProfile(timings, facts, _costs(calls))
     call_sites = phases_by_call_site(calls, now)
+    stated = complete(resolved.machine, resolved.sources, parts.system)
+    external = native_program is not None
     return NodeResult(
-        profile, phases, call_sites, _cpi_stacks(parts), calls, now / _SECOND, native_program is not None
+        profile, phases, call_sites, _cpi_stacks(parts), calls, now / _SECOND, external, *stated
     )
 
 

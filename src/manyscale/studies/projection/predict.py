@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phase 3: the whole job on the described network, with compute times drawn from what was measured on a node.
 
-Every repetition draws anew; their mean is the prediction, and how they scatter its uncertainty.
+Every repetition draws new times; their mean is the prediction, and how they scatter its uncertainty.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ def predict(
         raise InputError(f"there is no variant '{variant}'; there are {', '.join(VARIANTS)}")
     if repetitions < 1:
         raise InputError("a prediction needs at least 1 repetition")
-    place = _place(measured, nodes, network, network_changes, topology)
+    simulated = cluster_for(measured, nodes, network, network_changes, topology)
     program = _program(work, measured, nodes, variant)
     runs: list[float] = []
     shares = dict.fromkeys(PARTS, 0.0)
     # Without anything that is drawn, every repetition is the same.
     count = 1 if variant.endswith("-ct") else repetitions
     for repetition in range(count):
-        job = Job(program, place, seed=seed + repetition, critical_path=False)
+        job = Job(program, simulated, seed=seed + repetition, critical_path=False)
         result = job.run(threads=threads)
         runs.append(result.simulated_seconds)
         for part, share in result.shares.items():
@@ -125,13 +125,14 @@ def predict(
     return Prediction(nodes, variant, runs, shares, stand_ins)
 
 
-def _place(
+def cluster_for(
     measured: MeasuredJob,
     nodes: int,
     network: str | None,
     network_changes: Sequence[str] | None,
     topology: str | None,
 ) -> Cluster:
+    """So many nodes of a measured job on a network, that of phase 2 where none is named, with the costs of its MPI."""
     name = measured.facts["network"] if network is None else network
     changes = measured.facts["network_changes"] if network_changes is None else network_changes
     # What the user says of the network comes last, so that it can say something of MPI, too.
@@ -191,9 +192,9 @@ def improvements(
     Repetitions draw the same times as the prediction did, so one is usually enough.
     """
     variant: VariantName = next(name for name in VARIANTS if name == base.variant)
-    place = _place(measured, base.nodes, network, network_changes, topology)
+    simulated = cluster_for(measured, base.nodes, network, network_changes, topology)
     told = list(network_changes if network_changes is not None else measured.facts["network_changes"])
-    fabric: Any = place.network
+    fabric: Any = simulated.network
     link, switch, mpi = fabric.link, fabric.switch, fabric.mpi
     overheads = ("send_overhead", "receive_overhead", "control_overhead")
     halved = {f"network.mpi.{name}": getattr(mpi, name) // 2 for name in overheads}
