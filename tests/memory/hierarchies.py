@@ -20,6 +20,7 @@ NANOSECOND = 10**6  # in femtoseconds
 L1 = {"size": "32KiB", "ways": 8, "tag_latency": 1, "data_latency": 3}
 L2 = {"size": "256KiB", "ways": 8, "tag_latency": 3, "data_latency": 8}
 SHARED = {"size": "2MiB", "line": "64B", "ways": 16, "sectored": False, "tag_latency": 10, "data_latency": 20}
+RECORD = np.dtype([("time", "<i8"), ("address", "<u8"), ("value", "<u8"), ("kind", "<u8")])
 
 
 def one_core(
@@ -69,6 +70,18 @@ def set_trace(
     where = np.asarray(addresses if isinstance(addresses, np.ndarray) else list(addresses), dtype=np.uint64)
     what = np.broadcast_to(np.asarray(kinds, dtype=np.uint64), where.shape)
     _core.set_trace(core.native, np.stack([where, what | np.uint64(size << 32)], axis=1).tobytes())
+
+
+def accesses_of(system: ms.System) -> np.ndarray:
+    """Runs and returns the log."""
+    system.run()
+    return np.frombuffer(_core.take_log(system.components["core"].native), RECORD)
+
+
+def translated(**changes: Any) -> dict[str, Any]:
+    """Addresses are virtual; one set of all entries, so that no two pages meet."""
+    translation = {"enabled": True, "l1": {"entries": 16, "ways": 0}, "l2": {"entries": 64, "ways": 0}}
+    return {"translation": {**translation, **changes}}
 
 
 def numbers(result: Result, component: str) -> dict[str, int | float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic generators: what the patterns touch, what prefetchers and translation change, and what is refused."""
+"""Traffic generators: what the patterns touch, what prefetchers change, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from hierarchies import (
     LOAD,
     NANOSECOND,
     NONE,
+    RECORD,
     STORE,
+    accesses_of,
     coherent_cores,
     misses,
     numbers,
@@ -20,6 +22,7 @@ from hierarchies import (
     run_trace,
     set_trace,
     trace_system,
+    translated,
 )
 
 import manyscale as ms
@@ -28,13 +31,6 @@ from manyscale import _core
 LINE, PAGE = 64, 4096
 CYCLE = NANOSECOND // 2
 L1_HIT = 4 * CYCLE
-RECORD = np.dtype([("time", "<i8"), ("address", "<u8"), ("value", "<u8"), ("kind", "<u8")])
-
-
-def accesses_of(system: ms.System) -> np.ndarray:
-    """Runs and returns the log."""
-    system.run()
-    return np.frombuffer(_core.take_log(system.components["core"].native), RECORD)
 
 
 def touched(pattern: str, accesses: int, footprint: int, **core: Any) -> np.ndarray:
@@ -264,7 +260,7 @@ def test_no_prefetcher_guesses_a_chase(kind: str) -> None:
 
 
 def test_the_next_line_is_of_no_use_to_a_chase() -> None:
-    """It is fetched in vain: 1% of the misses at most are saved, by chance."""
+    """It is fetched without use: 1% of the misses at most are saved, by chance."""
     core = prefetched("next_line", pattern="chase")
     assert misses(core, "l2.") > 0.99 * 4000
     used = core["prefetcher.useful"] + core["prefetcher.late"]
@@ -291,162 +287,12 @@ def test_without_a_prefetcher_nothing_is_prefetched() -> None:
     )
 
 
-def test_lines_prefetched_into_the_second_level_are_not_data_of_the_first() -> None:
+def test_lines_prefetched_into_l2_are_not_data_of_l1() -> None:
     """L1 gets the lines that it missed and no others: its bytes in = 64 B x misses, however many L2 fetches."""
     core = prefetched("next_line", pattern="stride", stride="256B")
     assert core["l2.bytes_in"] > 2 * LINE * 4000
     expected = LINE * misses(core, "l1.")
     assert core["l1.bytes_in"] == expected, f"{core['l1.bytes_in']} B, {core['l1.bytes_in'] - expected:+}"
-
-
-# Translation.
-
-
-def translated(**changes: Any) -> dict[str, Any]:
-    """Addresses are virtual; one set of all entries, so that no two pages meet."""
-    translation = {"enabled": True, "l1": {"entries": 16, "ways": 0}, "l2": {"entries": 64, "ways": 0}}
-    return {"translation": {**translation, **changes}}
-
-
-def test_pages_within_the_first_level_need_no_walks_after_the_first_touch() -> None:
-    """16 pages, 10 times: 16 walks, and every other access hits the first level."""
-    core = numbers(
-        one_core(
-            pattern="stride", stride="4KiB", footprint="64KiB", accesses=160, window=1, **translated()
-        ).run(),
-        "core",
-    )
-    assert core["walker.walks"] == core["tlb.l1.misses"] == core["tlb.l2.misses"] == 16
-    assert core["tlb.l2.hits"] == 0
-
-
-def test_pages_within_the_second_level_need_no_walks_after_the_first_touch() -> None:
-    """64 pages in turn go round the first level of 16, which misses all the time, and stay in the second."""
-    core = numbers(
-        one_core(
-            pattern="stride", stride="4KiB", footprint="256KiB", accesses=640, window=1, **translated()
-        ).run(),
-        "core",
-    )
-    assert core["walker.walks"] == core["tlb.l2.misses"] == 64
-    assert core["tlb.l1.misses"] == 640
-    assert core["tlb.l2.hits"] == 640 - 64
-
-
-@pytest.mark.parametrize("pages", [1, 10, 65, 200])
-def test_going_through_memory_walks_once_for_each_page(pages: int) -> None:
-    """Elements of 8 B one after the other: a walk at each page's first."""
-    core = numbers(
-        one_core(pattern="stream", footprint="1MiB", accesses=pages * 512, **translated()).run(), "core"
-    )
-    assert core["walker.walks"] == pages
-    assert core["walker.faults"] == 0
-
-
-def test_pages_beyond_both_levels_walk_at_every_touch() -> None:
-    """65 pages in turn, 64 entries: LRU has always just lost the next one."""
-    core = numbers(
-        one_core(
-            pattern="stride", stride="4KiB", footprint="260KiB", accesses=650, window=1, **translated()
-        ).run(),
-        "core",
-    )
-    assert core["walker.walks"] == 650
-
-
-@pytest.mark.parametrize("page", [4, 16, 64, 1024])
-def test_larger_pages_need_fewer_walks(page: int) -> None:
-    """1 MiB once through: 1 MiB / page walks."""
-    size = {"page_size": f"{page}KiB"}
-    changes = translated(
-        l1={"entries": 16, "ways": 0, **size}, l2={"entries": 64, "ways": 0, **size}, page_table=size
-    )
-    core = numbers(
-        one_core(pattern="stride", stride="64B", footprint="1MiB", accesses=16384, **changes).run(), "core"
-    )
-    assert core["walker.walks"] == 1024 // page
-
-
-def finished(where: list[int], **core: Any) -> int | float:
-    return numbers(run_trace(where, l2=NONE, **core), "core")["finished"]
-
-
-# Unloaded latency of memory behind one private level.
-MEMORY = (1 + 10) * CYCLE + 2 * (1 + 5) * NANOSECOND + 40 * NANOSECOND + 2_500_000
-
-
-@pytest.mark.parametrize("latency", [0, 1, 5])
-def test_a_hit_of_the_first_level_costs_its_latency(latency: int) -> None:
-    """The second access to a page takes the TLB's latency more than without translation."""
-    changes = translated(l1={"entries": 16, "ways": 0, "latency": latency})
-    took = finished([0, LINE], **changes) - finished([0], **changes)
-    assert took == latency * CYCLE + MEMORY, f"{took - MEMORY:+} fs, not {latency * CYCLE:+}"
-
-
-@pytest.mark.parametrize(("first", "second"), [(0, 7), (2, 5)])
-def test_a_hit_of_the_second_level_costs_the_latency_of_both(first: int, second: int) -> None:
-    """A page that left the first level, which has one entry."""
-    changes = translated(
-        l1={"entries": 1, "ways": 0, "latency": first}, l2={"entries": 64, "ways": 0, "latency": second}
-    )
-    took = finished([0, PAGE, LINE], **changes) - finished([0, PAGE], **changes)
-    assert took == (first + second) * CYCLE + MEMORY, f"{took - MEMORY:+} fs"
-
-
-@pytest.mark.parametrize("levels", [1, 2, 3, 4])
-@pytest.mark.parametrize(("first", "second"), [(0, 7), (2, 5)])
-def test_a_walk_with_its_entries_in_l1_costs_a_hit_for_each_level(
-    first: int, second: int, levels: int
-) -> None:
-    """Two pages next to each other have their entries in the same lines. The second one's first access takes
-
-    first TLB + second TLB + levels x L1 hit, + first TLB again, which now has it, + the access itself.
-    """
-    changes = translated(
-        l1={"entries": 16, "ways": 0, "latency": first},
-        l2={"entries": 64, "ways": 0, "latency": second},
-        walk_cache={"entries": 0},
-        page_table={"levels": levels},
-    )
-    took = finished([0, PAGE], **changes) - finished([0], **changes)
-    expected = (2 * first + second) * CYCLE + levels * L1_HIT + MEMORY
-    assert took == expected, f"{took} fs, {took - expected:+} from {expected}"
-
-
-@pytest.mark.parametrize("latency", [0, 3])
-def test_a_walk_cache_leaves_one_entry_to_read_and_costs_its_own_latency(latency: int) -> None:
-    """Both TLBs (0 and 7 cycles) + walk cache + one L1 hit instead of four + the access."""
-    changes = translated(
-        l1={"entries": 16, "ways": 0, "latency": 0},
-        l2={"entries": 64, "ways": 0, "latency": 7},
-        walk_cache={"entries": 16, "latency": latency},
-    )
-    took = finished([0, PAGE], **changes) - finished([0], **changes)
-    expected = (7 + latency) * CYCLE + L1_HIT + MEMORY
-    assert took == expected, f"{took} fs, {took - expected:+} from {expected}"
-
-
-@pytest.mark.parametrize("placement", ["identity", "sequential", "random"])
-def test_every_virtual_page_keeps_its_frame(placement: str) -> None:
-    """Two rounds through 8 pages: the same physical addresses, whole pages, one frame each."""
-    log = accesses_of(
-        one_core(
-            pattern="stream",
-            footprint="32KiB",
-            accesses=2 * 4096,
-            log=True,
-            window=1,
-            base="1GiB",
-            **translated(placement=placement),
-        )
-    )
-    rounds = log["address"].reshape(2, 8, 512)
-    assert (rounds[0] == rounds[1]).all()
-    frames = rounds[0, :, 0] // PAGE
-    assert len(set(frames.tolist())) == 8
-    assert (rounds[0] == (frames[:, None] * PAGE + 8 * np.arange(512))).all()
-    if placement == "identity":
-        assert frames[0] == (1 << 30) // PAGE
 
 
 # Threads.
