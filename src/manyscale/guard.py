@@ -35,7 +35,7 @@ def guard_program() -> str:
     """The path of manyscale-guard."""
     path = str(files("manyscale") / "bin" / "manyscale-guard")
     if not os.access(path, os.X_OK):
-        raise InputError(f"{path} is not there; install the package anew")
+        raise InputError(f"{path} is not there; reinstall the package")
     return path
 
 

@@ -185,8 +185,8 @@ def _speechless() -> Iterator[tuple[Path, int]]:
 
 @contextlib.contextmanager
 def noted_interrupts(progress: Callable[[int, int], None] | None) -> Iterator[Callable[[int, int], None]]:
-    """Signals that stop a run are noted, and raised only where a run looks for them: not in the middle of a meeting of
-    processes."""
+    """Signals that stop a run are noted, and raised only where a run looks for them: not in the middle of a barrier
+    exchange between processes."""
     noted: list[int] = []
     old: dict[int, Any] = {}
 

@@ -272,7 +272,7 @@ def refusal(problems: Sequence[str]) -> InputError:
 
 
 def _explain(error: ValidationError, spec: type[Spec], where: Where) -> list[str]:
-    """The one place where pydantic's errors become messages for people."""
+    """Turns pydantic's errors into messages for people; nothing else does."""
     lines = []
     for problem in _problems(error.errors(include_url=False)):
         location = problem["loc"]

@@ -88,7 +88,7 @@ def test_points_are_listed(study: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "said"),
     [
         (["absent.toml"], "there is no file"),
-        (["study.toml", "--on", "mars"], "there is no place 'mars'"),
+        (["study.toml", "--on", "mars"], "there is no executor 'mars'"),
         (["study.toml", "--set", "network.link.latenzy=1us"], "did you mean 'network.link.latency'"),
         (["study.toml", "--set", "latency"], "expected path=value"),
         (["study.toml", "--option", "?=1"], "write NAME=VALUE"),

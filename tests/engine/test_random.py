@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers depend on seed, place and count alone, and have the right moments."""
+"""Random numbers depend on seed, stream and count alone, and have the right moments."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import statistics
 from manyscale import _core
 
 
-def test_the_same_seed_and_place_draw_the_same() -> None:
+def test_the_same_seed_and_stream_draw_the_same() -> None:
     a, b = _core.Random(3, 7), _core.Random(3, 7)
     assert [a.next() for _ in range(100)] == [b.next() for _ in range(100)]
 
 
-def test_places_and_seeds_draw_differently() -> None:
-    draws = {_core.Random(seed, place).next() for seed in range(50) for place in range(50)}
+def test_streams_and_seeds_draw_differently() -> None:
+    draws = {_core.Random(seed, stream).next() for seed in range(50) for stream in range(50)}
     assert len(draws) == 2500
 
 

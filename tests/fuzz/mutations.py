@@ -156,8 +156,8 @@ def of_bytes(content: bytes, source: random.Random) -> bytes:
 def _changed(data: Any, source: random.Random, numbers: tuple[Any, ...], null: bool = True) -> Any:
     root = [copy.deepcopy(data)]
     for _ in range(source.randint(1, 2)):
-        places = list(_places(root))
-        holder, key = source.choice(places)
+        entries = list(_entries(root))
+        holder, key = source.choice(entries)
         what = source.randrange(6)
         if what == 0 and holder is not root:
             del holder[key]
@@ -166,7 +166,7 @@ def _changed(data: Any, source: random.Random, numbers: tuple[Any, ...], null: b
         elif what == 2 and isinstance(holder, dict):
             holder[source.choice(("name", "model", "self", "kind", "schema", "x" * 100))] = holder[key]
         elif what == 3:
-            other, name = source.choice(places)
+            other, name = source.choice(entries)
             holder[key] = copy.deepcopy(other[name])
         elif what == 4:
             holder[key] = source.choice(([], {}, [[]], {"": 0}, [0], [holder[key]], {"value": 1}, _deep(60)))
@@ -176,12 +176,12 @@ def _changed(data: Any, source: random.Random, numbers: tuple[Any, ...], null: b
     return root[0]
 
 
-def _places(holder: Any) -> Any:
+def _entries(holder: Any) -> Any:
     entries = holder.items() if isinstance(holder, dict) else enumerate(holder)
     for key, value in entries:
         yield holder, key
         if isinstance(value, dict | list):
-            yield from _places(value)
+            yield from _entries(value)
 
 
 def _deep(levels: int) -> Any:

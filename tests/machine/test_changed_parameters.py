@@ -279,7 +279,7 @@ COMMANDS = {
     ),
     "gpu, memory": ("gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100", "memory.capacity=1GiB", "mem run"),
     "cuda": ("cuda --machine v100 {set} -- {true}", "cpu.clock=1MHz", "cpu run"),
-    "cpu": ("cpu run heat.xz --machine broadwell", "memory.cores=4", "another one takes its place"),
+    "cpu": ("cpu run heat.xz --machine broadwell", "memory.cores=4", "another one replaces it"),
     "net": ("net run allreduce --nodes 2 --machine simgrid-cluster", "gpu.clock=1GHz", "gpu run"),
 }
 
@@ -305,7 +305,7 @@ def test_commands_refuse_what_nothing_reads(name: str, tmp_path: Path, monkeypat
 
 
 def test_a_file_that_inherits_is_held_to_what_it_changes(tmp_path: Path):
-    """A value of its own in another's place is a change; a further section is not."""
+    """A value of its own instead of another is a change; a further section is not."""
     path = tmp_path / "mine.toml"
     path.write_text('inherits = "v100"\n[cpu]\nclock = "1MHz"\n[gpu]\nclock = "1GHz"\n')
     with pytest.raises(InputError, match=r"mine\.toml: cpu\.clock: nothing in a run of GPU kernels"):

@@ -158,7 +158,7 @@ def test_the_presets_of_the_reports_load_and_say_what_they_lack(name: str) -> No
         ("memory.shared.width=8B", "memory.shared.width: memory.home has no such parameter"),
         ("memory.interconnect.kind=none", "memory.shared.slices: 4 of them need an interconnect"),
         ("memory.interconnect.width=2", "memory.interconnect.width: memory.crossbar has no such parameter"),
-        ("memory.cores=257", "memory.cores: a directory has room for 256 cores, not 257"),
+        ("memory.cores=257", "memory.cores: a directory tracks at most 256 cores, not 257"),
         ("memory.dram.standard=ddr4-240", "no DRAM standard named 'ddr4-240'; did you mean 'ddr4-2400'?"),
         ("memory.dram.backend=exact", "memory.dram: there is no backend 'exact'"),
         ("memory.dram.interleave=32B", "memory.dram.interleave: 32B is no multiple of a line of 64B"),

@@ -131,7 +131,7 @@ class Traffic:
         return count
 
     def mean_occupancy(self) -> float:
-        """Requests under way, sampled at even intervals from what the nodes saw."""
+        """Requests in flight, sampled at even intervals from what the nodes saw."""
         sent = sorted(send.time for send in self.sent[0])
         arrived = sorted(arrival.time for arrival in self.requests)
         samples, into, out = 0, 0, 0

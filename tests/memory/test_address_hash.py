@@ -59,7 +59,7 @@ def test_modulo_is_as_uneven_as_its_common_factor_with_the_stride(slices: int) -
 
 
 def test_folding_fails_where_the_polynomial_does_not() -> None:
-    """A stride of n + 1 lines has the same bits in both places, and xor makes 0 of them."""
+    """A stride of n + 1 lines has the same bits at both positions, and xor makes 0 of them."""
     assert imbalance(64, "xor", 65 * LINE) > 10
     assert imbalance(64, "polynomial", 65 * LINE) < 2
 
@@ -108,11 +108,11 @@ def test_the_polynomial_hash_is_a_remainder(bits: int, address: int) -> None:
 
 @pytest.mark.parametrize("slices", [4, 16, 64, 256])
 def test_slice_and_upper_bits_name_the_line(slices: int) -> None:
-    """With a power of two of slices, line number // slices is a place within the slice that no other line has."""
+    """With a power of two of slices, line number // slices is an index within the slice that no other line has."""
     for hash_name in ("modulo", "xor", "polynomial"):
         hashing = _core.SliceHash(slices=slices, line_size=LINE, hash=hash_name)
-        places = {(hashing.slice_of(line * LINE), line // slices) for line in range(8 * slices)}
-        assert len(places) == 8 * slices
+        found = {(hashing.slice_of(line * LINE), line // slices) for line in range(8 * slices)}
+        assert len(found) == 8 * slices
 
 
 @pytest.mark.parametrize(

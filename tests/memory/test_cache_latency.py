@@ -184,7 +184,7 @@ def test_a_miss_of_a_level_lasts_from_its_tags_to_the_data() -> None:
 
 
 @pytest.mark.parametrize("level", ["l2", "memory"])
-def test_the_first_level_counts_its_misses_from_its_own_tags(level: str) -> None:
+def test_l1_counts_its_misses_from_its_own_tags(level: str) -> None:
     """Whoever serves it, a miss of L1 lasts as long as the access less L1's tags."""
     hierarchy = Hierarchy()
     lines = LINES[level]
@@ -284,10 +284,12 @@ def test_accesses_that_meet_in_one_bank_are_slower_by_the_number_of_banks(banks:
         "slices": {"clock": "1GHz", "width": f"{LINE // banks}B"},
     }
     spread = rate(**given)
-    meeting = rate(**given, stride=f"{LINE * banks}B", footprint=f"{64 * banks}KiB")
+    conflicting = rate(**given, stride=f"{LINE * banks}B", footprint=f"{64 * banks}KiB")
     check_rate(spread, GHZ, "all banks:")
-    check_rate(meeting, GHZ / banks, "one bank:")
-    assert abs(spread / meeting / banks - 1) <= TOLERANCE, f"ratio {spread / meeting:.3f}, not {banks}"
+    check_rate(conflicting, GHZ / banks, "one bank:")
+    assert abs(spread / conflicting / banks - 1) <= TOLERANCE, (
+        f"ratio {spread / conflicting:.3f}, not {banks}"
+    )
 
 
 @pytest.mark.parametrize("bandwidth", [5 * GHZ, 25_600_000_000, 100 * GHZ])

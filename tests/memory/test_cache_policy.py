@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cache keeps, fetches and writes back, against small reference models that know nothing of time.
+"""What a cache keeps, fetches and writes back, against small reference models without timing.
 
 The reference takes one access after the other, so the core's window is one.
 """
@@ -130,10 +130,10 @@ def test_the_causes_of_misses_add_up_and_say_what_they_mean() -> None:
     turns = np.tile(np.arange(17), 5) * LINE
     core = numbers(run_trace(turns, l1=l1_of(16, 16), l2=NONE), "core")
     assert (core["l1.misses_cold"], core["l1.misses_capacity"], core["l1.misses_conflict"]) == (17, 68, 0)
-    meeting = np.tile([0, 16], 5) * LINE
-    core = numbers(run_trace(meeting, l1=l1_of(16, 1), l2=NONE), "core")
+    conflicting = np.tile([0, 16], 5) * LINE
+    core = numbers(run_trace(conflicting, l1=l1_of(16, 1), l2=NONE), "core")
     assert (core["l1.misses_cold"], core["l1.misses_capacity"], core["l1.misses_conflict"]) == (2, 0, 8)
-    core = numbers(run_trace(meeting, l1=l1_of(16, 1, classify_misses=False), l2=NONE), "core")
+    core = numbers(run_trace(conflicting, l1=l1_of(16, 1, classify_misses=False), l2=NONE), "core")
     assert (core["l1.misses_cold"], core["l1.misses_capacity"], core["l1.misses_conflict"]) == (10, 0, 0)
 
 

@@ -197,7 +197,7 @@ def test_a_store_written_through_while_its_line_is_on_the_way_is_seen_by_the_nex
 
 
 def test_an_atomic_operation_on_a_line_with_a_sector_under_way_does_no_harm() -> None:
-    """Sector 0 is there, sector 1 on its way; an atomic operation drops the line, and others want its place."""
+    """Sector 0 is there, sector 1 on its way; an atomic operation drops the line, and others want its way."""
     system = trace_system(
         [0, LINE, 2 * LINE, 3 * LINE, 32, 0, 4 * LINE, 8 * LINE, 32, 0],
         [LOAD, LOAD, LOAD, LOAD, LOAD, ATOMIC, LOAD, LOAD, LOAD, LOAD],

@@ -149,9 +149,9 @@ def test_four_activates_fit_into_tfaw_and_the_fifth_does_not(standard: str) -> N
     # On a command bus that reads share, one that is due at the same cycle goes first.
     taken = [] if channel.p["separate_row_bus"] else done.cycles("RD")
     expected = activates[:1]
-    for place in range(1, 5):
+    for number in range(1, 5):
         due = expected[-1] + channel.p["trrd_s"]
-        if place == 4:
+        if number == 4:
             due = max(due, activates[0] + channel.p["tfaw"])
         expected.append(due + (due in taken))
     assert activates == expected
@@ -240,7 +240,7 @@ def test_hits_go_first_but_starve_nobody() -> None:
     bound = channel.drive(script, starvation_limit=limit)
     served = [message["address"] for _, message in bound.answers]
     assert 0 < served.index(channel.row) < len(served) - 1
-    # Past the limit come at most the column command under way, tRTP and the conflict itself.
+    # Past the limit come at most the column command in flight, tRTP and the conflict itself.
     assert (
         bound.at(channel.row)
         <= (limit + channel.p["tccd_l"] + channel.p["trtp"] + channel.conflict) * channel.period
@@ -285,7 +285,7 @@ def test_a_drain_goes_from_the_high_to_the_low_watermark() -> None:
 
 
 def test_writes_are_acknowledged_when_accepted() -> None:
-    """At once while the queue has room, else when a place becomes free."""
+    """At once while the queue has a free entry, else when one becomes free."""
     channel = Channel()
     parameters = {"write_queue": 4, "write_high": 3, "write_low": 1}
     script = [(0, write(channel.burst * i, flags=WANTS_ACK, source=i)) for i in range(6)]
@@ -345,17 +345,17 @@ def test_a_channel_takes_its_bits_out_of_the_address(channels: int) -> None:
 def test_the_mapping_says_where_an_address_lies() -> None:
     channel = Channel(ranks=2)
 
-    def place(address: int, **parameters: Any) -> tuple[int, ...]:
+    def coordinates(address: int, **parameters: Any) -> tuple[int, ...]:
         (entry,) = [e for e in channel.drive([(0, read(address))], **parameters).commands if e[1] == "RD"]
         return tuple(entry[2:])
 
-    assert place(64 * 5, mapping="row:rank:bank:bankgroup:column") == (0, 0, 0, 0, 5)
-    assert place(64 * 5, mapping="row:rank:bank:column:bankgroup") == (0, 1, 0, 0, 1)
-    assert place(64 * 5, mapping="row:rank:bank:column:bankgroup:column1") == (0, 2, 0, 0, 1)
-    assert place(64 * 5, mapping="row:column:rank:bank:bankgroup") == (0, 1, 1, 0, 0)
+    assert coordinates(64 * 5, mapping="row:rank:bank:bankgroup:column") == (0, 0, 0, 0, 5)
+    assert coordinates(64 * 5, mapping="row:rank:bank:column:bankgroup") == (0, 1, 0, 0, 1)
+    assert coordinates(64 * 5, mapping="row:rank:bank:column:bankgroup:column1") == (0, 2, 0, 0, 1)
+    assert coordinates(64 * 5, mapping="row:column:rank:bank:bankgroup") == (0, 1, 1, 0, 0)
     # Row 6 = 0b110: XORed into (bank group, bank) = (0, 0) it gives group 1, bank 2.
     row = channel.row * 6
-    assert place(row, mapping="row:rank:bank:bankgroup:column", bank_xor=True) == (0, 1, 2, 6, 0)
+    assert coordinates(row, mapping="row:rank:bank:bankgroup:column", bank_xor=True) == (0, 1, 2, 6, 0)
 
 
 def test_full_queues_count_their_delay() -> None:

@@ -230,10 +230,10 @@ def cycle_by_cycle(
         for here in range(side * side):
             for output in range(5):
                 for k in range(5):
-                    place = (here, (turn[here, output] + k) % 5)
-                    if place in served or not buffers[place] or buffers[place][0][0] > cycle:
+                    entry = (here, (turn[here, output] + k) % 5)
+                    if entry in served or not buffers[entry] or buffers[entry][0][0] > cycle:
                         continue
-                    message = buffers[place][0][1]
+                    message = buffers[entry][0][1]
                     x, y = (
                         message.destination % side - here % side,
                         message.destination // side - here // side,
@@ -242,10 +242,10 @@ def cycle_by_cycle(
                     after = (here + step[output], output)
                     if wanted != output or (output and credits[after] == 0):
                         continue
-                    buffers[place].popleft()
-                    served.add(place)
-                    returning.append((cycle + credit, place))
-                    turn[here, output] = (place[1] + 1) % 5
+                    buffers[entry].popleft()
+                    served.add(entry)
+                    returning.append((cycle + credit, entry))
+                    turn[here, output] = (entry[1] + 1) % 5
                     if output:
                         credits[after] -= 1
                         buffers[after].append((cycle + link + router, message))

@@ -77,7 +77,7 @@ def test_a_descending_sequence_is_foreseen(kind: str) -> None:
 
 @pytest.mark.parametrize("step", [3 * LINE, 5 * LINE + 8, -7 * LINE, 1000])
 def test_strides_are_foreseen_by_stride_alone(step: int) -> None:
-    """Each page costs its first line, training three; at the end the 8 strides of the distance are in vain."""
+    """Each page costs its first line, training three; at the end the 8 strides of the distance are of no use."""
     accesses = sequence(500, step)
     pages = len({address // PAGE for address, _ in accesses})
     outcome = Outcome(accesses, kind="stride")

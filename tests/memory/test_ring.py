@@ -50,7 +50,7 @@ def test_unloaded_latency_is_hops_and_a_cycle_per_flit(sectors: int, hop: int, s
     assert traffic.value("hops.max") == 4
 
 
-def test_places_can_be_given_and_shared() -> None:
+def test_positions_can_be_given_and_shared() -> None:
     """Requesters 0 and 1 at stops 0 and 9 of 10, the responder at stop 9: 1 hop back, and none."""
     traffic = Traffic(
         "memory.ring",
@@ -71,10 +71,10 @@ def test_a_message_on_the_ring_has_the_right_of_way() -> None:
     The message from stop 0 is at segment 2 in cycles 2 to 5. One that gets on at stop 2 in cycle 0 takes it in
     cycles 0 to 3, so it has to wait till cycle 6; one of a single flit gets on before, at once.
     """
-    places = {"stops": 10, "requester_positions": "0,2", "responder_positions": "4"}
-    long = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 4, 1)], **places)
+    positions = {"stops": 10, "requester_positions": "0,2", "responder_positions": "4"}
+    long = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 4, 1)], **positions)
     assert long.latencies() == {0: (1 + 4 + 4) * CYCLE, 1: (6 + 1 + 2 + 4) * CYCLE}
-    short = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 0, 1)], **places)
+    short = Traffic("memory.ring", (2, 1), [Send(0, 0, 0, 4, 0), Send(0, 1, 0, 0, 1)], **positions)
     assert short.latencies() == {0: (1 + 4 + 4) * CYCLE, 1: (1 + 2 + 1) * CYCLE}
 
 
@@ -98,15 +98,15 @@ def test_opposite_traffic_fills_both_ways(sectors: int, hop: int) -> None:
     2 x 8 segments / 4 hops = 4 flits per cycle at most. It comes within 3% of it, where messages leave no gaps
     too short for another: they do not with a single flit, nor where all stops are a message's length apart.
     """
-    places = ",".join(map(str, range(8)))
+    positions = ",".join(map(str, range(8)))
     traffic = Traffic(
         "memory.ring",
         (8, 8),
         burst(8, 200, lambda s, k: (s + 4) % 8, sectors=sectors),
         stops=8,
         hop=hop,
-        requester_positions=places,
-        responder_positions=places,
+        requester_positions=positions,
+        responder_positions=positions,
     )
     assert traffic.value("hops.min") == traffic.value("hops.max") == 4
     assert traffic.value("flits") / traffic.cycles() == pytest.approx(4, rel=0.03)
@@ -115,14 +115,14 @@ def test_opposite_traffic_fills_both_ways(sectors: int, hop: int) -> None:
 
 def test_uniform_traffic_stays_below_what_the_segments_can_take() -> None:
     """Flits x hops <= 2 x stops x cycles; a ring whose sources wait for gaps reaches more than half of it."""
-    places = ",".join(map(str, range(8)))
+    positions = ",".join(map(str, range(8)))
     traffic = Traffic(
         "memory.ring",
         (8, 8),
         burst(8, 300, permutations(8, 300), sectors=1),
         stops=8,
-        requester_positions=places,
-        responder_positions=places,
+        requester_positions=positions,
+        responder_positions=positions,
     )
     used = (traffic.value("clockwise_busy") + traffic.value("counterclockwise_busy")) / CYCLE
     assert used == traffic.value("requests_busy") / CYCLE
@@ -168,13 +168,13 @@ def test_bad_parameters_are_named(parameters: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "message"),
+    ("positions", "message"),
     [
         ("0,1", r"requester_positions is '0,1': it has 2 positions for 3 requesters"),
         ("0,1,9", r"requester_positions is '0,1,9': there is no position 9, the last one is 3"),
         ("0,1,x", r"requester_positions is '0,1,x': write whole numbers with commas"),
     ],
 )
-def test_bad_places_are_explained(places: str, message: str) -> None:
+def test_bad_positions_are_explained(positions: str, message: str) -> None:
     with pytest.raises(ms.ManyscaleError, match=message):
-        Traffic("memory.ring", (3, 1), [], requester_positions=places)
+        Traffic("memory.ring", (3, 1), [], requester_positions=positions)

@@ -163,7 +163,7 @@ def test_latency_adds_up_over_the_levels_asked() -> None:
     found = tlbs.lookup(0x5FFF)
     assert (found.hit, found.level, found.latency) == (True, 0, 2)
     assert (found.physical_address, found.page_size) == (0xABCFFF, 4096)
-    for page in (7, 9):  # the other two pages of the first level's set
+    for page in (7, 9):  # the other two pages of the set in the L1 TLB
         tlbs.fill(page * 4096, 0, page * 4096, 4096)
     found = tlbs.lookup(0x5000)
     assert (found.level, found.latency, found.physical_address) == (1, 9, 0xABC000)
@@ -190,7 +190,7 @@ def test_a_page_too_large_for_a_level_is_held_in_pieces_and_shot_down_with_them(
     tlbs = _core.TlbHierarchy([[{"entries": 8}], [{"entries": 8}, {"entries": 4, "page_size": 2 * MIB}]])
     tlbs.fill(2 * MIB + 0x3000, 0, 64 * MIB + 0x3000, 2 * MIB)
     assert (tlbs.lookup(2 * MIB + 0x3000).level, tlbs.lookup(2 * MIB + 0x3000).page_size) == (0, 4096)
-    other = tlbs.lookup(2 * MIB + 0x9008)  # another piece: only the second level knows
+    other = tlbs.lookup(2 * MIB + 0x9008)  # another piece: only the L2 TLB has it
     assert (other.level, other.page_size, other.physical_address) == (1, 2 * MIB, 64 * MIB + 0x9008)
     assert tlbs.lookup(2 * MIB + 0x9000).level == 0
     assert tlbs.invalidate(2 * MIB, 0, 2 * MIB) == 3

@@ -118,8 +118,8 @@ def core_program(
     entries, origin = [], []
     for rank, own in enumerate(calls):
         entries.append(len(program.rows))
-        for place, call in enumerate(own):
-            origin.append((rank, place))
+        for index, call in enumerate(own):
+            origin.append((rank, index))
             named = call[-1] if isinstance(call[-1], dict) else {}
             kind, names = _ARGUMENTS.get(call[0], (call[0], ()))
             program.add(kind, **dict(zip(names, call[1 : 1 + len(names)], strict=True)), **named)

@@ -50,7 +50,7 @@ class _Rank:
     posted: list[_Receive] = field(default_factory=list)
     unexpected: list[_Message] = field(default_factory=list)
     slots: dict[int, _Message | _Receive] = field(default_factory=dict)
-    begun: list[_Message | _Receive] = field(default_factory=list)  # of the blocking call under way
+    begun: list[_Message | _Receive] = field(default_factory=list)  # of the current blocking call
     matched: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # call: (source, tag, number)
 
 
@@ -165,8 +165,8 @@ class Matcher:
 
     @staticmethod
     def _reached(rank: _Rank, occurrence: int) -> bool:
-        places = [place for place, call in enumerate(rank.calls) if call[0] == "barrier"]
-        return rank.at >= places[occurrence]
+        barriers = [index for index, call in enumerate(rank.calls) if call[0] == "barrier"]
+        return rank.at >= barriers[occurrence]
 
 
 def violations(calls: list[list[Call]], matched: list[dict[int, tuple[int, int, int]]]) -> list[str]:
@@ -179,27 +179,27 @@ def violations(calls: list[list[Call]], matched: list[dict[int, tuple[int, int, 
     sends = [[call[-3:] for call in own if call[0] in ("send", "ssend", "isend", "issend")] for own in calls]
     for rank, own in enumerate(calls):
         taken: dict[tuple[int, int], int] = {}
-        for place, (source, tag, number) in sorted(matched[rank].items()):
+        for index, (source, tag, number) in sorted(matched[rank].items()):
             to, sent_tag, _ = sends[source][number]
-            wanted_source, wanted_tag = own[place][-2:]
+            wanted_source, wanted_tag = own[index][-2:]
             if (
                 to != rank
                 or sent_tag != tag
                 or wanted_source not in (ANY, source)
                 or wanted_tag not in (ANY, tag)
             ):
-                found.append(f"rank {rank}, call {place} took a message that does not fit it")
+                found.append(f"rank {rank}, call {index} took a message that does not fit it")
             if (source, number) in taken:
-                found.append(f"rank {rank}, call {place} took a message twice")
-            taken[source, number] = place
+                found.append(f"rank {rank}, call {index} took a message twice")
+            taken[source, number] = index
             for earlier in range(number):
                 to, sent_tag, _ = sends[source][earlier]
                 if (
                     to == rank
                     and wanted_tag in (ANY, sent_tag)
-                    and taken.get((source, earlier), place) >= place
+                    and taken.get((source, earlier), index) >= index
                 ):
-                    found.append(f"rank {rank}, call {place} passed over an earlier message of rank {source}")
+                    found.append(f"rank {rank}, call {index} passed over an earlier message of rank {source}")
     return found
 
 

@@ -131,8 +131,8 @@ def test_no_text_breaks_the_reader(words: list[str], begun: bool):
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 200))
-def test_no_damage_to_a_schedule_breaks_the_reader(damage: bytes, place: int):
-    text = EXAMPLE[:place] + damage.decode("latin-1") + EXAMPLE[place + len(damage) :]
+def test_no_damage_to_a_schedule_breaks_the_reader(damage: bytes, offset: int):
+    text = EXAMPLE[:offset] + damage.decode("latin-1") + EXAMPLE[offset + len(damage) :]
     with contextlib.suppress(InputError):
         program_of(parsed(text))
 
@@ -152,14 +152,14 @@ def schedules(draw: st.DrawFn) -> GoalSchedule:
         tag = draw(st.integers(0, 2))
         for rank, kind, peer in ((source, "send", target), (target, "recv", source)):
             part = schedule.rank(rank)
-            place = part.add(kind, draw(st.integers(0, 100)), peer, tag)
+            number = part.add(kind, draw(st.integers(0, 100)), peer, tag)
             like = (kind, rank, peer, tag)
             if like in latest:
-                part.follows.append((place, latest[like]))
-            latest[like] = place
-            if place:
-                for earlier in draw(st.lists(st.integers(0, place - 1), max_size=3, unique=True)):
-                    draw(st.sampled_from([part.requires, part.follows])).append((place, earlier))
+                part.follows.append((number, latest[like]))
+            latest[like] = number
+            if number:
+                for earlier in draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)):
+                    draw(st.sampled_from([part.requires, part.follows])).append((number, earlier))
     return schedule
 
 
@@ -212,7 +212,7 @@ second requires first
 
 
 def test_independent_operations_of_a_rank_share_its_processor():
-    """A long calc that requires nothing runs while messages are under way; o of a message waits for the processor."""
+    """A long calc that requires nothing runs while messages are in flight; o of a message waits for the processor."""
     text = """num_ranks 2
 rank 0 {
 work: calc 3000

@@ -68,9 +68,9 @@ def test_a_queue_grows_linearly_until_the_buffers_are_full():
     full = began + BUFFER / BYTES_PER_NS
     # A packet counts as a whole while it waits, so half of one more for each sender, and half less as one leaves.
     whole = (SENDERS - 1) * PACKET / 2
-    for place in range(1, int(full / length)):
-        middle = (place + 0.5) * length
-        assert queue[place] == pytest.approx(
+    for interval in range(1, int(full / length)):
+        middle = (interval + 0.5) * length
+        assert queue[interval] == pytest.approx(
             (SENDERS - 1) * BYTES_PER_NS * (middle - began) + whole, rel=0.02
         )
     on_the_way = BYTES_PER_NS * 2 * (LINK + SWITCH) + PACKET
@@ -83,8 +83,8 @@ def test_intervals_double_and_lose_nothing():
     fine, coarse = incast("100ns", 400_000), incast("100us", 400_000)
     for result in (fine, coarse):
         assert result.load["bytes"].sum() == pytest.approx(result.links["bytes"].sum(), rel=1e-4)
-        places = result.load["begin"] / result.load["seconds"]
-        assert places.max() < 128
+        intervals = result.load["begin"] / result.load["seconds"]
+        assert intervals.max() < 128
     waited = [(result.load["queue"] * result.load["seconds"]).sum() for result in (fine, coarse)]
     assert waited[0] == pytest.approx(waited[1], rel=1e-4)
     mean_packet = fine.links["queueing"].sum() * PACKET  # all packets are full

@@ -63,7 +63,7 @@ def is_power(ranks: int) -> bool:
 
 def subtrees(ranks: int) -> int:
     """The members of all binomial subtrees below the root, added up: blocks that a gather or scatter moves."""
-    return sum(min(place & -place, ranks - place) for place in range(1, ranks))
+    return sum(min(rank & -rank, ranks - rank) for rank in range(1, ranks))
 
 
 MESSAGES: dict[tuple[str, str], Callable[[int], int]] = {
@@ -222,19 +222,19 @@ def test_time_of_a_dissemination_barrier(ranks: int) -> None:
 def test_time_of_a_binomial_broadcast(ranks: int) -> None:
     """Each parent sends to its children one after another, largest subtree first, each taking o."""
 
-    def informed(place: int) -> int:
-        if place == 0:
+    def informed(rank: int) -> int:
+        if rank == 0:
             return 0
-        parent = place & (place - 1)
+        parent = rank & (rank - 1)
         bits = max(ranks - 1, 1).bit_length() if parent == 0 else (parent & -parent).bit_length() - 1
-        own = (place - parent).bit_length() - 1
+        own = (rank - parent).bit_length() - 1
         before = sum(parent + (1 << bit) < ranks for bit in range(own + 1, bits))
         return informed(parent) + before * OVERHEAD + STEP
 
     end = run_collective("broadcast", "binomial", ranks, 8).ranks()["end"]
-    leaves = [place for place in range(ranks) if place % 2 == 1 or place == ranks - 1]
-    for place in leaves:
-        assert end[place] == informed(place), place
+    leaves = [rank for rank in range(ranks) if rank % 2 == 1 or rank == ranks - 1]
+    for rank in leaves:
+        assert end[rank] == informed(rank), rank
 
 
 def test_a_pipelined_broadcast_hides_its_length() -> None:

@@ -20,8 +20,8 @@ def one_message(mpi, rank, size, bytes=64):
 
 def seconds(program, *changes, nodes=2, ranks_per_node=1, **parameters):
     told = [f"network.mpi.{change}" for change in changes]
-    place = cluster("omnipath", told, nodes=nodes, ranks_per_node=ranks_per_node)
-    return Job(compile(program, 2, **parameters), place).run().simulated_seconds
+    fabric = cluster("omnipath", told, nodes=nodes, ranks_per_node=ranks_per_node)
+    return Job(compile(program, 2, **parameters), fabric).run().simulated_seconds
 
 
 def test_latency_is_added_to_every_message():
@@ -45,8 +45,8 @@ def test_a_window_asks_again_for_each_piece(pieces):
 
 def test_all_of_a_message_arrives_through_a_window():
     """As many bytes cross the network, whatever the window; a last piece may be shorter."""
-    place = cluster("omnipath", ["network.mpi.window=30000B"], nodes=2)
-    result = Job(compile(one_message, 2, bytes=100_000), place).run()
+    fabric = cluster("omnipath", ["network.mpi.window=30000B"], nodes=2)
+    result = Job(compile(one_message, 2, bytes=100_000), fabric).run()
     assert result.messages == 1
     carried = result.links.filter(result.links["from_node"])["bytes"].sum()
     assert carried >= 100_000

@@ -25,10 +25,10 @@ def simulated(
     matched: list[dict[int, tuple[int, int, int]]] = [{} for _ in calls]
     done = job.completions()
     for rank, operation, source, tag, value in zip(*done.values(), strict=True):
-        owner, place = origin[operation]
+        owner, index = origin[operation]
         assert owner == rank
-        if calls[owner][place][0] != "barrier":
-            matched[rank][place] = (source, tag, value)
+        if calls[owner][index][0] != "barrier":
+            matched[rank][index] = (source, tag, value)
     return matched
 
 
@@ -56,8 +56,8 @@ def test_random_programs_match_as_the_reference_does(seed: int) -> None:
         job = make_job(program, **options)
         assert job.run()["outcome"] == "deadlock"
         text = job.explain_deadlock()
-        for rank, place in list(reference.stuck.items())[:16]:
-            operation = origin.index((rank, place))
+        for rank, index in list(reference.stuck.items())[:16]:
+            operation = origin.index((rank, index))
             assert f"rank {rank} in " in text
             assert f"(operation {operation})" in text
     else:
@@ -104,7 +104,7 @@ def test_wildcards_take_messages_in_the_order_they_come() -> None:
     calls: list[list[Call]] = [[("recv", ANY, ANY)] * (ranks - 1)]
     calls += [[("compute", int(time)), ("send", 0, rank, 8)] for rank, time in enumerate(times, 1)]
     got = simulated(calls)[0]
-    assert [got[place][0] for place in range(ranks - 1)] == list(1 + np.argsort(times))
+    assert [got[index][0] for index in range(ranks - 1)] == list(1 + np.argsort(times))
 
 
 def test_a_receive_posted_first_gets_the_message_first() -> None:
@@ -154,7 +154,7 @@ def test_a_probe_says_who_sent_and_the_answer_goes_there() -> None:
         [("compute", 6000 * NANOSECOND), ("send", 0, 6, 8), ("recv", 0, 9)],
     ]
     matched = simulated(calls)
-    assert [matched[0][place] for place in (1, 4, 7)] == [(2, 5, 0), (3, 6, 0), (1, 4, 0)]
+    assert [matched[0][index] for index in (1, 4, 7)] == [(2, 5, 0), (3, 6, 0), (1, 4, 0)]
     assert [matched[rank][2] for rank in (2, 3, 1)] == [(0, 9, 0), (0, 9, 1), (0, 9, 2)]
 
 

@@ -45,12 +45,12 @@ def simulated(program: dict[str, Any]) -> list[tuple[list[list[int]], list[list[
     done = finished(make_job(core, per_node=2, check=True)).completions()
     found: list[tuple[list[list[int]], list[list[int]]]] = [([], []) for _ in program["calls"]]
     for rank, operation, source, tag, value in zip(*done.values(), strict=True):
-        place = origin[operation][1]
-        name = program["calls"][rank][place][0]
+        index = origin[operation][1]
+        name = program["calls"][rank][index][0]
         if name in ("recv", "irecv", "sendrecv"):
-            found[rank][0].append([place, int(source), int(tag), int(value)])
+            found[rank][0].append([index, int(source), int(tag), int(value)])
         elif name != "barrier":
-            found[rank][1].append([place, int(value)])
+            found[rank][1].append([index, int(value)])
     return [(sorted(got), sorted(results)) for got, results in found]
 
 

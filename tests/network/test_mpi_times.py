@@ -162,8 +162,8 @@ def test_the_parts_of_a_ranks_time_add_up_to_its_end(seed: int) -> None:
         if not Matcher(calls, [[list(range(6))] * 6], 16384).stuck:
             break
     for rank in range(6):
-        for place in sorted(generator.sample(range(len(calls[rank]) + 1), 3), reverse=True):
-            calls[rank].insert(place, ("compute", generator.randrange(20_000 * NANOSECOND)))
+        for position in sorted(generator.sample(range(len(calls[rank]) + 1), 3), reverse=True):
+            calls[rank].insert(position, ("compute", generator.randrange(20_000 * NANOSECOND)))
     program, _ = core_program(calls)
     for network, per_node in ((IDEAL, 1), ({"fidelity": "packet"}, 2)):
         times = finished(make_job(program, network=network, mpi=COSTS, per_node=per_node)).ranks()

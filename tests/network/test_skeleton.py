@@ -170,15 +170,15 @@ def test_split_orders_by_key_and_then_by_rank():
 
 
 def test_split_one_rank_at_a_time_takes_functions():
-    places = {}
+    found = {}
 
     def skeleton(mpi: Mpi, rank, size):
         row = mpi.split(lambda r: r // 4)
-        places[rank] = (row.rank, row.size)
+        found[rank] = (row.rank, row.size)
         mpi.barrier(row)
 
     compile(skeleton, 8)
-    assert places == {rank: (rank % 4, 4) for rank in range(8)}
+    assert found == {rank: (rank % 4, 4) for rank in range(8)}
     with pytest.raises(InputError, match="give a function"):
         compile(lambda mpi, rank, size: mpi.split(rank % 2), 4)
 

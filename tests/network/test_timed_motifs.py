@@ -27,7 +27,7 @@ SMALL = {
 
 
 def timings(name, *more):
-    """A microsecond for each place."""
+    """A microsecond for each call site."""
     return {site: Distribution.of(["1us"]) for site in (*SITES[name], *more)}
 
 
@@ -69,7 +69,7 @@ def test_hpcg_computes_before_each_exchange_and_each_sum():
 
 
 def test_some_ranks_have_timings_of_their_own():
-    """Of 4 ranks the first and the last compute twice as long at one of two places."""
+    """Of 4 ranks the first and the last compute twice as long at one of two call sites."""
     slow = {"gradients": Distribution.of(["3us"]), "weights": Distribution.of(["1us"])}
     slow["loss"] = Distribution.of(["1us"])
     skeleton = motif("dataparallel", layers=1, steps=1)
@@ -99,17 +99,17 @@ def test_calls_for_peers_that_do_not_exist_take_their_time():
     assert added == pytest.approx(2 * 8 * 26 * 7e-6, rel=1e-9)
 
 
-def test_a_place_without_timings_is_named():
+def test_a_call_site_without_timings_is_named():
     with pytest.raises(InputError, match="no site 'dot'"):
         compile(motif("hpcg", **SMALL["hpcg"]).with_timings({"halo": Distribution.of(["1us"])}).emit, 2)
 
 
 def test_longer_transforms_take_longer():
     """Rows of 256 numbers instead of 16 have twice the levels."""
-    place = cluster(nodes=1)
+    fabric = cluster(nodes=1)
     times = []
     for points, measured in ((16 * 16, 16), (256 * 256, 16), (256 * 256, 0)):
         skeleton = motif("fft2d", points=points, measured_side=measured).with_timings(timings("fft2d"))
-        times.append(Job(compile(skeleton.emit, 1), place).run().simulated_seconds)
+        times.append(Job(compile(skeleton.emit, 1), fabric).run().simulated_seconds)
     assert times[1] == pytest.approx(2 * times[0], rel=0.2)
     assert times[2] == pytest.approx(times[0], rel=0.2)

@@ -12,7 +12,7 @@ from manyscale.network.program import COLLECTIVES, Step
 class Rank:
     steps: object
     current: Step | None = None
-    posted: bool = False  # whether the message of the current step is under way
+    posted: bool = False  # whether the message of the current step is in flight
     active: dict = field(default_factory=dict)  # request slot -> [done]
     called: Counter = field(default_factory=Counter)  # collectives, by communicator
 
@@ -86,21 +86,21 @@ class Untimed:
             target = members[step["peer"]]
             own = members.index(number)
             message = (own, step["tag"], step.communicator, [not self.synchronous], number)
-            for place, (source, tag, communicator, flag) in enumerate(self.receives[target]):
+            for index, (source, tag, communicator, flag) in enumerate(self.receives[target]):
                 if communicator == step.communicator and source in (ANY, own) and tag in (ANY, step["tag"]):
-                    del self.receives[target][place]
+                    del self.receives[target][index]
                     flag[0] = message[3][0] = True
                     self.delivered[number, target] += 1
                     return message[3]
             self.messages[target].append(message)
             return message[3]
-        for place, (source, tag, communicator, flag, world) in enumerate(self.messages[number]):
+        for index, (source, tag, communicator, flag, world) in enumerate(self.messages[number]):
             if (
                 communicator == step.communicator
                 and step["peer"] in (ANY, source)
                 and step["tag"] in (ANY, tag)
             ):
-                del self.messages[number][place]
+                del self.messages[number][index]
                 flag[0] = True
                 self.delivered[world, number] += 1
                 return [True]

@@ -31,7 +31,7 @@ def test_equal_neighbours_are_one_rectangle() -> None:
     assert [width / quarter for _, width, _ in drawn] == pytest.approx([1, 2, 1, 4])
 
 
-def test_a_value_that_is_no_number_leaves_its_place_empty() -> None:
+def test_a_value_that_is_no_number_leaves_its_cell_empty() -> None:
     assert len(cells(heat_map("pages", X, Y, [[math.nan, 1]], scale="share"))) == 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute phases by the places at which a program communicates."""
+"""Compute phases by the call sites at which a program communicates."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def call(name, begin, end, region="", visit=0):
     return CallOfRank(name, begin * US, end * US, region, visit)
 
 
-def test_a_phase_is_all_that_a_rank_does_on_its_own_up_to_the_last_call_of_a_place():
+def test_a_phase_is_all_that_a_rank_does_on_its_own_up_to_the_last_call_of_a_site():
     rank = [
         call("MPI_Irecv", 10, 11, "halo", 1),
         call("MPI_Isend", 13, 14, "halo", 1),  # 2 us of packing before it

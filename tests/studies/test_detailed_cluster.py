@@ -39,9 +39,9 @@ def test_a_slower_network_takes_longer():
     """Each exchange of the heat program waits for its neighbour: a microsecond more on each of 2 links shows."""
     times = []
     for latency in ("100ns", "2100ns"):
-        place = cluster("omnipath", [f"network.link.latency={latency}"], nodes=2)
+        fabric = cluster("omnipath", [f"network.link.latency={latency}"], nodes=2)
         times.append(
-            run_detailed(mpi_fixture.program("heat"), nodes=2, ranks_per_node=1, network=place).seconds
+            run_detailed(mpi_fixture.program("heat"), nodes=2, ranks_per_node=1, network=fabric).seconds
         )
     assert times[1] - times[0] > 20 * 2e-6
 

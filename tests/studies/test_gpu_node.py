@@ -65,7 +65,7 @@ def test_phases_come_in_their_pattern_and_vary(timings):
     forward, backward = (timings.profiles[8][name] for name in ("forward", "backward"))
     assert forward.samples == 12
     assert forward.pattern.order == (1, 0)
-    first, second = (forward.pattern.clusters[place].mean for place in (1, 0))
+    first, second = (forward.pattern.clusters[index].mean for index in (1, 0))
     assert second > 1.5 * first
     assert backward.samples == 6
     cluster_of_all = backward.pattern.clusters[0]
@@ -75,8 +75,8 @@ def test_phases_come_in_their_pattern_and_vary(timings):
 def step_time(timings, nodes, node, variant="variable", **parameters):
     skeleton = motif("gputraining", layers=2, steps=1, staging=node.staging, **parameters)
     timed = timings.on_gpus(skeleton, node, nodes, variant)
-    place = cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
-    return Job(compile(timed.emit, nodes * node.gpus), place, seed=3).run().simulated_seconds
+    fabric = cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
+    return Job(compile(timed.emit, nodes * node.gpus), fabric, seed=3).run().simulated_seconds
 
 
 def test_one_gpu_takes_the_sum_of_its_phases(timings):

@@ -75,9 +75,9 @@ def test_phases_of_a_node(native, external):
         by_name.setdefault(name.partition(" @")[0], []).append([np.array(times) for times in ranks])
     (stencil,) = by_name["MPI_Waitall..MPI_Irecv"]
     assert [len(times) for times in stencil] == [36, 36]
-    between = np.concatenate([times for place in by_name["MPI_Irecv..MPI_Irecv"] for times in place])
+    between = np.concatenate([times for site in by_name["MPI_Irecv..MPI_Irecv"] for times in site])
     assert stencil[0].mean() > 20 * between.mean()
-    # Each of the four receives is a place of its own in the program: three phases lie between them.
+    # Each of the four receives is a call site of its own: three phases lie between them.
     assert len(by_name["MPI_Irecv..MPI_Irecv"]) == 3
     assert node.profile.known("MPI_Waitall..MPI_Irecv @00000000") is None
     # Waiting is not computing: all phases together are shorter than the run.

@@ -36,7 +36,7 @@ A, B, C = ("MPI_Send", 1), ("MPI_Recv", 2), ("MPI_Recv", 3)
 
 
 def job(*plans: list[tuple]) -> RecordedJob:
-    """A job whose ranks compute between calls at these places."""
+    """A job whose ranks compute between calls at these sites."""
     found = RecordedJob("job", [np.array([])] * len(plans))
     found.__dict__["_plans"] = [[("compute", before, after) for before, after in plan] for plan in plans]
     return found
@@ -47,8 +47,8 @@ def profile(**seconds: float) -> TimingProfile:
     phases = []
     for name, time in seconds.items():
         before, after = names[name]
-        place = phase_name(before[0], after[0], (before[1], after[1]))
-        phases.append(PhaseTiming.of(place, [[time, time]]))
+        phase = phase_name(before[0], after[0], (before[1], after[1]))
+        phases.append(PhaseTiming.of(phase, [[time, time]]))
     return TimingProfile(phases, {}, {})
 
 
@@ -59,7 +59,7 @@ def test_all_that_was_measured_has_no_stand_ins():
 
 
 def test_a_phase_of_the_same_calls_stands_in_and_is_told():
-    """Rank 1 goes another way: its phase ends at another place of the program than that of the simulated rank."""
+    """Rank 1 goes another way: its phase ends at another call site than that of the simulated rank."""
     found = job([(A, B)], [(A, C), (A, C)]).stand_ins([profile(ab=3e-6)] * 2)
     (phase,) = found.phases
     assert phase.used is not None

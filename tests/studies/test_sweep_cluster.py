@@ -83,7 +83,7 @@ kill -TERM -- -$1 2> /dev/null || true
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of commands in the place of Slurm's; sweeps run in the folder above it."""
+    """The folder of commands instead of Slurm's; sweeps run in the folder above it."""
     pytest.importorskip("dask_jobqueue", reason="sweeps on Slurm need dask-jobqueue")
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -96,7 +96,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_slurm_starts_the_workers(tmp_path: Path, slurm: Path) -> None:
-    """With commands in the place of Slurm's, the workers are started by job scripts, and ended afterwards."""
+    """With commands instead of Slurm's, the workers are started by job scripts, and ended afterwards."""
     seen: list[object] = []
     keys: list[Path] = []
 
@@ -212,7 +212,7 @@ def test_nothing_of_the_key_is_left_when_the_cluster_does_not_start(
     assert not list(tmp_path.glob(".manyscale-keys-*"))
 
 
-def test_places_that_are_none_are_explained(tmp_path: Path) -> None:
+def test_unknown_executors_are_explained(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'slurm'"):
         study().run(tmp_path / "sweep", on="slrum")
     with pytest.raises(InputError, match="cannot run on 0 workers"):

@@ -147,7 +147,7 @@ def test_a_killed_controller_resumes_where_it_was(work: str, tmp_path: Path) -> 
     assert whole.status == "done"
     check_squares(whole.table, 200)
     called = [int(line) for line in log.read_text().split()]
-    # What was under way when the controller was killed was run again, and nothing else.
+    # What was running when the controller was killed was run again, and nothing else.
     assert set(called) == set(range(200))
     assert len(called) <= 200 + 2
     kept = partial.table.select("workload.n").to_series().to_list()

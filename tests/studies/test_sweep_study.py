@@ -81,8 +81,8 @@ def test_axes_are_crossed_and_zipped() -> None:
     )
     points = study.points()
     assert len(points) == 8
-    places = [(*point.coordinates.values(), point.repetition) for point in points]
-    assert places[:4] == [("25Gb/s", 4, 2, 0), ("25Gb/s", 4, 2, 1), ("25Gb/s", 8, 1, 0), ("25Gb/s", 8, 1, 1)]
+    rows = [(*point.coordinates.values(), point.repetition) for point in points]
+    assert rows[:4] == [("25Gb/s", 4, 2, 0), ("25Gb/s", 4, 2, 1), ("25Gb/s", 8, 1, 0), ("25Gb/s", 8, 1, 1)]
     assert points[2].request.workload["nodes"] == 8
     assert points[2].request.changes == ["network.link.bandwidth=25Gb/s"]
     assert [point.request.seed for point in points] == [0, 1] * 4

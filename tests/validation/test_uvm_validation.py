@@ -16,10 +16,10 @@ pytestmark = pytest.mark.core
 @pytest.mark.parametrize("sequence", FAULTS, ids=lambda sequence: sequence.name)
 def test_every_fault_of_a_single_thread_is_near_the_measured_one(sequence: uvm.FaultSequence) -> None:
     times = uvm.fault_microseconds(sequence)
-    for place, simulated, measured in zip(sequence.offsets_kib, times, sequence.microseconds, strict=True):
+    for offset, simulated, measured in zip(sequence.offsets_kib, times, sequence.microseconds, strict=True):
         # The last fault of the smaller block moves 128 KiB on hardware, of which the program asked for 64 KiB.
-        limit = 0.25 if (sequence.name, place) == ("a part of a block", 2176) else 0.10
-        assert simulated == pytest.approx(measured, rel=limit), (place, simulated, measured)
+        limit = 0.25 if (sequence.name, offset) == ("a part of a block", 2176) else 0.10
+        assert simulated == pytest.approx(measured, rel=limit), (offset, simulated, measured)
 
 
 def test_the_longer_sequences_are_summed_up() -> None:

@@ -207,7 +207,7 @@ def _read_traces(files: Sequence[Path], resolved: ResolvedMachine) -> list[Memor
 
     memory = resolved.machine.memory
     first = None if memory is None else memory.l1
-    # Without a first level there is an error to come that says so.
+    # Without an L1 an error follows that names it.
     return [read_memory_trace(path, getattr(first, "line", 64)) for path in files]
 
 

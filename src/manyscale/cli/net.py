@@ -46,7 +46,7 @@ def run(
     nodes: Nodes = None,
     ranks_per_node: RanksPerNode = 1,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", min=1, metavar="N", help="Ranks, if not all places are taken.")
+        int | None, typer.Option("--ranks", min=1, metavar="N", help="Ranks, if fewer than the nodes take.")
     ] = None,
     parameters: Parameters = None,
     topology: Annotated[

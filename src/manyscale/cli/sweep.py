@@ -32,7 +32,7 @@ def sweep(
     on: Annotated[
         str,
         typer.Option(
-            "--on", metavar="PLACE", help="local, dask, slurm, or a Dask scheduler such as tcp://host:8786."
+            "--on", metavar="WHERE", help="local, dask, slurm, or a Dask scheduler such as tcp://host:8786."
         ),
     ] = "local",
     workers: Annotated[

@@ -114,7 +114,7 @@ class SweepProgress:
         )
         parts += [f"{begun.known:,} have a result already"] if begun.known else []
         parts += [f"{begun.failures:,} of these failed"] if begun.failures else []
-        parts += [f"{begun.damaged:,} damaged results are made anew"] if begun.damaged else []
+        parts += [f"{begun.damaged:,} damaged results are simulated again"] if begun.damaged else []
         say("; ".join(parts), quiet=self._quiet)
         if self._progress is not None:
             self._progress.update(self._task, total=begun.distinct, completed=begun.known)
@@ -122,8 +122,8 @@ class SweepProgress:
     def _tell_failure(self, news: Notice) -> None:
         self._told += 1
         if self._told <= _FAILURES_TOLD:
-            place = ", ".join(f"{name}={value}" for name, value in news.point.coordinates.items())
-            say(f"point {news.point.index} ({place}) failed: {news.record['error']}", quiet=self._quiet)
+            coordinates = ", ".join(f"{name}={value}" for name, value in news.point.coordinates.items())
+            say(f"point {news.point.index} ({coordinates}) failed: {news.record['error']}", quiet=self._quiet)
         elif self._told == _FAILURES_TOLD + 1:
             say("… more failures are in the table", quiet=self._quiet)
 
@@ -141,13 +141,13 @@ class SweepProgress:
         for name in ("point", *axes, *(name for name, _ in metrics)):
             table.add_column(Text(name), overflow="fold")
         for news in self._latest:
-            place = [cell(news.point.coordinates[name]) for name in axes]
+            cells = [cell(news.point.coordinates[name]) for name in axes]
             if news.record["status"] == "failed":
                 numbers = [Text(str(news.record["error"]).splitlines()[0][:80], style="red")]
             else:
                 numbers = [Text(cell(news.record["values"].get(text))) for _, text in metrics]
             table.add_row(
-                Text(str(news.point.index)), *(Text(text) for text in place), *numbers[: max(len(metrics), 1)]
+                Text(str(news.point.index)), *(Text(text) for text in cells), *numbers[: max(len(metrics), 1)]
             )
         assert self._progress is not None
         return Group(table, self._progress)

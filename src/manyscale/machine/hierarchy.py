@@ -24,7 +24,7 @@ INTERCONNECTS = {
     "mesh": "memory.mesh",
     "sockets": "memory.sockets",
 }
-MOST_COHERENT_CORES = 256  # what an entry of the directory of memory.home has room for
+MOST_COHERENT_CORES = 256  # that an entry of the directory of memory.home can track
 DEFAULT_INTERLEAVE = 256  # bytes
 
 _CACHE = parts_of("memory.generator", "l1")
@@ -133,7 +133,7 @@ def check_fit(parts: Hierarchy) -> None:
         )
     if parts.shared is not None and parts.shared.coherence == "mesi" and parts.cores > MOST_COHERENT_CORES:
         problems.append(
-            f"{parts.counted_by}: a directory has room for {MOST_COHERENT_CORES} cores, not {parts.cores}; "
+            f"{parts.counted_by}: a directory tracks at most {MOST_COHERENT_CORES} cores, not {parts.cores}; "
             'state memory.shared.coherence = "none" for more'
         )
     for number, path in (

@@ -75,7 +75,7 @@ def _readers(path: str, run: str) -> str:
     if not readers:
         return f"[{section}] describes the machine, and no run simulates it"
     if run in readers:
-        return "it is for information, or another one takes its place"
+        return "it is for information, or another one replaces it"
     return " and ".join(f"runs of {reader} ({_COMMANDS[reader]})" for reader in readers) + " do"
 
 
@@ -224,7 +224,7 @@ def _with_inherited_sections(
 ) -> Tree:
     """The tree of a file in which sections that say `inherits` have what the same section of that machine states.
 
-    `watch_below` is called with what is inherited, at its place in an otherwise empty tree.
+    `watch_below` is called with what is inherited, under its own path in an otherwise empty tree.
     """
     chain = (*chain, path.resolve())
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory of a machine: cores with private caches, an interconnect, shared slices, DRAM channels.
 
-What the core's models can be told is taken from the core's own tables; declared here is only how many there
+Parameters of the core's models are taken from the core's own tables; declared here is only how many there
 are of each, and what joins them.
 """
 
@@ -153,7 +153,9 @@ def stated_memory(machine: Machine, required: Sequence[str]) -> Memory:
                 f"{Memory.model_fields[name].description}"
             )
     if memory.l2 is not None and memory.l2.size == 0:
-        problems.append(f"{where}: memory.l2.size: is required; leave [memory.l2] out for no second level")
+        problems.append(
+            f"{where}: memory.l2.size: is required; leave [memory.l2] out for a machine without an L2"
+        )
     if problems:
         raise refusal(problems)
     return memory

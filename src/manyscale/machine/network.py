@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network section of a machine: topology, links, switches, NICs, routing, and the MPI library of its nodes.
 
-What the core can be told is taken from the core's own tables. Added here are faults, a file for any graph, and a
+Parameters of the core's models are taken from the core's own tables. Added here are faults, a file for any graph, and a
 topology that fits a number of nodes.
 """
 
@@ -54,7 +54,7 @@ def core_values(network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def capacity(network: Network) -> int | None:
-    """How many nodes a topology has room for; None if that has no limit or a file says it."""
+    """How many nodes can be attached to a topology; None if that has no limit or a file says it."""
     return described_topology(network)["capacity"]  # type: ignore[no-any-return]
 
 

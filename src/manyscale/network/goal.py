@@ -28,9 +28,11 @@ LARGEST_TAG = 2**31 - 1
 LONGEST_LINE = 1000
 
 _LABEL = r"(?:([A-Za-z][A-Za-z0-9_]*)\s*:\s*)?"
-_PLACES = r"(?:\s+cpu\s+\d+)?(?:\s+nic\s+\d+)?"
-_CALC = re.compile(rf"{_LABEL}calc\s+(\d+){_PLACES}")
-_MESSAGE = re.compile(rf"{_LABEL}(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-?\d+)(?:\s+tag\s+(-?\d+))?{_PLACES}")
+_RESOURCES = r"(?:\s+cpu\s+\d+)?(?:\s+nic\s+\d+)?"
+_CALC = re.compile(rf"{_LABEL}calc\s+(\d+){_RESOURCES}")
+_MESSAGE = re.compile(
+    rf"{_LABEL}(send|recv)\s+(\d+)\s*b\s+(to|from)\s+(-?\d+)(?:\s+tag\s+(-?\d+))?{_RESOURCES}"
+)
 _NEEDS = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+(i?requires)\s+([A-Za-z][A-Za-z0-9_]*)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{\s*")
 _RANKS = re.compile(r"num_ranks\s+(\d+)\s*")

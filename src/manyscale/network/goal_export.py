@@ -2,7 +2,7 @@
 """Programs as GOAL schedules: loops unrolled, collectives as the messages of their algorithms.
 
 The algorithms are those that a simulated job runs: the one that is named, or the one that the MPI library chooses. The
-arithmetic of reductions is left out. GOAL knows no distributions: a phase that is drawn gets the mean of its own.
+arithmetic of reductions is left out. GOAL has no distributions: a phase that is drawn gets the mean of its own.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class _Writer:
         )
         number = self._collectives.get(step.communicator, 0)
         self._collectives[step.communicator] = number + 1
-        # Collectives of one communicator are told apart, since several may be under way.
+        # Collectives of one communicator have different tags, since several may be outstanding.
         tag = _COLLECTIVE_TAG + (number * len(self._program.groups) + step.communicator) % _COLLECTIVE_TAG
         before = self._needs, self._begun
         first = len(self._part.kinds)

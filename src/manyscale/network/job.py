@@ -67,7 +67,7 @@ def cluster(
 ) -> Cluster:
     """A cluster of a preset or file, with changes such as "network.link.bandwidth=100Gb/s".
 
-    With `nodes` or `topology` the machine's topology is kept if it is of that kind and has room for them, and
+    With `nodes` or `topology` the machine's topology is kept if it is of that kind and can attach them, and
     replaced by one that fits otherwise.
     """
     resolved = load_machine(machine, changes)

@@ -200,11 +200,11 @@ class Mpi:
         self._complete("waitall", _flat(requests))
 
     def waitany(self, *requests: Request | Sequence[Request]) -> None:
-        """MPI_Waitany; the others are still under way."""
+        """MPI_Waitany; the others stay outstanding."""
         self._complete("waitany", _flat(requests), release=False)
 
     def waitsome(self, *requests: Request | Sequence[Request]) -> None:
-        """MPI_Waitsome; the others are still under way."""
+        """MPI_Waitsome; the others stay outstanding."""
         self._complete("waitsome", _flat(requests), release=False)
 
     def test(self, request: Request) -> None:

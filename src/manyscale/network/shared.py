@@ -24,7 +24,7 @@ class Communicator:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A communication under way, to be waited for."""
+    """An outstanding communication, to be waited for."""
 
     slot: int
 

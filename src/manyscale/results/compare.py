@@ -43,8 +43,8 @@ def compare(a: Run, b: Run, *, threshold_percent: float = 0.0) -> pl.DataFrame:
         pairs.with_columns(_difference())
         .with_columns(_percent())
         .filter(pl.col("percent").is_null() | (pl.col("percent").abs() > threshold_percent))
-        .with_row_index("place")
-        .sort(pl.col("percent").abs(), "place", descending=[True, False], nulls_last=True)
+        .with_row_index("row")
+        .sort(pl.col("percent").abs(), "row", descending=[True, False], nulls_last=True)
         .select(*_IDENTITY, "a", "b", "difference", "percent")
     )
 

@@ -192,7 +192,7 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
         try:
             self.sync()
             if self._temporary is not None:
-                self._place(self._temporary)
+                self._move_to_target(self._temporary)
         except BaseException:
             self.discard()
             raise
@@ -271,7 +271,7 @@ class OutputFile(io.BufferedIOBase, BinaryIO):
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
 
-    def _place(self, temporary: Path) -> None:
+    def _move_to_target(self, temporary: Path) -> None:
         if self._kind is None:
             os.replace(temporary, self._target)
         elif self._force:

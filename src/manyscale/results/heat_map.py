@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heat maps as SVG: a value for each place of a grid by its colour, with points on top of it."""
+"""Heat maps as SVG: a value for each cell of a grid by its colour, with points on top of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 170, 40, 50
 _LOW, _HIGH = (233, 236, 239), (24, 100, 171)  # colours of the ends of the scale
 _SHADES = 16
 _MARKS = ("#e03131", "#f08c00", "#212529", "#9c36b5")
-_MOST_MARKS = 4000  # of one kind: a picture has no more places
+_MOST_MARKS = 4000  # of one kind: a picture shows no more
 
 Points = Sequence[tuple[float, float]]
 
@@ -42,7 +42,7 @@ def heat_map(
     """An SVG of equal rows, the first at the top, from 0 (light) to `highest` (dark); without it, the largest value.
 
     `scale` says what the colour means; `marks` are named points in the units of the axes. A value that is not a
-    number leaves its place empty.
+    number leaves its cell empty.
     """
     if not rows or not rows[0]:
         raise InputError("a heat map needs at least one row and one column")
@@ -63,11 +63,11 @@ def heat_map(
         *_axes(x, y),
         *_legend(scale, top),
     ]
-    for place, (name, points) in enumerate((marks or {}).items()):
-        drawn += _points(x, y, points, _MARKS[place % len(_MARKS)])
-        height = _TOP + 120 + 20 * place
+    for index, (name, points) in enumerate((marks or {}).items()):
+        drawn += _points(x, y, points, _MARKS[index % len(_MARKS)])
+        height = _TOP + 120 + 20 * index
         drawn.append(
-            f'<circle cx="{_WIDTH - _RIGHT + 22}" cy="{height - 4}" r="3" fill="{_MARKS[place % len(_MARKS)]}"/>'
+            f'<circle cx="{_WIDTH - _RIGHT + 22}" cy="{height - 4}" r="3" fill="{_MARKS[index % len(_MARKS)]}"/>'
             f'<text x="{_WIDTH - _RIGHT + 34}" y="{height}">{html.escape(name)}</text>'
         )
     return "\n".join([*drawn, "</svg>", ""])
@@ -115,10 +115,10 @@ def _axes(x: Extent, y: Extent) -> list[str]:
     ]
     for quarter in range(5):
         share = quarter / 4
-        value, place = x.begin + share * (x.end - x.begin), _LEFT + share * (right - _LEFT)
-        drawn.append(f'<text x="{place:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.4g}</text>')
-        value, place = y.begin + share * (y.end - y.begin), _TOP + share * (bottom - _TOP)
-        drawn.append(f'<text x="{_LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+        value, position = x.begin + share * (x.end - x.begin), _LEFT + share * (right - _LEFT)
+        drawn.append(f'<text x="{position:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.4g}</text>')
+        value, position = y.begin + share * (y.end - y.begin), _TOP + share * (bottom - _TOP)
+        drawn.append(f'<text x="{_LEFT - 6}" y="{position + 4:.1f}" text-anchor="end">{value:.4g}</text>')
     return drawn
 
 

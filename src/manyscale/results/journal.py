@@ -3,7 +3,7 @@
 
 Each line is a checksum and one JSON document: the rows that are new, by table and column, and the headline numbers so
 far. A line that the end of the process tore, or that is no such document, is left out. The tables that a run writes at
-its end take the journal's place.
+its end replace the journal.
 """
 
 from __future__ import annotations

@@ -43,15 +43,15 @@ def lane_chart(title: str, x_label: str, lanes: Mapping[str, Bars]) -> str:
         drawn.append(
             f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{begin + quarter / 4 * length:.4g}</text>'
         )
-    for place, (name, lane) in enumerate(lanes.items()):
-        top = _TOP + place * (_LANE + _GAP) + _GAP / 2
+    for index, (name, lane) in enumerate(lanes.items()):
+        top = _TOP + index * (_LANE + _GAP) + _GAP / 2
         busy = _merged(lane, 0.0)
         share = sum(last - first for first, last in busy) / length
         drawn.append(
             f'<text x="{_LEFT - 8}" y="{top + 15:.1f}" text-anchor="end">{html.escape(name)}</text>'
             f'<text x="{_LEFT - 8}" y="{top + 29:.1f}" text-anchor="end" fill="#868e96">{share:.0%} of the time</text>'
         )
-        colour = _COLOURS[place % len(_COLOURS)]
+        colour = _COLOURS[index % len(_COLOURS)]
         for first, last in _merged(lane, 0.1 / scale):
             drawn.append(
                 f'<rect x="{_LEFT + (first - begin) * scale:.2f}" y="{top:.1f}" '

@@ -47,25 +47,25 @@ def line_chart(
         f"{html.escape(y_label)}</text>",
     ]
     for value in sorted({x for x, _ in points}) if len({x for x, _ in points}) <= 14 else x_axis.ticks():
-        x = x_axis.place(value)
+        x = x_axis.position(value)
         parts.append(
             f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}" stroke="#e9ecef"/>'
         )
         parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:g}</text>')
     for value in y_axis.ticks():
-        y = y_axis.place(value)
+        y = y_axis.position(value)
         parts.append(
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#e9ecef"/>'
         )
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
-    for place, (name, line) in enumerate(lines.items()):
-        colour = _COLOURS[place % len(_COLOURS)]
-        dash = ' stroke-dasharray="5 3"' if place >= len(_COLOURS) else ""
-        drawn = [(x_axis.place(x), y_axis.place(y)) for x, y in line]
+    for index, (name, line) in enumerate(lines.items()):
+        colour = _COLOURS[index % len(_COLOURS)]
+        dash = ' stroke-dasharray="5 3"' if index >= len(_COLOURS) else ""
+        drawn = [(x_axis.position(x), y_axis.position(y)) for x, y in line]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in drawn)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in drawn]
-        height = _TOP + 14 + 18 * place
+        height = _TOP + 14 + 18 * index
         left = _WIDTH - _RIGHT + 14
         parts.append(
             f'<line x1="{left}" y1="{height - 4}" x2="{left + 18}" y2="{height - 4}" stroke="{colour}" '
@@ -75,7 +75,7 @@ def line_chart(
 
 
 class _Axis:
-    """Values to places between two ends of the picture."""
+    """Values to positions between two ends of the picture."""
 
     def __init__(self, values: Sequence[float], logarithmic: bool, begin: float, end: float) -> None:
         self._logarithmic = logarithmic
@@ -89,7 +89,7 @@ class _Axis:
     def _scaled(self, value: float) -> float:
         return math.log10(value) if self._logarithmic else value
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         share = (self._scaled(value) - self._low) / (self._high - self._low)
         return self._begin + share * (self._end - self._begin)
 

@@ -200,7 +200,7 @@ class Run(NotebookView):
         problem = difference(found["bytes"], found["sha256"], entry)
         if problem is None:
             return content, True
-        if self.status == "running":  # and has written it anew meanwhile
+        if self.status == "running":  # and has written it again meanwhile
             return content, False
         raise self._damaged([f"{name} {problem}"])
 

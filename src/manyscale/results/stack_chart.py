@@ -39,8 +39,8 @@ def stack_chart(title: str, y_label: str, bars: Mapping[str, Mapping[str, float]
         y = _HEIGHT - _BOTTOM - value * scale
         drawn.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{width - _RIGHT}" y2="{y:.1f}" stroke="#e9ecef"/>')
         drawn.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    for place, (name, bar) in enumerate(bars.items()):
-        x, y = _LEFT + _GAP / 2 + place * (_BAR + _GAP), float(_HEIGHT - _BOTTOM)
+    for index, (name, bar) in enumerate(bars.items()):
+        x, y = _LEFT + _GAP / 2 + index * (_BAR + _GAP), float(_HEIGHT - _BOTTOM)
         for part, value in bar.items():
             height = value * scale
             y -= height
@@ -52,8 +52,8 @@ def stack_chart(title: str, y_label: str, bars: Mapping[str, Mapping[str, float]
             f'<text x="{x + _BAR / 2:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{html.escape(name)}</text>'
         )
     shown = [part for part in parts if any(bar.get(part, 0.0) > 0 for bar in bars.values())]
-    for place, part in enumerate(reversed(shown)):
-        y = _TOP + 14 + 18 * place
+    for index, part in enumerate(reversed(shown)):
+        y = _TOP + 14 + 18 * index
         drawn.append(
             f'<rect x="{width - _RIGHT + 14}" y="{y - 10}" width="12" height="12" fill="{_colour(parts, part)}"/>'
             f'<text x="{width - _RIGHT + 32}" y="{y}">{html.escape(part)}</text>'

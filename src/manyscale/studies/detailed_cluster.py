@@ -73,15 +73,15 @@ def run_detailed(
     """
     if nodes < 2:
         raise InputError("several nodes are simulated together; for one, use cpu.run")
-    place = network if isinstance(network, Cluster) else network_cluster(network, nodes=nodes)
-    if place.nodes != nodes:
-        raise InputError(f"the network has {place.nodes} nodes, but {nodes} are to be simulated")
+    fabric = network if isinstance(network, Cluster) else network_cluster(network, nodes=nodes)
+    if fabric.nodes != nodes:
+        raise InputError(f"the network has {fabric.nodes} nodes, but {nodes} are to be simulated")
     resolved = load_machine(machine, changes)
     system = System(f"{nodes} nodes of {machine}", seed=seed)
     parts: list[CpuSystem] = []
     part = replace(program, ranks=ranks_per_node)
     watching: dict[str, Any] = {"region_log": MOST_ENTRIES} if keep_calls else {}
-    description = network_description(place)
+    description = network_description(fabric)
     if injection:
         watching["dma_bandwidth"] = f"{description['network']['link.bandwidth']}B/s"
     launch = launch_of(part, keep_calls, ()) | {"job_ranks": nodes * ranks_per_node}
@@ -93,7 +93,7 @@ def run_detailed(
         with program_errors(program):
             _core.cpu_launch(parts[-1].program.native, launch | {"first_rank": node * ranks_per_node})
     resolved.check_read(PROGRAMS)
-    place.machine.check_read(JOBS)
+    fabric.machine.check_read(JOBS)
     programs = [one.program.native for one in parts]
     engines = [one.dma.native for one in parts if one.dma is not None]
     joined = _core.NodeNetwork(system.simulation, description, {}, programs, engines)

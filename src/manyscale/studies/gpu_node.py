@@ -110,12 +110,12 @@ class GpuTimings:
         timings = [_durations(self.profiles[count], variant) for count in by_count]
         special: dict[Sequence[int], Timings] = {}
         if mixed:
-            for place in range(1, len(by_count)):
+            for index in range(1, len(by_count)):
                 ranks = tuple(
-                    rank for rank in range(nodes * node.gpus) if rank % node.gpus % len(by_count) == place
+                    rank for rank in range(nodes * node.gpus) if rank % node.gpus % len(by_count) == index
                 )
                 if ranks:
-                    special[ranks] = timings[place]
+                    special[ranks] = timings[index]
         return motif.with_timings(timings[0], special)
 
 

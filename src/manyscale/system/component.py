@@ -106,7 +106,7 @@ class Component:
     # What a model may override.
 
     def start(self) -> None:
-        """Called once before the first event, at time zero: the place to send first messages."""
+        """Called once before the first event, at time zero; first messages are sent here."""
 
     def settle(self) -> None:
         """Brings statistics up to the present; called before they are read."""

@@ -28,7 +28,7 @@ Model = TypeVar("Model", bound=Component)
 
 
 class Mail:
-    """Objects under way between Python models; the core carries their numbers."""
+    """Objects in flight between Python models; the core carries their numbers."""
 
     def __init__(self) -> None:
         self._objects: dict[int, object] = {}

@@ -75,7 +75,7 @@ def program_rows(
         )
         for setting in settings
     ]
-    # Copies of a program are other work, which has no place in an order of machines for the same.
+    # Copies of a program are other work, which does not belong into an order of machines.
     compared = [row for row, setting in zip(found, settings, strict=True) if setting.processes == 1]
     return [*found, *ranking_rows(name, compared)]
 
@@ -111,7 +111,7 @@ def matrix_rows(size: int, folder: Path) -> list[Row]:
 
 
 def strong_rows(name: str, folder: Path, cores: Sequence[int] = (2, 4)) -> list[Row]:
-    """Tasks that were recorded on one core and dealt to more, beside the program on so many threads."""
+    """Tasks that were recorded on one core and scheduled on more, beside the program on so many threads."""
     trace = recorded(folder, name, 1)
     return [
         Row(

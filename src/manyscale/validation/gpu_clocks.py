@@ -77,7 +77,9 @@ class Blast:
         self._time_step = 1e-4
         corners = _corners(edge)
         self._corners = device.array(corners)
-        self._first, self._meeting = (device.array(part) for part in _meeting(corners, self.nodes))
+        self._first, self._corners_of_nodes = (
+            device.array(part) for part in _corners_of_nodes(corners, self.nodes)
+        )
         self._neighbours = device.array(_neighbours(edge))
         self._held = device.array(_held(edge))
         self._regions = [device.array(members) for members in _regions(self.cells)]
@@ -104,25 +106,25 @@ class Blast:
         """One step of the code; what is returned are the simulated seconds of its kernels."""
         self._seconds = 0.0
         cells, nodes, time_step = self.cells, self.nodes, self._time_step
-        place, speed = self.positions, self.velocities
+        position, speed = self.positions, self.velocities
         of_cells, of_nodes = self._ctas_of_cells, self._ctas_of_nodes
         stress = (self._pressures, self._viscosities)
-        self._run("push_corners", of_cells, cells, self._corners, *place, *stress, *self._pushes)
+        self._run("push_corners", of_cells, cells, self._corners, *position, *stress, *self._pushes)
         threads = _CORNERS * cells
         about = (self.volumes, self._sounds, self._masses)
         self._run(
             *("damp_corners", -(-threads // _DAMPING_BLOCK), cells, self._corners),
-            *(*place, *speed, *about, *self._damps),
+            *(*position, *speed, *about, *self._damps),
             block=_DAMPING_BLOCK,
         )
-        meeting = (self._first, self._meeting)
-        self._run("sum_forces", of_nodes, nodes, *meeting, *self._pushes, *self._damps, *self.forces)
+        lists = (self._first, self._corners_of_nodes)
+        self._run("sum_forces", of_nodes, nodes, *lists, *self._pushes, *self._damps, *self.forces)
         self._check_forces()
         self._run("accelerate", of_nodes, nodes, self._held, self.node_masses, *self.forces)
         self._run("change_velocity", of_nodes, nodes, time_step, *self.forces, *speed)
-        self._run("move_nodes", of_nodes, nodes, time_step, *speed, *place)
+        self._run("move_nodes", of_nodes, nodes, time_step, *speed, *position)
         changes = (self.volumes, self._rates, self._lengths, self._gradients)
-        self._run("follow_cells", of_cells, cells, time_step, self._corners, *place, *speed, *changes)
+        self._run("follow_cells", of_cells, cells, time_step, self._corners, *position, *speed, *changes)
         shock = (self._gradients, self._rates, self.volumes, self._lengths, self._masses)
         self._run("resist_shocks", of_cells, cells, self._neighbours, *shock, *self._resistances)
         volumes = (self.volumes, self._initial_volumes, self._rates, *self._resistances)
@@ -188,7 +190,7 @@ def _corners(edge: int) -> Indices:
     return np.array(rows, np.int32)
 
 
-def _meeting(corners: Indices, nodes: int) -> tuple[Indices, Indices]:
+def _corners_of_nodes(corners: Indices, nodes: int) -> tuple[Indices, Indices]:
     """For each node where the corners that meet in it begin in a list, and that list."""
     flat = corners.ravel()
     first = np.concatenate(([0], np.cumsum(np.bincount(flat, minlength=nodes))))

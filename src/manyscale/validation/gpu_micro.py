@@ -61,26 +61,26 @@ _THROUGHPUTS = (
     ("FP16", "fma.rn.f16x2 %r{i}, %r{i}, %r0, %r{i};", 4, 249.33, "flop/clk/SM"),
     (
         "shared 32-bit load",
-        "ld.shared.u32 %r5, [%r11+{place}]; xor.b32 %r{i}, %r{i}, %r5;",
+        "ld.shared.u32 %r5, [%r11+{offset}]; xor.b32 %r{i}, %r{i}, %r5;",
         4,
         126.5,
         "B/clk/SM",
     ),
     (
         "shared 64-bit load",
-        "ld.shared.u64 %l5, [%r10+{place}]; xor.b64 %l{i}, %l{i}, %l5;",
+        "ld.shared.u64 %l5, [%r10+{offset}]; xor.b64 %l{i}, %l{i}, %l5;",
         8,
         127.9,
         "B/clk/SM",
     ),
-    ("L1 64-bit load", "ld.global.u64 %l5, [%l6+{place}]; xor.b64 %l{i}, %l{i}, %l5;", 8, 122.8, "B/clk/SM"),
+    ("L1 64-bit load", "ld.global.u64 %l5, [%l6+{offset}]; xor.b64 %l{i}, %l{i}, %l5;", 8, 122.8, "B/clk/SM"),
 )
 # All lanes want another word of one bank: a word in each cycle.
 _CONFLICT = "ld.shared.u32 %r5, [%r9+{word}]; xor.b32 %r{i}, %r{i}, %r5;"
 
 _THREADS = 1024
 _ROW = 256  # bytes that a warp reads at once, eight by each lane
-_PLACES = 16  # rows that loads read one after the other
+_ROWS = 16  # rows that loads read one after the other
 _TIMED_ROUNDS = 16  # after one that is not timed; the tuner times as many instructions
 
 _WORD = 8  # bytes of a pointer in a chase
@@ -261,11 +261,11 @@ def _instruction_latency(target: GpuTarget, instruction: str) -> float:
     device = target.device()
     out = device.zeros(16, np.uint64)
     registers = ("u32 %r1", "u32 %r2", "u32 %r3", "f32 %f1", "f32 %f2", "f64 %d1", "u64 %l1", "u64 %l2")
-    places = [(*register.split(), 8 * place) for place, register in enumerate(registers, 1)]
+    slots = [(*register.split(), 8 * index) for index, register in enumerate(registers, 1)]
     body = f"""
-  {"".join(f"ld.volatile.global.{kind} {name}, [%out+{place}];" for kind, name, place in places)}
+  {"".join(f"ld.volatile.global.{kind} {name}, [%out+{offset}];" for kind, name, offset in slots)}
   {_timed("".join(instruction.format(n=n) for n in range(_CHAIN)))}
-  {"".join(f"st.global.{kind} [%out+{place}], {name};" for kind, name, place in places)}
+  {"".join(f"st.global.{kind} [%out+{offset}], {name};" for kind, name, offset in slots)}
   ret;"""
     _launch(device, body, out, declare=f".reg .b32 %t<{_CHAIN}>;")
     return float(out.numpy()[0]) / _CHAIN
@@ -331,9 +331,9 @@ def _chase(target: GpuTarget, *, pointers: int, stride: int, loads: int) -> floa
     device = target.device()
     out = device.zeros(2, np.uint64)
     data = device.empty(pointers * stride // _WORD, np.uint64)
-    places = np.arange(pointers, dtype=np.uint64) * np.uint64(stride) + np.uint64(data.address)
+    addresses = np.arange(pointers, dtype=np.uint64) * np.uint64(stride) + np.uint64(data.address)
     ring: npt.NDArray[np.uint64] = np.zeros(data.size, np.uint64)
-    ring[:: stride // _WORD] = np.roll(places, -1)
+    ring[:: stride // _WORD] = np.roll(addresses, -1)
     data.set(ring)
     body = f"""
   mov.u64 %l1, %data;
@@ -342,7 +342,7 @@ def _chase(target: GpuTarget, *, pointers: int, stride: int, loads: int) -> floa
   ret;"""
     _launch(device, body, out, data)
     cycles, end = out.numpy()
-    if end != places[loads * _ROUNDS % pointers]:
+    if end != addresses[loads * _ROUNDS % pointers]:
         raise ManyscaleError("the pointer chase did not end where it should")
     return float(cycles) / loads
 
@@ -351,14 +351,14 @@ def _throughput(target: GpuTarget, instruction: str) -> float:
     """Instructions of a thread that one SM finishes per cycle."""
     device = target.device()
     times = device.zeros((_THREADS, 2), np.uint64)
-    data = device.zeros(_PLACES * _ROW // 8, np.uint64)
+    data = device.zeros(_ROWS * _ROW // 8, np.uint64)
     chains = range(1, 1 + _CHAINS)
     kinds = ("u32 %r", "f32 %f", "f64 %d", "u64 %l")
     start = "".join(
         f"ld.volatile.global.{kind}{i}, [%data+{8 * i}];" for kind in kinds for i in range(1 + _CHAINS)
     )
     # Addresses: a word and two words for each lane, words of one bank, and what L1 holds.
-    places = """
+    addresses = """
   and.b32 %r5, %thread, 31;
   mov.u32 %r6, cells;
   mad.lo.u32 %r11, %r5, 4, %r6;
@@ -367,13 +367,13 @@ def _throughput(target: GpuTarget, instruction: str) -> float:
   mad.wide.u32 %l6, %r5, 8, %data;
   ld.volatile.global.u32 %r7, [%data];
   ld.volatile.global.u64 %l7, [%data];"""
-    # Loads of one place would become one: after some of them an addition of zero hides that places come again.
+    # Loads of one address would become one: after some of them an addition of zero hides that addresses come again.
     hide = "add.u64 %l6, %l6, %l7; " + "".join(f"add.u32 %r{i}, %r{i}, %r7;" for i in (9, 10, 11))
     repeated = ""
     for number in range(_COPIES * _CHAINS):
-        place = number % _PLACES
-        repeated += hide if place == 0 and "ld." in instruction else ""
-        repeated += instruction.format(i=1 + number % _CHAINS, place=_ROW * place, word=4 * place)
+        row = number % _ROWS
+        repeated += hide if row == 0 and "ld." in instruction else ""
+        repeated += instruction.format(i=1 + number % _CHAINS, offset=_ROW * row, word=4 * row)
     # The results are added up so that every chain is of use.
     sums = "".join(
         f"add.u32 %r0, %r0, %r{i}; add.f32 %f0, %f0, %f{i}; add.f64 %d0, %d0, %d{i}; add.u64 %l0, %l0, %l{i};"
@@ -381,7 +381,7 @@ def _throughput(target: GpuTarget, instruction: str) -> float:
     )
     body = f"""
   {start}
-  {places}
+  {addresses}
   mov.u32 %round, 0;
 AGAIN:
   .pragma "nounroll";

@@ -2,7 +2,7 @@
 """Projections from one detailed node beside detailed simulations of all nodes, for the five projected programs.
 
 The truth is our own full simulation: every node in detail and every packet between them. The programs are small, so
-that it takes seconds; a projection knows nothing of it but one node and the job's messages.
+that it takes seconds; a projection has only one node of it and the job's messages.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def compare(case: Case, native: Path, machine: str = "broadwell", network: str =
     """Simulates a case in detail, and projects it from one node or a few."""
     arguments = [case.program, *case.arguments.split()]
     program = Program(programs_folder() / "programs.xz", arguments)
-    place = cluster(network, nodes=case.nodes, fidelity="packet")
+    fabric = cluster(network, nodes=case.nodes, fidelity="packet")
     truth = run_detailed(
-        program, nodes=case.nodes, ranks_per_node=case.ranks_per_node, machine=machine, network=place
+        program, nodes=case.nodes, ranks_per_node=case.ranks_per_node, machine=machine, network=fabric
     )
     for rank, process in enumerate(truth.processes):
         if process.exit_code:

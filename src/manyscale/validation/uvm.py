@@ -56,8 +56,8 @@ def fault_rows() -> list[Row]:
         faults = list(zip(sequence.offsets_kib, times, sequence.microseconds, strict=True))
         if len(faults) <= 7:
             found += [
-                Row(f"faults {sequence.name}, at {place} KiB", simulated, measured, "us", FAULTS_SOURCE)
-                for place, simulated, measured in faults
+                Row(f"faults {sequence.name}, at {offset} KiB", simulated, measured, "us", FAULTS_SOURCE)
+                for offset, simulated, measured in faults
             ]
         else:
             name = f"faults in {sequence.name}, all {len(faults)}"
@@ -66,7 +66,7 @@ def fault_rows() -> list[Row]:
 
 
 def fault_microseconds(sequence: FaultSequence) -> list[float]:
-    """How long the driver took for each fault of a thread that touches one place after the other."""
+    """How long the driver took for each fault of a thread that touches one address after the other."""
     device = TimedDevice(MACHINE, page_log=_ROWS_OF_LOG)
     memory = device.managed(sequence.allocated_kib << 10, np.int8)
     memory.set(np.zeros(sequence.allocated_kib << 10, np.int8))

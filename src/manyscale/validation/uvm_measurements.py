@@ -79,7 +79,7 @@ def oversubscription(program: str, percent: int) -> float:
 
 @dataclass(frozen=True)
 class FaultSequence:
-    """One thread that touches places far apart, one after the other: where, and how long each fault took."""
+    """One thread that touches addresses far apart, one after the other: where, and how long each fault took."""
 
     name: str
     allocated_kib: int
@@ -103,7 +103,7 @@ FAULTS = (
     FaultSequence(
         "three blocks",
         6144,
-        tuple(2048 * block + place for block in range(3) for place in (0, 64, 128, 256, 512, 1024)),
+        tuple(2048 * block + offset for block in range(3) for offset in (0, 64, 128, 256, 512, 1024)),
         (
             *(188.99, 25.12, 32.45, 48.93, 83.84, 158.18),
             *(57.66, 22.08, 31.42, 54.85, 83.46, 155.10),

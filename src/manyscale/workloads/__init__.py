@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: what a machine is given to do, read from files into neutral records that know nothing of time."""
+"""Workloads: what a machine is given to do, read from files into neutral records without timing."""
 
 from manyscale.workloads.memory_trace import MemoryTrace, read_memory_trace
 

@@ -55,11 +55,11 @@ class GpuTraining(Varying):
                 self._layers(mpi, "backward")
             self._layers(mpi, "forward")
             if many and not staged:
-                under_way = []
+                outstanding = []
                 for _ in range(self.layers):
                     self._phase(mpi, "backward", lambda: self.backward)
-                    under_way.append(mpi.icollective("allreduce", self.layer, algorithm=algorithm))
-                mpi.waitall(under_way)
+                    outstanding.append(mpi.icollective("allreduce", self.layer, algorithm=algorithm))
+                mpi.waitall(outstanding)
             else:
                 self._layers(mpi, "backward")
                 if many:

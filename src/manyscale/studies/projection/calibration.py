@@ -197,7 +197,7 @@ def measure(
     network_changes: Sequence[str] = (),
 ) -> MpiCosts:
     """Simulates the experiments on two nodes and on one, and fits the model to them."""
-    place = cluster(network, network_changes, nodes=2)
+    fabric = cluster(network, network_changes, nodes=2)
     remote = _Experiments(
         run_detailed(
             Program(_PROGRAM),
@@ -205,7 +205,7 @@ def measure(
             ranks_per_node=1,
             machine=machine,
             changes=changes,
-            network=place,
+            network=fabric,
             keep_calls=True,
         ).calls
     )
@@ -226,14 +226,14 @@ class _Experiments:
 
     def __init__(self, calls: Sequence[Sequence[CallOfRank]]) -> None:
         streams = [[call for call in rank if call.name in _MEASURED] for rank in calls]
-        places = [0, 0]
+        positions = [0, 0]
 
         def take(rank: int, names: Sequence[str]) -> list[list[CallOfRank]]:
             rows = []
             for _ in range(_REPETITIONS):
-                row = streams[rank][places[rank] : places[rank] + len(names)]
+                row = streams[rank][positions[rank] : positions[rank] + len(names)]
                 assert [call.name for call in row] == list(names)
-                places[rank] += len(names)
+                positions[rank] += len(names)
                 rows.append(row)
             return rows[1:]
 
@@ -368,6 +368,6 @@ def _modelled_ping_pong(
 ) -> float:
     turns = 10
     told = [*network_changes, *costs.changes]
-    place: Cluster = cluster(network, told, nodes=1 if within else 2, ranks_per_node=2 if within else 1)
+    fabric: Cluster = cluster(network, told, nodes=1 if within else 2, ranks_per_node=2 if within else 1)
     program = compile(_ping_pong(turns, size), 2, name="ping-pong")
-    return Job(program, place, critical_path=False).run().simulated_seconds * 10**15 / (2 * turns)
+    return Job(program, fabric, critical_path=False).run().simulated_seconds * 10**15 / (2 * turns)

@@ -52,7 +52,7 @@ def _boundaries(times: npt.NDArray[np.float64], matters: float) -> list[int]:
 
 
 def _widest_valley(times: npt.NDArray[np.float64], matters: float) -> int | None:
-    """The place at which sorted times fall apart into two groups; None if they are one."""
+    """The index at which sorted times fall apart into two groups; None if they are one."""
     fewest = max(_FEWEST, times.size // 100)
     if times.size < 2 * fewest:
         return None

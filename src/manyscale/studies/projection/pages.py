@@ -259,7 +259,7 @@ def _add_phases(section: Section, measured: MeasuredJob) -> None:
     rows.sort(key=lambda row: -float(row[4]))
     section.table(
         rows,
-        "What ranks do between two MPI calls; a number behind @ tells places in the program apart",
+        "What ranks do between two MPI calls; a number behind @ names the call sites",
         columns=["group", "phase", "samples", "mean us", "sum us", "clusters", "pattern", "explained"],
     )
 
@@ -275,7 +275,7 @@ def _add_stand_ins(section: Section, best: Sequence[Prediction]) -> None:
         return
     section.table(
         rows,
-        "Phases of ranks that no simulated rank ran: a compiler, or a rank's place in the job, makes two of one",
+        "Phases of ranks that no simulated rank ran: a compiler, or a rank's position in the job, makes two of one",
         columns=["nodes", "phase", "what is done", "ranks", "occurrences", "sum us"],
     )
 

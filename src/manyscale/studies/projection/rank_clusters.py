@@ -79,7 +79,7 @@ def cluster_ranks(counters: Mapping[str, Sequence[float]], tolerance: float = TO
             if count > 1:
                 why += f"; with {_groups_text(count - 1)} it would be {attempts[-2].spread:.1%}"
             return RankClusters(grouped[-1], attempts, why)
-    best = max(range(len(attempts)), key=lambda place: attempts[place].silhouette or -1.0)
+    best = max(range(len(attempts)), key=lambda index: attempts[index].silhouette or -1.0)
     return RankClusters(
         grouped[best],
         attempts,

@@ -135,13 +135,13 @@ class RecordedJob:
             requests: dict[int, Any] = {}
             known = durations[id(profiles[rank])]
             met: dict[str, int] = dict.fromkeys(known, 0)
-            phases = {place: used for place, _, used in _phases_known(plans[rank], profiles[rank])}
-            for place, step in enumerate(plans[rank]):
+            phases = {index: used for index, _, used in _phases_known(plans[rank], profiles[rank])}
+            for index, step in enumerate(plans[rank]):
                 word, subject = step[0], step[1]
                 if word == "compute":
-                    name = phases.get(place)
+                    name = phases.get(index)
                     if name is not None:
-                        # Each occurrence is an operation of its own here, so its place in the pattern is known.
+                        # Each occurrence is an operation of its own here, so its index in the pattern is known.
                         mpi.compute(known[name].at(met[name]))
                         met[name] += 1
                 elif word == "send":
@@ -267,13 +267,13 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
     steps: list[tuple[Any, ...]] = []
     open_requests: dict[int, int] = {}  # by the address of a request: the number of its step
     blocks: dict[int, int] = {}  # the same: the pieces in memory of what is received
-    before, place_before, depth, began = START, 0, 0, 0
-    for place, (kind, peer, tag, context, subject, size) in enumerate(notes.tolist()):
+    before, site_before, depth, began = START, 0, 0, 0
+    for index, (kind, peer, tag, context, subject, size) in enumerate(notes.tolist()):
         if kind == _CALL:
             if depth == 0:
                 name = calls[subject] if subject < len(calls) else ""
-                steps.append(("compute", (before, place_before), (name, size)))
-                before, place_before, began = name, size, len(steps)
+                steps.append(("compute", (before, site_before), (name, size)))
+                before, site_before, began = name, size, len(steps)
             depth += 1
         elif kind == _RETURN:
             depth -= 1
@@ -285,12 +285,12 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
                 steps.append((f"nobody_{word}", 1))
                 continue
             if kind == _RECEIVE:
-                found = answers.get(place)
+                found = answers.get(index)
                 if found is None:
                     continue  # never completed: cancelled, or thrown away
                 peer, tag, size = found
-            open_requests[subject] = place
-            steps.append((word, place, peer, size, tags.number(context, tag)))
+            open_requests[subject] = index
+            steps.append((word, index, peer, size, tags.number(context, tag)))
         elif kind == _BLOCKS and subject in open_requests:
             if steps[-1][0] == "send":
                 steps.insert(-1, ("pack", size))
@@ -302,7 +302,7 @@ def _plan(notes: Notes, tags: _Tags, calls: Sequence[str]) -> list[tuple[Any, ..
                 steps.append(("unpack", blocks.pop(subject)))
         elif kind == _COMBINE:
             steps.append(("combine", size))
-    steps.append(("compute", (before, place_before), (END, 0)))
+    steps.append(("compute", (before, site_before), (END, 0)))
     return steps
 
 
@@ -313,17 +313,17 @@ def _phase(before: tuple[str, int], after: tuple[str, int]) -> str:
 def _phases_known(
     steps: Sequence[tuple[Any, ...]], profile: TimingProfile
 ) -> list[tuple[int, str, str | None]]:
-    """The compute steps: place, phase, and the phase of the profile that it is, None if there is none.
+    """The compute steps: index, phase, and the phase of the profile that it is, None if there is none.
 
     A node alone may leave out calls that the job makes, and so have one phase where the job has several: its time is
     then put where the first of these is, and the others are left out.
     """
-    computes = [(place, *step[1:]) for place, step in enumerate(steps) if step[0] == "compute"]
+    computes = [(index, *step[1:]) for index, step in enumerate(steps) if step[0] == "compute"]
     names = _stand_ins([_phase(before, after) for _, before, after in computes], profile)
     found: list[tuple[int, str, str | None]] = []
     index = 0
     while index < len(computes):
-        place, before, after = computes[index]
+        step_index, before, after = computes[index]
         wanted = _phase(before, after)
         used = names[wanted]
         index += 1
@@ -336,14 +336,14 @@ def _phases_known(
                     used = whole
                     index = ahead + 1
                     break
-        found.append((place, wanted, used))
+        found.append((step_index, wanted, used))
     return found
 
 
 def _stand_ins(wanted: Sequence[str], profile: TimingProfile) -> dict[str, str | None]:
     """For each phase of a rank the one of the profile that it is; None if there is none.
 
-    A compiler may make two places of one call, for ranks that go different ways. A phase that is unknown is then one
+    A compiler may make two call sites of one, for ranks that go different ways. A phase that is unknown is then one
     between calls of the same names that the rank does not have itself, if there is one: that with the nearest number
     of occurrences.
     """
@@ -362,12 +362,12 @@ def _stand_ins(wanted: Sequence[str], profile: TimingProfile) -> dict[str, str |
 
 
 def _answers(notes: Notes) -> dict[int, tuple[int, int, int]]:
-    """By the place of a receive: who sent, with which tag, and how many bytes."""
+    """By the index of a receive: who sent, with which tag, and how many bytes."""
     found: dict[int, tuple[int, int, int]] = {}
     started: dict[int, int] = {}
-    for place, (kind, peer, tag, _, subject, size) in enumerate(notes.tolist()):
+    for index, (kind, peer, tag, _, subject, size) in enumerate(notes.tolist()):
         if kind == _RECEIVE:
-            started[subject] = place
+            started[subject] = index
         elif kind == _SEND:
             started.pop(subject, None)
         elif kind == _COMPLETE and subject in started and peer >= 0:

@@ -24,7 +24,7 @@ def find(labels: Sequence[int], *, at_least: float = 1.0) -> Repetition | None:
     """The shortest pattern that explains at least such a share of a sequence; None if nothing repeats.
 
     The pattern begins where the sequence does; its last repetition may be cut off. With `at_least` below 1, each
-    place of the pattern is what most repetitions have there.
+    entry of the pattern is what most repetitions have there.
 
     >>> find([0, 1, 2, 2, 2, 1, 0] * 50).pattern
     (0, 1, 2, 2, 2, 1, 0)
@@ -45,7 +45,7 @@ def find(labels: Sequence[int], *, at_least: float = 1.0) -> Repetition | None:
 
 
 def _majority(sequence: np.ndarray, period: int) -> np.ndarray:
-    """For each place of a period, the label that is there most often; of equals the smallest."""
+    """For each position of a period, the label that is there most often; of equals the smallest."""
     kinds = int(sequence.max()) + 1
     counts = np.zeros((period, kinds), np.int64)
     np.add.at(counts, (np.arange(sequence.size) % period, sequence), 1)

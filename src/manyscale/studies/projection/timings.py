@@ -36,14 +36,14 @@ Variant = Literal["variable", "constant"]
 START, END = "start", "end"  # what stands for a call before the first and after the last
 
 
-def phase_name(before: str, after: str, places: tuple[int, int] | None = None) -> str:
+def phase_name(before: str, after: str, sites: tuple[int, int] | None = None) -> str:
     """The name of what a rank does between two calls, such as MPI_Waitall..MPI_Irecv.
 
-    Where it is known at which places of the program the two are made, a number tells phases of one name apart.
+    With the call sites of the two, a number distinguishes phases of one name.
     """
-    if places is None:
+    if sites is None:
         return f"{before}..{after}"
-    return f"{before}..{after} @{(places[0] * 31 + places[1]) & 0xFFFFFFFF:08x}"
+    return f"{before}..{after} @{(sites[0] * 31 + sites[1]) & 0xFFFFFFFF:08x}"
 
 
 class _Cluster(Document):
@@ -91,7 +91,7 @@ class PhaseTiming:
         if found is None:
             pattern = Pattern((0,), (Distribution.from_samples(together, bins),))
             return cls(name, together.size, pattern, float(labels.max() == 0))
-        # What most repetitions have at a place, the pattern plays there; samples elsewhere still count in a cluster.
+        # At each position the pattern has what most repetitions have; samples elsewhere still count in a cluster.
         clusters = [
             Distribution.from_samples(together[labels == label], bins)
             for label in range(int(labels.max()) + 1)
@@ -99,7 +99,7 @@ class PhaseTiming:
         return cls(name, together.size, Pattern.of(found.pattern, clusters), found.explained)
 
     def duration(self, variant: Variant = "variable") -> Pattern:
-        """What a skeleton's `mpi.compute` takes: drawn anew each time, or always the mean."""
+        """What a skeleton's `mpi.compute` takes: drawn each time, or always the mean."""
         if variant == "variable":
             return self.pattern
         constant = [Distribution.of([round(cluster.mean)]) for cluster in self.pattern.clusters]

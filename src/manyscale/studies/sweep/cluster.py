@@ -21,8 +21,8 @@ from manyscale.studies.sweep.worker import Record, Task, failed, run_task
 
 _PATIENCE = 0.5  # seconds until `wait` comes back without news
 _CONNECT_SECONDS = 30
-_POINTS_PER_THREAD = 4  # under way, so that no worker waits for the scheduler
-_FIRST_POINTS = 32  # under way while it is not known how many workers there are
+_POINTS_PER_THREAD = 4  # submitted at a time, so that no worker waits for the scheduler
+_FIRST_POINTS = 32  # submitted while it is not known how many workers there are
 
 
 def connect(on: str, workers: int | None, threads: int, options: Mapping[str, Any]) -> tuple[Any, list[Any]]:

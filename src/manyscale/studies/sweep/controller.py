@@ -12,7 +12,7 @@ from typing import Any
 
 from manyscale.errors import nearest
 from manyscale.studies.sweep.executor import Executor, Finished, Lost
-from manyscale.studies.sweep.places import make_executor
+from manyscale.studies.sweep.executors import make_executor
 from manyscale.studies.sweep.points import Point
 from manyscale.studies.sweep.study import Study
 from manyscale.studies.sweep.study_file import study_text

@@ -221,7 +221,7 @@ _KINDS = (
             Parameter("work", "text", "a built-in skeleton, or a file.goal", required=True, file=True),
             Parameter("nodes", "whole", "nodes of the job"),
             Parameter("ranks_per_node", "whole", "ranks on each node"),
-            Parameter("ranks", "whole", "ranks, if not all places are taken"),
+            Parameter("ranks", "whole", "ranks, if fewer than the nodes take"),
             Parameter("topology", "text", "a kind of topology, such as fat-tree"),
             Parameter("fidelity", "text", "packet, train, flow or ideal"),
             Parameter("mapping", "text", "block, cyclic, random, or a file", file=True),

@@ -64,7 +64,7 @@ class LocalExecutor:
         self._nurseries = 0
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._heard = b""
+        self._control_buffer = b""
 
     def describe(self) -> str:
         """In words, where points are run."""
@@ -97,7 +97,7 @@ class LocalExecutor:
         if not self._news:
             for key, _ in self._selector.select(self._time_left()):
                 if key.data is None:
-                    self._hear()
+                    self._on_control_readable()
                 else:
                     self._receive(key.data)
             self._end_late()
@@ -192,7 +192,7 @@ class LocalExecutor:
             start_new_session=True,  # Ctrl-C is for the controller
         )
         theirs.close()
-        self._control, self._heard = ours, b""
+        self._control, self._control_buffer = ours, b""
         self._selector.register(ours, selectors.EVENT_READ, None)
 
     def _start_worker(self) -> None:
@@ -213,7 +213,7 @@ class LocalExecutor:
         self._workers.append(worker)
         self._selector.register(worker.connection, selectors.EVENT_READ, worker)
 
-    def _hear(self) -> None:
+    def _on_control_readable(self) -> None:
         assert self._control is not None
         try:
             data = self._control.recv(1 << 16)
@@ -222,15 +222,15 @@ class LocalExecutor:
         if not data:
             self._drop_fork_server()
             return
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._control_buffer = (self._control_buffer + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             if "started" in message:
                 next(one for one in self._workers if one.process is None).process = message["started"]
             else:
-                self._bury(message["ended"], message["status"])
+                self._on_worker_exit(message["ended"], message["status"])
 
-    def _bury(self, process: int, status: int) -> None:
+    def _on_worker_exit(self, process: int, status: int) -> None:
         worker = next(one for one in self._workers if one.process == process)
         if not worker.gone and worker.connection.poll():  # it may have sent a result before it ended
             self._receive(worker)

@@ -80,18 +80,20 @@ def _statistic(text: str, columns: Columns) -> Number:
     match = _STATISTIC.fullmatch(text)
     assert match is not None  # `make_metrics` has looked
     how, component, statistic = match[1] or "sum", match[2].strip(), match[3].strip()
-    place = re.compile(".*".join(re.escape(part) for part in component.split("*")))
+    pattern = re.compile(".*".join(re.escape(part) for part in component.split("*")))
     found: list[Any] = []
     unit = "1"
     names = columns["statistic"]
     for row, name in enumerate(names):
         if name != statistic or columns["key"][row] is not None or columns["scope"][row] != "run":
             continue
-        if place.fullmatch(columns["component"][row]):
+        if pattern.fullmatch(columns["component"][row]):
             found.append(columns["value"][row])
             unit = columns["unit"][row]
     if not found:
-        of = [name for name, owner in zip(names, columns["component"], strict=True) if place.fullmatch(owner)]
+        of = [
+            name for name, owner in zip(names, columns["component"], strict=True) if pattern.fullmatch(owner)
+        ]
         if of:
             raise InputError(
                 f"{text}: {component} has no statistic '{statistic}'; {nearest(statistic, set(of))}"

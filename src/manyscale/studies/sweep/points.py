@@ -30,7 +30,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a study: its place, the values of the axes there, and what is run."""
+    """One run of a study: its index, the values of the axes there, and what is run."""
 
     index: int
     coordinates: Mapping[str, Any]
@@ -76,8 +76,8 @@ class Plan:
         rest, repetition = divmod(index, self.repetitions)
         coordinates: dict[str, Any] = {}
         for group in reversed(self.groups):
-            rest, place = divmod(rest, group.length)
-            coordinates |= {axis.name: axis.values[place] for axis in group.axes}
+            rest, row = divmod(rest, group.length)
+            coordinates |= {axis.name: axis.values[row] for axis in group.axes}
         ordered = {axis.name: coordinates[axis.name] for axis in self.axes}
         request = self._request(ordered, repetition)
         return Point(index, ordered, repetition, request, self._key(request))

@@ -12,7 +12,7 @@ from typing import Any
 from manyscale.errors import InputError, nearest
 from manyscale.units import shown
 
-_PLACE = re.compile(r"\{([^{}]*)\}")
+_FIELD = re.compile(r"\{([^{}]*)\}")
 _LONGEST_EXPRESSION = 200
 _LARGEST = 2**63
 
@@ -27,17 +27,17 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def filled(value: Any, variables: Mapping[str, Any]) -> Any:
-    """The value with variables put in; text that is one place only, such as "{n}", becomes what stands there."""
+    """The value with variables put in; text that is one field only, such as "{n}", becomes what stands there."""
     if isinstance(value, dict):
         return {name: filled(entry, variables) for name, entry in value.items()}
     if isinstance(value, list | tuple):
         return [filled(entry, variables) for entry in value]
     if not variables or not isinstance(value, str) or "{" not in value:
         return value
-    whole = _PLACE.fullmatch(value)
+    whole = _FIELD.fullmatch(value)
     if whole is not None:
         return _evaluate(whole[1], variables, value)
-    return _PLACE.sub(lambda place: str(_evaluate(place[1], variables, value)), value)
+    return _FIELD.sub(lambda field: str(_evaluate(field[1], variables, value)), value)
 
 
 def _evaluate(text: str, variables: Mapping[str, Any], within: str) -> Any:

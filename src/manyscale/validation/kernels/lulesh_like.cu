@@ -127,7 +127,7 @@ extern "C" __global__ void damp_corners(int cells, const int* corners, const dou
 }
 
 // The forces on a node: those of all corners that meet in it. `first` has one entry more than there are nodes.
-extern "C" __global__ void sum_forces(int nodes, const int* first, const int* meeting, const double* push_x,
+extern "C" __global__ void sum_forces(int nodes, const int* first, const int* corners_of_nodes, const double* push_x,
                                       const double* push_y, const double* push_z, const double* damp_x,
                                       const double* damp_y, const double* damp_z, double* force_x,
                                       double* force_y, double* force_z)
@@ -138,7 +138,7 @@ extern "C" __global__ void sum_forces(int nodes, const int* first, const int* me
     }
     Vector force = {0, 0, 0};
     for (int at = first[node]; at < first[node + 1]; at++) {
-        int corner = meeting[at];
+        int corner = corners_of_nodes[at];
         force = force + load(push_x, push_y, push_z, corner) + load(damp_x, damp_y, damp_z, corner);
     }
     force_x[node] = force.x;

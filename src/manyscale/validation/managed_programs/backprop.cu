@@ -15,8 +15,8 @@ extern "C" __global__ void forward(const float* inputs, float* weights, float* s
     const int unit = threadIdx.x;
     const int lane = threadIdx.y;
     const int input = blockIdx.y * kUnits + lane + 1;
-    const int place = input * kRow + unit + 1;
-    products[lane][unit] = weights[place] * inputs[input];
+    const int index = input * kRow + unit + 1;
+    products[lane][unit] = weights[index] * inputs[input];
     __syncthreads();
     for (int distance = 1; distance < kUnits; distance *= 2) {
         if (lane % (2 * distance) == 0) {
@@ -24,7 +24,7 @@ extern "C" __global__ void forward(const float* inputs, float* weights, float* s
         }
         __syncthreads();
     }
-    weights[place] = products[lane][unit];
+    weights[index] = products[lane][unit];
     if (lane == 0) {
         sums[blockIdx.y * kUnits + unit] = products[0][unit];
     }
@@ -35,10 +35,10 @@ extern "C" __global__ void adjust(const float* errors, const float* inputs, floa
 {
     const int unit = threadIdx.x + 1;
     const int input = blockIdx.y * kUnits + threadIdx.y + 1;
-    const int place = input * kRow + unit;
-    const float move = kRate * errors[unit] * inputs[input] + kMomentum * moves[place];
-    weights[place] += move;
-    moves[place] = move;
+    const int index = input * kRow + unit;
+    const float move = kRate * errors[unit] * inputs[input] + kMomentum * moves[index];
+    weights[index] += move;
+    moves[index] = move;
     if (blockIdx.y == 0 && threadIdx.y == 0) {  // the thresholds, whose input is 1
         const float threshold = kRate * errors[unit] + kMomentum * moves[unit];
         weights[unit] += threshold;

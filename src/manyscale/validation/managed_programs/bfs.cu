@@ -15,7 +15,7 @@ extern "C" __global__ void expand(const Node* nodes, const int* edges, unsigned 
         return;
     }
     frontier[node] = 0;
-    // What is written may be part of nodes, for all that the compiler knows: each round reads them anew.
+    // What is written may be part of nodes, for all that the compiler knows: each round reads them again.
     for (int edge = nodes[node].first; edge < nodes[node].first + nodes[node].edges; ++edge) {
         const int neighbour = edges[edge];
         if (!visited[neighbour]) {
