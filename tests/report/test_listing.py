@@ -8,14 +8,28 @@ import pytest
 from browser import CHROMIUM, DRIVER, MISSING, Browser
 from run_directories import make_run
 
+from manyscale import gpu, load
 from manyscale.report import run_page
 from manyscale.report.evidence import Evidence
-from manyscale.report.sections.listing import panes
+from manyscale.report.sections.listing import panes, ptx_modules
 
 SOURCE = """// two lines
 __global__ void k(float* x) {
   float y = x[threadIdx.x];
   x[threadIdx.x] = y * y;
+}
+"""
+KERNEL = """.version 7.0
+.target sm_60
+.address_size 64
+.visible .entry store(.param .u64 x)
+{
+  .reg .b32 %r<2>; .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [x];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %rd2, %r1, 4, %rd1;
+  st.global.u32 [%rd2], %r1;
+  ret;
 }
 """
 PTX = """.version 7.0
@@ -79,6 +93,21 @@ def test_without_the_text_of_a_module_opcodes_are_shown():
 def test_sass_is_a_pane_of_its_own(source):
     titles = [pane["title"] for pane in panes(operations(source, sass=True).to_dicts(), [])]
     assert titles == ["Source", "PTX", "SASS"]
+
+
+@pytest.mark.core
+def test_a_run_keeps_the_ptx_that_its_listing_shows(tmp_path):
+    device = gpu.TimedDevice("v100")
+    module = device.load(KERNEL)
+    with device.record(tmp_path / "run", workload={"kind": "gpu-kernel", "name": "store"}):
+        module["store"][1, 32](device.zeros(32))
+    run = load(tmp_path / "run")
+    assert "ptx/ptx.ptx" in run.files
+    rows = Evidence(run).table("operations").to_dicts()
+    (pane,) = panes(rows, ptx_modules(Evidence(run)))
+    assert "st.global.u32 [%rd2], %r1;" in [row["text"].strip() for row in pane["rows"]]
+    assert Evidence(run).profiles["store"]["occupancy_limit"] == "the CTAs that an SM holds"
+    assert next(row for row in pane["rows"] if "st.global" in row["text"])["bytes"] == 128
 
 
 @pytest.mark.core

@@ -85,6 +85,7 @@ class Device:
         self.isa: Isa = isa_of(isa)
         self.allow_newer: bool = allow_newer
         self._managed: dict[int, int] = {}  # bytes of managed memory, by address
+        self.code_files: dict[str, bytes] = {}  # PTX and sources of the modules, for a run directory
 
     def load(self, source: Any, *, target: str | None = None, isa: Isa | None = None) -> Module:
         """Loads a module: the path of a `.ptx`, `.cu` or `.cubin` file, PTX text, the contents of a cubin, or a kernel
@@ -106,6 +107,7 @@ class Device:
             )
         except MemoryError as error:
             raise OutOfMemoryError(f"{name}: there is not enough memory for it and its variables") from error
+        self.code_files |= parsed.files
         module = self.module_type(self, code.native, parsed.name, parsed.kernels)
         module.isa, module.isa_choice, module.isa_reason = code.isa, code.choice, code.reason
         return module

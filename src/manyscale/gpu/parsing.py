@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from manyscale import _core
 from manyscale.errors import InputError
 
-from .sources import is_cuda_source, ptx_of
+from .sources import code_files, is_cuda_source, ptx_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class ParsedModule:
     target: str
     native: _core.PtxModule
     portable: bool = False  # its target is a default of ours: it needs no feature of newer GPUs
+    files: Mapping[str, bytes] = field(default_factory=dict)  # its PTX and source, for a run directory
 
 
 def parse(source: Any, *, target: str | None = None, portable: bool = False) -> ParsedModule:
@@ -36,4 +38,5 @@ def parse(source: Any, *, target: str | None = None, portable: bool = False) -> 
     except _core.PtxSyntaxError as error:
         raise InputError(str(error)) from None
     portable = portable or (target is None and is_cuda_source(source))
-    return ParsedModule(name, native.kernels, native.target, native, portable)
+    files = code_files(source, text, name)
+    return ParsedModule(name, native.kernels, native.target, native, portable, files)

@@ -153,6 +153,7 @@ class KernelProfile(NotebookView):
             "begin_seconds": counts.begun / 10**15,
             "end_seconds": counts.ended / 10**15,
             "limit": self.limit.data(),
+            "occupancy_limit": counts.occupancy_limit_text,
             "roofline": asdict(self.roofline),
             "peaks": {
                 "flops": dict(peaks.flops),

@@ -48,6 +48,18 @@ def is_cuda_source(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and Path(source).suffix == ".cu"
 
 
+def code_files(source: Any, ptx: bytes, name: str) -> dict[str, bytes]:
+    """A module's PTX, and its CUDA C++ where that is the source, as files of a run directory."""
+    stem = name.removesuffix(".ptx").strip("<>") or "module"
+    files = {f"ptx/{stem.replace('/', '-')}.ptx": ptx}
+    if is_cuda_source(source):
+        is_path = not (isinstance(source, str) and _is_text(source))
+        files[f"sources/{Path(source).name if is_path else 'source.cu'}"] = (
+            Path(source).read_bytes() if is_path else source.encode()
+        )
+    return files
+
+
 def cubin_of(source: Any) -> tuple[bytes, str] | None:
     """The contents and the name of a source that is a cubin; None if it is something else."""
     if isinstance(source, bytes):

@@ -173,7 +173,7 @@ def occupancy(parent: Parent, evidence: Evidence) -> None:
                 _shape(profile.get("block")),
                 metrics.get("theoretical_occupancy"),
                 metrics.get("achieved_occupancy"),
-                str(profile.get("occupancy_limit") or "not recorded"),
+                _limit(metrics["theoretical_occupancy"], profile.get("occupancy_limit")),
                 metrics.get("registers"),
                 metrics.get("waves_per_sm"),
                 metrics.get("sms_used"),
@@ -202,6 +202,11 @@ def occupancy(parent: Parent, evidence: Evidence) -> None:
         units={"theoretical": "%", "achieved": "%"},
         titles={"registers": "of a thread", "waves": "how often the CTAs of the grid fill all SMs"},
     )
+
+
+def _limit(occupancy: float, resource: object) -> str:
+    """What keeps further CTAs off an SM; nothing where it is full."""
+    return "nothing" if occupancy >= 100 else str(resource or "not recorded")
 
 
 def memory_access(parent: Parent, evidence: Evidence) -> None:

@@ -42,7 +42,8 @@ def listing(parent: Parent, evidence: Evidence) -> None:
         rows = table.filter(table["scope"] == kernel).to_dicts()
         if rows:
             folded = kernel != kernels[0]  # the longest one is what people look for
-            section.section(evidence.titles.get(kernel, kernel), folded=folded).listing(panes(rows, modules))
+            part = section.section(evidence.titles.get(kernel, kernel), folded=folded)
+            part.listing(panes(rows, modules, sources(evidence)))
     if len(kernels) > _MOST_KERNELS:
         section.words(f"The {_MOST_KERNELS} longest of {len(kernels):,} kernels; operations.parquet has all.")
 
@@ -54,13 +55,25 @@ def ptx_modules(evidence: Evidence) -> list[list[str]]:
     return [text.splitlines() for text in texts if text is not None]
 
 
-def panes(rows: list[dict[str, Any]], modules: list[list[str]]) -> list[dict[str, Any]]:
+def sources(evidence: Evidence) -> dict[str, list[str]]:
+    """The lines of the source files that the run has kept, by their names."""
+    texts = {
+        name.removeprefix("sources/"): evidence.text(name, _MOST_SOURCE)
+        for name in evidence.run.files
+        if name.startswith("sources/")
+    }
+    return {name: text.splitlines() for name, text in texts.items() if text is not None}
+
+
+def panes(
+    rows: list[dict[str, Any]], modules: list[list[str]], kept: Mapping[str, list[str]] | None = None
+) -> list[dict[str, Any]]:
     """The panes that the rows of one kernel fill: source, PTX, SASS."""
     is_sass = any(str(row["text"])[:1].isupper() for row in rows)
     found = []
-    sources = [row for row in rows if row.get("source_line") and row.get("file")]
-    if sources:
-        found.append(_pane("source", "Source", _source_rows(sources)))
+    located = [row for row in rows if row.get("source_line") and row.get("file")]
+    if located:
+        found.append(_pane("source", "Source", _source_rows(located, kept or {})))
     if any(row["ptx_line"] for row in rows):
         found.append(_pane("ptx", "PTX", _ptx_rows(rows, modules)))
     if is_sass:
@@ -72,7 +85,7 @@ def _pane(kind: str, title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"kind": kind, "title": title, "rows": rows[:_MOST_LINES]}
 
 
-def _source_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _source_rows(rows: list[dict[str, Any]], kept: Mapping[str, list[str]]) -> list[dict[str, Any]]:
     found = []
     files = list(dict.fromkeys(str(row["file"]) for row in rows))
     for file in files:
@@ -80,7 +93,7 @@ def _source_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for row in rows:
             if row["file"] == file:
                 by_line.setdefault(int(row["source_line"]), []).append(row)
-        text = _source_text(file)
+        text = kept.get(file.rpartition("/")[2]) or _source_text(file)
         lines = range(min(by_line) - 1, max(by_line) + 2) if text else sorted(by_line)
         name = file.rpartition("/")[2]
         for line in lines:
