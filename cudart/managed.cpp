@@ -18,7 +18,7 @@ namespace manyscale::cudart {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kManagedPage = 4096;
 
 // The part of a range that the host may touch now; empty if begin == end.
 struct Open {
@@ -58,9 +58,10 @@ bool open_to_host(std::uint64_t address, std::uint64_t begin, std::uint64_t byte
   if (after == known.by_address.begin()) return false;
   auto& [first, range] = *--after;
   // A range may begin within a page: a variable does.
-  const std::uint64_t last_page = (first + range.bytes + kPage - 1) / kPage * kPage;
-  const std::uint64_t end = std::min((begin + bytes + kPage - 1) / kPage * kPage, last_page);
-  begin = std::max(begin, first) / kPage * kPage;
+  const std::uint64_t last_page = (first + range.bytes + kManagedPage - 1) / kManagedPage * kManagedPage;
+  const std::uint64_t end =
+      std::min((begin + bytes + kManagedPage - 1) / kManagedPage * kManagedPage, last_page);
+  begin = std::max(begin, first) / kManagedPage * kManagedPage;
   if (address < begin || address >= end) return false;
   range.begin = range.begin == range.end ? begin : std::min(range.begin, begin);
   range.end = std::max(range.end, end);
@@ -77,7 +78,7 @@ bool host_touches(std::uint64_t address, bool writes) {
   const Error error = call<wire::HostAccess>({address, writes ? 1u : 0u, 0}, &answer);
   if (error != Error::success || address - answer.address >= answer.bytes) {
     // Without a server nothing will come back: let the program go on with what is there.
-    answer = {address / kPage * kPage, kPage};
+    answer = {address / kManagedPage * kManagedPage, kManagedPage};
     writes = true;
   }
   return open_to_host(address, answer.address, answer.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
@@ -140,7 +141,8 @@ void forget_managed(std::uint64_t address) {
 void touch_managed(const void* pointer, std::size_t bytes, bool writes) {
   if (!ranges().any.load(std::memory_order_relaxed) || !heap().contains(pointer) || bytes == 0) return;
   const auto first = reinterpret_cast<std::uint64_t>(pointer);
-  for (std::uint64_t address = first; address < first + bytes; address = (address / kPage + 1) * kPage) {
+  for (std::uint64_t address = first; address < first + bytes;
+       address = (address / kManagedPage + 1) * kManagedPage) {
     if (!managed_range_around(address)) return;
     auto* byte = reinterpret_cast<char*>(address);
     // An access as any other: the handler does the rest. A write that changes nothing, also for other

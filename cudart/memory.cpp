@@ -17,7 +17,7 @@ namespace manyscale::cudart {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kHostPage = 4096;
 
 struct Table {
   std::shared_mutex mutex;
@@ -60,8 +60,8 @@ Error release_with(std::uint64_t address, const wire::Free::Request& request) {
 }  // namespace
 
 void protect(std::uint64_t address, std::uint64_t bytes, int protection) {
-  const std::uint64_t first = address / kPage * kPage;
-  const std::uint64_t last = (address + bytes + kPage - 1) / kPage * kPage;
+  const std::uint64_t first = address / kHostPage * kHostPage;
+  const std::uint64_t last = (address + bytes + kHostPage - 1) / kHostPage * kHostPage;
   if (last > first) mprotect(reinterpret_cast<void*>(first), last - first, protection);
 }
 

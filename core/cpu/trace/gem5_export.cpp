@@ -8,13 +8,13 @@ namespace manyscale::cpu::gem5 {
 
 namespace {
 
-constexpr std::uint64_t process_bit = std::uint64_t{1} << 40;
+constexpr std::uint64_t first_process = std::uint64_t{1} << 40;
 constexpr std::uint32_t read_request = 1;
 constexpr std::uint32_t instruction_fetch = 0x100;  // gem5's flag of such requests
 
 // The first process has addresses as it sees them.
 std::uint64_t physical(std::uint64_t address) {
-  return address - std::min(address, process_bit);
+  return address - std::min(address, first_process);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include "gpu/exec/access_check.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "gpu/exec/address_space.hpp"
+#include "gpu/exec/hexadecimal.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/location.hpp"
@@ -18,12 +18,6 @@ using ptx::OperandKind;
 using ptx::Space;
 
 namespace {
-
-std::string hexadecimal(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 bool has_modifier(const ptx::Module& module, const ptx::Instruction& instruction,
                   std::initializer_list<std::string_view> wanted) {

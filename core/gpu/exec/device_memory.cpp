@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+
+#include "gpu/exec/hexadecimal.hpp"
 
 namespace manyscale::gpu {
 
@@ -25,12 +26,6 @@ constexpr std::uint64_t kNear = std::uint64_t{1} << 30;  // beyond, no allocatio
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
-}
-
-std::string hexadecimal(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 // Bytes of address space that the host still gives this process; the largest number where it does not ration

@@ -2,12 +2,12 @@
 #include "gpu/exec/memory_access.hpp"
 
 #include <bit>
-#include <cstdio>
 #include <string>
 
 #include "gpu/exec/access_check.hpp"
 #include "gpu/exec/builder.hpp"
 #include "gpu/exec/fault.hpp"
+#include "gpu/exec/hexadecimal.hpp"
 #include "gpu/exec/lanes.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/sass/address.hpp"
@@ -17,12 +17,6 @@ namespace manyscale::gpu {
 using ptx::Space;
 
 namespace {
-
-std::string hexadecimal(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string_view verb(Does does) {
   return does == Does::load ? "reads" : does == Does::store ? "writes" : "updates";

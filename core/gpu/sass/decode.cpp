@@ -37,9 +37,9 @@ bool is_there(const ModifierField& field, const Words& words, Architecture archi
          field.condition.holds(words) && field.second_condition.holds(words);
 }
 
-class Reader {
+class RowReader {
  public:
-  Reader(const Words& words, Architecture architecture, Instruction& instruction)
+  RowReader(const Words& words, Architecture architecture, Instruction& instruction)
       : words_{words}, architecture_{architecture}, instruction_{instruction} {}
 
   bool read(const Row& row) {
@@ -299,7 +299,7 @@ Instruction decode(Words words, Architecture architecture, std::uint32_t offset)
     return instruction;
   }
   const Instruction unknown = instruction;
-  if (!Reader{words, architecture, instruction}.read(*row)) {
+  if (!RowReader{words, architecture, instruction}.read(*row)) {
     return unknown;
   }
   instruction.opcode = static_cast<Opcode>(position_of(kOpcodeNames, row->name));

@@ -7,7 +7,7 @@
 namespace manyscale::sass {
 namespace {
 
-constexpr AddressLayout kShared = {.uniform = 64};
+constexpr AddressLayout kSharedOfAsync = {.uniform = 64};
 constexpr AddressLayout kCopySource = {
     .offset = 32, .offset_bits = 12, .uniform = 64, .wide_base = 70, .descriptor = 76};
 constexpr AddressLayout kCopyDestination = {.offset = 44, .offset_bits = 20, .base = 16};
@@ -77,29 +77,29 @@ std::vector<Row> async_rows() {
        {always("E"), clear_bit(81, "BYPASS"), bit(72, "LTC128B"), access_size(), bit(82, "ZFILL")},
        {address(kCopyDestination), address(kCopySource), predicate(87, 90).hidden_when_nothing()},
        80},
-      {"ARRIVES", 0x1b0, form(4), {always("LDGSTSBAR"), always("64")}, {address(kShared)}, 80, 89},
+      {"ARRIVES", 0x1b0, form(4), {always("LDGSTSBAR"), always("64")}, {address(kSharedOfAsync)}, 80, 89},
       {"ARRIVES",
        0x1b0,
        form(4),
        {always("LDGSTSBAR"), always("64"), choice(70, 2, {"", "ARVCNT", "TRANSCNT"})},
-       {address(kShared)},
+       {address(kSharedOfAsync)},
        90},
       {"SYNCS",
        0x1a7,
        form(4),
        {always("ARRIVE"), always("TRANS64"), choice(73, 2, {"", "TMASK", "RED"}), bit(75, "OPTOUT"),
         choice(84, 3, {"", "A1T0", "A0T1", "A0TR", "A0TX", "ART0"})},
-       {destination(), address(kShared), general(32)},
+       {destination(), address(kSharedOfAsync), general(32)},
        90},
       {"SYNCS",
        0x1a7,
        form(2),
        {always("PHASECHK"), always("TRANS64"), bit(72, "TRYWAIT")},
-       {done, address(kShared), general(32)},
+       {done, address(kSharedOfAsync), general(32)},
        90},
       uniform_row("SYNCS", 0x1b2, form(2), {always("EXCH"), always("64")},
                   {uniform_destination(), composed(read_exchanged), uniform(32)}),
-      {"SYNCS", 0x1b1, form(4), {always("CCTL"), always("IV")}, {address(kShared)}, 90},
+      {"SYNCS", 0x1b1, form(4), {always("CCTL"), always("IV")}, {address(kSharedOfAsync)}, 90},
       {"RPCMOV", 0x152, form(1), {always("32")}, {composed(read_return_address), general(32)}, 90},
       {"RPCMOV", 0x153, form(1), {always("32")}, {destination(), composed(read_return_address)}, 90},
       {"STAS", 0x1bd, form(6), {access_size()}, {distant, general(32)}, 90},

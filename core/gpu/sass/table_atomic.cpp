@@ -10,7 +10,7 @@ namespace {
 constexpr AddressLayout kPlain = {};
 constexpr AddressLayout kWithUniform = {.uniform = 64, .wide_base = 70, .descriptor = 71};
 constexpr AddressLayout kReduction = {.uniform = 64, .wide_base = 90, .descriptor = 71};
-constexpr AddressLayout kShared = {.uniform = 64, .scale = 78};
+constexpr AddressLayout kSharedOfAtomics = {.uniform = 64, .scale = 78};
 
 // Before sm_90 three bits name the type of all operations; from then on floating-point ones have opcodes of
 // their own.
@@ -59,17 +59,21 @@ std::vector<Row> atomic_rows() {
       {"RED", 0x18e, form(4), reduce, {address(kReduction), general(32)}, 70, 89},
       {"REDG", 0x18e, form(4), reduce, {address(kReduction), general(32)}, 90},
       {"REDG", 0x1a6, form(4), float_atomic, {address(kReduction), general(32)}, 90},
-      {"ATOMS", 0x18c, form(1, 4), {operation, shared_type}, {destination(), address(kShared), general(32)}},
+      {"ATOMS",
+       0x18c,
+       form(1, 4),
+       {operation, shared_type},
+       {destination(), address(kSharedOfAtomics), general(32)}},
       {"ATOMS",
        0x18d,
        form(1, 4),
        {choice(87, 2, {"CAS", "CAS", "?", "CAST"}), choice(87, 2, {"", "", "", "SPIN"}), shared_type},
-       {destination(), address(kShared), general(32), general(64)}},
+       {destination(), address(kSharedOfAtomics), general(32), general(64)}},
       {"ATOMS",
        0x18c,
        form(7),
        {always("ARRIVE"), always("64")},
-       {destination(), address(kShared)},
+       {destination(), address(kSharedOfAtomics)},
        80,
        999,
        false,
@@ -78,7 +82,7 @@ std::vector<Row> atomic_rows() {
        0x18c,
        form(7),
        {always("POPC"), always("INC"), always("32")},
-       {destination(), address(kShared)},
+       {destination(), address(kSharedOfAtomics)},
        80,
        999,
        false,

@@ -20,7 +20,7 @@ void read_uniform_predicates(Operand& operand, const Words&, Architecture) {
 }
 
 // c[bank][UR+offset]
-void read_table_entry(Operand& operand, const Words& words, Architecture) {
+void read_uniform_entry(Operand& operand, const Words& words, Architecture) {
   operand.kind = OperandKind::constant;
   operand.index = kZeroRegister;
   operand.uniform = static_cast<std::uint8_t>(words.bits(24, 6));
@@ -77,7 +77,7 @@ std::vector<Row> uniform_rows() {
              {},
              {composed(read_uniform_predicates).written(), uniform(24).suffix(byte), wide()}});
   add(rows, {"ULDC", 0x0b9, form(5), size, {uniform_destination(), wide()}});
-  add(rows, {"ULDC", 0x0bb, form(5), size, {uniform_destination(), composed(read_table_entry)}});
+  add(rows, {"ULDC", 0x0bb, form(5), size, {uniform_destination(), composed(read_uniform_entry)}});
   add(rows, {"S2UR", 0x1c3, form(4), {}, {uniform_destination(), special(72)}});
   rows.push_back({"R2UR",
                   0x1c2,

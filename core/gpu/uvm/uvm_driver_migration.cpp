@@ -9,7 +9,7 @@ namespace manyscale::gpu {
 namespace {
 
 // Numbers of transfers on the link, one in each direction at a time.
-constexpr std::uint64_t kToDevice = 0, kToHost = 1;
+constexpr std::uint64_t kTransferToDevice = 0, kTransferToHost = 1;
 
 }  // namespace
 
@@ -122,7 +122,10 @@ void UvmDriver::begin_migration(const PageRun& run) {
   statistics_.bytes_to_device += bytes;
   ++statistics_.transfers_to_device;
   statistics_.transfer_sizes.record(bytes);
-  link_.send({.page = kToDevice, .bytes = bytes, .to_host = false, .duration = transfer_time_(bytes, false)});
+  link_.send({.page = kTransferToDevice,
+              .bytes = bytes,
+              .to_host = false,
+              .duration = transfer_time_(bytes, false)});
   evict_ahead();
 }
 
@@ -209,7 +212,8 @@ void UvmDriver::write_back() {
   statistics_.bytes_to_host += bytes;
   ++statistics_.transfers_to_host;
   statistics_.transfer_sizes.record(bytes);
-  link_.send({.page = kToHost, .bytes = bytes, .to_host = true, .duration = transfer_time_(bytes, true)});
+  link_.send(
+      {.page = kTransferToHost, .bytes = bytes, .to_host = true, .duration = transfer_time_(bytes, true)});
 }
 
 void UvmDriver::release_page(PageIndex page, Cause cause, bool transferred) {
@@ -237,7 +241,7 @@ void UvmDriver::release_page(PageIndex page, Cause cause, bool transferred) {
 }
 
 void UvmDriver::transfer_moved(std::uint64_t number) {
-  if (number == kToDevice) {
+  if (number == kTransferToDevice) {
     state_.to_device_busy = false;
     const PageRun run = state_.to_device;
     finish_migration(run);
