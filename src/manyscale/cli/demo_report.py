@@ -23,27 +23,33 @@ _PARTS = tuple(part for part in PARTS if part not in _LEFT_OUT)
 def write_report(directory: Path, outcomes: Mapping[str, Outcome]) -> Path:
     """Writes the page into the directory of the demo."""
     page = Page("Manyscale: from a kernel to 1,024 GPUs", "the report of `manyscale demo`")
-    page.answer(
-        f"{len(outcomes)} steps ran, from {_title(next(iter(outcomes)))} to {_title(list(outcomes)[-1])}.",
-        "A section for each step follows; its runs are open to `manyscale report` and `manyscale compare`.",
+    titles = [_title(name) for name in outcomes]
+    first = page.answer(
+        f"{len(outcomes)} questions answered by simulation, from {_lowered(titles[0])} to {_lowered(titles[-1])}.",
+        "The table has the answers; sections below have the evidence. `manyscale report` and `manyscale compare` take "
+        "the run directories.",
         mood="good",
     )
+    charts = [chart for outcome in outcomes.values() for chart in outcome.charts]
+    if charts:
+        first.chart(charts[0])
     page.section("In short", folded=False).table(
         [
-            (_title(name), str(fact), str(outcome.facts[fact]))
+            (_title(name), str(fact), str(value))
             for name, outcome in outcomes.items()
-            for fact in list(outcome.facts)[:3]
+            for fact, value in outcome.facts.items()
         ],
-        "The first facts of each step.",
-        columns=("step", "fact", "result"),
+        columns=("step", "what", "answer"),
+        page_size=50,
     )
     for name, outcome in outcomes.items():
         section = page.section(_title(name))
+        section.words(_question(name))
         section.facts({key: str(fact) for key, fact in outcome.facts.items()})
         for chart in outcome.charts:
             section.chart(chart)
         for title, path in outcome.runs.items():
-            part = section.section(title)
+            part = section.section(title, folded=True)
             evidence = Evidence(load(path))
             answer(part, evidence)
             add_run(part, evidence, _PARTS)
@@ -55,3 +61,12 @@ def write_report(directory: Path, outcomes: Mapping[str, Outcome]) -> Path:
 
 def _title(name: str) -> str:
     return (demo_steps.STEPS[name].__doc__ or name).partition(":")[0]
+
+
+def _question(name: str) -> str:
+    text = (demo_steps.STEPS[name].__doc__ or "").partition(":")[2].strip()
+    return text[:1].upper() + text[1:]
+
+
+def _lowered(title: str) -> str:
+    return title[:1].lower() + title[1:] if title[1:2].islower() or title[1:2] == " " else title

@@ -27,20 +27,25 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The directory 
 
 @commands.command()
 def show(run: RunArgument, json: Json = False) -> None:
-    """Show how a run ended and its headline numbers."""
+    """Show how a run ended, what limits it, and its headline numbers."""
     from rich.table import Table
     from rich.text import Text
 
+    from manyscale.report.evidence import Evidence
+    from manyscale.report.headline import is_internal
+    from manyscale.report.numbers import shown
+    from manyscale.report.verdict import verdict
     from manyscale.results import load
-    from manyscale.results.run import show as shown
 
     loaded = load(run)
     _say_note(loaded)
     if json:
         emit_json({"path": str(loaded.path), **loaded.info})
         return
-    info = loaded.info
+    info, found = loaded.info, verdict(Evidence(loaded))
     facts = {
+        "verdict": found.text,
+        "advice": found.advice or None,
         "status": loaded.status + (" (partial results)" if info.get("partial") else ""),
         "error": info.get("error"),
         "command": " ".join(info["command"]),
@@ -54,8 +59,8 @@ def show(run: RunArgument, json: Json = False) -> None:
         if fact is not None:
             table.add_row(name, Text(str(fact), overflow="fold"))
     table.add_section()
-    for name, entry in loaded.headline.items():
-        table.add_row(Text(name), Text(shown(entry)))
+    for name, entry in sorted(loaded.headline.items(), key=lambda each: is_internal(each[0])):
+        table.add_row(Text(name), Text(shown(entry["value"], entry["unit"])))
     tables().print(table)
 
 

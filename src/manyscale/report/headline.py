@@ -9,17 +9,8 @@ from manyscale.report.evidence import Evidence
 from manyscale.report.numbers import percent, share, shown, spoken
 
 _FIVE = 5
-_INTERNAL = (
-    "wall_",
-    "event",
-    "window",
-    "partition",
-    "thread",
-    "pending",
-    "lookahead",
-    "queue",
-    "seed",
-    "exit_code",
+_INTERNAL = frozenset(
+    ("events", "windows", "pending_events", "partitions", "threads", "lookahead", "seed", "exit_code")
 )
 
 
@@ -48,7 +39,7 @@ def internals(evidence: Evidence) -> dict[str, str]:
 
 def is_internal(name: str) -> bool:
     """Whether a headline number is one of the simulator's, not of what it simulates."""
-    return any(name.startswith(start) for start in _INTERNAL)
+    return name in _INTERNAL or name.startswith("wall_")
 
 
 def _others(evidence: Evidence, found: dict[str, str]) -> dict[str, str]:
