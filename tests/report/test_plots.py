@@ -7,6 +7,7 @@ import pytest
 from run_directories import kernel_run, make_run
 
 from manyscale.errors import InputError
+from manyscale.results.notebook import NotebookView
 
 
 def test_a_plot_is_a_plotly_figure_or_one_of_matplotlib(tmp_path):
@@ -41,3 +42,30 @@ def test_a_plot_of_what_the_run_has_not_left_says_so(tmp_path):
 def test_a_notebook_shows_the_verdict_before_the_numbers(tmp_path):
     shown = kernel_run(tmp_path / "run")._repr_html_()
     assert shown.index("limited by DRAM bandwidth") < shown.index("DRAM throughput") < shown.index("Headline")
+
+
+def test_every_result_shows_itself_in_a_notebook():
+    from manyscale import cpu, cuda, gpu, network, system
+    from manyscale.studies import detailed_cluster, sweep
+    from manyscale.studies.projection import predict
+
+    results = [
+        *(gpu.Launch, gpu.TimedLaunch, gpu.KernelProfile, cuda.CudaRun, cpu.CpuResult, cpu.FunctionalResult),
+        *(
+            network.JobResult,
+            system.running.Result,
+            sweep.Sweep,
+            predict.Prediction,
+            detailed_cluster.DetailedResult,
+        ),
+    ]
+    for result in results:
+        assert result._notebook is not NotebookView._notebook, result
+
+
+def test_a_prediction_in_a_notebook_has_its_interval():
+    from manyscale.studies.projection.predict import PARTS, Prediction
+
+    made = Prediction(64, "ext-var", [1.0e-3, 1.1e-3, 1.2e-3], dict.fromkeys(PARTS, 0.2))
+    assert "64 nodes, ext-var" in made._repr_html_()
+    assert "1.1 ms ± " in made._repr_html_()

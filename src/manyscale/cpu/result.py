@@ -100,7 +100,7 @@ class ProgramResult:
         )
 
 
-class FunctionalResult(ProgramResult):
+class FunctionalResult(NotebookView, ProgramResult):
     """What came out of a run without time."""
 
     def __init__(
@@ -136,6 +136,9 @@ class FunctionalResult(ProgramResult):
         if self.regions.height:
             writer.write_table("regions.parquet", self.regions)
         self.write_output(writer)
+
+    def _notebook(self) -> Iterable[str]:
+        yield headline_table(repr(self), self.headline)
 
     def __repr__(self) -> str:
         return (

@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +24,7 @@ from manyscale.interrupts import STOP_SIGNALS
 from manyscale.machine import Machine, ResolvedMachine, resolve_machine
 from manyscale.machine.cuda_runtime import runtime_costs
 from manyscale.machine.loading import CUDA
+from manyscale.results.notebook import NotebookView, facts_table, rows_table
 
 from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
@@ -46,7 +47,7 @@ class HostOptions:
 
 
 @dataclass
-class CudaRun:
+class CudaRun(NotebookView):
     """The result of a program: how it ended, its kernels and copies, and the simulated GPUs."""
 
     exit_code: int  # as a shell gives it: 128 and the number of the signal that ended the program
@@ -68,6 +69,20 @@ class CudaRun:
         if self.killed_by is not None:
             return f"the program was ended by {self.killed_by}"
         return f"the program ended with exit code {self.exit_code}" if self.exit_code else None
+
+    def _notebook(self) -> Iterable[str]:
+        facts = {
+            "simulated time": units.humanize(self.simulated, units.TIME),
+            "exit code": self.exit_code,
+            "launches": len(self.kernels),
+            "copies": len(self.copies),
+        }
+        yield facts_table("CUDA program", facts)
+        rows = [
+            (record.name, units.humanize(record.end - record.begin, units.TIME), record.cycles)
+            for record in sorted(self.kernels, key=lambda record: record.begin - record.end)
+        ]
+        yield rows_table("Launches, the longest first", ("kernel", "time", "cycles"), rows)
 
 
 def library_folder() -> Path:

@@ -23,6 +23,7 @@ def headline(evidence: Evidence) -> dict[str, str]:
         _cores,
         _ranks,
         _memory,
+        _system,
     )
     found = next((numbers for rule in rules if (numbers := rule(evidence))), {})
     return dict(list((found | _others(evidence, found)).items())[:_FIVE])
@@ -166,4 +167,19 @@ def _memory(evidence: Evidence) -> dict[str, str]:
         "accesses": shown(accesses),
         "L1 hit rate": percent(share(evidence.total(cores, "l1.hits"), accesses)),
         "DRAM bandwidth": shown(share(moved, evidence.seconds), "B/s"),
+    }
+
+
+def _system(evidence: Evidence) -> dict[str, str]:
+    """Of a system of components: its time, and how large it is."""
+    components, links = evidence.machine.get("component"), evidence.machine.get("link")
+    if not isinstance(components, list):
+        return {}
+    kinds = {str(each.get("model")) for each in components if isinstance(each, dict)}
+    return {
+        "simulated time": shown(evidence.seconds, "s"),
+        "components": f"{len(components):,}",
+        "models": ", ".join(sorted(kinds)[:3]) + (" ..." if len(kinds) > 3 else ""),
+        "links": f"{len(links) if isinstance(links, list) else 0:,}",
+        "statistics": f"{len(evidence.scalars):,}",
     }

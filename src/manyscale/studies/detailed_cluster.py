@@ -6,7 +6,7 @@ This is what a projection from one node is held against: slow, and with nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,15 +20,17 @@ from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.loading import JOBS, PROGRAMS
 from manyscale.network.job import Cluster, network_description
 from manyscale.network.job import cluster as network_cluster
+from manyscale.results.notebook import NotebookView, facts_table
 from manyscale.studies.call_log import MOST_ENTRIES, CallOfRank, calls_of_ranks
 from manyscale.system import System
 from manyscale.system.running import Result
+from manyscale.units import TIME, humanize
 
 _SECOND = 10**15
 
 
 @dataclass(frozen=True, eq=False)
-class DetailedResult:
+class DetailedResult(NotebookView):
     """How long a program took on all nodes, and what each of its ranks did."""
 
     program: Program
@@ -47,6 +49,10 @@ class DetailedResult:
     def stdout(self) -> str:
         """What all ranks wrote, rank by rank."""
         return b"".join(process.stdout for process in self.processes).decode(errors="replace")
+
+    def _notebook(self) -> Iterable[str]:
+        time = {"simulated time": humanize(self.run.now, TIME), "ranks": len(self.processes)}
+        yield facts_table(f"{self.program.name} on {self.nodes} nodes", time | dict(self.traffic))
 
 
 def run_detailed(

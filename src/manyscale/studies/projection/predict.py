@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +16,8 @@ from manyscale.errors import InputError
 from manyscale.network.job import Cluster, Job, cluster
 from manyscale.network.motifs import Motif
 from manyscale.network.program import Program as NetworkProgram
+from manyscale.results.notebook import NotebookView, facts_table, plot
+from manyscale.results.stack_chart import stack_chart
 from manyscale.studies.projection.measured_job import MeasuredJob
 from manyscale.studies.projection.recorded_job import RecordedJob, StandIns
 from manyscale.studies.projection.timings import Variant
@@ -47,7 +49,7 @@ _STUDENT += (2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(NotebookView):
     """How long a job takes: the mean of all repetitions, its 95% confidence interval, and where time goes."""
 
     nodes: int
@@ -85,6 +87,11 @@ class Prediction:
     def limit(self) -> str:
         """What takes most of the time."""
         return max(PARTS, key=lambda part: self.shares[part])
+
+    def _notebook(self) -> Iterable[str]:
+        time = f"{self.seconds * 1e3:.4g} ms ± {self.half_width / self.seconds:.2%}"
+        yield facts_table(f"{self.nodes:,} nodes, {self.variant}", {"time": time, "limit": self.limit})
+        yield plot(stack_chart("Time of a rank, mean", "share of the time", {"ranks": self.shares}))
 
 
 def predict(
