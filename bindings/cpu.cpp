@@ -269,13 +269,13 @@ nb::list region_list(const RegionTable& regions) {
 }
 
 nb::list task_list(const TaskTable& tasks) {
-  static constexpr const char* kinds[] = {"in", "out", "mutexinoutset", "inoutset"};
+  static constexpr const char* types[] = {"in", "out", "mutexinoutset", "inoutset"};
   nb::list list;
   for (const Task& task : tasks.tasks()) {
     nb::list dependences;
     for (std::uint32_t i = 0; i < task.dependence_count; ++i) {
       const TaskDependence& one = tasks.dependences()[task.first_dependence + i];
-      dependences.append(nb::make_tuple(one.address, kinds[static_cast<std::size_t>(one.kind)]));
+      dependences.append(nb::make_tuple(one.address, types[static_cast<std::size_t>(one.type)]));
     }
     list.append(nb::make_tuple(task.region, task.creator,
                                task.parent == 0 ? nb::none() : nb::cast(task.parent - 1), dependences));
@@ -313,15 +313,16 @@ const char* FunctionalProgram::run(std::uint64_t limit, const nb::object& progre
 nb::list FunctionalProgram::work() const {
   nb::list rows;
   for (const WorkCounts::Counts& counts : work_.by_process()) {
-    const auto of = [&](Kind kind) { return counts[static_cast<std::size_t>(kind)]; };
+    const auto of = [&](InstructionClass kind) { return counts[static_cast<std::size_t>(kind)]; };
     std::uint64_t instructions = 0;
     for (const std::uint64_t count : counts) instructions += count;
     if (instructions == 0) continue;  // numbers of processes do not begin at 0
     nb::dict row;
     row["instructions"] = instructions;
-    row["branches"] = of(Kind::branch) + of(Kind::jump) + of(Kind::indirect);
-    row["loads"] = of(Kind::load) + of(Kind::atomic);
-    row["stores"] = of(Kind::store);
+    row["branches"] =
+        of(InstructionClass::branch) + of(InstructionClass::jump) + of(InstructionClass::indirect);
+    row["loads"] = of(InstructionClass::load) + of(InstructionClass::atomic);
+    row["stores"] = of(InstructionClass::store);
     rows.append(row);
   }
   return rows;

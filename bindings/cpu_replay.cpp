@@ -68,7 +68,7 @@ void play(Component& component, const nb::dict& columns, const std::vector<std::
     trace.streams[i].is_task = is_task[i] != 0;
     for (std::uint32_t j = 0; j < count[i]; ++j, ++next) {
       trace.streams[i].dependences.push_back(
-          {address.at(next), static_cast<TaskDependence::Kind>(kind.at(next) & 3)});
+          {address.at(next), static_cast<TaskDependence::Type>(kind.at(next) & 3)});
     }
   }
   trace.teams.resize(column_values<std::uint32_t>(columns, "team.region").size());

@@ -16,6 +16,7 @@
 #include "cpu/live/live_source.hpp"
 #include "cpu/openmp/construct_times.hpp"
 #include "cpu/trace/block.hpp"
+#include "cpu/trace/packed_node.hpp"
 #include "cpu/trace/recorder.hpp"
 #include "cpu_program.hpp"
 
@@ -23,6 +24,9 @@ using namespace manyscale;
 using namespace manyscale::cpu;
 
 namespace {
+
+using Producers = std::array<std::uint16_t, 3>;
+using Delays = std::array<std::uint8_t, 3>;
 
 // What a machine states of compaction, by name.
 CompactionTuning tuning_of(const nb::dict& stated) {
@@ -88,7 +92,7 @@ class TraceRecorder {
       dependences.insert(dependences.end(), stream.dependences.begin(), stream.dependences.end());
     }
     add("dependence.address", dependences, [](const auto& d) { return d.address; });
-    add("dependence.kind", dependences, [](const auto& d) { return static_cast<std::uint8_t>(d.kind); });
+    add("dependence.kind", dependences, [](const auto& d) { return static_cast<std::uint8_t>(d.type); });
     add("team.region", teams, [](const auto& t) { return t.region; });
     add("team.master", teams, [](const auto& t) { return t.master; });
     add("team.process", teams, [](const auto& t) { return t.process; });
@@ -166,10 +170,9 @@ class TraceRecorder {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
     BlockReader reader(block.bytes);
     for (std::uint32_t node = 0; reader.left() > 0; ++node) {
-      const Record record = reader.next();
-      if (!is_sync_node(record)) continue;
-      const SyncKind kind = sync_kind(record);
-      if (kind == SyncKind::fork || kind == SyncKind::begin) found.emplace_back(record.address, node);
+      const TraceNode next = reader.next();
+      if (!next.is_sync()) continue;
+      if (next.sync == SyncKind::fork || next.sync == SyncKind::begin) found.emplace_back(next.address, node);
     }
     return found;
   }
@@ -182,51 +185,57 @@ class TraceRecorder {
   std::exception_ptr raised_;
 };
 
-// The nodes of a block as columns.
+// The nodes of a block as columns, packed as in the block.
 nb::dict decoded(const nb::bytes& block) {
-  const std::vector<Record> nodes = decode_block(byte_vector(block));
+  const std::vector<TraceNode> nodes = decode_block(byte_vector(block));
   nb::dict out;
   const auto add = [&]<class Value>(const char* name, Value&& value) {
     out[name] = column_bytes(nodes, value);
   };
-  add("pc", [](const Record& r) { return r.pc; });
-  add("address", [](const Record& r) { return r.address; });
-  add("producers", [](const Record& r) { return r.producers; });
-  add("delays", [](const Record& r) { return r.delays; });
-  add("kind", [](const Record& r) { return static_cast<std::uint8_t>(r.kind); });
-  add("flags", [](const Record& r) { return r.flags; });
-  add("size", [](const Record& r) { return r.size; });
-  add("format", [](const Record& r) { return r.format; });
-  add("thread", [](const Record& r) { return r.thread; });
-  add("weight", [](const Record& r) { return r.weight; });
+  add("pc", [](const TraceNode& n) { return n.pc; });
+  add("address", [](const TraceNode& n) { return n.address; });
+  add("producers", [](const TraceNode& n) { return PackedNode::pack_producers(n); });
+  add("delays", [](const TraceNode& n) { return n.timing.delays; });
+  add("kind", [](const TraceNode& n) { return static_cast<std::uint8_t>(n.kind); });
+  add("flags", [](const TraceNode& n) { return PackedNode::pack(n).flags; });
+  add("size", [](const TraceNode& n) { return PackedNode::pack(n).size; });
+  add("format", [](const TraceNode& n) { return PackedNode::pack(n).format; });
+  add("thread", [](const TraceNode& n) { return n.thread; });
+  add("weight", [](const TraceNode& n) { return n.timing.weight; });
   return out;
 }
 
 // A block of the nodes whose columns these are.
 nb::bytes encoded(const nb::dict& columns) {
-  const auto pc = column_values<std::uint64_t>(columns, "pc");
-  std::vector<Record> nodes(pc.size());
+  std::vector<TraceNode> nodes(column_values<std::uint64_t>(columns, "pc").size());
   if (nodes.size() > block_nodes) {
     throw std::invalid_argument("a block holds at most " + std::to_string(block_nodes) + " nodes");
   }
-  const auto fill = [&]<class Value>(const char* name, Value Record::* member) {
+  const auto fill = [&]<class Value>(const char* name, Value, auto&& set) {
     const auto values = column_values<Value>(columns, name, nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].*member = values[i];
+    for (std::size_t i = 0; i < nodes.size(); ++i) set(nodes[i], values[i], i);
   };
-  fill("pc", &Record::pc);
-  fill("address", &Record::address);
-  fill("producers", &Record::producers);
-  fill("delays", &Record::delays);
-  const auto kind = column_values<std::uint8_t>(columns, "kind", nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (kind[i] >= kinds) throw std::invalid_argument("there is no kind " + std::to_string(kind[i]));
-    nodes[i].kind = static_cast<Kind>(kind[i]);
-  }
-  fill("flags", &Record::flags);
-  fill("size", &Record::size);
-  fill("format", &Record::format);
-  fill("thread", &Record::thread);
-  fill("weight", &Record::weight);
+  std::vector<PackedNode> packed(nodes.size());
+  fill("pc", std::uint64_t{}, [](TraceNode& n, std::uint64_t value, std::size_t) { n.pc = value; });
+  fill("address", std::uint64_t{}, [](TraceNode& n, std::uint64_t value, std::size_t) { n.address = value; });
+  fill("producers", Producers{},
+       [](TraceNode& n, const Producers& value, std::size_t) { PackedNode::unpack_producers(value, n); });
+  fill("delays", Delays{}, [](TraceNode& n, const Delays& value, std::size_t) { n.timing.delays = value; });
+  fill("kind", std::uint8_t{}, [](TraceNode& n, std::uint8_t value, std::size_t) {
+    if (value >= instruction_classes)
+      throw std::invalid_argument("there is no kind " + std::to_string(value));
+    n.kind = static_cast<InstructionClass>(value);
+  });
+  fill("flags", std::uint8_t{},
+       [&](TraceNode&, std::uint8_t value, std::size_t i) { packed[i].flags = value; });
+  fill("size", std::uint8_t{},
+       [&](TraceNode&, std::uint8_t value, std::size_t i) { packed[i].size = value; });
+  fill("format", std::uint8_t{},
+       [&](TraceNode&, std::uint8_t value, std::size_t i) { packed[i].format = value; });
+  fill("thread", std::uint16_t{}, [](TraceNode& n, std::uint16_t value, std::size_t) { n.thread = value; });
+  fill("weight", std::uint8_t{},
+       [](TraceNode& n, std::uint8_t value, std::size_t) { n.timing.weight = value; });
+  for (std::size_t i = 0; i < nodes.size(); ++i) packed[i].unpack(nodes[i]);
   const auto bytes = encode_block(nodes);
   return nb::bytes(bytes.data(), bytes.size());
 }

@@ -180,7 +180,7 @@ using NodeMessages = Messages<gem5::Node, gem5::parse_dependence_header, gem5::p
 using PacketMessages = Messages<gem5::Packet, gem5::parse_packet_header, gem5::parse_packet>;
 
 // Columns of messages from the pieces of a file.
-template <class Kind, class Message, nb::dict (*Columns)(const std::vector<Message>&)>
+template <class Source, class Message, nb::dict (*Columns)(const std::vector<Message>&)>
 class Reader {
  public:
   nb::dict take(const nb::bytes& piece) {
@@ -194,19 +194,19 @@ class Reader {
   }
 
  private:
-  Kind messages_;
+  Source messages_;
 };
 
 using NodeReader = Reader<NodeMessages, gem5::Node, node_columns>;
 using PacketReader = Reader<PacketMessages, gem5::Packet, packet_columns>;
 
-template <class Kind>
+template <class BoundReader>
 void bind_reader(nb::module_& module, const char* name) {
-  nb::class_<Kind>(module, name)
+  nb::class_<BoundReader>(module, name)
       .def(nb::init<>())
-      .def("take", &Kind::take, nb::arg("piece"))
-      .def("finish", &Kind::finish)
-      .def_prop_ro("header", &Kind::header);
+      .def("take", &BoundReader::take, nb::arg("piece"))
+      .def("finish", &BoundReader::finish)
+      .def_prop_ro("header", &BoundReader::header);
 }
 
 // From the pieces of a data-dependency trace, and of a fetch trace if there is one, to blocks of a stream.
@@ -250,8 +250,8 @@ class StreamImport {
   void begin() {
     if (importer_) return;
     spec_.ticks_per_second = node_messages_.header()->ticks_per_second;
-    importer_ = std::make_unique<gem5::Importer>(spec_, [this](const Record& record) {
-      nodes_.push_back(record);
+    importer_ = std::make_unique<gem5::Importer>(spec_, [this](const TraceNode& node) {
+      nodes_.push_back(node);
       if (nodes_.size() == block_nodes) close_block();
     });
   }
@@ -267,7 +267,7 @@ class StreamImport {
   void close_block() {
     if (nodes_.empty()) return;
     std::uint64_t instructions = 0;
-    for (const Record& node : nodes_) instructions += node.kind == Kind::system ? 0u : 1u + node.weight;
+    for (const TraceNode& node : nodes_) instructions += node.is_sync() ? 0u : node.timing.instructions();
     complete_.push_back({encode_block(nodes_), nodes_.size(), instructions});
     nodes_.clear();
   }
@@ -292,7 +292,7 @@ class StreamImport {
   std::deque<gem5::Node> waiting_;
   std::deque<gem5::Packet> given_;
   std::unique_ptr<gem5::Importer> importer_;
-  std::vector<Record> nodes_;
+  std::vector<TraceNode> nodes_;
   std::vector<Block> complete_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 Record branch(std::uint64_t pc, bool taken) {
   Record record;
-  record.kind = Kind::branch;
+  record.kind = InstructionClass::branch;
   record.pc = pc;
   record.address = taken ? pc + 64 : pc + 4;
   record.flags = taken ? Trait::taken : 0;
@@ -24,7 +24,7 @@ Record branch(std::uint64_t pc, bool taken) {
 
 Record jump(std::uint64_t pc, std::uint64_t target, std::uint8_t flags = 0) {
   Record record;
-  record.kind = Kind::jump;
+  record.kind = InstructionClass::jump;
   record.pc = pc;
   record.address = target;
   record.flags = flags;
@@ -33,7 +33,7 @@ Record jump(std::uint64_t pc, std::uint64_t target, std::uint8_t flags = 0) {
 
 Record indirect(std::uint64_t pc, std::uint64_t target, std::uint8_t flags = 0) {
   Record record = jump(pc, target, flags);
-  record.kind = Kind::indirect;
+  record.kind = InstructionClass::indirect;
   return record;
 }
 
@@ -276,12 +276,10 @@ TEST(perfect_and_always_wrong_do_as_they_say) {
 
 TEST(recorded_predictions_are_believed) {
   BranchPredictor predictor(of_kind("recorded"));
-  Record seen = branch(0x10, true);
-  check(predictor.predict(seen) == Prediction::correct, "nothing is said against it");
-  seen.set_misfetch();
-  check(predictor.predict(seen) == Prediction::misfetch, "a misfetch when it was recorded");
-  seen.flags |= Trait::mispredicted;
-  check(predictor.predict(seen) == Prediction::mispredict, "wrong when it was recorded");
+  const Record seen = branch(0x10, true);
+  for (const Prediction each : {Prediction::correct, Prediction::misfetch, Prediction::mispredict}) {
+    check(predictor.predict(seen, each) == each, "the outcome that was recorded");
+  }
   check_equal(predictor.statistics().conditional.value(), 3, "branches");
   check_equal(predictor.statistics().conditional_wrong.value(), 1, "of them wrong");
 }

@@ -134,17 +134,17 @@ void compare(std::uint64_t seed) {
   for (int i = 0; i < 2000; ++i) {
     const std::uint64_t which = random.below(12);
     Record record;
-    record.kind = which == 11 ? Kind::jump : Kind::branch;
+    record.kind = which == 11 ? InstructionClass::jump : InstructionClass::branch;
     record.pc = 0x1000 + 6 * which;
     const bool taken = which < 4   ? ++rounds[which] % static_cast<int>(which + 2) != 0
                        : which < 8 ? (recent >> which & 1) != (recent & 1)
                                    : random.below(3) == 0;
-    record.flags = taken && record.kind == Kind::branch ? Trait::taken : 0;
+    record.flags = taken && record.kind == InstructionClass::branch ? Trait::taken : 0;
     const bool is_wrong = predictor.predict(record) == Prediction::mispredict;
-    if (record.kind == Kind::branch) {
+    if (record.kind == InstructionClass::branch) {
       different += is_wrong != (plain.predict_and_train(record.pc, taken) != taken);
     }
-    plain.push(record.pc / 2 % 2 * 2 + (record.kind == Kind::branch && taken));
+    plain.push(record.pc / 2 % 2 * 2 + (record.kind == InstructionClass::branch && taken));
     recent = recent * 2 + taken;
   }
   check_equal(different, 0, "program " + std::to_string(seed) + ": predictions that differ");

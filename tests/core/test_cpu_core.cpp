@@ -9,7 +9,7 @@ using namespace manyscale::cpu::test;
 namespace {
 
 struct KindLatency {
-  Kind kind;
+  InstructionClass kind;
   std::int64_t latency;
   const char* name;
 };
@@ -17,33 +17,34 @@ struct KindLatency {
 // n dependent instructions take n times the latency of their kind.
 TEST(chains) {
   const CoreSpec spec = plain_core();
-  const KindTimings& t = spec.timing;
-  for (const KindLatency& each : {KindLatency{Kind::integer, t.integer.latency, "integer"},
-                                  {Kind::multiply, t.multiply.latency, "multiply"},
-                                  {Kind::divide, t.divide.latency, "divide"},
-                                  {Kind::float_add, t.float_add.latency, "float_add"},
-                                  {Kind::float_multiply, t.float_multiply.latency, "float_multiply"},
-                                  {Kind::float_fused, t.float_fused.latency, "float_fused"},
-                                  {Kind::float_divide, t.float_divide.latency, "float_divide"},
-                                  {Kind::float_root, t.float_root.latency, "float_root"},
-                                  {Kind::float_convert, t.float_convert.latency, "float_convert"},
-                                  {Kind::branch, t.control.latency, "branch"}}) {
+  const InstructionTimings& t = spec.timing;
+  for (const KindLatency& each :
+       {KindLatency{InstructionClass::integer, t.integer.latency, "integer"},
+        {InstructionClass::multiply, t.multiply.latency, "multiply"},
+        {InstructionClass::divide, t.divide.latency, "divide"},
+        {InstructionClass::float_add, t.float_add.latency, "float_add"},
+        {InstructionClass::float_multiply, t.float_multiply.latency, "float_multiply"},
+        {InstructionClass::float_fused, t.float_fused.latency, "float_fused"},
+        {InstructionClass::float_divide, t.float_divide.latency, "float_divide"},
+        {InstructionClass::float_root, t.float_root.latency, "float_root"},
+        {InstructionClass::float_convert, t.float_convert.latency, "float_convert"},
+        {InstructionClass::branch, t.control.latency, "branch"}}) {
     check_equal(steady(spec, {record(each.kind, 1)}, 2000), 1000 * each.latency,
                 std::string("a chain of ") + each.name);
   }
-  Record single = record(Kind::float_divide, 1);
+  TraceNode single = record(InstructionClass::float_divide, 1);
   single.format = 4;
   check_equal(steady(spec, {single}, 2000), 1000 * t.float_divide_single.latency, "single precision");
-  Record delayed = record(Kind::integer, 1);
-  delayed.delays[0] = 7;
+  TraceNode delayed = record(InstructionClass::integer, 1);
+  delayed.timing.delays[0] = 7;
   check_equal(steady(spec, {delayed}, 2000), 8000, "a chain of delays");
   // Two chains, of which each instruction waits for the slower one; and a delay that counts from dispatch.
-  Record two = record(Kind::integer, 1);
+  TraceNode two = record(InstructionClass::integer, 1);
   two.producers[1] = 2;
-  two.delays[1] = 9;
+  two.timing.delays[1] = 9;
   check_equal(steady(spec, {two}, 2000), 1000 * (1 + 9) / 2, "the delay of the second operand");
-  Record from_dispatch = record(Kind::integer, 1);
-  from_dispatch.delays[1] = 100;
+  TraceNode from_dispatch = record(InstructionClass::integer, 1);
+  from_dispatch.timing.delays[1] = 100;
   CoreSpec narrow = spec;
   narrow.reorder_buffer = 10;
   // Ten at a time, each of which takes a cycle to issue, its delay and its latency.
@@ -56,36 +57,40 @@ TEST(chains) {
 // Independent instructions take an issue slot of a unit each, for the unit's interval.
 TEST(throughput) {
   CoreSpec spec = plain_core();
-  check_equal(steady(spec, {record(Kind::integer)}, 6000), 1000, "three integer units");
-  check_equal(steady(spec, {record(Kind::multiply)}, 2000), 1000, "one multiplier");
-  check_equal(steady(spec, {record(Kind::float_fused)}, 4000), 1000, "two floating-point units");
-  check_equal(steady(spec, {record(Kind::divide)}, 200), 100 * spec.timing.divide.interval, "one divider");
-  check_equal(steady(spec, {record(Kind::float_divide)}, 400), 100 * spec.timing.float_divide.interval,
-              "two floating-point dividers");
-  check_equal(steady(spec, {record(Kind::float_divide), record(Kind::float_root)}, 200),
-              50 * (spec.timing.float_divide.interval + spec.timing.float_root.interval),
-              "division and roots share their unit");
+  check_equal(steady(spec, {record(InstructionClass::integer)}, 6000), 1000, "three integer units");
+  check_equal(steady(spec, {record(InstructionClass::multiply)}, 2000), 1000, "one multiplier");
+  check_equal(steady(spec, {record(InstructionClass::float_fused)}, 4000), 1000, "two floating-point units");
+  check_equal(steady(spec, {record(InstructionClass::divide)}, 200), 100 * spec.timing.divide.interval,
+              "one divider");
+  check_equal(steady(spec, {record(InstructionClass::float_divide)}, 400),
+              100 * spec.timing.float_divide.interval, "two floating-point dividers");
+  check_equal(
+      steady(spec, {record(InstructionClass::float_divide), record(InstructionClass::float_root)}, 200),
+      50 * (spec.timing.float_divide.interval + spec.timing.float_root.interval),
+      "division and roots share their unit");
   check_equal(steady(spec, {load(64)}, 4000), 1000, "two loads in a cycle");
   check_equal(steady(spec, {store(64)}, 2000), 1000, "one store in a cycle");
   spec.stores_per_cycle = 2;
   spec.ports = "integer multiply divide control float load atomic fence system; store; store";
   check_equal(steady(spec, {store(64)}, 4000), 1000, "two stores in a cycle");
   // Whoever is asked first takes the port that takes fewest kinds.
-  check_equal(
-      steady(plain_core(), {record(Kind::integer), record(Kind::integer), record(Kind::multiply)}, 2000),
-      1000, "integer work leaves the multiplier alone");
+  check_equal(steady(plain_core(),
+                     {record(InstructionClass::integer), record(InstructionClass::integer),
+                      record(InstructionClass::multiply)},
+                     2000),
+              1000, "integer work leaves the multiplier alone");
 }
 
 // Four wide at one place and eight wide elsewhere: four in a cycle.
-TEST(widths) {
-  const std::vector<Record> mix{record(Kind::integer),
-                                record(Kind::integer),
-                                record(Kind::integer),
-                                record(Kind::float_add),
-                                record(Kind::float_add),
-                                load(64),
-                                load(64),
-                                store(64)};
+void widths() {
+  const std::vector<TraceNode> mix{record(InstructionClass::integer),
+                                   record(InstructionClass::integer),
+                                   record(InstructionClass::integer),
+                                   record(InstructionClass::float_add),
+                                   record(InstructionClass::float_add),
+                                   load(64),
+                                   load(64),
+                                   store(64)};
   check_equal(steady(plain_core(), mix, 2000), 1000, "eight of eight kinds in a cycle");
   for (auto width :
        {&CoreSpec::fetch_width, &CoreSpec::dispatch_width, &CoreSpec::commit_width, &CoreSpec::issue_width}) {
@@ -96,24 +101,25 @@ TEST(widths) {
   CoreSpec spec = plain_core();
   spec.fetch_bytes = 16;
   check_equal(steady(spec, mix, 2000), 2000, "sixteen bytes in a cycle");
-  std::vector<Record> compressed = mix;
-  for (Record& each : compressed) each.flags |= Trait::compressed;
+  std::vector<TraceNode> compressed = mix;
+  for (TraceNode& each : compressed) each.flags |= Trait::compressed;
   check_equal(steady(spec, compressed, 2000), 1000, "sixteen bytes are eight compressed instructions");
   // A taken branch is the last of its fetch group.
-  std::vector<Record> jumps{record(Kind::integer), record(Kind::integer), record(Kind::jump)};
+  std::vector<TraceNode> jumps{record(InstructionClass::integer), record(InstructionClass::integer),
+                               record(InstructionClass::jump)};
   check_equal(steady(plain_core(), jumps, 2000), 1000, "a taken branch ends the group");
 }
 
-// Instructions folded into a record take widths and places, and do nothing.
-TEST(folded) {
+// Instructions compacted into a record take widths and places, and do nothing.
+void compacted() {
   CoreSpec spec = plain_core();
   spec.fetch_width = spec.dispatch_width = spec.commit_width = 4;
-  Record heavy = record(Kind::integer);
-  heavy.weight = 7;
+  TraceNode heavy = record(InstructionClass::integer);
+  heavy.timing.weight = 7;
   const Ran ran = run(spec, at_addresses(repeat({heavy}, 1000)));
-  check_equal(ran.instructions, 8000, "folded instructions are counted");
+  check_equal(ran.instructions, 8000, "compacted instructions are counted");
   check_equal(steady(spec, {heavy}, 2000), 2000, "eight instructions in two cycles");
-  heavy.weight = 2;
+  heavy.timing.weight = 2;
   check_equal(steady(spec, {heavy}, 4000), 1500, "three instructions in three quarters of a cycle");
 }
 
@@ -121,7 +127,8 @@ TEST(folded) {
 // resolving, redirecting and the front end again.
 TEST(mispredicts) {
   CoreSpec spec = plain_core();
-  const std::vector<Record> part{record(Kind::integer), record(Kind::integer, 1), branch(1)};
+  const std::vector<TraceNode> part{record(InstructionClass::integer), record(InstructionClass::integer, 1),
+                                    branch(1)};
   spec.branch.kind = "always_wrong";
   // From the fetch of the first: the front end, a cycle to issue, three dependent instructions.
   const std::int64_t each = spec.front_end_depth + 1 + 2 * spec.timing.integer.latency +
@@ -139,8 +146,8 @@ TEST(places) {
   // A window of n with a divide each n instructions: each divide waits for the one before to commit.
   CoreSpec spec = plain_core();
   spec.reorder_buffer = 16;
-  std::vector<Record> part(16, record(Kind::integer));
-  part[0] = record(Kind::divide, 16);
+  std::vector<TraceNode> part(16, record(InstructionClass::integer));
+  part[0] = record(InstructionClass::divide, 16);
   const std::int64_t small = steady(spec, part, 200);
   spec.reorder_buffer = 128;
   const std::int64_t large = steady(spec, part, 200);
@@ -149,8 +156,8 @@ TEST(places) {
 
   CoreSpec registers = plain_core();
   registers.integer_registers = 32 + 4;
-  std::vector<Record> writes(64, record(Kind::integer));
-  for (Record& each : writes) each.flags |= Trait::writes_integer;
+  std::vector<TraceNode> writes(64, record(InstructionClass::integer));
+  for (TraceNode& each : writes) each.flags |= Trait::writes_integer;
   // A register is free again when its instruction commits: it issues a cycle after dispatch and completes a
   // cycle later.
   check_equal(steady(registers, writes, 200), 100 * 64 / 4 * 2, "four registers for two cycles each");
@@ -160,17 +167,18 @@ TEST(places) {
   CoreSpec queue = plain_core();
   queue.issue_queue = 4;
   queue.ports = "integer control; integer multiply; integer; divide; float; load; store; atomic fence system";
-  std::vector<Record> waiting{record(Kind::divide, 6),  record(Kind::integer, 1), record(Kind::integer, 2),
-                              record(Kind::integer, 3), record(Kind::integer, 4), record(Kind::integer)};
+  std::vector<TraceNode> waiting{record(InstructionClass::divide, 6),  record(InstructionClass::integer, 1),
+                                 record(InstructionClass::integer, 2), record(InstructionClass::integer, 3),
+                                 record(InstructionClass::integer, 4), record(InstructionClass::integer)};
   check_equal(steady(queue, waiting, 200), 100 * (queue.timing.divide.latency + 1),
               "a queue full of waiting ones");
-  // The same with those who wait folded.
-  std::vector<Record> folded{record(Kind::divide, 2), record(Kind::integer)};
-  folded[1].weight = 4;
-  check_equal(steady(queue, folded, 200), 100 * queue.timing.divide.latency, "nobody in the queue");
-  folded[0].set_compacted_waiters(4);
-  check_equal(steady(queue, folded, 200), 100 * (queue.timing.divide.latency + 1),
-              "a queue full of folded ones");
+  // The same with those that wait compacted.
+  std::vector<TraceNode> compacted{record(InstructionClass::divide, 2), record(InstructionClass::integer)};
+  compacted[1].timing.weight = 4;
+  check_equal(steady(queue, compacted, 200), 100 * queue.timing.divide.latency, "nobody in the queue");
+  compacted[0].timing.waiters = 4;
+  check_equal(steady(queue, compacted, 200), 100 * (queue.timing.divide.latency + 1),
+              "a queue full of compacted ones");
 }
 
 TEST(wrong_specs) {
@@ -194,3 +202,14 @@ TEST(wrong_specs) {
 }
 
 }  // namespace
+
+int main() {
+  chains();
+  throughput();
+  widths();
+  compacted();
+  mispredicts();
+  places();
+  wrong_specs();
+  return finish();
+}

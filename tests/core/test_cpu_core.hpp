@@ -8,6 +8,7 @@
 
 #include "cpu/core/core.hpp"
 #include "cpu/stream/stream_protocol.hpp"
+#include "cpu/trace/trace_node.hpp"
 #include "engine/registry.hpp"
 #include "engine/simulation.hpp"
 #include "test_checks.hpp"
@@ -21,13 +22,13 @@ using manyscale::test::check_equal;
 // Plays one list of records to each core and halts where they say so.
 class ScriptedSource final : public Component {
  public:
-  explicit ScriptedSource(std::vector<std::vector<Record>> scripts, std::size_t ahead = 256) {
+  explicit ScriptedSource(std::vector<std::vector<TraceNode>> scripts, std::size_t ahead = 256) {
     for (auto& script : scripts) streams_.emplace_back(std::move(script), ahead);
     cores_.on_receive<&ScriptedSource::take>();
   }
   void start() override {
     for (std::uint32_t lane = 0; lane < streams_.size(); ++lane) {
-      cores_.send({0, &streams_[lane].ring, StreamReply::Kind::attach}, 0, lane);
+      cores_.send({0, &streams_[lane].ring, StreamReply::Type::attach}, 0, lane);
       give(lane);
     }
   }
@@ -35,8 +36,9 @@ class ScriptedSource final : public Component {
 
  private:
   struct Stream {
-    Stream(std::vector<Record> records, std::size_t ahead) : script(std::move(records)), ring(ahead) {}
-    std::vector<Record> script;
+    Stream(std::vector<TraceNode> records, std::size_t ahead)
+        : script(std::move(records)), ring(ahead, RecordRing::Contents::replayed) {}
+    std::vector<TraceNode> script;
     RecordRing ring;
     std::uint64_t given = 0, freed = 0;
     bool halted = false;
@@ -45,7 +47,7 @@ class ScriptedSource final : public Component {
 
   void take(const StreamRequest& request, std::uint32_t lane) {
     Stream& stream = streams_[lane];
-    if (request.kind == StreamRequest::Kind::reached) {
+    if (request.type == StreamRequest::Type::reached) {
       if (!stream.halted || request.number + 1 != stream.given)
         throw SimulationError("reached a wrong record");
       stream.halted = false;
@@ -61,12 +63,13 @@ class ScriptedSource final : public Component {
     while (!stream.halted && stream.given < stream.script.size() &&
            stream.given - stream.freed < stream.ring.capacity()) {
       stream.ring[stream.given] = stream.script[stream.given];
+      stream.ring.timing(stream.given) = stream.script[stream.given].timing;
       stream.halted = stream.ring[stream.given].has(Trait::halts_stream);
       ++stream.given;
     }
     if (stream.given == before) return;
-    cores_.send({stream.given, nullptr, StreamReply::Kind::available}, 0, lane);
-    if (stream.given == stream.script.size()) cores_.send({0, nullptr, StreamReply::Kind::ends}, 0, lane);
+    cores_.send({stream.given, nullptr, StreamReply::Type::available}, 0, lane);
+    if (stream.given == stream.script.size()) cores_.send({0, nullptr, StreamReply::Type::ends}, 0, lane);
   }
 
   std::vector<Stream> streams_;
@@ -74,40 +77,40 @@ class ScriptedSource final : public Component {
 };
 
 // A record of a straight line of instructions; the caller sets the rest.
-inline Record record(Kind kind, std::uint16_t producer = 0) {
-  Record made;
+inline TraceNode record(InstructionClass kind, std::uint16_t producer = 0) {
+  TraceNode made;
   made.kind = kind;
   made.producers[0] = producer;
   return made;
 }
-inline Record load(std::uint64_t address, std::uint16_t producer = 0) {
-  Record made = record(Kind::load, producer);
+inline TraceNode load(std::uint64_t address, std::uint16_t producer = 0) {
+  TraceNode made = record(InstructionClass::load, producer);
   made.address = address;
   made.size = 8;
   return made;
 }
-inline Record store(std::uint64_t address, std::uint16_t data = 0, std::uint16_t base = 0) {
-  Record made = record(Kind::store, data);
+inline TraceNode store(std::uint64_t address, std::uint16_t data = 0, std::uint16_t base = 0) {
+  TraceNode made = record(InstructionClass::store, data);
   made.producers[1] = base;
   made.address = address;
   made.size = 8;
   return made;
 }
 // A branch to the next instruction, which is so never taken.
-inline Record branch(std::uint16_t producer = 0) {
-  return record(Kind::branch, producer);
+inline TraceNode branch(std::uint16_t producer = 0) {
+  return record(InstructionClass::branch, producer);
 }
 // Gives instructions addresses one after the other, around a loop so short that it stays in the instruction
 // cache.
-inline std::vector<Record> at_addresses(std::vector<Record> records, std::uint64_t base = 0x10000) {
+inline std::vector<TraceNode> at_addresses(std::vector<TraceNode> records, std::uint64_t base = 0x10000) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     records[i].pc = base + i % 256 * 4;
-    if (records[i].kind == Kind::branch) records[i].address = records[i].next_pc();
+    if (records[i].kind == InstructionClass::branch) records[i].address = records[i].next_pc();
   }
   return records;
 }
-inline std::vector<Record> repeat(const std::vector<Record>& part, std::size_t times) {
-  std::vector<Record> all;
+inline std::vector<TraceNode> repeat(const std::vector<TraceNode>& part, std::size_t times) {
+  std::vector<TraceNode> all;
   for (std::size_t i = 0; i < times; ++i) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -174,11 +177,11 @@ inline std::int64_t working(const CpiStack& stack) {
 }
 
 // Runs records on one core in front of a memory that answers after a fixed time.
-inline Ran run(const CoreSpec& spec, std::vector<Record> records, std::size_t ahead = 256) {
+inline Ran run(const CoreSpec& spec, std::vector<TraceNode> records, std::size_t ahead = 256) {
   Simulation simulation(1);
   auto& source = static_cast<ScriptedSource&>(simulation.add(
       "source",
-      std::make_unique<ScriptedSource>(std::vector<std::vector<Record>>{std::move(records)}, ahead)));
+      std::make_unique<ScriptedSource>(std::vector<std::vector<TraceNode>>{std::move(records)}, ahead)));
   auto& core = static_cast<Core&>(simulation.add("core", std::make_unique<Core>(spec)));
   auto& channel = add_model(simulation, "channel", "memory.dram",
                             {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
@@ -199,7 +202,7 @@ inline Ran run(const CoreSpec& spec, std::vector<Record> records, std::size_t ah
 }
 
 // What the second half of so many repetitions takes, which is free of how it begins and ends.
-inline std::int64_t steady(const CoreSpec& spec, const std::vector<Record>& part, std::size_t times) {
+inline std::int64_t steady(const CoreSpec& spec, const std::vector<TraceNode>& part, std::size_t times) {
   return run(spec, at_addresses(repeat(part, times))).cycles -
          run(spec, at_addresses(repeat(part, times / 2))).cycles;
 }
@@ -233,7 +236,7 @@ inline std::vector<Core*> add_coherent_cores(Simulation& simulation, Component& 
 }
 
 // Runs a list of records on each of some cores with coherent caches and one home.
-inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vector<Record>> scripts,
+inline std::vector<Ran> run_coherent(const CoreSpec& spec, std::vector<std::vector<TraceNode>> scripts,
                                      std::uint32_t threads = 1) {
   Simulation simulation(1);
   const std::size_t count = scripts.size();

@@ -14,17 +14,18 @@ namespace {
 // From an L1 miss to the data: its tags, and the memory.
 constexpr std::int64_t miss_latency = 1 + 100;
 constexpr std::uint64_t data = 0x1000000;
-using Scripts = std::vector<std::vector<Record>>;  // one for each core
+using Scripts = std::vector<std::vector<TraceNode>>;  // one for each core
 
 // n records made by their number, each line touched once.
-std::vector<Record> make(std::size_t n, const std::function<Record(std::size_t)>& one) {
-  std::vector<Record> records;
+std::vector<TraceNode> make(std::size_t n, const std::function<TraceNode(std::size_t)>& one) {
+  std::vector<TraceNode> records;
   for (std::size_t i = 0; i < n; ++i) records.push_back(one(i));
   return at_addresses(std::move(records));
 }
 
 // The cycles of the second half.
-std::int64_t second_half(const CoreSpec& spec, std::size_t n, const std::function<Record(std::size_t)>& one) {
+std::int64_t second_half(const CoreSpec& spec, std::size_t n,
+                         const std::function<TraceNode(std::size_t)>& one) {
   return run(spec, make(n, one)).cycles - run(spec, make(n / 2, one)).cycles;
 }
 
@@ -54,7 +55,7 @@ TEST(misses_side_by_side) {
     spec.l1.outstanding_misses = limit.outstanding;
     const std::size_t loads = 960;
     const auto spaced = [&](std::size_t i) {
-      return i % limit.spacing == 0 ? load(data + i / limit.spacing * 64) : record(Kind::integer);
+      return i % limit.spacing == 0 ? load(data + i / limit.spacing * 64) : record(InstructionClass::integer);
     };
     const std::int64_t cycles = second_half(spec, loads * limit.spacing, spaced);
     const auto expected = static_cast<std::int64_t>(loads) / 2 * miss_latency / limit.at_a_time;
@@ -68,22 +69,23 @@ TEST(misses_side_by_side) {
 TEST(forwarding) {
   const CoreSpec spec = plain_core();
   // x = *p + 1; *p = x: load, addition, store, over and over.
-  const std::vector<Record> part{load(data), record(Kind::integer, 1), store(data, 1)};
+  const std::vector<TraceNode> part{load(data), record(InstructionClass::integer, 1), store(data, 1)};
   check_equal(steady(spec, part, 400), 200 * (spec.forward_latency + spec.timing.integer.latency),
               "a value through memory");
   const Ran ran = run(spec, at_addresses(repeat(part, 400)));
   check_between(ran.value("core", "forwarded"), 398, 399, "loads served by stores");
-  std::vector<Record> halves{load(data), record(Kind::integer, 1), store(data + 4, 1)};
+  std::vector<TraceNode> halves{load(data), record(InstructionClass::integer, 1), store(data + 4, 1)};
   halves[2].size = 4;
   check_equal(steady(spec, halves, 400), 200 * (spec.failed_forward_latency + spec.timing.integer.latency),
               "half a value through memory");
   // A store of unknown address: a load to another address passes it, or not.
   CoreSpec careful = spec;
   careful.speculative_loads = false;
-  const std::vector<Record> chain{record(Kind::divide, 2), store(data, 0, 1)};
+  const std::vector<TraceNode> chain{record(InstructionClass::divide, 2), store(data, 0, 1)};
   check_equal(steady(spec, chain, 200), 100 * spec.timing.divide.latency, "divisions and stores");
   // Each division needs the load before it, which needs nothing but, perhaps, the store's address.
-  const std::vector<Record> behind{record(Kind::divide, 1), store(data, 0, 1), load(data + 64)};
+  const std::vector<TraceNode> behind{record(InstructionClass::divide, 1), store(data, 0, 1),
+                                      load(data + 64)};
   check_equal(steady(spec, behind, 200), 100 * spec.timing.divide.interval, "a load that passes the store");
   check_equal(steady(careful, behind, 200),
               100 * (spec.timing.divide.latency + spec.timing.store.latency + 4),
@@ -115,8 +117,8 @@ TEST(store_buffer) {
                                        std::to_string(ordered) + " and " + std::to_string(relaxed));
 }
 
-Record halting(Kind kind, std::uint64_t address = 0) {
-  Record made = record(kind);
+TraceNode halting(InstructionClass kind, std::uint64_t address = 0) {
+  TraceNode made = record(kind);
   made.address = address;
   made.size = address == 0 ? 0 : 8;
   made.flags = Trait::halts_stream;
@@ -127,7 +129,8 @@ Record halting(Kind kind, std::uint64_t address = 0) {
 // not before.
 TEST(fences) {
   const CoreSpec spec = plain_core();
-  const Ran ran = run(spec, at_addresses({store(data), halting(Kind::fence), record(Kind::integer)}));
+  const Ran ran = run(
+      spec, at_addresses({store(data), halting(InstructionClass::fence), record(InstructionClass::integer)}));
   check_equal(static_cast<std::int64_t>(ran.reached.size()), 1, "one fence is reached");
   // Attached after 1 ns: front end, issue, address, commit; a cycle later the store is written.
   const std::int64_t committed = 1 + spec.front_end_depth + 1 + spec.timing.store.latency;
@@ -135,7 +138,7 @@ TEST(fences) {
               "when the fence reaches the source");
   check_between(ran.stack[Cause::synchronisation], miss_latency - 2, miss_latency + 4, "cycles at the fence");
   // Without stores each takes the way to the source and back.
-  check_equal(steady(spec, {halting(Kind::fence)}, 200), 100 * 2, "fences behind each other");
+  check_equal(steady(spec, {halting(InstructionClass::fence)}, 200), 100 * 2, "fences behind each other");
 }
 
 // Two cores that want one line, and what they pay for it.
@@ -149,7 +152,7 @@ TEST(sharing) {
   check_equal(own, 200 * 4, "loads of an own line");
   // Atomic operations on one line, by one core and by two.
   const auto atomics = [&](std::size_t n, std::uint64_t address) {
-    return make(n, [&](std::size_t) { return halting(Kind::atomic, address); });
+    return make(n, [&](std::size_t) { return halting(InstructionClass::atomic, address); });
   };
   const std::int64_t alone = halves([&](std::size_t n) { return Scripts{atomics(n, data)}; });
   const std::int64_t apart =
@@ -164,7 +167,7 @@ TEST(sharing) {
   // message takes 7 cycles, and one with data 8.
   const auto seldom = [&](std::size_t n, std::uint64_t address) {
     return make(n * 11, [&](std::size_t i) {
-      return i % 11 == 0 ? halting(Kind::atomic, address) : record(Kind::divide, 1);
+      return i % 11 == 0 ? halting(InstructionClass::atomic, address) : record(InstructionClass::divide, 1);
     });
   };
   const std::int64_t turns =
@@ -176,11 +179,11 @@ TEST(sharing) {
   const std::int64_t taken = spec.l1.tag_latency + 7 + tags + 7 + spec.l1.tag_latency + 8 + tags_and_data + 8;
   check_equal(turns - no_turns, 200 * (taken - hit), "a line that goes back and forth");
   // A line that is only in the slice, and one that another core has changed.
-  const auto first = [&](std::vector<Record> records) { return at_addresses(std::move(records)); };
+  const auto first = [&](std::vector<TraceNode> records) { return at_addresses(std::move(records)); };
   const auto load_after = [&](bool changed) {
-    std::vector<Record> writer = repeat({store(data)}, changed ? 1 : 0);
-    writer.push_back(record(Kind::integer));
-    std::vector<Record> reader = repeat({record(Kind::divide, 1)}, 20);
+    std::vector<TraceNode> writer = repeat({store(data)}, changed ? 1 : 0);
+    writer.push_back(record(InstructionClass::integer));
+    std::vector<TraceNode> reader = repeat({record(InstructionClass::divide, 1)}, 20);
     reader.push_back(load(data, 1));
     reader.push_back(load(data + 4096, 1));
     const auto ran = run_coherent(spec, {first(writer), first(reader)});
@@ -195,11 +198,11 @@ TEST(in_order) {
   CoreSpec spec = plain_core();
   spec.in_order = true;
   const auto used = [](std::size_t i) {
-    return i % 12 == 0 ? load(data + i / 12 * 64) : record(Kind::integer, i % 12 == 11 ? 11 : 0);
+    return i % 12 == 0 ? load(data + i / 12 * 64) : record(InstructionClass::integer, i % 12 == 11 ? 11 : 0);
   };
   check_equal(second_half(spec, 12 * 80, used), 40 * miss_latency, "each load is waited for at its use");
   const auto unused = [](std::size_t i) {
-    return i % 12 == 0 ? load(data + i / 12 * 64) : record(Kind::integer);
+    return i % 12 == 0 ? load(data + i / 12 * 64) : record(InstructionClass::integer);
   };
   check(second_half(spec, 12 * 80, unused) < 40 * miss_latency / 2,
         "loads that nobody needs are not waited for");
@@ -212,7 +215,7 @@ TEST(instruction_lines) {
   CoreSpec spec = plain_core();
   spec.l1i.size = 32 * 1024;
   const auto straight = [&](std::size_t n) {
-    std::vector<Record> records(n, record(Kind::integer));
+    std::vector<TraceNode> records(n, record(InstructionClass::integer));
     for (std::size_t i = 0; i < n; ++i) records[i].pc = 0x10000 + i * 4;
     return records;
   };
@@ -222,7 +225,8 @@ TEST(instruction_lines) {
   check_equal(cycles, lines * (miss_latency - hit + 64 / 4 / spec.fetch_width), "lines from memory");
   const Ran ran = run(spec, straight(16 * lines));
   check(ran.stack[Cause::fetch] > ran.cycles * 9 / 10, "the instruction cache is what it waits for");
-  check_equal(steady(spec, {record(Kind::integer, 1)}, 4000), 2000, "code that fits is fetched once");
+  check_equal(steady(spec, {record(InstructionClass::integer, 1)}, 4000), 2000,
+              "code that fits is fetched once");
 }
 
 // A page that no TLB knows costs a walk.

@@ -12,38 +12,39 @@ using namespace manyscale::cpu::test;
 
 namespace {
 
-std::vector<Record> random_stream(std::uint32_t seed, std::size_t n, std::uint64_t lines, bool halts) {
+std::vector<TraceNode> random_stream(std::uint32_t seed, std::size_t n, std::uint64_t lines, bool halts) {
   std::mt19937 random(seed);
   const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
-  std::vector<Record> records;
+  std::vector<TraceNode> records;
   std::uint64_t pc = 0x10000;
   for (std::size_t i = 0; i < n; ++i) {
-    Record made;
+    TraceNode made;
     const std::uint32_t draw = below(100);
-    made.kind = draw < 30            ? Kind::integer
-                : draw < 50          ? Kind::load
-                : draw < 62          ? Kind::store
-                : draw < 74          ? Kind::branch
-                : draw < 76          ? Kind::indirect
-                : draw < 78 && halts ? Kind::atomic
-                : draw < 79 && halts ? Kind::fence
-                : draw < 80 && halts ? Kind::system
-                                     : static_cast<Kind>(below(9));
+    made.kind = draw < 30            ? InstructionClass::integer
+                : draw < 50          ? InstructionClass::load
+                : draw < 62          ? InstructionClass::store
+                : draw < 74          ? InstructionClass::branch
+                : draw < 76          ? InstructionClass::indirect
+                : draw < 78 && halts ? InstructionClass::atomic
+                : draw < 79 && halts ? InstructionClass::fence
+                : draw < 80 && halts ? InstructionClass::system
+                                     : static_cast<InstructionClass>(below(9));
     for (auto& producer : made.producers)
       producer = static_cast<std::uint16_t>(below(3) == 0 ? below(40) : 0);
     if (made.touches_memory()) {
       made.address = 0x1000000 + below(static_cast<std::uint32_t>(lines)) * 64 + below(64);
       made.size = static_cast<std::uint8_t>(1u << below(4));
     }
-    if (made.kind == Kind::atomic || made.kind == Kind::fence || made.kind == Kind::system)
+    if (made.kind == InstructionClass::atomic || made.kind == InstructionClass::fence ||
+        made.kind == InstructionClass::system)
       made.flags |= Trait::halts_stream;
     if (below(2) == 0) made.flags |= Trait::compressed;
     if (below(3) == 0) made.flags |= below(2) == 0 ? Trait::writes_integer : Trait::writes_float;
     made.pc = pc;
     pc = made.next_pc();
     if (made.is_control()) {
-      if (made.kind == Kind::indirect || below(2) == 0) {
-        made.flags |= made.kind == Kind::branch ? Trait::taken : 0;
+      if (made.kind == InstructionClass::indirect || below(2) == 0) {
+        made.flags |= made.kind == InstructionClass::branch ? Trait::taken : 0;
         pc = 0x10000 + below(4096) * 4;
       }
       made.address = pc;
@@ -112,7 +113,7 @@ TEST(streams_of_all_kinds) {
 TEST(quantum_changes_little) {
   CoreSpec spec;
   spec.l2.size = 256 * 1024;
-  const std::vector<Record> stream = random_stream(7, 20000, 2000, false);
+  const std::vector<TraceNode> stream = random_stream(7, 20000, 2000, false);
   spec.quantum = 1;
   const auto exact = static_cast<double>(run(spec, stream, 512).cycles);
   for (const Time quantum : {2 * nanosecond, 10 * nanosecond, 50 * nanosecond}) {
@@ -124,12 +125,13 @@ TEST(quantum_changes_little) {
 }
 
 // What cores synchronise by is never done ahead of time, so the quantum does not change who gets it when.
-TEST(quantum_does_not_change_synchronisation) {
-  Record atomic = record(Kind::atomic);
+void quantum_does_not_change_synchronisation() {
+  TraceNode atomic = record(InstructionClass::atomic);
   atomic.address = 0x1000000;
   atomic.size = 8;
   atomic.flags = Trait::halts_stream;
-  const std::vector<Record> script = at_addresses(repeat({atomic, record(Kind::integer)}, 200));
+  const std::vector<TraceNode> script =
+      at_addresses(repeat({atomic, record(InstructionClass::integer)}, 200));
   CoreSpec spec = plain_core();
   spec.quantum = 1;
   const auto exact = run_coherent(spec, {script, script});
@@ -139,8 +141,8 @@ TEST(quantum_does_not_change_synchronisation) {
     check_equal(coarse[core].cycles, exact[core].cycles, "two cores at one line");
 }
 
-TEST(many_cores_on_threads) {
-  std::vector<std::vector<Record>> scripts;
+void many_cores_on_threads() {
+  std::vector<std::vector<TraceNode>> scripts;
   for (std::uint32_t core = 0; core < 4; ++core) scripts.push_back(random_stream(core, 4000, 100, true));
   CoreSpec spec;
   spec.l2.size = 64 * 1024;
@@ -153,7 +155,9 @@ TEST(many_cores_on_threads) {
 TEST(hot_lines_add_up) {
   CoreSpec spec = plain_core();
   spec.hot_lines = true;
-  const Ran ran = run(spec, at_addresses(repeat({record(Kind::divide, 2), record(Kind::integer, 1)}, 512)));
+  const Ran ran = run(
+      spec,
+      at_addresses(repeat({record(InstructionClass::divide, 2), record(InstructionClass::integer, 1)}, 512)));
   std::int64_t cycles = 0, instructions = 0;
   for (const HotLines::Line& line : ran.hot_lines) {
     cycles += line.stack.sum();
@@ -169,7 +173,8 @@ TEST(konata) {
   CoreSpec spec = plain_core();
   spec.konata_from = 10;
   spec.konata_count = 20;
-  const Ran ran = run(spec, at_addresses(repeat({record(Kind::integer, 1), load(0x1000000, 1)}, 50)));
+  const Ran ran =
+      run(spec, at_addresses(repeat({record(InstructionClass::integer, 1), load(0x1000000, 1)}, 50)));
   std::istringstream lines(ran.konata);
   std::string line;
   std::getline(lines, line);

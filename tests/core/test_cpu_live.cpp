@@ -221,17 +221,17 @@ class InstantCore final : public Component {
 
  private:
   void answered(const StreamReply& answer, std::uint32_t) {
-    switch (answer.kind) {
-      case StreamReply::Kind::attach:
+    switch (answer.type) {
+      case StreamReply::Type::attach:
         ring_ = answer.ring;
         break;
-      case StreamReply::Kind::sleeps:
+      case StreamReply::Type::sleeps:
         ++sleeps;
         break;
-      case StreamReply::Kind::ends:
+      case StreamReply::Type::ends:
         ended = now();
         break;
-      case StreamReply::Kind::available:
+      case StreamReply::Type::available:
         take(answer.number);
         break;
     }
@@ -242,12 +242,12 @@ class InstantCore final : public Component {
       sum = mix64(sum + record.pc * 3 + record.address * 5 + record.thread);
       if (record.has(Trait::halts_stream)) {
         check(taken + 1 == end, "nothing comes after a record that halts the stream");
-        work.send({taken, StreamRequest::Kind::reached});
+        work.send({taken, StreamRequest::Type::reached});
         ++taken;
         return;
       }
     }
-    work.send({taken, StreamRequest::Kind::wants_more});
+    work.send({taken, StreamRequest::Type::wants_more});
   }
 
   RecordRing* ring_ = nullptr;

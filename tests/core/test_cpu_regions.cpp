@@ -196,8 +196,8 @@ TEST(tables) {
   check(regions.intern({RegionKind::user, "one more", 0, 0}) == RegionTable::limit - 1,
         "further ones share the last");
   TaskTable tasks;
-  check(tasks.add({.region = 5}, {{0x10, TaskDependence::Kind::in}}) == 0, "tasks count from 0");
-  check(tasks.add({.region = 6}, {{0x20, TaskDependence::Kind::out}, {0x30, TaskDependence::Kind::in}}) == 1,
+  check(tasks.add({.region = 5}, {{0x10, TaskDependence::Type::in}}) == 0, "tasks count from 0");
+  check(tasks.add({.region = 6}, {{0x20, TaskDependence::Type::out}, {0x30, TaskDependence::Type::in}}) == 1,
         "and on");
   check(tasks.tasks()[1].first_dependence == 1 && tasks.tasks()[1].dependence_count == 2,
         "their dependences");

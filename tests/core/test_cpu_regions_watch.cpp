@@ -235,8 +235,8 @@ TEST(tasks_are_followed) {
   check_equal(static_cast<std::int64_t>(tasks[2].parent), 1, "the parent of the task within");
   check_equal(tasks[0].dependence_count, 2, "dependences");
   const auto& first = script.tasks().dependences();
-  check(first[0].address == 0x7000 && first[0].kind == TaskDependence::Kind::out, "writes");
-  check(first[1].address == 0x7008 && first[1].kind == TaskDependence::Kind::in, "reads");
+  check(first[0].address == 0x7000 && first[0].type == TaskDependence::Type::out, "writes");
+  check(first[1].address == 0x7008 && first[1].type == TaskDependence::Type::in, "reads");
 }
 
 TEST(long_dependence_lists) {
@@ -250,10 +250,10 @@ TEST(long_dependence_lists) {
   script.back(0);
   const auto& found = script.tasks().dependences();
   check_equal(static_cast<std::int64_t>(found.size()), 4, "dependences of the long form");
-  using Kind = TaskDependence::Kind;
-  check(found[0].kind == Kind::out && found[1].kind == Kind::mutexinoutset && found[2].kind == Kind::in &&
-            found[3].kind == Kind::inoutset && found[3].address == 0x7018,
-        "their kinds");
+  using Type = TaskDependence::Type;
+  check(found[0].type == Type::out && found[1].type == Type::mutexinoutset && found[2].type == Type::in &&
+            found[3].type == Type::inoutset && found[3].address == 0x7018,
+        "their types");
   // Lists that lie: nowhere, or without an end.
   const std::uint64_t endless[] = {~std::uint64_t{0}, 3};
   script.write(memory_at + memory_bytes - sizeof endless, endless, sizeof endless);

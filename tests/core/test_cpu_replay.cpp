@@ -155,8 +155,8 @@ WrittenTrace barging(bool sleeps) {
   first.sync(SyncKind::fork).sync(SyncKind::acquire, 0x1000).work(1000).sync(SyncKind::release, 0x1000);
   first.work(300).sync(SyncKind::acquire, 0x1000).work(1000).sync(SyncKind::release, 0x1000);
   trace.add_thread(first.sync(SyncKind::join).sync(SyncKind::thread_end));
-  Record acquire = sync_node(SyncKind::acquire, 0x1000, 0);
-  if (sleeps) acquire.flags |= Trait::sleeps;
+  TraceNode acquire = sync_node(SyncKind::acquire, 0x1000, 0);
+  acquire.sleeps = sleeps;
   second.sync(SyncKind::begin).work(500).add(acquire).work(1000).sync(SyncKind::release, 0x1000);
   trace.add_thread(second.sync(SyncKind::join).sync(SyncKind::thread_end));
   return trace;
@@ -252,8 +252,8 @@ TEST(recorded_branches) {
     Script script;
     for (std::size_t i = 0; i < 20; ++i) {
       script.work(50);
-      Record made = branch(1);
-      if (i < wrong) made.flags |= Trait::mispredicted;
+      TraceNode made = branch(1);
+      if (i < wrong) made.timing.prediction = Prediction::mispredict;
       script.add(made).work(50);
     }
     WrittenTrace trace;
@@ -275,7 +275,7 @@ TEST(copies) {
   script.sync(SyncKind::fork);
   for (std::size_t i = 0; i < 200; ++i) {
     const std::uint64_t address = 1ull << 40 | (0x5000 + i % 8 * 8);
-    script.add(load(address, 1)).add(store(address, 1)).add(record(Kind::integer, 2)).work(3);
+    script.add(load(address, 1)).add(store(address, 1)).add(record(InstructionClass::integer, 2)).work(3);
   }
   script.sync(SyncKind::barrier).work(10).sync(SyncKind::join).sync(SyncKind::thread_end);
   trace.add_thread(script);
@@ -386,7 +386,7 @@ TEST(senseless_traces) {
     };
     for (std::uint64_t i = 0, count = 1 + random.below(4); i < count; ++i) trace.add_thread(some_script());
     for (std::uint64_t i = 0, count = random.below(4); i < count; ++i) {
-      const auto kind = static_cast<TaskDependence::Kind>(random.below(4));
+      const auto kind = static_cast<TaskDependence::Type>(random.below(4));
       trace.add_task(i, some_script(), {{random.below(2), kind}}, random.below(3));
     }
     const std::int64_t copies = 1 + static_cast<std::int64_t>(random.below(2));

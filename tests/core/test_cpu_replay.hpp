@@ -9,33 +9,33 @@
 
 #include "cpu/replay/replay_source.hpp"
 #include "cpu/trace/block.hpp"
-#include "cpu/trace/sync_node.hpp"
+#include "cpu/trace/trace_node.hpp"
 #include "test_cpu_core.hpp"
 
 namespace manyscale::cpu::test {
 
 // So many dependent instructions: as many cycles.
-inline std::vector<Record> chain(std::size_t length) {
-  return std::vector<Record>(length, record(Kind::integer, 1));
+inline std::vector<TraceNode> chain(std::size_t length) {
+  return std::vector<TraceNode>(length, record(InstructionClass::integer, 1));
 }
 
 // A stream in the making.
 class Script {
  public:
-  Script& add(const Record& record) {
+  Script& add(const TraceNode& record) {
     records_.push_back(record);
     return *this;
   }
-  Script& add(const std::vector<Record>& records) {
+  Script& add(const std::vector<TraceNode>& records) {
     records_.insert(records_.end(), records.begin(), records.end());
     return *this;
   }
   Script& sync(SyncKind kind, std::uint64_t object = 0) { return add(sync_node(kind, object, 0)); }
   Script& work(std::size_t cycles) { return add(chain(cycles)); }
-  std::vector<Record> records() const { return at_addresses(records_); }
+  std::vector<TraceNode> records() const { return at_addresses(records_); }
 
  private:
-  std::vector<Record> records_;
+  std::vector<TraceNode> records_;
 };
 
 // A trace that is written rather than recorded, in blocks of a few nodes so that there are several.
@@ -65,7 +65,7 @@ class WrittenTrace {
   RecordedTrace finished() const {
     RecordedTrace result = trace;
     result.block = [records = records_](std::uint32_t stream, std::uint32_t block) {
-      const std::vector<Record>& all = records[stream];
+      const std::vector<TraceNode>& all = records[stream];
       const std::size_t begin = block * nodes_of_block;
       return encode_block(std::span(all).subspan(begin, std::min(nodes_of_block, all.size() - begin)));
     };
@@ -86,7 +86,7 @@ class WrittenTrace {
   }
 
   std::uint16_t threads_ = 0;
-  std::vector<std::vector<Record>> records_;
+  std::vector<std::vector<TraceNode>> records_;
 };
 
 struct Replayed {

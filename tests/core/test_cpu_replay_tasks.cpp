@@ -12,7 +12,7 @@ using namespace manyscale::cpu::test;
 
 namespace {
 
-using Dependence = TaskDependence::Kind;
+using Dependence = TaskDependence::Type;
 
 const std::vector<std::string> dynamic_schedulers{"fifo", "work_stealing", "locality", "critical_path"};
 
@@ -99,8 +99,8 @@ TEST(diamond) {
 bool must_wait(const std::vector<WrittenTask>& tasks, std::size_t a, std::size_t b) {
   for (const TaskDependence& earlier : tasks[a].dependences) {
     for (const TaskDependence& later : tasks[b].dependences) {
-      const bool side_by_side = earlier.kind == later.kind &&
-                                (earlier.kind == Dependence::in || earlier.kind == Dependence::inoutset);
+      const bool side_by_side = earlier.type == later.type &&
+                                (earlier.type == Dependence::in || earlier.type == Dependence::inoutset);
       if (earlier.address == later.address && !side_by_side) return true;
     }
   }

@@ -24,8 +24,8 @@ struct Stream {
   OperandResolver resolver{window};
   std::uint64_t slot = 0;
 
-  std::uint64_t add(Kind kind, bool is_node, const Dependences& dependences = {}) {
-    Record record;
+  std::uint64_t add(InstructionClass kind, bool is_node, const Dependences& dependences = {}) {
+    TraceNode record;
     record.kind = kind;
     CompactionEntry& entry = window.push(record, {});
     entry.is_node = is_node;
@@ -36,7 +36,7 @@ struct Stream {
     return window.next() - 1;
   }
   // One that is about to be resolved.
-  std::uint64_t add_last() { return add(Kind::integer, false); }
+  std::uint64_t add_last() { return add(InstructionClass::integer, false); }
 };
 
 std::uint16_t back(std::uint64_t from, std::uint64_t to) {
@@ -45,7 +45,7 @@ std::uint16_t back(std::uint64_t from, std::uint64_t to) {
 
 TEST(a_node_is_waited_for_itself) {
   Stream stream;
-  const std::uint64_t load = stream.add(Kind::load, true), last = stream.add_last();
+  const std::uint64_t load = stream.add(InstructionClass::load, true), last = stream.add_last();
   const SourceOperand operand{back(last, load), 3, 1};
   const auto found = stream.resolver.collect(last, {&operand, 1}, {});
   check_equal(found.count, std::size_t{1}, "dependences");
@@ -56,8 +56,8 @@ TEST(a_node_is_waited_for_itself) {
 
 TEST(a_compacted_producer_hands_its_dependences_on) {
   Stream stream;
-  const std::uint64_t load = stream.add(Kind::load, true);
-  const std::uint64_t sum = stream.add(Kind::integer, false, {{{load, 2}}});
+  const std::uint64_t load = stream.add(InstructionClass::load, true);
+  const std::uint64_t sum = stream.add(InstructionClass::integer, false, {{{load, 2}}});
   const std::uint64_t last = stream.add_last();
   const SourceOperand operand{back(last, sum)};
   const auto found = stream.resolver.collect(last, {&operand, 1}, {});
@@ -69,9 +69,9 @@ TEST(a_compacted_producer_hands_its_dependences_on) {
 
 TEST(the_longest_delay_on_a_node_counts) {
   Stream stream;
-  const std::uint64_t load = stream.add(Kind::load, true);
-  const std::uint64_t fast = stream.add(Kind::integer, false, {{{load, 1}}});
-  const std::uint64_t slow = stream.add(Kind::multiply, false, {{{load, 1}}});
+  const std::uint64_t load = stream.add(InstructionClass::load, true);
+  const std::uint64_t fast = stream.add(InstructionClass::integer, false, {{{load, 1}}});
+  const std::uint64_t slow = stream.add(InstructionClass::multiply, false, {{{load, 1}}});
   const std::uint64_t last = stream.add_last();
   const SourceOperand operands[] = {{back(last, slow)}, {back(last, fast)}};
   const auto found = stream.resolver.collect(last, operands, {});
@@ -81,12 +81,12 @@ TEST(the_longest_delay_on_a_node_counts) {
 
 TEST(a_chain_from_dispatch_is_what_is_left_of_it) {
   Stream stream;
-  const std::uint64_t first = stream.add(Kind::divide, false);
+  const std::uint64_t first = stream.add(InstructionClass::divide, false);
   const std::uint64_t last = stream.add_last();
   const SourceOperand operand{back(last, first)};
   const auto found = stream.resolver.collect(last, {&operand, 1}, {});
-  Record divide;
-  divide.kind = Kind::divide;
+  TraceNode divide;
+  divide.kind = InstructionClass::divide;
   check_equal(found.count, std::size_t{0}, "no node");
   check_equal(found.dispatch.chain_start, first, "the chain begins with the division");
   check_equal(found.dispatch.delay, table().latency(divide), "a quarter of a cycle of it has passed");
@@ -94,8 +94,8 @@ TEST(a_chain_from_dispatch_is_what_is_left_of_it) {
 
 TEST(nodes_that_are_over_are_dropped) {
   Stream stream;
-  const std::uint64_t early = stream.add(Kind::integer, true);
-  const std::uint64_t load = stream.add(Kind::load, true);
+  const std::uint64_t early = stream.add(InstructionClass::integer, true);
+  const std::uint64_t load = stream.add(InstructionClass::load, true);
   stream.slot += 400;
   const std::uint64_t last = stream.add_last();
   const SourceOperand operands[] = {{back(last, early)}, {back(last, load)}};
@@ -108,8 +108,8 @@ TEST(nodes_that_are_over_are_dropped) {
 
 TEST(a_later_node_covers_what_it_waits_for) {
   Stream stream;
-  const std::uint64_t first = stream.add(Kind::load, true);
-  const std::uint64_t second = stream.add(Kind::load, true, {{{first, 5}}});
+  const std::uint64_t first = stream.add(InstructionClass::load, true);
+  const std::uint64_t second = stream.add(InstructionClass::load, true, {{{first, 5}}});
   const std::uint64_t last = stream.add_last();
   const SourceOperand operands[] = {{back(last, first), 5}, {back(last, second)}};
   auto found = stream.resolver.collect(last, operands, {});
@@ -124,11 +124,11 @@ TEST(a_later_node_covers_what_it_waits_for) {
 
 TEST(a_node_covers_a_shorter_delay_after_dispatch) {
   Stream stream;
-  const std::uint64_t load = stream.add(Kind::load, true);
+  const std::uint64_t load = stream.add(InstructionClass::load, true);
   const std::uint64_t last = stream.add_last();
   const SourceOperand operand{back(last, load)};
-  Record record;
-  record.kind = Kind::load;
+  TraceNode record;
+  record.kind = InstructionClass::load;
   const std::uint32_t hit = stream.window.hit_latency(record);
   for (const std::uint32_t delay : {hit, hit + 1}) {
     const Dependence own{Dependence::on_dispatch, delay, 0, last, 0};
@@ -141,10 +141,10 @@ TEST(a_node_covers_a_shorter_delay_after_dispatch) {
 TEST(too_many_dependences_split_the_heaviest_producer) {
   Stream stream;
   std::uint64_t loads[4];
-  for (std::uint64_t& load : loads) load = stream.add(Kind::load, true);
-  const std::uint64_t one = stream.add(Kind::integer, false, {{{loads[0], 0}}});
+  for (std::uint64_t& load : loads) load = stream.add(InstructionClass::load, true);
+  const std::uint64_t one = stream.add(InstructionClass::integer, false, {{{loads[0], 0}}});
   const std::uint64_t three =
-      stream.add(Kind::integer, false, {{{loads[1], 0}, {loads[2], 0}, {loads[3], 0}}});
+      stream.add(InstructionClass::integer, false, {{{loads[1], 0}, {loads[2], 0}, {loads[3], 0}}});
   const std::uint64_t last = stream.add_last();
   const SourceOperand operands[] = {{back(last, one)}, {back(last, three)}};
   Dependences dependences{};
@@ -157,7 +157,7 @@ TEST(too_many_dependences_split_the_heaviest_producer) {
 
 TEST(a_long_chain_is_split_at_its_start) {
   Stream stream;
-  const std::uint64_t first = stream.add(Kind::divide, false);
+  const std::uint64_t first = stream.add(InstructionClass::divide, false);
   const std::uint64_t last = stream.add_last();
   const SourceOperand operand{back(last, first)};
   Dependences dependences{};

@@ -22,11 +22,11 @@ constexpr std::uint64_t outlined = 0x5000, body_of_task = 0x7000;
 struct Recording {
   RegionTable regions;
   TaskTable tasks;
-  std::map<std::uint32_t, std::vector<Record>> nodes{};
+  std::map<std::uint32_t, std::vector<TraceNode>> nodes{};
   std::uint64_t instructions = 0;
   Recorder recorder{CoreSpec{}, fitted, regions, tasks, [this](RecordedBlock&& block) {
-                      const std::vector<Record> read = decode_block(std::move(block.bytes));
-                      std::vector<Record>& of = nodes[block.stream];
+                      const std::vector<TraceNode> read = decode_block(std::move(block.bytes));
+                      std::vector<TraceNode>& of = nodes[block.stream];
                       of.insert(of.end(), read.begin(), read.end());
                       instructions += block.instructions;
                     }};
@@ -37,7 +37,7 @@ struct Recording {
   void give(Record record) { recorder.take({&record, 1}); }
   void mark(std::uint16_t thread, std::uint64_t subject, MarkerAction action) {
     Record marker;
-    marker.kind = Kind::marker;
+    marker.kind = InstructionClass::marker;
     marker.address = marker_address(subject, action);
     marker.thread = thread;
     give(marker);
@@ -52,7 +52,7 @@ struct Recording {
   void load(std::uint16_t thread, std::uint64_t pc, int count, std::uint64_t address = 0x100000) {
     for (int i = 0; i < count; ++i) {
       Record record;
-      record.kind = Kind::load;
+      record.kind = InstructionClass::load;
       record.pc = process | (pc + 4 * static_cast<std::uint64_t>(i));
       record.address = process | (address + 8 * static_cast<std::uint64_t>(i));
       record.size = 8;
@@ -62,7 +62,7 @@ struct Recording {
   }
   void call_system(std::uint16_t thread) {
     Record record;
-    record.kind = Kind::system;
+    record.kind = InstructionClass::system;
     record.pc = process | 0x100;
     record.flags = Trait::halts_stream;
     record.thread = thread;
@@ -77,15 +77,14 @@ struct Recording {
       if (others > 0) words += std::to_string(others) + " ";
       others = 0;
     };
-    for (const Record& node : nodes[stream]) {
-      if (node.kind == Kind::marker) continue;
-      if (!is_sync_node(node)) {
+    for (const TraceNode& node : nodes[stream]) {
+      if (node.kind == InstructionClass::marker) continue;
+      if (!node.is_sync()) {
         ++others;
         continue;
       }
       flush();
-      words +=
-          std::string(sync_kind_name(sync_kind(node))) + " " + std::to_string(node.address & 0xffff) + " ";
+      words += std::string(sync_kind_name(node.sync)) + " " + std::to_string(node.address & 0xffff) + " ";
     }
     flush();
     return words;
@@ -204,10 +203,10 @@ TEST(tasks_have_streams_of_their_own) {
     r.load(0, 0x8000, 11);
   };
   r.load(0, 0x1000, 1);
-  make({{0x10, TaskDependence::Kind::out}});
+  make({{0x10, TaskDependence::Type::out}});
   r.leave(0, create);
   r.load(0, 0x1108, 2);
-  make({{0x10, TaskDependence::Kind::in}, {0x20, TaskDependence::Kind::out}});
+  make({{0x10, TaskDependence::Type::in}, {0x20, TaskDependence::Type::out}});
   run(1, 5);
   r.load(0, 0x8100, 3);
   r.leave(0, create);
@@ -261,14 +260,14 @@ TEST(producers_reach_over_what_is_left_out) {
   r.load(0, 0x8000, 9);
   r.leave(0, {.kind = RegionKind::lock, .pc = 0x10, .object = 0x48});
   Record load;
-  load.kind = Kind::load;
+  load.kind = InstructionClass::load;
   load.pc = process | 0x1100;
   load.size = 8;
   load.producers = {10, 3, 0};  // the first load, and one of those left out
   r.give(load);
   r.recorder.finish();
-  const Record& found = r.nodes[0].at(r.nodes[0].size() - 2);
-  check(found.kind == Kind::load && found.producers[0] == 2 && found.producers[1] == 0,
+  const TraceNode& found = r.nodes[0].at(r.nodes[0].size() - 2);
+  check(found.kind == InstructionClass::load && found.producers[0] == 2 && found.producers[1] == 0,
         "the first load is two nodes back, with a sync node between");
 }
 

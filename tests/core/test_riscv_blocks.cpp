@@ -93,7 +93,7 @@ TEST(changed_code_is_seen) {
   process.memory.protect(code, page_bytes, Permission::read);
   process.hart.pc = code;
   check(process.interpreter.run(process.hart, 10) == Stop::fault &&
-            process.interpreter.fault().kind == Fault::Kind::fetch,
+            process.interpreter.fault().cause == Fault::Cause::fetch,
         "not executable any more");
 }
 
@@ -103,19 +103,19 @@ TEST(faults_have_no_effect) {
   struct Case {
     std::uint32_t word;
     u64 a2_value;
-    Fault::Kind kind;
+    Fault::Cause kind;
     u64 address;
   };
   const std::vector<Case> cases = {
-      {encode_i("ld", a0, a2, 0), 0, Fault::Kind::load, 0},
-      {encode_i("lw", a0, a2, 0), end - 2, Fault::Kind::load, end},
-      {encode_s("sd", a0, a2, 0), end - 4, Fault::Kind::store, end},
-      {encode_s("sb", a0, a2, 0), ~u64{0}, Fault::Kind::store, ~u64{0}},
-      {encode("amoadd.w", a0, a2, a1), data + 2, Fault::Kind::misaligned, data + 2},
-      {encode("amoadd.w", a0, a2, a1), end, Fault::Kind::store, end},
-      {encode("lr.d", a0, a2), end, Fault::Kind::load, end},
-      {0xffffffff, 0, Fault::Kind::illegal, code + 4},
-      {0x0d007057, 0, Fault::Kind::unsupported, code + 4},  // vsetvli
+      {encode_i("ld", a0, a2, 0), 0, Fault::Cause::load, 0},
+      {encode_i("lw", a0, a2, 0), end - 2, Fault::Cause::load, end},
+      {encode_s("sd", a0, a2, 0), end - 4, Fault::Cause::store, end},
+      {encode_s("sb", a0, a2, 0), ~u64{0}, Fault::Cause::store, ~u64{0}},
+      {encode("amoadd.w", a0, a2, a1), data + 2, Fault::Cause::misaligned, data + 2},
+      {encode("amoadd.w", a0, a2, a1), end, Fault::Cause::store, end},
+      {encode("lr.d", a0, a2), end, Fault::Cause::load, end},
+      {0xffffffff, 0, Fault::Cause::illegal, code + 4},
+      {0x0d007057, 0, Fault::Cause::unsupported, code + 4},  // vsetvli
   };
   for (const Case& each : cases) {
     TestProcess process({encode_i("addi", a3, a3, 1), each.word});
@@ -123,7 +123,7 @@ TEST(faults_have_no_effect) {
     process.hart.x[a2] = each.a2_value;
     const std::string what = disassemble(each.word, 0);
     check(process.interpreter.run(process.hart, 10) == Stop::fault, what + " stops");
-    check(process.interpreter.fault().kind == each.kind, "kind of fault of " + what);
+    check(process.interpreter.fault().cause == each.kind, "kind of fault of " + what);
     check_bits(process.interpreter.fault().address, each.address, "address of " + what);
     check_bits(process.interpreter.fault().instruction, each.word, "instruction of " + what);
     check_bits(process.hart.pc, code + 4, "pc of " + what);
@@ -136,7 +136,7 @@ TEST(faults_have_no_effect) {
   TestProcess wild({encode_i("jalr", zero, a2, 0)});
   wild.hart.x[a2] = 0x123456;
   check(wild.interpreter.run(wild.hart, 10) == Stop::fault &&
-            wild.interpreter.fault().kind == Fault::Kind::fetch &&
+            wild.interpreter.fault().cause == Fault::Cause::fetch &&
             wild.interpreter.fault().address == 0x123456,
         "a wild jump");
 }
@@ -147,7 +147,7 @@ TEST(exhausted_memory_is_named) {
   process.hart.x[a2] = data;
   process.hart.x[a3] = data + page_bytes;
   check(process.interpreter.run(process.hart, 10) == Stop::fault, "the second page is refused");
-  check(process.interpreter.fault().kind == Fault::Kind::exhausted, "as exhausted memory");
+  check(process.interpreter.fault().cause == Fault::Cause::exhausted, "as exhausted memory");
   check_equal(process.hart.retired, 1, "after the first");
 }
 
@@ -198,7 +198,7 @@ TEST(instructions_may_cross_pages) {
   process.memory.place(at, &word, 4);
   process.hart.pc = at;
   check(process.interpreter.run(process.hart, 1) == Stop::fault &&
-            process.interpreter.fault().kind == Fault::Kind::fetch,
+            process.interpreter.fault().cause == Fault::Cause::fetch,
         "the second half cannot be fetched");
   process.memory.protect(code + page_bytes, page_bytes, Permission::read | Permission::execute);
   check(process.interpreter.run(process.hart, 1) == Stop::budget && process.hart.x[a0] == 7, "now it can");

@@ -266,7 +266,7 @@ TEST(wrong_rounding_modes_are_illegal) {
     TestProcess process({encode("fadd.d", 0, 1, 2) | 7 << 12});
     process.hart.fcsr = frm << 5;
     check(process.interpreter.run(process.hart, 1) == Stop::fault &&
-              process.interpreter.fault().kind == Fault::Kind::illegal,
+              process.interpreter.fault().cause == Fault::Cause::illegal,
           "dynamic rounding with frm " + std::to_string(frm));
   }
 }

@@ -281,12 +281,13 @@ TEST(control_registers) {
   check_bits(process.hart.x[a3], 4, "instret counts those before");
   check_bits(process.hart.x[t0], 1005, "cycle goes on from what was set");
   for (const auto& [word, kind] :
-       {std::pair{csr("csrrw", zero, a0, ControlRegister::cycle), Fault::Kind::illegal},
-        std::pair{csr("csrrs", a0, zero, 0x300), Fault::Kind::illegal},
-        std::pair{csr("csrrs", a0, zero, 0xc22), Fault::Kind::unsupported}}) {
+       {std::pair{csr("csrrw", zero, a0, ControlRegister::cycle), Fault::Cause::illegal},
+        std::pair{csr("csrrs", a0, zero, 0x300), Fault::Cause::illegal},
+        std::pair{csr("csrrs", a0, zero, 0xc22), Fault::Cause::unsupported}}) {
     TestProcess refused({word});
-    check(refused.interpreter.run(refused.hart, 1) == Stop::fault && refused.interpreter.fault().kind == kind,
-          disassemble(word, 0) + " is refused");
+    check(
+        refused.interpreter.run(refused.hart, 1) == Stop::fault && refused.interpreter.fault().cause == kind,
+        disassemble(word, 0) + " is refused");
   }
 }
 

@@ -53,20 +53,21 @@ TEST(producers_and_addresses) {
     check_equal(ring[i].thread, 3, "thread");
   }
   check_producers(ring[0], {0, 0, 0}, "a constant");
-  check(ring[0].kind == Kind::integer && ring[0].flags == Trait::writes_integer, "addi's record");
-  check(ring[1].kind == Kind::load && ring[1].size == 8 && ring[1].format == 8, "fld's record");
+  check(ring[0].kind == InstructionClass::integer && ring[0].flags == Trait::writes_integer, "addi's record");
+  check(ring[1].kind == InstructionClass::load && ring[1].size == 8 && ring[1].format == 8, "fld's record");
   check_bits(ring[1].address, base | (data + 8), "fld's address");
   check_equal(ring[1].flags, Trait::writes_float, "fld's flags");
   check_producers(ring[2], {1, 1, 1}, "fmadd");
-  check(ring[2].kind == Kind::float_fused && ring[2].format == 8, "fmadd's record");
+  check(ring[2].kind == InstructionClass::float_fused && ring[2].format == 8, "fmadd's record");
   check_producers(ring[3], {1, 0, 0}, "fsd: its data first");
   check_bits(ring[3].address, base | (data + 16), "fsd's address");
   check_producers(ring[4], {4, 0, 0}, "sw");
-  check(ring[4].kind == Kind::store && ring[4].size == 4 && ring[4].flags == 0, "sw's record");
+  check(ring[4].kind == InstructionClass::store && ring[4].size == 4 && ring[4].flags == 0, "sw's record");
   check_producers(ring[5], {5, 5, 0}, "mul");
   check_equal(ring[6].flags, 0, "a load to x0 takes no register");
   check_producers(ring[7], {0, 2, 0}, "add of x0");
-  check(ring[8].kind == Kind::system && ring[8].has(Trait::halts_stream), "the system call halts");
+  check(ring[8].kind == InstructionClass::system && ring[8].has(Trait::halts_stream),
+        "the system call halts");
 }
 
 // A loop of two turns around a call; distances go over the ends of blocks.
@@ -83,20 +84,20 @@ TEST(control_flow) {
   check(recorder.run(process) == Stop::system_call, "ends");
   struct Expected {
     u64 pc, address;
-    Kind kind;
+    InstructionClass kind;
     std::uint8_t flags;
     std::array<std::uint16_t, 3> producers;
   };
   const std::vector<Expected> expected = {
-      {0x00, 0x0c, Kind::jump, Trait::taken | Trait::call | Trait::writes_integer, {0, 0, 0}},
-      {0x0c, 0, Kind::integer, Trait::writes_integer, {0, 0, 0}},
-      {0x10, 0x04, Kind::indirect, Trait::taken | Trait::returns, {2, 0, 0}},
-      {0x04, 0x00, Kind::branch, Trait::taken, {2, 0, 0}},
-      {0x00, 0x0c, Kind::jump, Trait::taken | Trait::call | Trait::writes_integer, {0, 0, 0}},
-      {0x0c, 0, Kind::integer, Trait::writes_integer, {4, 0, 0}},
-      {0x10, 0x04, Kind::indirect, Trait::taken | Trait::returns, {2, 0, 0}},
-      {0x04, 0x08, Kind::branch, 0, {2, 0, 0}},
-      {0x08, 0, Kind::system, Trait::halts_stream, {0, 0, 0}},
+      {0x00, 0x0c, InstructionClass::jump, Trait::taken | Trait::call | Trait::writes_integer, {0, 0, 0}},
+      {0x0c, 0, InstructionClass::integer, Trait::writes_integer, {0, 0, 0}},
+      {0x10, 0x04, InstructionClass::indirect, Trait::taken | Trait::returns, {2, 0, 0}},
+      {0x04, 0x00, InstructionClass::branch, Trait::taken, {2, 0, 0}},
+      {0x00, 0x0c, InstructionClass::jump, Trait::taken | Trait::call | Trait::writes_integer, {0, 0, 0}},
+      {0x0c, 0, InstructionClass::integer, Trait::writes_integer, {4, 0, 0}},
+      {0x10, 0x04, InstructionClass::indirect, Trait::taken | Trait::returns, {2, 0, 0}},
+      {0x04, 0x08, InstructionClass::branch, 0, {2, 0, 0}},
+      {0x08, 0, InstructionClass::system, Trait::halts_stream, {0, 0, 0}},
   };
   check_equal(recorder.end, static_cast<std::int64_t>(expected.size()), "records");
   for (u64 i = 0; i < std::min<u64>(recorder.end, expected.size()); ++i) {
@@ -121,7 +122,7 @@ TEST(halts_at_what_is_ordered) {
   check_bits(process.hart.pc, code, "which is not executed");
   check_equal(process.hart.retired, 0, "nor counted");
   const Record& atomic = recorder.ring[0];
-  check(atomic.kind == Kind::atomic && atomic.size == 4 && atomic.has(Trait::halts_stream) &&
+  check(atomic.kind == InstructionClass::atomic && atomic.size == 4 && atomic.has(Trait::halts_stream) &&
             atomic.has(Trait::writes_integer),
         "its record");
   check_bits(atomic.address, base | (data + 4), "its address");
@@ -130,7 +131,8 @@ TEST(halts_at_what_is_ordered) {
   std::uint32_t found = 0;
   process.memory.read(data + 4, &found, 4);
   check_equal(found, 4, "in memory");
-  check(recorder.run(process) == Stop::ordered && recorder.ring[1].kind == Kind::fence, "halts at the fence");
+  check(recorder.run(process) == Stop::ordered && recorder.ring[1].kind == InstructionClass::fence,
+        "halts at the fence");
   process.interpreter.step(process.hart);
   check(recorder.run(process) == Stop::system_call, "goes on");
   check_producers(recorder.ring[2], {2, 2, 0}, "what uses the atomic's result");

@@ -33,14 +33,15 @@ BranchPredictor::BranchPredictor(const BranchSpec& spec)
   if (spec.indirect_tables > 0) indirect_ = std::make_unique<IndirectPredictor>(spec);
 }
 
-Prediction BranchPredictor::predict(const Record& record) {
-  const bool is_branch = record.kind == Kind::branch, is_jump = record.kind == Kind::jump;
+Prediction BranchPredictor::predict(const Record& record, Prediction recorded) {
+  const bool is_branch = record.kind == InstructionClass::branch,
+             is_jump = record.kind == InstructionClass::jump;
   Counter& seen = is_branch                    ? statistics_.conditional
                   : is_jump                    ? statistics_.jumps
                   : record.has(Trait::returns) ? statistics_.returns
                                                : statistics_.indirect;
   ++seen;
-  if (direction_->is_oracle()) return counted(record, direction_->outcome(record));
+  if (direction_->is_oracle()) return counted(record, direction_->outcome(recorded));
   const Prediction prediction = is_branch ? predict_branch(record)
                                 : is_jump ? predict_jump(record)
                                           : predict_indirect(record);
@@ -51,8 +52,8 @@ Prediction BranchPredictor::predict(const Record& record) {
 Prediction BranchPredictor::counted(const Record& record, Prediction prediction) {
   if (prediction == Prediction::misfetch) ++statistics_.misfetches;
   if (prediction != Prediction::mispredict) return prediction;
-  if (record.kind == Kind::branch) ++statistics_.conditional_wrong;
-  if (record.kind == Kind::indirect)
+  if (record.kind == InstructionClass::branch) ++statistics_.conditional_wrong;
+  if (record.kind == InstructionClass::indirect)
     ++(record.has(Trait::returns) ? statistics_.return_wrong : statistics_.indirect_wrong);
   return prediction;
 }
@@ -105,9 +106,9 @@ bool BranchPredictor::predict_direction(std::uint64_t pc, bool taken) {
 // Writes the branch into the history: its direction and an address bit, or a few bits of its target.
 void BranchPredictor::remember(const Record& record) {
   const std::uint64_t address_bit = record.pc >> 1 & 1;
-  if (record.kind == Kind::branch) {
+  if (record.kind == InstructionClass::branch) {
     history_.push(address_bit << 1 | (record.has(Trait::taken) ? 1 : 0));
-  } else if (record.kind == Kind::jump) {
+  } else if (record.kind == InstructionClass::jump) {
     history_.push(address_bit << 1);
   } else {
     history_.push((record.address >> 1) * 0x9e3779b97f4a7c15u >> 60);

@@ -21,8 +21,9 @@ class BranchPredictor {
   // Throws std::invalid_argument for a kind that is not registered, and for sizes that are no powers of two.
   explicit BranchPredictor(const BranchSpec& spec);
 
-  // Predicts a branch, jump or indirect jump, compares with what happened, and learns.
-  Prediction predict(const Record& record);
+  // Predicts a branch, jump or indirect jump, compares with what happened, and learns. `recorded` is the
+  // outcome that a trace holds, for the predictor of that name.
+  Prediction predict(const Record& record, Prediction recorded = Prediction::correct);
 
   const BranchStatistics& statistics() const { return statistics_; }
 

@@ -93,18 +93,19 @@ Core::Core(const Spec& spec)
   }
   if (spec.l1.write != "back") throw std::invalid_argument("l1.write: a core's caches are write-back");
   queues_.emplace_back(spec.issue_queue);
-  const auto add_queue = [&](std::int64_t entries, std::initializer_list<Kind> kinds_of_queue) {
+  const auto add_queue = [&](std::int64_t entries, std::initializer_list<InstructionClass> kinds_of_queue) {
     if (entries == 0) return;
-    for (const Kind kind : kinds_of_queue)
+    for (const InstructionClass kind : kinds_of_queue)
       queue_numbers_[static_cast<std::size_t>(kind)] = static_cast<std::uint32_t>(queues_.size());
     queues_.emplace_back(entries);
   };
-  add_queue(spec.float_queue, {Kind::float_add, Kind::float_multiply, Kind::float_fused, Kind::float_divide,
-                               Kind::float_root, Kind::float_convert});
-  add_queue(spec.memory_queue, {Kind::load, Kind::store, Kind::atomic});
+  add_queue(spec.float_queue,
+            {InstructionClass::float_add, InstructionClass::float_multiply, InstructionClass::float_fused,
+             InstructionClass::float_divide, InstructionClass::float_root, InstructionClass::float_convert});
+  add_queue(spec.memory_queue, {InstructionClass::load, InstructionClass::store, InstructionClass::atomic});
   declare(statistics_);
   declare(cpi_counters_, "cpi.");
-  declare(kind_counters_, "instructions.");
+  declare(instruction_counters_, "instructions.");
   if (caches_->instruction() != nullptr) declare(caches_->instruction()->statistics, "l1i.");
   declare(caches_->levels()[0]->statistics, "l1.");
   if (caches_->levels().size() > 1) declare(caches_->levels()[1]->statistics, "l2.");
@@ -131,20 +132,20 @@ Cycle Core::cycle_of(Time time) const {
 
 void Core::take_answer(const StreamReply& answer, std::uint32_t) {
   begin_event();
-  switch (answer.kind) {
-    case StreamReply::Kind::attach:
+  switch (answer.type) {
+    case StreamReply::Type::attach:
       ring_ = answer.ring;
       return;
-    case StreamReply::Kind::available:
+    case StreamReply::Type::available:
       if (answer.number > available_) {
         available_ = answer.number;
         if (starved_) records_arrived();
       }
       break;
-    case StreamReply::Kind::sleeps:
+    case StreamReply::Type::sleeps:
       asleep_ = true;
       break;
-    case StreamReply::Kind::ends:
+    case StreamReply::Type::ends:
       ended_ = true;
       break;
   }
@@ -276,7 +277,7 @@ void Core::settle() {
   }
   if (thread_ != ~0u) regions_.settle(progress());
   bring_up(cpi_counters_, stack_.cycles);
-  bring_up(kind_counters_, by_kind_);
+  bring_up(instruction_counters_, committed_by_class_);
   statistics_.cycles += accounted_ - statistics_.cycles.value();
   statistics_.instructions += instructions_ - statistics_.instructions.value();
 }

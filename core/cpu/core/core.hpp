@@ -110,15 +110,15 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
 
   // Fetch and dispatch (core_front_end.cpp): false when the next record cannot go on now.
   void take_records();
-  bool fetch(const Record& record);
+  bool fetch(const Record& record, const ElasticTiming& timing);
   bool wait_for_redirect();
   bool fetch_line(const Record& record);
   bool translate_fetch(std::uint64_t pc);
   void fetch_translated(Cycle cycle);
   void line_arrived(Cycle cycle);
-  void follow_branch(const Record& record);
-  bool dispatch(const Record& record);
-  Cycle dispatch_cycle(const Record& record);
+  void follow_branch(const Record& record, Prediction recorded);
+  bool dispatch(const Record& record, const ElasticTiming& timing);
+  Cycle dispatch_cycle(const Record& record, const ElasticTiming& timing);
   void find_operands(Operation& operation);
   void records_arrived();
 
@@ -154,14 +154,15 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   static Cause cause_of(memory::Served served) {
     return static_cast<Cause>(static_cast<std::size_t>(Cause::l1) + static_cast<std::size_t>(served));
   }
-  std::uint32_t queue_of(Kind kind) const { return queue_numbers_[static_cast<std::size_t>(kind)]; }
+  std::uint32_t queue_of(InstructionClass kind) const {
+    return queue_numbers_[static_cast<std::size_t>(kind)];
+  }
   // Issue queue entries besides its own that are taken until it is complete. In order, the first instruction
   // that waits for it keeps all others from issue anyway.
-  std::uint32_t waiters_of(const Record& record) const {
-    return spec_.in_order ? 0 : record.compacted_waiters();
-  }
-  bool waits_until_oldest(Kind kind) const {
-    return kind == Kind::atomic || kind == Kind::fence || kind == Kind::system;
+  std::uint32_t waiters_of(const ElasticTiming& timing) const { return spec_.in_order ? 0 : timing.waiters; }
+  bool waits_until_oldest(InstructionClass kind) const {
+    return kind == InstructionClass::atomic || kind == InstructionClass::fence ||
+           kind == InstructionClass::system;
   }
 
   const Spec spec_;
@@ -172,7 +173,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   const std::uint64_t line_mask_;
   CoreStatistics statistics_;
   CpiCounters cpi_counters_;
-  KindCounters kind_counters_;
+  InstructionCounters instruction_counters_;
   std::unique_ptr<memory::PrivateCaches> caches_;
   TranslationUnit translation_;
   BranchPredictor predictor_;
@@ -215,7 +216,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   Window window_;
   std::uint64_t next_ = 0, committed_ = 0;  // numbers of the next operations to dispatch and to commit
   ReorderBuffer reorder_buffer_;
-  std::array<std::uint32_t, kinds> queue_numbers_{};
+  std::array<std::uint32_t, instruction_classes> queue_numbers_{};
   std::vector<IssueQueue> queues_;
   IssuePorts ports_;
   FreeList loads_, integer_registers_, float_registers_;
@@ -235,7 +236,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   CommitSlots commit_;
   Cycle accounted_ = 0;  // the last cycle that has its cause
   std::int64_t instructions_ = 0;
-  std::array<std::int64_t, kinds> by_kind_{};
+  std::array<std::int64_t, instruction_classes> committed_by_class_{};
   CpiStack stack_;
   std::deque<Marker> markers_;
   std::int64_t visits_open_ = 0;

@@ -25,12 +25,12 @@ bool Core::commit_all() {
 
 void Core::commit(Operation& operation) {
   const Record& record = operation.record;
-  operation.committed = commit_.take(record, operation.complete);
+  operation.committed = commit_.take(operation.timing.weight, operation.complete);
   if (record.has(Trait::writes_integer)) integer_registers_.free(operation.committed);
   if (record.has(Trait::writes_float)) float_registers_.free(operation.committed);
-  if (record.kind == Kind::load) {
+  if (record.kind == InstructionClass::load) {
     loads_.free(operation.committed);
-  } else if (record.kind == Kind::store) {
+  } else if (record.kind == InstructionClass::store) {
     stores_[operation.store].committed = operation.committed;
     ++committed_stores_;
   }
@@ -43,8 +43,8 @@ void Core::commit(Operation& operation) {
     thread_ = record.thread;
     regions_.run_thread(record.thread, progress());
   }
-  ++by_kind_[static_cast<std::size_t>(record.kind)];
-  instructions_ += record.instructions();
+  ++committed_by_class_[static_cast<std::size_t>(record.kind)];
+  instructions_ += operation.timing.instructions();
   account(operation);
   if (committed_ - static_cast<std::uint64_t>(spec_.konata_from) <
       static_cast<std::uint64_t>(spec_.konata_count)) {

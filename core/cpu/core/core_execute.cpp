@@ -26,9 +26,9 @@ void Core::schedule(Operation& operation) {
     operation.wait_cause = Cause::synchronisation;
   }
   const Cycle ready = operation.ready;
-  if (record.kind == Kind::load) {
+  if (record.kind == InstructionClass::load) {
     issue_load(operation, ready);
-  } else if (record.kind == Kind::store) {
+  } else if (record.kind == InstructionClass::store) {
     issue_store(operation, ready);
   } else if (ready > earliest_ + furthest_issue && !ports_.keeps_unit(record)) {
     defer(operation, ready);
@@ -70,7 +70,7 @@ void Core::issue_load(Operation& operation, Cycle ready) {
     return;
   }
   operation.issued = ports_.take(operation.record, ready, earliest_);
-  queues_[queue_of(Kind::load)].leave(operation.issued);
+  queues_[queue_of(InstructionClass::load)].leave(operation.issued);
   operation.cause = Cause::l1;
   ++statistics_.loads;
   execute_load(operation, operation.issued + ports_.latency(operation.record));
@@ -104,7 +104,7 @@ void Core::issue_store(Operation& operation, Cycle ready) {
     return;
   }
   operation.issued = ports_.take(operation.record, ready, earliest_);
-  queues_[queue_of(Kind::store)].leave(operation.issued);
+  queues_[queue_of(InstructionClass::store)].leave(operation.issued);
   if (translate(operation, operation.issued + ports_.latency(operation.record))) go_on_translated(operation);
 }
 
@@ -125,7 +125,7 @@ bool Core::translate(Operation& operation, Cycle when) {
 }
 
 void Core::go_on_translated(Operation& operation) {
-  if (operation.record.kind == Kind::store) {
+  if (operation.record.kind == InstructionClass::store) {
     stores_.address_is_known(operation.store, operation.translated);
     if (!operation.data_unknown) complete_store(operation);
     if (unknown_stores_.empty()) return;
@@ -166,7 +166,8 @@ void Core::access_part(Operation& operation, std::uint32_t part, Cycle when) {
                 : std::min<std::uint64_t>(record.size, line_mask_ + 1 - (record.address & line_mask_)));
   access.token = load_token | window_.index(operation);
   access.id = static_cast<std::uint32_t>(record.pc);
-  access.kind = record.kind == Kind::load ? memory::AccessKind::load : memory::AccessKind::atomic_add;
+  access.kind =
+      record.kind == InstructionClass::load ? memory::AccessKind::load : memory::AccessKind::atomic_add;
   const memory::AccessResult result = caches_->access(access, time_of(when));
   switch (result.status) {
     case memory::AccessResult::Status::done:
@@ -187,7 +188,8 @@ void Core::begin_oldest(Operation& operation) {
   const Record& record = operation.record;
   if (operation.stage != Stage::oldest || operation.unknown_operands > 0) return;
   Cycle cycle = std::max({operation.ready, commit_.cycle(), earliest_});
-  if (record.kind == Kind::fence || (record.kind == Kind::atomic && total_store_order_)) {
+  if (record.kind == InstructionClass::fence ||
+      (record.kind == InstructionClass::atomic && total_store_order_)) {
     if (!stores_.written_before(operation.store)) return;
     cycle = std::max(cycle, stores_.latest_written());
   }
@@ -200,9 +202,9 @@ void Core::begin_oldest(Operation& operation) {
   operation.issued = ports_.take(record, cycle, earliest_);
   queues_[queue_of(record.kind)].leave(operation.issued);
   if (record.has(Trait::halts_stream)) {
-    work_.send({halted_, StreamRequest::Kind::reached}, std::max<Time>(0, time_of(cycle) - now()));
+    work_.send({halted_, StreamRequest::Type::reached}, std::max<Time>(0, time_of(cycle) - now()));
   }
-  if (record.kind != Kind::atomic) {
+  if (record.kind != InstructionClass::atomic) {
     operation.stage = Stage::done;
     finish(operation, operation.issued + ports_.latency(record));
     return;
@@ -213,7 +215,7 @@ void Core::begin_oldest(Operation& operation) {
 void Core::finish(Operation& operation, Cycle cycle) {
   operation.complete = cycle;
   operation.stage = Stage::done;
-  if (const std::uint32_t waiters = waiters_of(operation.record); waiters > 0)
+  if (const std::uint32_t waiters = waiters_of(operation.timing); waiters > 0)
     queues_[0].leave(cycle, waiters);
   if (operation.waiters != Window::none) resolved_.push_back(window_.index(operation));
 }
@@ -225,8 +227,8 @@ void Core::tell_waiters() {
     const Cycle cycle = producer.complete;
     window_.tell(producer, [&](Operation& waiter, std::uint32_t operand) {
       // A load that waits for a store, and whoever waits for a fence, has no delay of its own.
-      const bool own = operand < waiter.record.delays.size() && waiter.stage != Stage::store;
-      const Cycle ready = cycle + (own ? waiter.record.delays[operand] : 0);
+      const bool own = operand < waiter.timing.delays.size() && waiter.stage != Stage::store;
+      const Cycle ready = cycle + (own ? waiter.timing.delays[operand] : 0);
       if (operand == 0 && waiter.data_unknown) {
         waiter.data_unknown = false;
         waiter.arrived = std::max(waiter.arrived, ready);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetch and dispatch: when each record enters the window.
 #include <algorithm>
+#include <utility>
 
 #include "cpu/core/core.hpp"
 
@@ -10,7 +11,7 @@ namespace manyscale::cpu {
 // behind it; only its records are not announced yet. What follows a system call or a sleep is fetched now.
 void Core::records_arrived() {
   starved_ = false;
-  const bool system = next_ > 0 && window_[next_ - 1].record.kind == Kind::system;
+  const bool system = next_ > 0 && window_[next_ - 1].record.kind == InstructionClass::system;
   if (begun_ && !asleep_ && !system) {
     if (next_ > 0 && !waits_until_oldest(window_[next_ - 1].record.kind)) ++statistics_.feed_waits;
     return;
@@ -25,11 +26,12 @@ void Core::take_records() {
   front_wake_ = unknown;
   while (taken_ < available_) {
     const Record& record = (*ring_)[taken_];
-    if (record.kind == Kind::marker) {
+    const ElasticTiming& timing = std::as_const(*ring_).timing(taken_);
+    if (record.kind == InstructionClass::marker) {
       markers_.push_back({next_, record.address, record.thread, record.has(Trait::pauses)});
     } else {
-      if (!head_fetched_ && !fetch(record)) break;
-      if (!dispatch(record)) break;
+      if (!head_fetched_ && !fetch(record, timing)) break;
+      if (!dispatch(record, timing)) break;
       if (!resolved_.empty()) tell_waiters();
     }
     ++taken_;
@@ -38,20 +40,20 @@ void Core::take_records() {
       // So that it arrives when the next quantum begins and the cores work: the source then works beside
       // them.
       const Time way = work_.lanes()[0].latency;
-      work_.send({told_, StreamRequest::Kind::wants_more}, std::max<Time>(0, quantum_end_ - now() - way));
+      work_.send({told_, StreamRequest::Type::wants_more}, std::max<Time>(0, quantum_end_ - now() - way));
     }
   }
   if (taken_ == available_) starved_ = true;
 }
 
 // Finds the cycle in which the record is fetched.
-bool Core::fetch(const Record& record) {
+bool Core::fetch(const Record& record, const ElasticTiming& timing) {
   if (redirecting_ && !wait_for_redirect()) return false;
   if (next_ >= static_cast<std::uint64_t>(fetch_buffer_)) {
     const Cycle free = window_[next_ - static_cast<std::uint64_t>(fetch_buffer_)].dispatched;
     if (free > fetch_.cycle()) fetch_.restart(free);
   }
-  fetch_.find_slot(record);
+  fetch_.find_slot(record, timing);
   if ((record.pc & ~line_mask_) != fetch_line_ && spec_.l1i.size > 0) {
     if (!fetch_line(record)) return false;
   }
@@ -143,9 +145,9 @@ void Core::fetch_translated(Cycle cycle) {
   fetch_.restart(cycle);
 }
 
-void Core::follow_branch(const Record& record) {
-  const Prediction prediction = predictor_.predict(record);
-  const bool taken = record.kind != Kind::branch || record.has(Trait::taken);
+void Core::follow_branch(const Record& record, Prediction recorded) {
+  const Prediction prediction = predictor_.predict(record, recorded);
+  const bool taken = record.kind != InstructionClass::branch || record.has(Trait::taken);
   if (taken) fetch_.end_cycle();
   if (prediction == Prediction::misfetch) {
     ++statistics_.misfetches;
@@ -162,7 +164,7 @@ void Core::follow_branch(const Record& record) {
 
 // The first cycle at which all buffers have an entry for the record; unknown if that depends
 // on what is under way.
-Cycle Core::dispatch_cycle(const Record& record) {
+Cycle Core::dispatch_cycle(const Record& record, const ElasticTiming& timing) {
   Cycle cycle = std::max(fetch_.cycle() + spec_.front_end_depth, dispatch_.cycle());
   stalls_ = {};
   const auto wait_for = [&](Cycle free, Stall stall) {
@@ -173,9 +175,9 @@ Cycle Core::dispatch_cycle(const Record& record) {
     }
     return true;
   };
-  const Cycle entries_free = reorder_buffer_.earliest(record, window_, next_);
+  const Cycle entries_free = reorder_buffer_.earliest(timing, window_, next_);
   if (entries_free == unknown) return unknown;
-  const DispatchSlots::Slot slot = dispatch_.next(record);
+  const DispatchSlots::Slot slot = dispatch_.next(timing.weight);
   cycle = std::max(cycle, slot.compacted);
   wait_for(entries_free, stall_reorder_buffer);
   cycle = std::max(cycle, slot.cycle);
@@ -184,8 +186,8 @@ Cycle Core::dispatch_cycle(const Record& record) {
     return unknown;
   if (record.has(Trait::writes_float) && !wait_for(float_registers_.earliest(), stall_registers))
     return unknown;
-  if (record.kind == Kind::load && !wait_for(loads_.earliest(), stall_load_queue)) return unknown;
-  if (record.kind == Kind::store) {
+  if (record.kind == InstructionClass::load && !wait_for(loads_.earliest(), stall_load_queue)) return unknown;
+  if (record.kind == InstructionClass::store) {
     const Cycle before = cycle;
     if (!wait_for(stores_.earliest(), stall_store_queue)) return unknown;
     if (cycle > before) {
@@ -198,8 +200,8 @@ Cycle Core::dispatch_cycle(const Record& record) {
   return cycle;
 }
 
-bool Core::dispatch(const Record& record) {
-  const Cycle cycle = dispatch_cycle(record);
+bool Core::dispatch(const Record& record, const ElasticTiming& timing) {
+  const Cycle cycle = dispatch_cycle(record, timing);
   if (cycle == unknown) return false;
   if (cycle > horizon_) {
     front_wake_ = cycle;
@@ -212,12 +214,13 @@ bool Core::dispatch(const Record& record) {
   statistics_.stall_registers += stalls_[stall_registers];
   dispatch_.take(cycle, dispatch_used_);
   queues_[queue_of(record.kind)].enter();
-  if (const std::uint32_t waiters = waiters_of(record); waiters > 0) queues_[0].enter(waiters);
+  if (const std::uint32_t waiters = waiters_of(timing); waiters > 0) queues_[0].enter(waiters);
   if (record.has(Trait::writes_integer)) integer_registers_.take();
   if (record.has(Trait::writes_float)) float_registers_.take();
-  if (record.kind == Kind::load) loads_.take();
+  if (record.kind == InstructionClass::load) loads_.take();
   Operation& operation = window_[next_];
   operation.record = record;
+  operation.timing = timing;
   operation.fetched = fetch_.cycle();
   operation.dispatched = cycle;
   operation.ready = cycle + 1;
@@ -226,7 +229,7 @@ bool Core::dispatch(const Record& record) {
   operation.arrived = 0;
   operation.complete = unknown;
   operation.committed = unknown;
-  operation.reorder_entry = reorder_buffer_.take(record);
+  operation.reorder_entry = reorder_buffer_.take(timing);
   operation.waiters = Window::none;
   operation.unknown_operands = 0;
   operation.parts = 0;
@@ -240,7 +243,7 @@ bool Core::dispatch(const Record& record) {
   front_cause_ = Cause::base;
   stall_cycles_ = 0;
   head_fetched_ = false;
-  if (record.kind == Kind::store) {
+  if (record.kind == InstructionClass::store) {
     operation.store =
         stores_.enter(record.address, record.size, next_, static_cast<std::uint32_t>(record.pc));
   } else {
@@ -250,17 +253,18 @@ bool Core::dispatch(const Record& record) {
   if (waits_until_oldest(record.kind)) {
     operation.stage = Stage::oldest;
     operation.wait_cause = operation.cause = Cause::synchronisation;
-    if (record.kind == Kind::fence || (record.kind == Kind::atomic && total_store_order_)) {
+    if (record.kind == InstructionClass::fence ||
+        (record.kind == InstructionClass::atomic && total_store_order_)) {
       fenced_ = true;
       fence_ = next_;
     }
-    if (record.kind == Kind::system) {
+    if (record.kind == InstructionClass::system) {
       redirecting_ = true;
       redirect_ = next_;
     }
     if (record.has(Trait::halts_stream)) halted_ = taken_;
   } else if (record.is_control()) {
-    follow_branch(record);
+    follow_branch(record, timing.prediction);
   }
   ++next_;
   if (operation.unknown_operands == 0) schedule(operation);
@@ -279,10 +283,10 @@ void Core::find_operands(Operation& operation) {
     window_.wait(operation, operand, producer);
     return true;
   };
-  const bool data_apart = record.kind == Kind::store && !spec_.in_order;
+  const bool data_apart = record.kind == InstructionClass::store && !spec_.in_order;
   for (std::uint32_t operand = 0; operand < record.producers.size(); ++operand) {
-    const std::uint64_t distance = record.producers[operand] & Record::furthest_producer;
-    const Cycle delay = record.delays[operand];
+    const std::uint64_t distance = record.producers[operand];
+    const Cycle delay = operation.timing.delays[operand];
     const bool is_data = operand == 0 && data_apart;
     Cycle& ready = is_data ? operation.arrived : operation.ready;
     if (distance == 0) {
@@ -291,7 +295,7 @@ void Core::find_operands(Operation& operation) {
     }
     // What was committed so long ago cannot matter.
     if (distance > next_ || distance >= window_.size()) continue;
-    if ((record.producers[operand] & Record::dispatched) != 0) {
+    if (operation.timing.counts_from_dispatch(operand)) {
       ready = std::max(ready, window_[next_ - distance].dispatched + 1 + delay);
       continue;
     }

@@ -14,15 +14,15 @@ namespace manyscale::cpu {
 
 // How long a kind of instruction takes: from its issue to that of one which needs its result, and for how
 // long its unit takes no other of the kind.
-struct KindTiming {
+struct InstructionTiming {
   std::int64_t latency = 1;
   std::int64_t interval = 1;
 };
 
 // Of load: what comes before the access to the cache, whose latency is its own. Of store: until its address
 // is known. Of atomic and fence: what they take besides the access and besides waiting for older ones.
-struct KindTimings {
-  KindTiming integer{1, 1}, multiply{3, 1}, divide{26, 20}, float_add{3, 1}, float_multiply{4, 1},
+struct InstructionTimings {
+  InstructionTiming integer{1, 1}, multiply{3, 1}, divide{26, 20}, float_add{3, 1}, float_multiply{4, 1},
       float_fused{4, 1}, float_divide{13, 5}, float_divide_single{11, 3}, float_root{18, 9},
       float_root_single{12, 6}, float_convert{4, 1}, load{0, 1}, store{1, 1}, atomic{2, 1}, fence{1, 1},
       control{1, 1}, system{30, 1};
@@ -52,7 +52,7 @@ struct CoreSpec {
   std::string ports =
       "integer multiply control; integer divide float_divide float_root; integer control float_add; "
       "integer float_multiply float_fused float_convert; load; load store atomic; store fence system";
-  KindTimings timing{};
+  InstructionTimings timing{};
   std::int64_t commit_width = 4;
 
   std::string memory_model = "relaxed";
@@ -89,8 +89,8 @@ struct CoreSpec {
 namespace manyscale {
 
 template <>
-struct describe<cpu::KindTiming> {
-  using S = cpu::KindTiming;
+struct describe<cpu::InstructionTiming> {
+  using S = cpu::InstructionTiming;
   static constexpr auto fields =
       std::tuple{Field<S, std::int64_t>{"latency", &S::latency, Unit::cycles,
                                         "from issue to the issue of one that needs the result", 0, 1000},
@@ -99,9 +99,9 @@ struct describe<cpu::KindTiming> {
 };
 
 template <>
-struct describe<cpu::KindTimings> {
-  using S = cpu::KindTimings;
-  using T = cpu::KindTiming;
+struct describe<cpu::InstructionTimings> {
+  using S = cpu::InstructionTimings;
+  using T = cpu::InstructionTiming;
   static constexpr auto fields = std::tuple{
       Section<S, T>{"integer", &S::integer, "addition, logic, shift, comparison, move"},
       Section<S, T>{"multiply", &S::multiply, "integer multiplication"},
@@ -163,7 +163,7 @@ struct describe<cpu::CoreSpec> {
       Field<S, std::string>{"ports", &S::ports, Unit::none,
                             "issue ports, separated by ';', each with the kinds it takes: those of `timing`; "
                             "`float` is all of floating point"},
-      Section<S, cpu::KindTimings>{"timing", &S::timing, "latencies and intervals"},
+      Section<S, cpu::InstructionTimings>{"timing", &S::timing, "latencies and intervals"},
       I{"commit_width", &S::commit_width, Unit::count, "instructions committed in a cycle", 1, 64},
       Field<S, std::string>{"memory_model", &S::memory_model, Unit::none,
                             "relaxed (stores are written in any order) or tso (in program order, and atomic "

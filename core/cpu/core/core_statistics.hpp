@@ -20,8 +20,8 @@ struct CpiCounters {
       synchronisation, sleeping, idle;
 };
 
-// Instructions by kind, in the order of Kind without markers.
-struct KindCounters {
+// Instructions by kind, in the order of InstructionClass without markers.
+struct InstructionCounters {
   Counter integer, multiply, divide, float_add, float_multiply, float_fused, float_divide, float_root,
       float_convert, load, store, atomic, fence, branch, jump, indirect, system;
 };
@@ -83,8 +83,8 @@ struct describe<cpu::CpiCounters> {
 };
 
 template <>
-struct describe<cpu::KindCounters> {
-  using S = cpu::KindCounters;
+struct describe<cpu::InstructionCounters> {
+  using S = cpu::InstructionCounters;
   using C = Statistic<S, Counter>;
   static constexpr auto fields =
       std::tuple{C{"integer", &S::integer, "instruction", "additions, logic, shifts, comparisons, moves"},

@@ -11,8 +11,8 @@
 //     bool predict_and_train(std::uint64_t pc, bool taken, const BranchHistory& history);
 //   };
 //   const Registered<Gshare> registered{"gshare", "…one sentence…"};
-// or, if it is an oracle that knows targets too,
-//     static Prediction outcome(const Record& record);
+// or, if it is an oracle, whose outcome does not depend on tables,
+//     static Prediction outcome(Prediction recorded);
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,17 +20,10 @@
 
 #include "cpu/core/branch_history.hpp"
 #include "cpu/core/branch_spec.hpp"
-#include "cpu/stream/record.hpp"
+#include "cpu/stream/prediction.hpp"
 #include "engine/registry.hpp"
 
 namespace manyscale::cpu {
-
-// The outcome of a prediction.
-enum class Prediction : std::uint8_t {
-  correct,
-  misfetch,  // correct, but the target was not in the buffer: fetch is re-steered when the branch is decoded
-  mispredict,  // fetch is redirected when the branch is executed
-};
 
 class DirectionPredictor {
  public:
@@ -44,14 +37,14 @@ class DirectionPredictor {
   bool predict_and_train(std::uint64_t pc, bool taken, const BranchHistory& history) {
     return predict_(*this, pc, taken, history);
   }
-  // An oracle says what becomes of any branch or jump; nothing else is asked.
+  // An oracle decides the outcome of any branch or jump by itself; `recorded` is what a trace holds.
   bool is_oracle() const { return outcome_ != nullptr; }
-  Prediction outcome(const Record& record) const { return outcome_(record); }
+  Prediction outcome(Prediction recorded) const { return outcome_(recorded); }
 
  protected:
   using Predict = bool (*)(DirectionPredictor& self, std::uint64_t pc, bool taken,
                            const BranchHistory& history);
-  using Outcome = Prediction (*)(const Record& record);
+  using Outcome = Prediction (*)(Prediction recorded);
   DirectionPredictor(Predict predict, Outcome outcome) : predict_(predict), outcome_(outcome) {}
 
  private:
@@ -60,26 +53,26 @@ class DirectionPredictor {
 };
 
 // The base of an implementation.
-template <class Kind>
+template <class Derived>
 class DirectionPlugin : public DirectionPredictor {
  protected:
   DirectionPlugin() : DirectionPredictor(predict_of(), outcome_of()) {}
 
  private:
-  static constexpr bool is_oracle = requires(const Record& record) { Kind::outcome(record); };
+  static constexpr bool is_oracle = requires(Prediction recorded) { Derived::outcome(recorded); };
 
   static Predict predict_of() {
     if constexpr (is_oracle) {
       return nullptr;
     } else {
       return [](DirectionPredictor& self, std::uint64_t pc, bool taken, const BranchHistory& history) {
-        return static_cast<Kind&>(self).predict_and_train(pc, taken, history);
+        return static_cast<Derived&>(self).predict_and_train(pc, taken, history);
       };
     }
   }
   static Outcome outcome_of() {
     if constexpr (is_oracle) {
-      return &Kind::outcome;
+      return &Derived::outcome;
     } else {
       return nullptr;
     }

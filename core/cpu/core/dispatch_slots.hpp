@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatch slots: the cycle in which the last record was dispatched, and how many of its slots are taken. The
-// instructions compacted into a record take slots between the record before and itself.
+// instructions compacted into a replayed node take slots between the record before and it.
 #pragma once
 #include <cstdint>
 
-#include "cpu/stream/record.hpp"
 #include "engine/time.hpp"
 
 namespace manyscale::cpu {
@@ -13,7 +12,7 @@ class DispatchSlots {
  public:
   explicit DispatchSlots(std::int64_t width) : width_(width) {}
 
-  // The first slot that the width leaves for a record.
+  // The first slot that the width leaves for a record behind so many compacted instructions.
   struct Slot {
     Cycle cycle = 0;
     std::int64_t used = 0;  // slots of the cycle before it
@@ -21,10 +20,10 @@ class DispatchSlots {
   };
 
   Cycle cycle() const { return cycle_; }
-  Slot next(const Record& record) const {
-    Slot slot{cycle_, used_ + record.weight, cycle_};
+  Slot next(std::int64_t compacted) const {
+    Slot slot{cycle_, used_ + compacted, cycle_};
     for (; slot.used >= width_; slot.used -= width_) ++slot.cycle;
-    if (record.weight > 0) slot.compacted = slot.cycle;
+    if (compacted > 0) slot.compacted = slot.cycle;
     return slot;
   }
   // A record is dispatched behind so many others of this cycle.

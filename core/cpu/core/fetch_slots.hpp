@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetch slots: the cycle in which the next instruction is fetched, and what is left of that cycle's width.
-// The instructions compacted into a record take slots before it; leaves out their bytes.
+// The instructions compacted into a replayed node take slots before it; leaves out their bytes.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
+#include "cpu/stream/elastic_timing.hpp"
 #include "cpu/stream/record.hpp"
 #include "engine/time.hpp"
 
@@ -26,9 +27,9 @@ class FetchSlots {
   void stall(Cycle cycles) { cycle_ += cycles; }
 
   // Moves on to the cycle that has a slot for the record. It may be called again before the record is taken.
-  void find_slot(const Record& record) {
-    if (record.weight > 0 && !compacted_taken_) {
-      take_compacted(record);
+  void find_slot(const Record& record, const ElasticTiming& timing) {
+    if (timing.weight > 0 && !compacted_taken_) {
+      take_compacted(timing);
       compacted_taken_ = true;
     }
     if (left_ > 0 && bytes_left_ >= bytes_of(record)) return;
@@ -52,10 +53,10 @@ class FetchSlots {
   }
   // A taken branch among the compacted instructions ends its cycle. Most are those of one loop, so the
   // instructions between them are taken to be equally many.
-  void take_compacted(const Record& record) {
-    const CompactedBranches branches = record.compacted_branches();
-    const std::int64_t after = std::min<std::int64_t>(branches.after, record.weight);
-    std::int64_t before = record.weight - after;
+  void take_compacted(const ElasticTiming& timing) {
+    const CompactedBranches branches = timing.branches;
+    const std::int64_t after = std::min<std::int64_t>(branches.after, timing.weight);
+    std::int64_t before = timing.weight - after;
     for (std::int64_t left = branches.count; left > 0; --left) {
       const std::int64_t part = left == 1 ? before : before / left;
       before -= part;

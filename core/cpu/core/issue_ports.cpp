@@ -13,28 +13,29 @@ namespace {
 // The kinds that a word in the table of ports stands for.
 struct Word {
   std::string_view name;
-  std::vector<Kind> kinds;
+  std::vector<InstructionClass> kinds;
 };
 
 const std::vector<Word>& known_words() {
-  static const std::vector<Word> words{{"integer", {Kind::integer, Kind::marker}},
-                                       {"multiply", {Kind::multiply}},
-                                       {"divide", {Kind::divide}},
-                                       {"float",
-                                        {Kind::float_add, Kind::float_multiply, Kind::float_fused,
-                                         Kind::float_divide, Kind::float_root, Kind::float_convert}},
-                                       {"float_add", {Kind::float_add}},
-                                       {"float_multiply", {Kind::float_multiply}},
-                                       {"float_fused", {Kind::float_fused}},
-                                       {"float_divide", {Kind::float_divide}},
-                                       {"float_root", {Kind::float_root}},
-                                       {"float_convert", {Kind::float_convert}},
-                                       {"load", {Kind::load}},
-                                       {"store", {Kind::store}},
-                                       {"atomic", {Kind::atomic}},
-                                       {"fence", {Kind::fence}},
-                                       {"control", {Kind::branch, Kind::jump, Kind::indirect}},
-                                       {"system", {Kind::system}}};
+  static const std::vector<Word> words{
+      {"integer", {InstructionClass::integer, InstructionClass::marker}},
+      {"multiply", {InstructionClass::multiply}},
+      {"divide", {InstructionClass::divide}},
+      {"float",
+       {InstructionClass::float_add, InstructionClass::float_multiply, InstructionClass::float_fused,
+        InstructionClass::float_divide, InstructionClass::float_root, InstructionClass::float_convert}},
+      {"float_add", {InstructionClass::float_add}},
+      {"float_multiply", {InstructionClass::float_multiply}},
+      {"float_fused", {InstructionClass::float_fused}},
+      {"float_divide", {InstructionClass::float_divide}},
+      {"float_root", {InstructionClass::float_root}},
+      {"float_convert", {InstructionClass::float_convert}},
+      {"load", {InstructionClass::load}},
+      {"store", {InstructionClass::store}},
+      {"atomic", {InstructionClass::atomic}},
+      {"fence", {InstructionClass::fence}},
+      {"control", {InstructionClass::branch, InstructionClass::jump, InstructionClass::indirect}},
+      {"system", {InstructionClass::system}}};
   return words;
 }
 
@@ -49,42 +50,45 @@ std::string known_names() {
 IssuePorts::IssuePorts(const CoreSpec& spec) : width_(0), slots_(CycleMap::range) {
   read_ports(spec.ports);
   if (spec.issue_width > 0) width_ = static_cast<std::uint32_t>(spec.issue_width);
-  const auto set = [&](std::size_t row, const KindTiming& timing) {
+  const auto set = [&](std::size_t row, const InstructionTiming& timing) {
     rows_[row].latency = timing.latency;
     rows_[row].interval = timing.interval;
     rows_[row].unit = row * most_ports;
   };
-  const auto set_kind = [&](Kind kind, const KindTiming& timing) {
+  const auto set_kind = [&](InstructionClass kind, const InstructionTiming& timing) {
     set(static_cast<std::size_t>(kind), timing);
   };
-  const KindTimings& t = spec.timing;
-  set_kind(Kind::integer, t.integer);
-  set_kind(Kind::multiply, t.multiply);
-  set_kind(Kind::divide, t.divide);
-  set_kind(Kind::float_add, t.float_add);
-  set_kind(Kind::float_multiply, t.float_multiply);
-  set_kind(Kind::float_fused, t.float_fused);
-  set_kind(Kind::float_divide, t.float_divide);
-  set_kind(Kind::float_root, t.float_root);
-  set_kind(Kind::float_convert, t.float_convert);
-  set_kind(Kind::load, t.load);
-  set_kind(Kind::store, t.store);
-  set_kind(Kind::atomic, t.atomic);
-  set_kind(Kind::fence, t.fence);
-  for (const Kind kind : {Kind::branch, Kind::jump, Kind::indirect}) set_kind(kind, t.control);
-  set_kind(Kind::system, t.system);
-  set_kind(Kind::marker, t.integer);
+  const InstructionTimings& t = spec.timing;
+  set_kind(InstructionClass::integer, t.integer);
+  set_kind(InstructionClass::multiply, t.multiply);
+  set_kind(InstructionClass::divide, t.divide);
+  set_kind(InstructionClass::float_add, t.float_add);
+  set_kind(InstructionClass::float_multiply, t.float_multiply);
+  set_kind(InstructionClass::float_fused, t.float_fused);
+  set_kind(InstructionClass::float_divide, t.float_divide);
+  set_kind(InstructionClass::float_root, t.float_root);
+  set_kind(InstructionClass::float_convert, t.float_convert);
+  set_kind(InstructionClass::load, t.load);
+  set_kind(InstructionClass::store, t.store);
+  set_kind(InstructionClass::atomic, t.atomic);
+  set_kind(InstructionClass::fence, t.fence);
+  for (const InstructionClass kind :
+       {InstructionClass::branch, InstructionClass::jump, InstructionClass::indirect})
+    set_kind(kind, t.control);
+  set_kind(InstructionClass::system, t.system);
+  set_kind(InstructionClass::marker, t.integer);
   set(single_divide, t.float_divide_single);
   set(single_root, t.float_root_single);
-  rows_[single_divide].ports = rows_[static_cast<std::size_t>(Kind::float_divide)].ports;
-  rows_[single_root].ports = rows_[static_cast<std::size_t>(Kind::float_root)].ports;
-  const std::size_t divider = rows_[static_cast<std::size_t>(Kind::float_divide)].unit;
-  for (const std::size_t row : {static_cast<std::size_t>(Kind::float_root), single_divide, single_root}) {
+  rows_[single_divide].ports = rows_[static_cast<std::size_t>(InstructionClass::float_divide)].ports;
+  rows_[single_root].ports = rows_[static_cast<std::size_t>(InstructionClass::float_root)].ports;
+  const std::size_t divider = rows_[static_cast<std::size_t>(InstructionClass::float_divide)].unit;
+  for (const std::size_t row :
+       {static_cast<std::size_t>(InstructionClass::float_root), single_divide, single_root}) {
     rows_[row].unit = divider;
   }
   units_.resize(rows * most_ports);
   for (const Word& word : known_words()) {
-    for (const Kind kind : word.kinds) {
+    for (const InstructionClass kind : word.kinds) {
       if (rows_[static_cast<std::size_t>(kind)].ports == 0) {
         throw std::invalid_argument("ports: no port takes '" + std::string(word.name) + "'");
       }
@@ -94,7 +98,7 @@ IssuePorts::IssuePorts(const CoreSpec& spec) : width_(0), slots_(CycleMap::range
 
 // Ports that take few kinds come first, so that what can go elsewhere leaves them to those who cannot.
 void IssuePorts::read_ports(const std::string& text) {
-  std::vector<std::vector<Kind>> ports(1);
+  std::vector<std::vector<InstructionClass>> ports(1);
   std::string word;
   const auto end_word = [&] {
     if (word.empty()) return;
@@ -124,7 +128,7 @@ void IssuePorts::read_ports(const std::string& text) {
   std::stable_sort(ports.begin(), ports.end(),
                    [](const auto& a, const auto& b) { return a.size() < b.size(); });
   for (std::size_t port = 0; port < ports.size(); ++port) {
-    for (const Kind kind : ports[port]) rows_[static_cast<std::size_t>(kind)].ports |= 1u << port;
+    for (const InstructionClass kind : ports[port]) rows_[static_cast<std::size_t>(kind)].ports |= 1u << port;
   }
   width_ = static_cast<std::uint32_t>(ports.size());
 }

@@ -51,9 +51,9 @@ class IssuePorts {
 
  private:
   // Rows are kinds, and two more for floating point in single precision.
-  static constexpr std::size_t rows = kinds + 2;
-  static constexpr std::size_t single_divide = kinds;
-  static constexpr std::size_t single_root = kinds + 1;
+  static constexpr std::size_t rows = instruction_classes + 2;
+  static constexpr std::size_t single_divide = instruction_classes;
+  static constexpr std::size_t single_root = instruction_classes + 1;
   static constexpr int most_ports = 32;
 
   struct Row {
@@ -73,8 +73,8 @@ class IssuePorts {
 
   static std::size_t row_of(const Record& record) {
     if (record.format == 4) {
-      if (record.kind == Kind::float_divide) return single_divide;
-      if (record.kind == Kind::float_root) return single_root;
+      if (record.kind == InstructionClass::float_divide) return single_divide;
+      if (record.kind == InstructionClass::float_root) return single_root;
     }
     return static_cast<std::size_t>(record.kind);
   }

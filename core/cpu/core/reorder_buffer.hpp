@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reorder buffer as far as dispatch sees it: from when on it has entries for a record and for the
-// instructions compacted into it.
+// instructions compacted into a replayed node.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +17,8 @@ class ReorderBuffer {
 
   // The first cycle at which there are entries for a record, which will be the operation `next` of the
   // window; unknown if that depends on what has not committed.
-  Cycle earliest(const Record& record, const Window& window, std::uint64_t next) {
-    const std::uint64_t end = taken_ + record.instructions();
+  Cycle earliest(const ElasticTiming& timing, const Window& window, std::uint64_t next) {
+    const std::uint64_t end = taken_ + timing.instructions();
     while (oldest_ < next && end - window[oldest_].reorder_entry > entries_) {
       const Operation& oldest = window[oldest_];
       if (oldest.committed == unknown) return unknown;
@@ -32,9 +32,9 @@ class ReorderBuffer {
   }
   // Takes the entries of a record; gives the number of the entry that stands for them. Compacted instructions
   // commit before their record, on average half of them by then.
-  std::uint64_t take(const Record& record) {
-    const std::uint64_t entry = taken_ + record.weight / 2;
-    taken_ += record.instructions();
+  std::uint64_t take(const ElasticTiming& timing) {
+    const std::uint64_t entry = taken_ + timing.weight / 2;
+    taken_ += timing.instructions();
     return entry;
   }
 

@@ -9,6 +9,7 @@
 
 #include "cpu/core/cpi_stack.hpp"
 #include "cpu/core/cycle_map.hpp"
+#include "cpu/stream/elastic_timing.hpp"
 #include "cpu/stream/record.hpp"
 
 namespace manyscale::cpu {
@@ -25,6 +26,7 @@ enum class Stage : std::uint8_t {
 
 struct Operation {
   Record record{};
+  ElasticTiming timing{};
   Cycle fetched = 0;
   Cycle dispatched = 0;
   Cycle ready = 0;  // all operands are there

@@ -148,7 +148,7 @@ void Kernel::return_from_handler(Thread& thread) {
 }
 
 void Kernel::exception(Thread& thread, riscv::Stop stop) {
-  using Kind = riscv::Fault::Kind;
+  using Cause = riscv::Fault::Cause;
   riscv::Fault fault = thread.process->interpreter.fault();
   int signal = SIGSEGV;
   std::int32_t code = SEGV_MAPERR;
@@ -161,14 +161,14 @@ void Kernel::exception(Thread& thread, riscv::Stop stop) {
     what = "the program stopped itself with a breakpoint instruction (ebreak)";
   } else {
     const std::string at = hexadecimal(fault.address);
-    switch (fault.kind) {
-      case Kind::illegal:
+    switch (fault.cause) {
+      case Cause::illegal:
         signal = SIGILL;
         code = ILL_ILLOPC;
         kind = "illegal";
         what = "illegal instruction " + hexadecimal(fault.instruction);
         break;
-      case Kind::unsupported:
+      case Cause::unsupported:
         signal = SIGILL;
         code = ILL_ILLOPC;
         kind = "unsupported";
@@ -176,26 +176,26 @@ void Kernel::exception(Thread& thread, riscv::Stop stop) {
                " belongs to an extension that is not implemented; compile with "
                "-march=rv64gc";
         break;
-      case Kind::load:
+      case Cause::load:
         kind = "load";
         what = "load from " + at + ", which is not mapped or not readable";
         break;
-      case Kind::store:
+      case Cause::store:
         kind = "store";
         what = "store to " + at + ", which is not mapped or not writable";
         break;
-      case Kind::fetch:
+      case Cause::fetch:
         kind = "fetch";
         what = "jump to " + at + ", where there is no executable memory; the return address (ra) is " +
                hexadecimal(thread.hart.x[1]);
         break;
-      case Kind::misaligned:
+      case Cause::misaligned:
         signal = SIGBUS;
         code = BUS_ADRALN;
         kind = "misaligned";
         what = "atomic access to " + at + ", which is not a multiple of its size";
         break;
-      case Kind::exhausted:
+      case Cause::exhausted:
         fail(thread, "memory", fault.address,
              "out of memory: the process may touch " + std::to_string(thread.process->memory.limit() >> 20) +
                  " MiB; a higher limit can be given");

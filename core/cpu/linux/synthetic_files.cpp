@@ -14,25 +14,27 @@ namespace {
 // /dev/null, /dev/zero, /dev/full and the sources of random bytes.
 class DeviceFile final : public OpenFile {
  public:
-  enum class Kind { null, zero, full, random };
-  DeviceFile(Kind kind, Random& random) : kind_(kind), random_(random) {}
+  enum class Device { null, zero, full, random };
+  DeviceFile(Device device, Random& random) : device_(device), random_(random) {}
 
   std::int64_t read(std::span<std::uint8_t> to) override {
-    if (kind_ == Kind::null) return 0;
+    if (device_ == Device::null) return 0;
     for (std::uint8_t& byte : to) {
-      byte = kind_ == Kind::random ? static_cast<std::uint8_t>(random_.next()) : std::uint8_t{0};
+      byte = device_ == Device::random ? static_cast<std::uint8_t>(random_.next()) : std::uint8_t{0};
     }
     return static_cast<std::int64_t>(to.size());
   }
   std::int64_t write(std::span<const std::uint8_t> from) override {
-    return kind_ == Kind::full ? -ENOSPC : static_cast<std::int64_t>(from.size());
+    return device_ == Device::full ? -ENOSPC : static_cast<std::int64_t>(from.size());
   }
   std::int64_t read_at(std::span<std::uint8_t> to, std::uint64_t) override { return read(to); }
   std::int64_t seek(std::int64_t, int) override { return 0; }
-  FileFacts facts() const override { return {S_IFCHR | 0666, 0, 16 + static_cast<std::uint64_t>(kind_), 1}; }
+  FileFacts facts() const override {
+    return {S_IFCHR | 0666, 0, 16 + static_cast<std::uint64_t>(device_), 1};
+  }
 
  private:
-  Kind kind_;
+  Device device_;
   Random& random_;
 };
 
@@ -83,12 +85,12 @@ bool is_synthetic_place(const std::string& path) {
 }
 
 std::unique_ptr<OpenFile> open_synthetic(Kernel& kernel, Process& process, const std::string& path) {
-  using Kind = DeviceFile::Kind;
-  const auto device = [&](Kind kind) { return std::make_unique<DeviceFile>(kind, kernel.random()); };
-  if (path == "/dev/null") return device(Kind::null);
-  if (path == "/dev/zero") return device(Kind::zero);
-  if (path == "/dev/full") return device(Kind::full);
-  if (path == "/dev/random" || path == "/dev/urandom") return device(Kind::random);
+  using Device = DeviceFile::Device;
+  const auto device = [&](Device which) { return std::make_unique<DeviceFile>(which, kernel.random()); };
+  if (path == "/dev/null") return device(Device::null);
+  if (path == "/dev/zero") return device(Device::zero);
+  if (path == "/dev/full") return device(Device::full);
+  if (path == "/dev/random" || path == "/dev/urandom") return device(Device::random);
   if (path == "/proc/cpuinfo") return text_file(cpu_information(kernel.cores()));
   if (path == "/proc/stat") return text_file(processor_lines(kernel.cores()));
   if (path == "/proc/meminfo") return text_file(memory_information(process));

@@ -124,7 +124,7 @@ void FunctionalRun::note(const Thread& thread, const std::vector<std::uint64_t>&
     account_.commit(static_cast<std::uint16_t>(thread.number), marker, progress());
     if (sink_ == nullptr) continue;
     Record record;
-    record.kind = Kind::marker;
+    record.kind = InstructionClass::marker;
     record.address = marker;
     record.thread = static_cast<std::uint16_t>(thread.number);
     sink_->take({&record, 1});

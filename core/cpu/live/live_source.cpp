@@ -109,7 +109,7 @@ void LiveSource::step(Action&& action) {
     if (!std::exchange(ended_, true)) {
       deadline_timer_.cancel();  // of an alarm that is not due yet, for example
       for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-        cores_.send({lanes_[i]->announced, nullptr, StreamReply::Kind::ends}, 0, i);
+        cores_.send({lanes_[i]->announced, nullptr, StreamReply::Type::ends}, 0, i);
       }
     }
     return;
@@ -124,7 +124,7 @@ void LiveSource::requested(const StreamRequest& request, std::uint32_t number) {
   Lane& lane = *lanes_[number];
   if (ended_) return;
   lane.taken = std::max(lane.taken, request.number);
-  if (request.kind == StreamRequest::Kind::wants_more) {
+  if (request.type == StreamRequest::Type::wants_more) {
     step([&] { advance(lane, number); });
   } else if (lane.halted_by != riscv::Stop::budget) {
     step([&] { reached(lane, number); });
@@ -268,7 +268,7 @@ bool LiveSource::write_markers(Lane& lane, std::uint64_t limit) {
     if (lane.end >= limit) return false;
     Record& record = lane.ring[lane.end++];
     record = {};
-    record.kind = Kind::marker;
+    record.kind = InstructionClass::marker;
     record.address = lane.markers.front();
     record.thread = lane.marker_thread;
     if (interest_ && of_interest(record.address)) record.flags = Trait::pauses;

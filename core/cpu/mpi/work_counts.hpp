@@ -14,7 +14,7 @@ namespace manyscale::cpu {
 
 class WorkCounts final : public RecordSink {
  public:
-  using Counts = std::array<std::uint64_t, kinds>;
+  using Counts = std::array<std::uint64_t, instruction_classes>;
 
   explicit WorkCounts(const RegionTable& regions) : regions_(regions) {}
 
@@ -22,7 +22,7 @@ class WorkCounts final : public RecordSink {
     for (const Record& record : records) {
       if (record.thread >= calls_.size()) calls_.resize(record.thread + std::size_t{1});
       std::uint32_t& calls = calls_[record.thread];
-      if (record.kind == Kind::marker) {
+      if (record.kind == InstructionClass::marker) {
         note(record.address, calls);
         continue;
       }

@@ -10,16 +10,16 @@ namespace {
 
 constexpr std::uint64_t most_dependences = 4096;
 
-TaskDependence::Kind dependence_kind(std::uint64_t libgomp_kind) {
-  switch (libgomp_kind) {  // GOMP_DEPEND_IN to GOMP_DEPEND_INOUTSET
+TaskDependence::Type dependence_type(std::uint64_t libgomp_type) {
+  switch (libgomp_type) {  // GOMP_DEPEND_IN to GOMP_DEPEND_INOUTSET
     case 1:
-      return TaskDependence::Kind::in;
+      return TaskDependence::Type::in;
     case 4:
-      return TaskDependence::Kind::mutexinoutset;
+      return TaskDependence::Type::mutexinoutset;
     case 5:
-      return TaskDependence::Kind::inoutset;
+      return TaskDependence::Type::inoutset;
     default:
-      return TaskDependence::Kind::out;
+      return TaskDependence::Type::out;
   }
 }
 
@@ -27,7 +27,7 @@ TaskDependence::Kind dependence_kind(std::uint64_t libgomp_kind) {
 
 // The list has one of two forms: {n, n_out, addresses: out,
 // then in}, or {0, n, n_out, n_mutexinoutset, n_in, addresses in this order, then addresses of dependence
-// objects {address, kind}}.
+// objects {address, type}}.
 std::vector<TaskDependence> read_dependences(AddressSpace& memory, std::uint64_t list) {
   std::array<std::uint64_t, 5> head{};
   if (!memory.read(list, head.data(), 2 * sizeof(std::uint64_t))) return {};
@@ -44,13 +44,13 @@ std::vector<TaskDependence> read_dependences(AddressSpace& memory, std::uint64_t
     if (!memory.read(first + index * sizeof(std::uint64_t), &dependence.address, sizeof(std::uint64_t)))
       break;
     if (index < out) {
-      dependence.kind = TaskDependence::Kind::out;
+      dependence.type = TaskDependence::Type::out;
     } else if (index - out < mutexinoutset) {
-      dependence.kind = TaskDependence::Kind::mutexinoutset;
+      dependence.type = TaskDependence::Type::mutexinoutset;
     } else if (index - out - mutexinoutset >= in) {
       std::array<std::uint64_t, 2> object{};
       if (!memory.read(dependence.address, object.data(), sizeof object)) break;
-      dependence = {object[0], dependence_kind(object[1])};
+      dependence = {object[0], dependence_type(object[1])};
     }
     dependences.push_back(dependence);
   }

@@ -39,14 +39,15 @@ Arbiter::Arbiter(const RecordedTrace& trace, std::uint32_t copies, bool private_
   }
 }
 
-std::uint64_t Arbiter::team_size(const Record& node) const {
+std::uint64_t Arbiter::team_size(const TraceNode& node) const {
   return node.address < trace_.teams.size() ? expected(static_cast<std::uint32_t>(node.address)) : 1;
 }
 
-bool Arbiter::arrive(Replica replica, const Record& node) {
-  if (node.size >= sync_kinds) refuse(replica, node, "has an unknown kind, " + std::to_string(node.size));
+bool Arbiter::arrive(Replica replica, const TraceNode& node) {
+  if (static_cast<std::size_t>(node.sync) >= sync_kinds)
+    refuse(replica, node, "has an unknown kind, " + std::to_string(static_cast<int>(node.sync)));
   ReplicaState& state = replicas_[replica];
-  switch (sync_kind(node)) {
+  switch (node.sync) {
     case SyncKind::system_call:
       return true;
     case SyncKind::fork:
@@ -86,9 +87,9 @@ bool Arbiter::arrive(Replica replica, const Record& node) {
 }
 
 // The replica waits at this node; always true.
-bool Arbiter::waits(Replica replica, const Record& node) {
+bool Arbiter::waits(Replica replica, const TraceNode& node) {
   ReplicaState& state = replicas_[replica];
-  state.kind = sync_kind(node);
+  state.kind = node.sync;
   state.object = node.address;
   state.pc = node.pc;
   state.waiting = true;
@@ -101,7 +102,7 @@ void Arbiter::release(Replica replica) {
   released_.push_back({replica, state.kind});
 }
 
-Arbiter::Team& Arbiter::team_of(Replica replica, const Record& node) {
+Arbiter::Team& Arbiter::team_of(Replica replica, const TraceNode& node) {
   if (node.address >= trace_.teams.size()) {
     refuse(replica, node,
            "is about team " + std::to_string(node.address) + ", but the trace has only " +
@@ -112,7 +113,7 @@ Arbiter::Team& Arbiter::team_of(Replica replica, const Record& node) {
   return team;
 }
 
-bool Arbiter::fork(Replica replica, const Record& node) {
+bool Arbiter::fork(Replica replica, const TraceNode& node) {
   Team& team = team_of(replica, node);
   const std::uint32_t copy = replicas_[replica].copy;
   if (team.forked[copy]) refuse(replica, node, "begins a parallel region that has begun already");
@@ -128,7 +129,7 @@ bool Arbiter::fork(Replica replica, const Record& node) {
   return true;
 }
 
-bool Arbiter::begin(Replica replica, const Record& node) {
+bool Arbiter::begin(Replica replica, const TraceNode& node) {
   Team& team = team_of(replica, node);
   team.begun.push_back(replica);
   replicas_[replica].teams.push_back(static_cast<std::uint32_t>(node.address));
@@ -137,7 +138,7 @@ bool Arbiter::begin(Replica replica, const Record& node) {
   return !waits(replica, node);
 }
 
-bool Arbiter::join(Replica replica, const Record& node) {
+bool Arbiter::join(Replica replica, const TraceNode& node) {
   Team& team = team_of(replica, node);
   const auto number = static_cast<std::uint32_t>(node.address);
   std::erase(replicas_[replica].teams, number);
@@ -148,7 +149,7 @@ bool Arbiter::join(Replica replica, const Record& node) {
   return !is_master;
 }
 
-bool Arbiter::barrier(Replica replica, const Record& node) {
+bool Arbiter::barrier(Replica replica, const TraceNode& node) {
   team_of(replica, node).at_barrier.push_back(replica);
   waits(replica, node);
   release_complete(static_cast<std::uint32_t>(node.address));
@@ -181,7 +182,7 @@ std::uint64_t Arbiter::lock_of(Replica replica, std::uint64_t object) const {
   return private_locks_ ? object + (static_cast<std::uint64_t>(replicas_[replica].copy) << 48) : object;
 }
 
-bool Arbiter::acquire(Replica replica, const Record& node) {
+bool Arbiter::acquire(Replica replica, const TraceNode& node) {
   Lock& lock = locks_[lock_of(replica, node.address)];
   if (lock.holder == none || lock.holder == replica) {
     lock.holder = replica;
@@ -192,7 +193,7 @@ bool Arbiter::acquire(Replica replica, const Record& node) {
   return !waits(replica, node);
 }
 
-void Arbiter::release_lock(Replica replica, const Record& node) {
+void Arbiter::release_lock(Replica replica, const TraceNode& node) {
   const auto found = locks_.find(lock_of(replica, node.address));
   // A lock may have been taken in a way that is not recorded.
   if (found == locks_.end() || found->second.holder != replica) {
@@ -215,14 +216,14 @@ Arbiter::Event& Arbiter::event_of(Replica replica, std::uint64_t object) {
   return events_[replicas_[replica].copy][event_number(object)];
 }
 
-bool Arbiter::await(Replica replica, const Record& node) {
+bool Arbiter::await(Replica replica, const TraceNode& node) {
   Event& event = event_of(replica, node.address);
   if (event.posts >= event_posts(node.address)) return true;
   event.waiters.push_back(replica);
   return !waits(replica, node);
 }
 
-void Arbiter::post(Replica replica, const Record& node) {
+void Arbiter::post(Replica replica, const TraceNode& node) {
   Event& event = event_of(replica, node.address);
   ++event.posts;
   std::erase_if(event.waiters, [&](Replica waiter) {
@@ -232,7 +233,7 @@ void Arbiter::post(Replica replica, const Record& node) {
   });
 }
 
-void Arbiter::create(Replica creator, const Record& node) {
+void Arbiter::create(Replica creator, const TraceNode& node) {
   const auto found = task_numbers_.find(node.address);
   if (found == task_numbers_.end()) {
     ++tasks_without_stream_;
@@ -264,7 +265,7 @@ void Arbiter::create(Replica creator, const Record& node) {
   ready_.push_back(task);
 }
 
-bool Arbiter::end_group(Replica replica, const Record& node) {
+bool Arbiter::end_group(Replica replica, const TraceNode& node) {
   ReplicaState& state = replicas_[replica];
   if (state.groups.empty()) refuse(replica, node, "ends a taskgroup that did not begin");
   if (groups_[state.groups.back()].tasks > 0) return !waits(replica, node);

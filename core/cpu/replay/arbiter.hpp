@@ -49,11 +49,11 @@ class Arbiter {
   // The innermost open taskgroup of a replica.
   std::uint32_t open_group(Replica replica) const { return replicas_[replica].groups.back(); }
   // How many threads a team has in all copies; of a node about one.
-  std::uint64_t team_size(const Record& node) const;
+  std::uint64_t team_size(const TraceNode& node) const;
 
   // The replica has come to a sync node: true if it goes on, false if it waits, even if it is released at
   // once. Throws SimulationError where the node makes no sense.
-  bool arrive(Replica replica, const Record& node);
+  bool arrive(Replica replica, const TraceNode& node);
   // A task, or a thread, is done.
   void finish(Replica replica);
 
@@ -113,27 +113,27 @@ class Arbiter {
     Replica owner = none;
   };
 
-  bool waits(Replica replica, const Record& node);
+  bool waits(Replica replica, const TraceNode& node);
   void release(Replica replica);
-  Team& team_of(Replica replica, const Record& node);
+  Team& team_of(Replica replica, const TraceNode& node);
   bool complete(std::uint32_t number, const std::vector<Replica>& arrived) const;
   std::uint64_t expected(std::uint32_t team) const {
     return std::uint64_t{trace_.teams[team].threads} * copies_;
   }
-  bool fork(Replica replica, const Record& node);
-  bool begin(Replica replica, const Record& node);
-  bool join(Replica replica, const Record& node);
-  bool barrier(Replica replica, const Record& node);
+  bool fork(Replica replica, const TraceNode& node);
+  bool begin(Replica replica, const TraceNode& node);
+  bool join(Replica replica, const TraceNode& node);
+  bool barrier(Replica replica, const TraceNode& node);
   void release_complete(std::uint32_t team);
-  bool acquire(Replica replica, const Record& node);
-  void release_lock(Replica replica, const Record& node);
+  bool acquire(Replica replica, const TraceNode& node);
+  void release_lock(Replica replica, const TraceNode& node);
   std::uint64_t lock_of(Replica replica, std::uint64_t object) const;
-  void post(Replica replica, const Record& node);
-  bool await(Replica replica, const Record& node);
+  void post(Replica replica, const TraceNode& node);
+  bool await(Replica replica, const TraceNode& node);
   Event& event_of(Replica replica, std::uint64_t object);
-  void create(Replica replica, const Record& node);
-  bool end_group(Replica replica, const Record& node);
-  [[noreturn]] void refuse(Replica replica, const Record& node, const std::string& what) const;
+  void create(Replica replica, const TraceNode& node);
+  bool end_group(Replica replica, const TraceNode& node);
+  [[noreturn]] void refuse(Replica replica, const TraceNode& node, const std::string& what) const;
 
   std::string missing_from(std::uint32_t team, std::vector<Replica> Team::* arrived) const;
   std::string title_of(std::uint32_t team) const;

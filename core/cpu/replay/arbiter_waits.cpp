@@ -32,9 +32,10 @@ class NameList {
 
 }  // namespace
 
-void Arbiter::refuse(Replica replica, const Record& node, const std::string& what) const {
-  const std::string kind =
-      node.size < sync_kinds ? std::string(sync_kind_name(sync_kind(node))) : "synchronisation";
+void Arbiter::refuse(Replica replica, const TraceNode& node, const std::string& what) const {
+  const std::string kind = static_cast<std::size_t>(node.sync) < sync_kinds
+                               ? std::string(sync_kind_name(node.sync))
+                               : "synchronisation";
   throw SimulationError("the trace makes no sense: the " + kind + " node of " + name_of(replica) + " at pc " +
                         hexadecimal(node.pc) + " " + what);
 }

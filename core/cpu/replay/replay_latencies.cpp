@@ -7,8 +7,8 @@
 
 namespace manyscale::cpu {
 
-void ReplaySource::count(const Record& node, bool goes_on) {
-  switch (sync_kind(node)) {
+void ReplaySource::count(const TraceNode& node, bool goes_on) {
+  switch (node.sync) {
     case SyncKind::system_call:
       ++statistics_.system_calls;
       break;
@@ -34,8 +34,8 @@ void ReplaySource::count(const Record& node, bool goes_on) {
   }
 }
 
-Time ReplaySource::time_before(const Record& node, std::uint32_t core) {
-  switch (sync_kind(node)) {
+Time ReplaySource::time_before(const TraceNode& node, std::uint32_t core) {
+  switch (node.sync) {
     case SyncKind::fork: {
       const auto workers = static_cast<Time>(std::exchange(new_workers_[core / cores_of_copy()], 0));
       const auto threads =
@@ -52,8 +52,8 @@ Time ReplaySource::time_before(const Record& node, std::uint32_t core) {
   }
 }
 
-Time ReplaySource::time_after(const Record& node, bool waited) const {
-  switch (sync_kind(node)) {
+Time ReplaySource::time_after(const TraceNode& node, bool waited) const {
+  switch (node.sync) {
     case SyncKind::system_call:
       return spec_.system_call_latency;
     case SyncKind::begin:
@@ -83,7 +83,7 @@ Time ReplaySource::time_after(const Record& node, bool waited) const {
 // a thread that is about to sleep sees the release first. Threads that spin race with others for the lock, so
 // their times are spread.
 Time ReplaySource::time_to_retry(Execution& execution) {
-  if (execution.node.has(Trait::sleeps)) {
+  if (execution.node.sleeps) {
     execution.acquire_time = 0;
     const Time entering = execution.waits_since + spec_.system_call_latency - now();
     return entering > 0 ? entering : spec_.wake_latency;

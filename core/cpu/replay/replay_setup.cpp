@@ -69,8 +69,8 @@ void ReplaySource::assign_threads() {
 void ReplaySource::await_first_region(Worker& worker) {
   if (worker.executions.empty()) return;
   Execution& execution = worker.executions.back();
-  const Record* first = execution.cursor.peek(*blocks_, *trace_);
-  if (first == nullptr || !is_beginning(*first)) return;
+  const TraceNode* first = execution.cursor.peek(*blocks_, *trace_);
+  if (first == nullptr || !first->is_beginning()) return;
   execution.node = *first;
   execution.cursor.next(*blocks_, *trace_);
   if (arbiter_->arrive(execution.replica, execution.node)) return;

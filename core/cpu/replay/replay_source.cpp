@@ -15,22 +15,15 @@ const Registered<ReplaySource> registered{"cpu.trace",
                                           "A recorded trace of a program, replayed on the cores."};
 
 // Forgets producers further back than the nodes that came before this one.
-void forget_producers(Record& record, std::uint32_t nodes) {
+void forget_producers(Record& record, ElasticTiming& timing, std::uint32_t nodes) {
   for (std::size_t i = 0; i < record.producers.size(); ++i) {
-    if ((record.producers[i] & Record::furthest_producer) > nodes) record.producers[i] = record.delays[i] = 0;
+    if (record.producers[i] > nodes) record.producers[i] = timing.delays[i] = 0;
   }
 }
 
 // Whether a thread never waits at this node: it releases a lock or posts an event.
-bool goes_on_at_once(const Record& node) {
-  return sync_kind(node) == SyncKind::release || sync_kind(node) == SyncKind::post;
-}
-
-// The core reaches it when all before it is done, but goes on fetching: there is no system call.
-void turn_into_fence(Record& record) {
-  const CompactedBranches turns = record.compacted_branches();
-  record.kind = Kind::fence;
-  record.set_compacted_branches(turns);
+bool goes_on_at_once(const TraceNode& node) {
+  return node.sync == SyncKind::release || node.sync == SyncKind::post;
 }
 
 }  // namespace
@@ -45,7 +38,7 @@ ReplaySource::ReplaySource(const Spec& spec) : spec_(spec) {
   resume_timer_.on_expire<&ReplaySource::resumed>();
   ready_timer_.on_expire<&ReplaySource::became_ready>();
   for (std::int64_t i = 0; i < spec.cores; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(spec.run_ahead));
+    lanes_.push_back(std::make_unique<Lane>(spec.run_ahead, RecordRing::Contents::replayed));
     declare(lanes_.back()->states, "core[" + std::to_string(i) + "].");
   }
 }
@@ -66,7 +59,7 @@ void ReplaySource::requested(const StreamRequest& request, std::uint32_t number)
   if (ended_) return;
   Lane& lane = *lanes_[number];
   lane.taken = std::max(lane.taken, request.number);
-  if (request.kind == StreamRequest::Kind::wants_more) {
+  if (request.type == StreamRequest::Type::wants_more) {
     advance(lane);
   } else if (std::exchange(lane.halted, false)) {
     reached(lane);
@@ -256,7 +249,7 @@ std::optional<TaskScheduler::Choice> ReplaySource::choose_task(const Worker& wor
   if (worker.resuming || scheduler_->size() == 0) return std::nullopt;
   if (worker.executions.empty()) return scheduler_->take(worker.lane, Scope::any);
   const Execution& execution = worker.executions.back();
-  switch (sync_kind(execution.node)) {
+  switch (execution.node.sync) {
     case SyncKind::begin:
     case SyncKind::join:
     case SyncKind::barrier:
@@ -285,7 +278,7 @@ void ReplaySource::rest(Lane& lane) {
     return;
   }
   const bool waits = std::any_of(lane.workers.begin(), lane.workers.end(), [](const Worker* each) {
-    return !each->executions.empty() && !is_beginning(each->executions.back().node);
+    return !each->executions.empty() && !each->executions.back().node.is_beginning();
   });
   enter(lane, waits ? State::stall : State::idle);
   if (!waits) lane.sleep(cores_, lane_number(lane));
@@ -309,23 +302,26 @@ void ReplaySource::write_records(Lane& lane) {
   const std::uint64_t limit = lane.limit();
   if (std::exchange(lane.executing, execution.replica) != execution.replica) lane.nodes = 0;
   while (lane.end < limit) {
-    const Record* node = execution.cursor.next(*blocks_, *trace_);
+    const TraceNode* node = execution.cursor.next(*blocks_, *trace_);
     if (node == nullptr) {
       write_end(lane, execution);
       return;
     }
-    Record& record = lane.ring[lane.end++];
+    Record& record = lane.ring[lane.end];
+    ElasticTiming& timing = lane.ring.timing(lane.end++);
     record = *node;
+    timing = node->timing;
     record.thread = worker.thread;
-    if (record.kind == Kind::marker) continue;
-    if (lane.nodes < Record::furthest_producer) forget_producers(record, lane.nodes++);
+    if (record.kind == InstructionClass::marker) continue;
+    if (lane.nodes < Record::furthest_producer) forget_producers(record, timing, lane.nodes++);
     record.flags &= static_cast<std::uint8_t>(~Trait::halts_stream);
-    if (is_sync_node(record)) {
+    if (node->is_sync()) {
       record.flags |= Trait::halts_stream;
-      execution.node = record;
-      execution.at_end = record.size == static_cast<std::uint8_t>(SyncKind::thread_end);
+      execution.node = *node;
+      execution.at_end = node->sync == SyncKind::thread_end;
       lane.halted = true;
-      if (goes_on_at_once(record)) turn_into_fence(record);
+      // The core reaches a fence when all before it is done, but goes on fetching: there is no system call.
+      if (goes_on_at_once(*node)) record.kind = InstructionClass::fence;
       return;
     }
     if (moves && record.touches_memory()) record.address = offset_->move(record.address, copy);
@@ -335,6 +331,7 @@ void ReplaySource::write_records(Lane& lane) {
 // A last node that the core reaches when it has executed the whole stream.
 void ReplaySource::write_end(Lane& lane, Execution& execution) {
   const std::uint64_t pc = lane.end > 0 ? lane.ring[lane.end - 1].pc : 0;
+  lane.ring.timing(lane.end) = {};
   lane.ring[lane.end++] = sync_node(SyncKind::thread_end, 0, lane.current->thread, pc);
   execution.at_end = true;
   lane.halted = true;
@@ -363,7 +360,7 @@ void ReplaySource::end_all() {
   ended_ = true;
   for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
     enter(*lanes_[i], State::idle);
-    cores_.send({lanes_[i]->announced, nullptr, StreamReply::Kind::ends}, 0, i);
+    cores_.send({lanes_[i]->announced, nullptr, StreamReply::Type::ends}, 0, i);
   }
 }
 

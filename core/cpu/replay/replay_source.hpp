@@ -62,7 +62,7 @@ class ReplaySource final : public Component {
 
     Replica replica;
     TraceCursor cursor;
-    Record node{};         // the sync node it has come to
+    TraceNode node{};      // the sync node it has come to
     bool at_end = false;   // it is at its end
     bool waiting = false;  // until the arbiter releases it
     bool retries = false;  // at its lock, which was released
@@ -124,11 +124,11 @@ class ReplaySource final : public Component {
   void follow_up(std::uint32_t core);
   void release(const Arbiter::Release& release);
   void resume(Worker& worker);
-  void count(const Record& node, bool goes_on);
+  void count(const TraceNode& node, bool goes_on);
   // The latencies of a node (replay_latencies.cpp): before it takes effect, and then until the replica goes
   // on.
-  Time time_before(const Record& node, std::uint32_t core);
-  Time time_after(const Record& node, bool waited) const;
+  Time time_before(const TraceNode& node, std::uint32_t core);
+  Time time_after(const TraceNode& node, bool waited) const;
   Time time_to_retry(Execution& execution);
   Time idle_cores(std::uint32_t core) const;
   // The task queue of this core's copy.

@@ -22,12 +22,12 @@ class DependenceTable {
     for (const TaskDependence& dependence : dependences) {
       Address& entry = addresses_[dependence.address];
       const bool joins =
-          !entry.current.empty() && entry.kind == dependence.kind &&
-          (dependence.kind == TaskDependence::Kind::in || dependence.kind == TaskDependence::Kind::inoutset);
+          !entry.current.empty() && entry.type == dependence.type &&
+          (dependence.type == TaskDependence::Type::in || dependence.type == TaskDependence::Type::inoutset);
       if (!joins) {
         entry.before.swap(entry.current);
         entry.current.clear();
-        entry.kind = dependence.kind;
+        entry.type = dependence.type;
       }
       entry.current.push_back(task);
       for (const std::uint32_t earlier : entry.before) {
@@ -38,7 +38,7 @@ class DependenceTable {
 
  private:
   struct Address {
-    TaskDependence::Kind kind = TaskDependence::Kind::in;
+    TaskDependence::Type type = TaskDependence::Type::in;
     std::vector<std::uint32_t> current;  // the latest set
     std::vector<std::uint32_t> before;   // and the one before it
   };

@@ -7,25 +7,25 @@
 
 namespace manyscale::cpu {
 
-TaskScheduler::Kind TaskScheduler::kind_of(const std::string& name) {
-  static constexpr std::pair<std::string_view, Kind> known[] = {
-      {"fifo", Kind::fifo},         {"work_stealing", Kind::work_stealing},
-      {"locality", Kind::locality}, {"critical_path", Kind::critical_path},
-      {"task2core", Kind::pinned},  {"recorded", Kind::pinned}};
-  for (const auto& [each, kind] : known) {
-    if (each == name) return kind;
+TaskScheduler::Policy TaskScheduler::policy_named(const std::string& name) {
+  static constexpr std::pair<std::string_view, Policy> known[] = {
+      {"fifo", Policy::fifo},         {"work_stealing", Policy::work_stealing},
+      {"locality", Policy::locality}, {"critical_path", Policy::critical_path},
+      {"task2core", Policy::pinned},  {"recorded", Policy::pinned}};
+  for (const auto& [each, policy] : known) {
+    if (each == name) return policy;
   }
   throw std::invalid_argument("scheduler: there is no task scheduler '" + name +
                               "'; known: fifo, work_stealing, locality, critical_path, task2core, recorded");
 }
 
-TaskScheduler::TaskScheduler(const std::string& kind, std::uint32_t cores, std::uint32_t copies,
+TaskScheduler::TaskScheduler(const std::string& policy, std::uint32_t cores, std::uint32_t copies,
                              std::vector<TaskInfo> infos)
-    : kind_(kind_of(kind)),
+    : policy_(policy_named(policy)),
       cores_(cores),
       copies_(copies),
       infos_(std::move(infos)),
-      pools_(kind_ == Kind::fifo || kind_ == Kind::critical_path ? 1 : cores) {}
+      pools_(policy_ == Policy::fifo || policy_ == Policy::critical_path ? 1 : cores) {}
 
 std::uint32_t TaskScheduler::add(Task task, std::uint32_t creator, std::uint32_t group, std::uint32_t core) {
   const std::uint32_t home = home_of(task, core);
@@ -42,14 +42,14 @@ std::optional<TaskScheduler::Choice> TaskScheduler::take(std::uint32_t core, Sco
                                                          std::uint32_t subject) {
   std::optional<Task> task;
   // A core with assigned tasks takes no others; while it waits for some of them it takes the next one.
-  if (scope != Scope::any && kind_ != Kind::pinned) {
+  if (scope != Scope::any && policy_ != Policy::pinned) {
     auto& pools = scope == Scope::children ? families_ : groups_;
     if (const auto pool = pools.find(subject); pool != pools.end()) task = first_of(pool->second, true);
   } else if (pools_.size() == 1) {
     task = first_of(pools_[0], true);
   } else {
     task = first_of(pools_[core], true);
-    for (std::uint32_t i = 1; i < cores_ && !task && kind_ != Kind::pinned; ++i)
+    for (std::uint32_t i = 1; i < cores_ && !task && policy_ != Policy::pinned; ++i)
       task = first_of(pools_[(core + i) % cores_], false);
   }
   if (!task) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<TaskScheduler::Choice> TaskScheduler::take(std::uint32_t core, Sco
 // newest.
 std::optional<TaskScheduler::Task> TaskScheduler::first_of(const Pool& pool, bool own) const {
   if (pool.empty()) return std::nullopt;
-  return own && kind_ == Kind::work_stealing ? pool.rbegin()->second : pool.begin()->second;
+  return own && policy_ == Policy::work_stealing ? pool.rbegin()->second : pool.begin()->second;
 }
 
 void TaskScheduler::remove(Task task) {
@@ -82,14 +82,14 @@ void TaskScheduler::remove(Task task) {
 }
 
 std::uint64_t TaskScheduler::key_of(Task task) {
-  if (kind_ == Kind::critical_path) return ~info(task).remaining_path;
-  if (kind_ == Kind::pinned) return info(task).position;
+  if (policy_ == Policy::critical_path) return ~info(task).remaining_path;
+  if (policy_ == Policy::pinned) return info(task).position;
   return sequence_++;
 }
 
 std::uint32_t TaskScheduler::home_of(Task task, std::uint32_t core) const {
-  if (kind_ == Kind::locality) return nearest(task, core);
-  if (kind_ != Kind::pinned) return core;
+  if (policy_ == Policy::locality) return nearest(task, core);
+  if (policy_ != Policy::pinned) return core;
   const std::uint32_t cores_of_copy = cores_ / copies_;
   return copy_of(task) * cores_of_copy + info(task).core % cores_of_copy;
 }
@@ -107,7 +107,7 @@ std::uint32_t TaskScheduler::nearest(Task task, std::uint32_t core) const {
 }
 
 void TaskScheduler::touch(Task task, std::uint32_t core) {
-  if (kind_ != Kind::locality) return;
+  if (policy_ != Policy::locality) return;
   for (const TaskDependence& dependence : info(task).dependences)
     last_touched_[address_of(dependence, task)] = core;
 }

@@ -36,7 +36,7 @@ class TaskScheduler {
   };
 
   // Throws std::invalid_argument for an unknown kind.
-  TaskScheduler(const std::string& kind, std::uint32_t cores, std::uint32_t copies,
+  TaskScheduler(const std::string& policy, std::uint32_t cores, std::uint32_t copies,
                 std::vector<TaskInfo> infos);
 
   // This task may run from now on, because of an event on this core. Returns the core it is scheduled to.
@@ -46,7 +46,7 @@ class TaskScheduler {
   std::size_t size() const { return ready_.size(); }
 
  private:
-  enum class Kind : std::uint8_t { fifo, work_stealing, locality, critical_path, pinned };
+  enum class Policy : std::uint8_t { fifo, work_stealing, locality, critical_path, pinned };
   // Ordered by a key; what is equal by number.
   using Pool = std::set<std::pair<std::uint64_t, Task>>;
   struct Ready {
@@ -55,7 +55,7 @@ class TaskScheduler {
     std::uint32_t creator = 0, group = 0;
   };
 
-  static Kind kind_of(const std::string& name);
+  static Policy policy_named(const std::string& name);
   const TaskInfo& info(Task task) const { return infos_[task % infos_.size()]; }
   std::uint32_t copy_of(Task task) const { return task / static_cast<std::uint32_t>(infos_.size()); }
   std::uint32_t home_of(Task task, std::uint32_t core) const;
@@ -66,7 +66,7 @@ class TaskScheduler {
   void remove(Task task);
   void touch(Task task, std::uint32_t core);
 
-  const Kind kind_;
+  const Policy policy_;
   const std::uint32_t cores_, copies_;
   const std::vector<TaskInfo> infos_;
   std::uint64_t sequence_ = 0;

@@ -12,7 +12,7 @@ TraceBlocks::Block TraceBlocks::get(std::uint32_t stream, std::uint32_t number) 
   auto& known = blocks_[std::uint64_t{stream} << 32 | number];
   if (Block block = known.lock()) return block;
   try {
-    auto block = std::make_shared<const std::vector<Record>>(
+    auto block = std::make_shared<const std::vector<TraceNode>>(
         decode_block(trace_.block(stream, number), trace_.slower_hits));
     ++decoded_;
     known = block;
@@ -28,13 +28,13 @@ TraceBlocks::Block TraceBlocks::get(std::uint32_t stream, std::uint32_t number) 
 
 bool TraceCursor::load(TraceBlocks& blocks, const RecordedTrace& trace) {
   if (block_ >= trace.streams[stream_].blocks) {
-    records_.reset();
+    nodes_.reset();
     at_ = end_ = nullptr;
     return false;
   }
-  records_ = blocks.get(stream_, block_++);
-  at_ = records_->data();
-  end_ = at_ + records_->size();
+  nodes_ = blocks.get(stream_, block_++);
+  at_ = nodes_->data();
+  end_ = at_ + nodes_->size();
   return true;
 }
 

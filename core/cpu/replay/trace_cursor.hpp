@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu/replay/recorded_trace.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu {
 
@@ -15,7 +16,7 @@ namespace manyscale::cpu {
 // other closely.
 class TraceBlocks {
  public:
-  using Block = std::shared_ptr<const std::vector<Record>>;
+  using Block = std::shared_ptr<const std::vector<TraceNode>>;
 
   explicit TraceBlocks(const RecordedTrace& trace) : trace_(trace) {}
 
@@ -27,7 +28,7 @@ class TraceBlocks {
   static constexpr std::size_t most_kept = 32;
 
   const RecordedTrace& trace_;
-  std::unordered_map<std::uint64_t, std::weak_ptr<const std::vector<Record>>> blocks_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<const std::vector<TraceNode>>> blocks_;
   std::deque<Block> kept_;
   std::uint64_t decoded_ = 0;
 };
@@ -38,13 +39,13 @@ class TraceCursor {
   explicit TraceCursor(std::uint32_t stream) : stream_(stream) {}
 
   // The next node or marker; nullptr at the end. Valid until the next call.
-  const Record* next(TraceBlocks& blocks, const RecordedTrace& trace) {
-    const Record* record = peek(blocks, trace);
-    at_ += record != nullptr;
-    return record;
+  const TraceNode* next(TraceBlocks& blocks, const RecordedTrace& trace) {
+    const TraceNode* node = peek(blocks, trace);
+    at_ += node != nullptr;
+    return node;
   }
   // The same, without going on.
-  const Record* peek(TraceBlocks& blocks, const RecordedTrace& trace) {
+  const TraceNode* peek(TraceBlocks& blocks, const RecordedTrace& trace) {
     while (at_ == end_) {
       if (!load(blocks, trace)) return nullptr;
     }
@@ -56,9 +57,9 @@ class TraceCursor {
 
   std::uint32_t stream_;
   std::uint32_t block_ = 0;  // the next one
-  TraceBlocks::Block records_;
-  const Record* at_ = nullptr;
-  const Record* end_ = nullptr;
+  TraceBlocks::Block nodes_;
+  const TraceNode* at_ = nullptr;
+  const TraceNode* end_ = nullptr;
 };
 
 // Moves the data of copies of a program apart: each copy's private data to address spaces of their own;

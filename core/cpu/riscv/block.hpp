@@ -45,7 +45,7 @@ struct PlainOperation : OperationOf<PlainOperation> {
 
 // What is known of a record when its instruction is decoded.
 struct Note {
-  Kind kind = Kind::integer;
+  InstructionClass kind = InstructionClass::integer;
   std::uint8_t flags = 0, size = 0, format = 0;
   std::array<std::uint8_t, 3> sources{};  // x0 to x31, then f0 to f31; 0: none
   std::uint8_t destination = 0;

@@ -20,7 +20,8 @@ bool is_link(std::uint8_t index) {
 
 // Instructions that do nothing if they write to x0.
 bool is_pure(const Row& row) {
-  const bool computes = row.kind == Kind::integer || row.kind == Kind::multiply || row.kind == Kind::divide;
+  const bool computes = row.kind == InstructionClass::integer || row.kind == InstructionClass::multiply ||
+                        row.kind == InstructionClass::divide;
   return computes && row.shape->immediate != Immediate::csr;
 }
 
@@ -31,9 +32,10 @@ bool is_marker(const Instruction& instruction) {
 
 // Ends a block: what follows is not executed next, or must be looked for.
 bool ends_block(const Instruction& instruction, bool records) {
-  const Kind kind = instruction.row->kind;
-  if (kind == Kind::indirect || kind == Kind::system || instruction.is("fence.i")) return true;
-  return records && (kind == Kind::atomic || kind == Kind::fence);
+  const InstructionClass kind = instruction.row->kind;
+  if (kind == InstructionClass::indirect || kind == InstructionClass::system || instruction.is("fence.i"))
+    return true;
+  return records && (kind == InstructionClass::atomic || kind == InstructionClass::fence);
 }
 
 std::uint8_t source(File file, std::uint8_t index) {
@@ -52,7 +54,7 @@ Note note_of(const Instruction& instruction) {
   const std::uint8_t first = source(shape.rs1, instruction.rs1);
   const std::uint8_t second = source(shape.rs2, instruction.rs2);
   note.sources = {first, second, source(shape.rs3, instruction.rs3)};
-  if (row.kind == Kind::store) note.sources = {second, first, 0};  // data first
+  if (row.kind == InstructionClass::store) note.sources = {second, first, 0};  // data first
   if (instruction.length == 2) note.flags |= Trait::compressed;
   if (note.destination >= 32) {
     note.flags |= Trait::writes_float;
@@ -60,12 +62,14 @@ Note note_of(const Instruction& instruction) {
     note.flags |= Trait::writes_integer;
   }
   const bool calls = is_link(instruction.rd);
-  if ((row.kind == Kind::jump || row.kind == Kind::indirect) && calls) note.flags |= Trait::call;
-  if (row.kind == Kind::indirect && is_link(instruction.rs1) &&
+  if ((row.kind == InstructionClass::jump || row.kind == InstructionClass::indirect) && calls)
+    note.flags |= Trait::call;
+  if (row.kind == InstructionClass::indirect && is_link(instruction.rs1) &&
       !(calls && instruction.rd == instruction.rs1)) {
     note.flags |= Trait::returns;
   }
-  if (row.kind == Kind::system || row.kind == Kind::atomic || row.kind == Kind::fence) {
+  if (row.kind == InstructionClass::system || row.kind == InstructionClass::atomic ||
+      row.kind == InstructionClass::fence) {
     note.flags |= Trait::halts_stream;
   }
   return note;
@@ -85,7 +89,8 @@ Op translate(const Instruction& instruction, std::uint64_t pc) {
   if (instruction.row == nullptr) {
     const bool known = !instruction.unsupported.empty();
     operation.run = special.illegal;
-    operation.immediate = static_cast<std::int32_t>(known ? Fault::Kind::unsupported : Fault::Kind::illegal);
+    operation.immediate =
+        static_cast<std::int32_t>(known ? Fault::Cause::unsupported : Fault::Cause::illegal);
     return operation;
   }
   const Row& row = *instruction.row;
@@ -101,11 +106,11 @@ Op translate(const Instruction& instruction, std::uint64_t pc) {
     if (instruction.rounding != Rounding::dynamic) operation.run = handler.run_rounded;
   } else if (is_pure(row) && instruction.rd == 0) {
     operation.run = special.nothing;
-  } else if (row.kind == Kind::branch) {
+  } else if (row.kind == InstructionClass::branch) {
     operation.link = &BlockCache<Op>::nowhere;
-  } else if (row.kind == Kind::jump) {
+  } else if (row.kind == InstructionClass::jump) {
     operation.value = pc + instruction.length;
-  } else if (row.kind == Kind::indirect) {
+  } else if (row.kind == InstructionClass::indirect) {
     operation.value = pc + instruction.length;
     if (instruction.rd == 0) operation.run = special.jump_register;
   } else if (instruction.is("lui")) {
@@ -201,7 +206,7 @@ std::int64_t BlockBuilder::build(std::uint64_t pc, std::int64_t most, std::vecto
       break;
     }
     const Row& row = *instruction.row;
-    const bool is_jump = row.kind == Kind::jump;
+    const bool is_jump = row.kind == InstructionClass::jump;
     if (is_jump) pc += static_cast<std::uint64_t>(instruction.immediate) - instruction.length;
     // What has no effect needs no operation, unless it has a record.
     const bool silent = !Op::records && instruction.rd == 0 && (is_jump || is_pure(row));

@@ -140,7 +140,7 @@ const Op* control_register(const Op* op, Hart* h, Machine* m) {
   const auto number = static_cast<std::uint32_t>(op->immediate);
   const std::optional<u64> old = read_control(op, h, m, number);
   if (!old) {
-    return fault(op, h, m, is_vector_register(number) ? Fault::Kind::unsupported : Fault::Kind::illegal,
+    return fault(op, h, m, is_vector_register(number) ? Fault::Cause::unsupported : Fault::Cause::illegal,
                  op->pc);
   }
   const u64 operand = from_register ? h->x[op->rs1] : op->rs1;
@@ -148,7 +148,7 @@ const Op* control_register(const Op* op, Hart* h, Machine* m) {
     const u64 value = change == Change::write ? operand
                       : change == Change::set ? *old | operand
                                               : *old & ~operand;
-    if (!write_control(h, m, number, value)) return fault(op, h, m, Fault::Kind::illegal, op->pc);
+    if (!write_control(h, m, number, value)) return fault(op, h, m, Fault::Cause::illegal, op->pc);
   }
   note(op, m);
   if (op->rd != 0) h->x[op->rd] = *old;
@@ -189,7 +189,7 @@ const Op* marker(const Op* op, Hart* h, Machine* m) {
 
 template <class Op>
 const Op* illegal(const Op* op, Hart* h, Machine* m) {
-  return fault(op, h, m, static_cast<Fault::Kind>(op->immediate), op->pc);
+  return fault(op, h, m, static_cast<Fault::Cause>(op->immediate), op->pc);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ std::uint8_t rounding_for(const Op* op, const Hart* h) {
 template <class Op, class Compute>
 const Op* exactly(const Op* op, Hart* h, Machine* m, Compute compute) {
   const std::uint8_t rounding = rounding_for(op, h);
-  if (rounding > Rounding::nearest_away) return fault(op, h, m, Fault::Kind::illegal, op->pc);
+  if (rounding > Rounding::nearest_away) return fault(op, h, m, Fault::Cause::illegal, op->pc);
   note(op, m);
   h->fcsr |= compute(rounding);
   return op + 1;

@@ -35,7 +35,7 @@ struct Row {
   std::string_view name;
   Encoding encoding;
   const Shape* shape;
-  Kind kind;
+  InstructionClass kind;
   std::uint8_t size = 0;    // bytes touched in memory
   std::uint8_t format = 0;  // of floating point: bytes of the operands
 };

@@ -137,8 +137,8 @@ struct Interpreter::Implementation {
     while (machine.remaining > 0) {
       const Block<Op>* block = block_at<Op>(hart.pc, static_cast<const Op*>(machine.unlinked));
       if (block == nullptr) {
-        const auto kind = machine.memory.exhausted() ? Fault::Kind::exhausted : Fault::Kind::fetch;
-        machine.fault = {kind, hart.pc, 0};
+        const auto cause = machine.memory.exhausted() ? Fault::Cause::exhausted : Fault::Cause::fetch;
+        machine.fault = {cause, hart.pc, 0};
         return Stop::fault;
       }
       if (machine.remaining < block->length) block = shortened(*block);

@@ -28,8 +28,8 @@ enum class Stop : std::uint8_t {
 
 struct Fault {
   // unsupported: of a known extension that is not executed; exhausted: the memory limit of the process.
-  enum class Kind : std::uint8_t { illegal, unsupported, load, store, fetch, misaligned, exhausted };
-  Kind kind = Kind::illegal;
+  enum class Cause : std::uint8_t { illegal, unsupported, load, store, fetch, misaligned, exhausted };
+  Cause cause = Cause::illegal;
   std::uint64_t address = 0;      // of the access or jump
   std::uint32_t instruction = 0;  // its bits, where there is one
 };

@@ -140,11 +140,11 @@ inline std::uint32_t fetch_again(AddressSpace& memory, std::uint64_t pc) {
 }
 
 template <class Op>
-[[gnu::cold, gnu::noinline]] const Op* fault(const Op* op, Hart* hart, Machine* m, Fault::Kind kind,
+[[gnu::cold, gnu::noinline]] const Op* fault(const Op* op, Hart* hart, Machine* m, Fault::Cause cause,
                                              std::uint64_t address) {
-  const bool by_access = kind == Fault::Kind::load || kind == Fault::Kind::store;
-  if (by_access && m->memory.exhausted()) kind = Fault::Kind::exhausted;
-  m->fault = {kind, address, fetch_again(m->memory, op->pc)};
+  const bool by_access = cause == Fault::Cause::load || cause == Fault::Cause::store;
+  if (by_access && m->memory.exhausted()) cause = Fault::Cause::exhausted;
+  m->fault = {cause, address, fetch_again(m->memory, op->pc)};
   return stop_before(op, hart, m, Stop::fault);
 }
 

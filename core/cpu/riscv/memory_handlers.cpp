@@ -68,7 +68,7 @@ template <class Op, class T, bool floating>
     std::memcpy(reinterpret_cast<std::uint8_t*>(&value) + first, host, count);
   };
   if (!in_pieces(m, address, sizeof(T), Permission::read, refused, copy)) {
-    return fault(op, h, m, Fault::Kind::load, refused);
+    return fault(op, h, m, Fault::Cause::load, refused);
   }
   m->loads.fill(m->memory, address);
   note_access(op, m, m->loads.physical(address));
@@ -98,7 +98,7 @@ template <class Op, class T, bool floating>
     std::memcpy(host, reinterpret_cast<const std::uint8_t*>(&value) + first, count);
   };
   if (!in_pieces(m, address, sizeof(T), Permission::write, refused, copy)) {
-    return fault(op, h, m, Fault::Kind::store, refused);
+    return fault(op, h, m, Fault::Cause::store, refused);
   }
   m->stores.fill(m->memory, address);
   note_access(op, m, m->stores.physical(address));
@@ -123,11 +123,11 @@ std::uint8_t* atomic_host(const Op* op, Hart* h, Machine* m, std::uint8_t permis
   const u64 address = h->x[op->rs1];
   const bool reads_only = permission == Permission::read;
   if (address % sizeof(T) != 0) {
-    fault(op, h, m, Fault::Kind::misaligned, address);
+    fault(op, h, m, Fault::Cause::misaligned, address);
     return nullptr;
   }
   std::uint8_t* host = m->memory.host(address, permission);
-  if (host == nullptr) fault(op, h, m, reads_only ? Fault::Kind::load : Fault::Kind::store, address);
+  if (host == nullptr) fault(op, h, m, reads_only ? Fault::Cause::load : Fault::Cause::store, address);
   return host;
 }
 

@@ -10,8 +10,9 @@
 namespace manyscale::cpu {
 
 struct CoreStream {
-  explicit CoreStream(std::int64_t run_ahead_)
-      : ring(static_cast<std::size_t>(run_ahead_)), run_ahead(static_cast<std::uint64_t>(run_ahead_)) {}
+  explicit CoreStream(std::int64_t run_ahead_, RecordRing::Contents contents = RecordRing::Contents::executed)
+      : ring(static_cast<std::size_t>(run_ahead_), contents),
+        run_ahead(static_cast<std::uint64_t>(run_ahead_)) {}
 
   RecordRing ring;
   std::uint64_t run_ahead;
@@ -25,20 +26,20 @@ struct CoreStream {
   std::uint64_t limit() const { return taken + run_ahead; }
 
   void attach(SourcePort& cores, std::uint32_t core) {
-    cores.send({0, &ring, StreamReply::Kind::attach}, 0, core);
+    cores.send({0, &ring, StreamReply::Type::attach}, 0, core);
   }
   // Announces the records written since the last announcement; returns how many.
   std::int64_t announce(SourcePort& cores, std::uint32_t core) {
     const auto added = static_cast<std::int64_t>(end - announced);
     if (added == 0) return 0;
     announced = end;
-    cores.send({end, nullptr, StreamReply::Kind::available}, 0, core);
+    cores.send({end, nullptr, StreamReply::Type::available}, 0, core);
     return added;
   }
   // Announces that the core has no thread to run; false if that was announced already.
   bool sleep(SourcePort& cores, std::uint32_t core) {
     if (std::exchange(asleep, true)) return false;
-    cores.send({end, nullptr, StreamReply::Kind::sleeps}, 0, core);
+    cores.send({end, nullptr, StreamReply::Type::sleeps}, 0, core);
     return true;
   }
 };

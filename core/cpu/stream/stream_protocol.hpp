@@ -12,17 +12,17 @@ namespace manyscale::cpu {
 
 // From a core to its source.
 struct StreamRequest {
-  enum class Kind : std::uint8_t {
+  enum class Type : std::uint8_t {
     wants_more,  // records before `number` were taken and their slots in the ring are free
     reached,     // record `number`, which halts the stream, is about to take effect: do it, and go on
   };
   std::uint64_t number = 0;
-  Kind kind = Kind::wants_more;
+  Type type = Type::wants_more;
 };
 
 // From a source to a core.
 struct StreamReply {
-  enum class Kind : std::uint8_t {
+  enum class Type : std::uint8_t {
     attach,     // comes first: `ring` is where records will be
     available,  // records before `number` are written; the last one may halt the stream
     sleeps,     // no thread of the program can run on this core now; `available` will come when one can
@@ -30,7 +30,7 @@ struct StreamReply {
   };
   std::uint64_t number = 0;
   RecordRing* ring = nullptr;
-  Kind kind = Kind::available;
+  Type type = Type::available;
 };
 
 struct StreamProtocol {

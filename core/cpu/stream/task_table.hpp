@@ -10,9 +10,9 @@ namespace manyscale::cpu {
 
 // How a task depends on an address that others depend on, too.
 struct TaskDependence {
-  enum class Kind : std::uint8_t { in, out, mutexinoutset, inoutset };
+  enum class Type : std::uint8_t { in, out, mutexinoutset, inoutset };
   std::uint64_t address = 0;
-  Kind kind = Kind::in;
+  Type type = Type::in;
 };
 
 // One explicit task that a program made.

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "cpu/trace/sync_node.hpp"
+#include "cpu/trace/packed_node.hpp"
 
 namespace manyscale::cpu {
 
@@ -26,8 +26,8 @@ constexpr std::uint8_t with_hits = 64;  // of a shape's first byte: some of its 
 constexpr std::uint8_t largest_control = new_shape << shape_shift | new_address | new_template;
 
 // ALU instructions touch no address and go nowhere.
-bool has_address(Kind kind) {
-  return kind >= Kind::load;
+bool has_address(InstructionClass kind) {
+  return kind >= InstructionClass::load;
 }
 
 // Small numbers for small differences of either sign.
@@ -49,7 +49,7 @@ void add_shape(Template& used, const Shape& shape) {
 }
 
 // The template is at an address again. A stride counts when it was seen twice, so that a loop that begins
-// anew goes on with the stride it had.
+// again goes on with the stride it had.
 void go_to(Template& used, std::uint64_t address) {
   const std::uint64_t difference = address - used.address;
   used.address = address;
@@ -94,15 +94,15 @@ struct KeyHash {
     return (std::get<0>(key) * 0x9e3779b97f4a7c15u ^ std::get<1>(key)) * 0xd6e8feb86659fd93u >> 20;
   }
 };
-Key key_of(const Record& node) {
-  return {node.pc, std::uint64_t{node.thread} << 32 | std::uint64_t{node.format} << 24 |
-                       std::uint64_t{node.size} << 16 | std::uint64_t{node.flags} << 8 |
+Key key_of(const TraceNode& node, const PackedNode& packed) {
+  return {node.pc, std::uint64_t{node.thread} << 32 | std::uint64_t{packed.format} << 24 |
+                       std::uint64_t{packed.size} << 16 | std::uint64_t{packed.flags} << 8 |
                        static_cast<std::uint64_t>(node.kind)};
 }
 
 class Encoder {
  public:
-  std::vector<std::uint8_t> encode(std::span<const Record> nodes, std::span<const L1Hits> hits) {
+  std::vector<std::uint8_t> encode(std::span<const TraceNode> nodes, std::span<const L1Hits> hits) {
     out_.byte(version);
     out_.number(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) add(nodes[i], hits.empty() ? L1Hits{} : hits[i]);
@@ -110,9 +110,10 @@ class Encoder {
   }
 
  private:
-  void add(const Record& node, const L1Hits& hits) {
+  void add(const TraceNode& node, const L1Hits& hits) {
+    const PackedNode packed = PackedNode::pack(node);
     const auto [entry, added] =
-        numbers_.try_emplace(key_of(node), static_cast<std::uint32_t>(templates_.size()));
+        numbers_.try_emplace(key_of(node, packed), static_cast<std::uint32_t>(templates_.size()));
     const std::uint32_t number = entry->second;
     if (added) {
       templates_.emplace_back();
@@ -121,14 +122,14 @@ class Encoder {
     }
     Template& used = templates_[number];
     const bool guessed = !added && current_ != none && templates_[current_].next == number;
-    const Shape shape{node.producers, node.delays, hits, node.weight};
+    const Shape shape{PackedNode::pack_producers(node), node.timing.delays, hits, node.timing.weight};
     const auto known = std::find(used.shapes.begin(), used.shapes.end(), shape);
     const auto age = static_cast<std::size_t>(known - used.shapes.begin());
     const bool follows = !has_address(node.kind) || node.address == used.address + used.stride;
     out_.byte(static_cast<std::uint8_t>((guessed ? 0 : new_template) | (follows ? 0 : new_address) |
                                         static_cast<unsigned>(age) << shape_shift));
     if (!guessed) out_.number(number);
-    if (added) add_template(node);
+    if (added) add_template(node, packed);
     if (age == new_shape) {
       out_.shape(shape);
       add_shape(used, shape);
@@ -143,12 +144,12 @@ class Encoder {
     current_ = number;
   }
 
-  void add_template(const Record& node) {
+  void add_template(const TraceNode& node, const PackedNode& packed) {
     out_.number(zigzag(node.pc - last_pc_));
     out_.byte(static_cast<std::uint8_t>(node.kind));
-    out_.byte(node.flags);
-    out_.byte(node.size);
-    out_.byte(node.format);
+    out_.byte(packed.flags);
+    out_.byte(packed.size);
+    out_.byte(packed.format);
     out_.number(node.thread);
     last_pc_ = node.pc;
   }
@@ -164,7 +165,7 @@ class Encoder {
 
 }  // namespace
 
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const L1Hits> hits) {
+std::vector<std::uint8_t> encode_block(std::span<const TraceNode> nodes, std::span<const L1Hits> hits) {
   if (nodes.size() > block_nodes) throw std::invalid_argument("a block has at most 16384 nodes");
   return Encoder().encode(nodes, hits);
 }
@@ -215,18 +216,20 @@ std::uint32_t BlockReader::read_template() {
   const auto number = static_cast<std::uint32_t>(number_below(templates_.size() + 1, "the template"));
   if (number < templates_.size()) return number;
   Template& added = templates_.emplace_back();
-  Record& fixed = added.fixed;
+  TraceNode& fixed = added.fixed;
   fixed.pc = last_pc_ += from_zigzag(this->number());
   const std::uint8_t kind = byte();
-  if (kind >= kinds) fail("there is no kind " + std::to_string(kind));
-  fixed.kind = static_cast<Kind>(kind);
-  fixed.flags = byte();
-  fixed.size = byte();
-  fixed.format = byte();
+  if (kind >= instruction_classes) fail("there is no kind " + std::to_string(kind));
+  fixed.kind = static_cast<InstructionClass>(kind);
+  PackedNode packed;
+  packed.flags = byte();
+  packed.size = byte();
+  packed.format = byte();
   fixed.thread = static_cast<std::uint16_t>(number_below(1 << 16, "the thread"));
-  if (fixed.kind == Kind::system && fixed.size >= sync_kinds) {
-    fail("there is no kind " + std::to_string(fixed.size) + " of synchronisation");
+  if (fixed.is_sync() && packed.size >= sync_kinds) {
+    fail("there is no kind " + std::to_string(packed.size) + " of synchronisation");
   }
+  packed.unpack(fixed);
   added.address = number == 0 ? 0 : templates_[current_].address;
   return number;
 }
@@ -252,7 +255,7 @@ block::Shape BlockReader::read_shape() {
   return shape;
 }
 
-Record BlockReader::next() {
+TraceNode BlockReader::next() {
   const std::uint8_t control = byte();
   if (control > largest_control) fail("a node begins with " + std::to_string(control));
   std::uint32_t number = 0;
@@ -271,10 +274,10 @@ Record BlockReader::next() {
   } else if (age != 0) {
     use_shape(used, age);
   }
-  Record node = used.fixed;
-  node.producers = used.shapes[0].producers;
-  node.delays = used.shapes[0].delays;
-  node.weight = used.shapes[0].weight;
+  TraceNode node = used.fixed;
+  PackedNode::unpack_producers(used.shapes[0].producers, node);
+  node.timing.delays = used.shapes[0].delays;
+  node.timing.weight = used.shapes[0].weight;
   if ((control & new_address) != 0) {
     if (!has_address(node.kind)) fail("an ALU instruction has an address");
     go_to(used, used.address + from_zigzag(this->number()));
@@ -287,9 +290,9 @@ Record BlockReader::next() {
   return node;
 }
 
-std::vector<Record> decode_block(std::vector<std::uint8_t> bytes, int slower_hits) {
+std::vector<TraceNode> decode_block(std::vector<std::uint8_t> bytes, int slower_hits) {
   BlockReader reader(std::move(bytes), slower_hits);
-  std::vector<Record> nodes;
+  std::vector<TraceNode> nodes;
   nodes.reserve(reader.nodes());
   while (reader.left() > 0) nodes.push_back(reader.next());
   return nodes;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/stream/record.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu {
 
@@ -34,13 +34,13 @@ inline constexpr std::size_t block_nodes = 16'384;  // most in a block, markers 
 using L1Hits = std::array<std::uint8_t, 3>;
 
 // `hits` are those of each node; or empty: there are none.
-std::vector<std::uint8_t> encode_block(std::span<const Record> nodes, std::span<const L1Hits> hits = {});
+std::vector<std::uint8_t> encode_block(std::span<const TraceNode> nodes, std::span<const L1Hits> hits = {});
 
 namespace block {
 
 // Producers, delays and weight. Aligned, so that copies are one move: shapes are swapped all the time.
 struct alignas(16) Shape {
-  std::array<std::uint16_t, 3> producers{};
+  std::array<std::uint16_t, 3> producers{};  // as packed
   std::array<std::uint8_t, 3> delays{};
   L1Hits hits{};
   std::uint8_t weight = 0;
@@ -51,7 +51,7 @@ struct alignas(16) Shape {
 struct Template {
   static constexpr std::size_t shapes_kept = 8;
 
-  Record fixed{};  // pc, kind, flags, size, format, thread
+  TraceNode fixed{};  // all but address and shape
   std::uint64_t address = 0;
   std::uint64_t stride = 0;
   std::uint64_t last_difference = 0;        // between addresses, other than the stride
@@ -64,14 +64,14 @@ struct Template {
 // Reads the nodes of a block one after the other; keeps the bytes.
 class BlockReader {
  public:
-  // Throws BlockError, as `next` does. Delays are given by `slower_hits` cycles longer for each hit of the
-  // first-level cache in them.
+  // Throws BlockError, as `next` does. Delays are given by `slower_hits` cycles longer for each L1 hit
+  // in them.
   explicit BlockReader(std::vector<std::uint8_t> bytes, int slower_hits = 0);
 
   std::size_t nodes() const { return nodes_; }
   std::size_t left() const { return nodes_ - read_; }
   // The next node; not to be asked for when none are left.
-  Record next();
+  TraceNode next();
 
  private:
   std::uint8_t byte();
@@ -91,6 +91,6 @@ class BlockReader {
 };
 
 // All nodes of a block.
-std::vector<Record> decode_block(std::vector<std::uint8_t> bytes, int slower_hits = 0);
+std::vector<TraceNode> decode_block(std::vector<std::uint8_t> bytes, int slower_hits = 0);
 
 }  // namespace manyscale::cpu

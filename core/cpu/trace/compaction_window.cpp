@@ -21,7 +21,7 @@ CompactionWindow::CompactionWindow(const Latencies& latencies, const CompactionL
       entries_(2 * lag_),
       mask_(entries_.size() - 1) {}
 
-CompactionEntry& CompactionWindow::push(const Record& record, const FilterResult& filter) {
+CompactionEntry& CompactionWindow::push(const TraceNode& record, const FilterResult& filter) {
   CompactionEntry& entry = (*this)[next_];
   entry.record = record;
   entry.filter = filter;
@@ -49,7 +49,7 @@ void CompactionWindow::make_node(std::uint64_t position) {
   if (entry.awaited != Dependence::on_dispatch) count_waiter(position, entry, -1);
   if (!std::exchange(entry.filter.is_hit, false)) return;
   // What the result waited for becomes what the operands wait for.
-  const bool is_load = entry.record.kind == Kind::load;
+  const bool is_load = entry.record.kind == InstructionClass::load;
   const std::uint32_t latency = hit_latency(entry.record);
   entry.port_delay -= std::min(entry.port_delay, latency);
   for (std::size_t i = is_load ? 0 : 1; i < entry.dependences.size(); ++i) {
@@ -66,7 +66,7 @@ Dependence CompactionWindow::from_chain_start(const Dependence& dependence) cons
     return dependence;
   const CompactionEntry& start = (*this)[dependence.chain_start];
   if (!start.is_node) return dependence;
-  const bool is_load = start.record.kind == Kind::load;
+  const bool is_load = start.record.kind == InstructionClass::load;
   const auto total =
       static_cast<std::uint32_t>((dependence.ready_slot - start.dispatch_slot) / slots_per_cycle_);
   return {dependence.chain_start, total - std::min(total, hit_latency(start.record)),

@@ -11,12 +11,13 @@
 #include "cpu/trace/dependence.hpp"
 #include "cpu/trace/l1_filter.hpp"
 #include "cpu/trace/latencies.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu {
 
 // An instruction of the window.
 struct CompactionEntry {
-  Record record{};
+  TraceNode record{};
   FilterResult filter{};
   // What its operands wait for; of a filtered access that is compacted, what its result waits for.
   Dependences dependences{};
@@ -57,7 +58,7 @@ class CompactionWindow {
 
   void reset() { next_ = oldest_ = 0; }
   // Room for the next instruction, with nothing known of it.
-  CompactionEntry& push(const Record& record, const FilterResult& filter);
+  CompactionEntry& push(const TraceNode& record, const FilterResult& filter);
   void advance_next() { ++next_; }
   void advance_oldest() { ++oldest_; }
 
@@ -73,7 +74,7 @@ class CompactionWindow {
   }
   // Cycles from the operands of an instruction to its result, with a hit of the L1 cache if it is a load.
   std::uint32_t hit_latency(const Record& record) const {
-    return latencies_.latency(record) + (record.kind == Kind::load ? latencies_.l1_hit() : 0);
+    return latencies_.latency(record) + (record.kind == InstructionClass::load ? latencies_.l1_hit() : 0);
   }
   // The same dependence, counted from the result of the chain's first instruction where that is a node.
   Dependence from_chain_start(const Dependence& dependence) const;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t most_weight = 255;
 
 bool is_taken(const Record& record) {
-  return record.is_control() && (record.kind != Kind::branch || record.has(Trait::taken));
+  return record.is_control() && (record.kind != InstructionClass::branch || record.has(Trait::taken));
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ void TraceCompactor::reset() {
   l1_hits_.clear();
 }
 
-void TraceCompactor::take(const Record& record, const FilterResult& filter) {
+void TraceCompactor::take(const TraceNode& record, const FilterResult& filter) {
   const std::uint64_t position = window_.next();
-  if (record.kind == Kind::marker) {
+  if (record.kind == InstructionClass::marker) {
     if (position > window_.oldest()) window_[position - 1].ends_part = true;
     markers_.push_back({position, record});
     return;
@@ -60,13 +60,14 @@ void TraceCompactor::take(const Record& record, const FilterResult& filter) {
 }
 
 // The slot in which the next instruction is dispatched: a taken branch is the last of its cycle.
-void TraceCompactor::advance_dispatch(const Record& record) {
+void TraceCompactor::advance_dispatch(const TraceNode& record) {
   if (limits_.width > 0) ++dispatch_slot_;
   if (limits_.width > 0 && is_taken(record)) {
     dispatch_slot_ += limits_.width - 1;
     dispatch_slot_ -= dispatch_slot_ % limits_.width;
   }
-  if (record.has(Trait::mispredicted)) dispatch_slot_ += limits_.width * latencies_.misprediction_penalty();
+  if (record.timing.prediction == Prediction::mispredict)
+    dispatch_slot_ += limits_.width * latencies_.misprediction_penalty();
 }
 
 // The cycle of the result if only operands delay it.
@@ -80,7 +81,7 @@ std::uint64_t TraceCompactor::completion(const CompactionEntry& entry) const {
   return ready + window_.hit_latency(entry.record);
 }
 
-bool TraceCompactor::must_be_node(const Record& record, const FilterResult& filter) {
+bool TraceCompactor::must_be_node(const TraceNode& record, const FilterResult& filter) {
   if (limits_.model_ports) {
     pressure_.count(record, window_.next(), limits_.tuning);
     if ((latencies_.unit_rows() >> Latencies::row(record) & 1) != 0) return true;
@@ -88,17 +89,17 @@ bool TraceCompactor::must_be_node(const Record& record, const FilterResult& filt
   }
   if (filter.misses_l1i) return true;
   switch (record.kind) {
-    case Kind::load:
-    case Kind::store:
+    case InstructionClass::load:
+    case InstructionClass::store:
       return !filter.is_hit;
-    case Kind::atomic:
-    case Kind::fence:
-    case Kind::system:
+    case InstructionClass::atomic:
+    case InstructionClass::fence:
+    case InstructionClass::system:
       return true;
-    case Kind::branch:
-    case Kind::jump:
-    case Kind::indirect:
-      return record.has(Trait::mispredicted) || record.is_misfetch();
+    case InstructionClass::branch:
+    case InstructionClass::jump:
+    case InstructionClass::indirect:
+      return record.timing.prediction != Prediction::correct;
     default:
       return false;
   }
@@ -124,7 +125,7 @@ bool TraceCompactor::find_operand_dependences(std::uint64_t position, Compaction
     operands[3].distance = store;
   const std::span<const SourceOperand> all = operands;
   const std::span<Dependence> dependences = entry.dependences;
-  if (entry.record.kind == Kind::store) {
+  if (entry.record.kind == InstructionClass::store) {
     return resolver_.resolve(position, all.first(1), {}, dependences.first(1), allowed) &&
            resolver_.resolve(position, all.subspan(1), {}, dependences.subspan(1), allowed);
   }
@@ -134,7 +135,7 @@ bool TraceCompactor::find_operand_dependences(std::uint64_t position, Compaction
 // When the result of a load or a store that hits the filter is there: as a node would have it.
 bool TraceCompactor::find_result_dependences(std::uint64_t position, CompactionEntry& entry) {
   const auto& producers = entry.record.producers;
-  const bool is_load = entry.record.kind == Kind::load;
+  const bool is_load = entry.record.kind == InstructionClass::load;
   const std::uint32_t latency = window_.hit_latency(entry.record);
   const std::uint32_t l1_hits = is_load ? 1 : 0;
   std::array<SourceOperand, 5> operands{};
@@ -171,7 +172,7 @@ void TraceCompactor::refine_dependences(std::uint64_t position, CompactionEntry&
 // An instruction waits in an issue queue until the nodes that it needs are complete, and then for a port;
 // which of them completes last is known in a replay only. A load that waits for its line only has issued.
 void TraceCompactor::enter_issue_queue(std::uint64_t position, CompactionEntry& entry) {
-  if (limits_.width == 0 || entry.record.kind == Kind::store) return;
+  if (limits_.width == 0 || entry.record.kind == InstructionClass::store) return;
   const Dependence* youngest = nullptr;
   for (const Dependence& each : entry.dependences) {
     if (each.is_on_dispatch() || position - each.node >= limits_.reorder_buffer) continue;
@@ -251,20 +252,21 @@ void TraceCompactor::emit() {
 // A long delay after dispatch counts from the node that the first instruction of its chain is, or is
 // compacted into: how long before that was dispatched follows from the machine of the replay.
 bool TraceCompactor::refer_to_dispatch(const CompactionEntry& entry, std::size_t operand,
-                                       Record& node) const {
+                                       TraceNode& node) const {
   const Dependence& dependence = entry.dependences[operand];
   if (dependence.delay <= limits_.tuning.max_own_dispatch_delay || limits_.width == 0) return false;
   const std::uint64_t base = window_[dependence.chain_start].node;
   if (base >= node_) return false;
   const std::uint64_t between = (entry.dispatch_slot - node_slots_[base & window_.mask()]) / limits_.width;
   if (dependence.delay + between > longest_delay) return false;
-  node.producers[operand] = static_cast<std::uint16_t>((node_ - base) | Record::dispatched);
-  node.delays[operand] = static_cast<std::uint8_t>(dependence.delay + between);
+  node.producers[operand] = static_cast<std::uint16_t>(node_ - base);
+  node.timing.from_dispatch = static_cast<std::uint8_t>(node.timing.from_dispatch | 1u << operand);
+  node.timing.delays[operand] = static_cast<std::uint8_t>(dependence.delay + between);
   return true;
 }
 
 void TraceCompactor::emit_node(CompactionEntry& entry) {
-  Record node = entry.record;
+  TraceNode node = entry.record;
   L1Hits& l1_hits = l1_hits_.emplace_back();
   for (std::size_t i = 0; i < entry.dependences.size(); ++i) {
     Dependence dependence = entry.dependences[i];
@@ -277,11 +279,11 @@ void TraceCompactor::emit_node(CompactionEntry& entry) {
     node.producers[i] = dependence.is_on_dispatch()
                             ? std::uint16_t{0}
                             : static_cast<std::uint16_t>(node_ - window_[dependence.node].node);
-    node.delays[i] = static_cast<std::uint8_t>(dependence.delay);
+    node.timing.delays[i] = static_cast<std::uint8_t>(dependence.delay);
   }
-  node.weight = static_cast<std::uint8_t>(compacted_);
-  node.set_compacted_branches(branches_);
-  node.set_compacted_waiters(static_cast<std::uint32_t>(entry.waiters));
+  node.timing.weight = static_cast<std::uint8_t>(compacted_);
+  node.timing.branches = branches_;
+  node.timing.waiters = WaiterCounts::rounded(static_cast<std::uint32_t>(entry.waiters));
   node_slots_[node_ & window_.mask()] = entry.dispatch_slot;
   entry.node = node_++;
   compacted_ = 0;

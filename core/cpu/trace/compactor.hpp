@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpu/stream/record.hpp"
 #include "cpu/trace/block.hpp"
 #include "cpu/trace/compaction_spec.hpp"
 #include "cpu/trace/compaction_window.hpp"
@@ -31,6 +30,7 @@
 #include "cpu/trace/operand_resolver.hpp"
 #include "cpu/trace/port_bursts.hpp"
 #include "cpu/trace/port_pressure.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu {
 
@@ -41,7 +41,7 @@ class TraceCompactor {
   TraceCompactor& operator=(const TraceCompactor&) = delete;
 
   // The next instruction of the stream, or a marker. Producers count back in instructions.
-  void take(const Record& record, const FilterResult& filter = {});
+  void take(const TraceNode& record, const FilterResult& filter = {});
   // The stream ends.
   void flush();
   // Begins again with another stream.
@@ -49,18 +49,18 @@ class TraceCompactor {
 
   std::uint64_t instructions() const { return window_.next(); }
   // The nodes so far, with markers among them; whoever takes them away clears them.
-  std::vector<Record>& nodes() { return nodes_; }
+  std::vector<TraceNode>& nodes() { return nodes_; }
   // The L1 hits in the delays of each.
   std::vector<L1Hits>& l1_hits() { return l1_hits_; }
 
  private:
   struct Marker {
     std::uint64_t position = 0;  // of the instruction that follows
-    Record record{};
+    TraceNode record{};
   };
 
-  bool must_be_node(const Record& record, const FilterResult& filter);
-  void advance_dispatch(const Record& record);
+  bool must_be_node(const TraceNode& record, const FilterResult& filter);
+  void advance_dispatch(const TraceNode& record);
   std::uint64_t completion(const CompactionEntry& entry) const;
   void find_dependences(std::uint64_t position, CompactionEntry& entry);
   bool find_result_dependences(std::uint64_t position, CompactionEntry& entry);
@@ -72,7 +72,7 @@ class TraceCompactor {
   void emit();
   void emit_markers(std::uint64_t until);
   void emit_node(CompactionEntry& entry);
-  bool refer_to_dispatch(const CompactionEntry& entry, std::size_t operand, Record& node) const;
+  bool refer_to_dispatch(const CompactionEntry& entry, std::size_t operand, TraceNode& node) const;
 
   const Latencies& latencies_;
   const CompactionLimits limits_;
@@ -87,7 +87,7 @@ class TraceCompactor {
   CompactedBranches branches_;             // among those
   std::vector<Marker> markers_;
   std::size_t first_marker_ = 0;
-  std::vector<Record> nodes_;
+  std::vector<TraceNode> nodes_;
   std::vector<L1Hits> l1_hits_;
 };
 

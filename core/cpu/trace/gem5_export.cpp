@@ -21,7 +21,8 @@ std::uint64_t physical(std::uint64_t address) {
 
 Exporter::Exporter(const ExportSpec& spec, NodeSink nodes, PacketSink packets)
     : spec_(spec), nodes_(std::move(nodes)), packets_(std::move(packets)), numbers_(remembered) {
-  if (spec.latencies.size() != kinds) throw std::invalid_argument("each kind needs a latency");
+  if (spec.latencies.size() != instruction_classes)
+    throw std::invalid_argument("each instruction class needs a latency");
   if (spec.line == 0 || (spec.line & (spec.line - 1)) != 0) {
     throw std::invalid_argument("a line has a power of two of bytes");
   }
@@ -45,32 +46,32 @@ void Exporter::fetch(const Record& record) {
   packets_(packet);
 }
 
-void Exporter::take(const Record& record) {
-  if (record.kind == Kind::marker) return;
+void Exporter::take(const TraceNode& record) {
+  if (record.kind == InstructionClass::marker) return;
   const std::uint64_t mine = records_++;
   std::uint64_t& number = numbers_[mine % remembered];
-  if (record.kind == Kind::system) {
+  if (record.kind == InstructionClass::system) {
     number = 0;
-    left_out_ += 1u + record.weight;
-    instructions_ += 1u + record.weight;
+    left_out_ += record.timing.instructions();
+    instructions_ += record.timing.instructions();
     return;
   }
-  instructions_ += record.weight;
+  instructions_ += record.timing.weight;
   fetch(record);
   ++instructions_;
   Node node;
   node.number = instructions_;
-  node.weight = left_out_ + record.weight;
+  node.weight = left_out_ + record.timing.weight;
   left_out_ = 0;
   node.present = field_bit(Node::pc_field);
   if (node.weight != 0) node.present |= field_bit(Node::weight_field);
   node.pc = physical(record.pc);
   std::uint64_t delay = 0;
   for (std::size_t i = 0; i < record.producers.size(); ++i) {
-    delay = std::max<std::uint64_t>(delay, record.delays[i]);
+    delay = std::max<std::uint64_t>(delay, record.timing.delays[i]);
     const std::uint16_t distance = record.producers[i];
     // What counts from a dispatch has no counterpart there: such a delay counts from the node's own.
-    if (distance == 0 || distance > mine || (distance & Record::dispatched) != 0) continue;
+    if (distance == 0 || distance > mine || record.timing.counts_from_dispatch(i)) continue;
     const std::uint64_t producer = numbers_[(mine - distance) % remembered];
     if (within_window(producer) &&
         std::find(node.data.begin(), node.data.end(), producer) == node.data.end()) {
@@ -78,7 +79,7 @@ void Exporter::take(const Record& record) {
     }
   }
   if (record.touches_memory()) {
-    node.type = record.kind == Kind::store ? NodeType::store : NodeType::load;
+    node.type = record.kind == InstructionClass::store ? NodeType::store : NodeType::load;
     node.address = physical(record.address);
     node.size = record.size;
     node.present |=

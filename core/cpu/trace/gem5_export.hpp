@@ -10,8 +10,8 @@
 #include <functional>
 #include <vector>
 
-#include "cpu/stream/record.hpp"
 #include "cpu/trace/gem5_messages.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu::gem5 {
 
@@ -30,7 +30,7 @@ class Exporter {
   Exporter(const ExportSpec& spec, NodeSink nodes, PacketSink packets);
 
   // The next record of the stream. Markers are left out.
-  void take(const Record& record);
+  void take(const TraceNode& record);
 
  private:
   static constexpr std::size_t remembered = 1 << 16;  // distances have 16 bits

@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "cpu/trace/sync_node.hpp"
-
 namespace manyscale::cpu::gem5 {
 
 namespace {
@@ -119,12 +117,20 @@ std::uint64_t Importer::next_pc() {
   return address_of(current_.address + (current_.size == 0 ? 0 : offset % current_.size));
 }
 
-void Importer::emit(Record record) {
-  record.thread = spec_.thread;
+void Importer::emit(TraceNode node) {
+  node.thread = spec_.thread;
   ++records_;
   ++statistics_.nodes;
-  statistics_.instructions += 1u + record.weight;
-  sink_(record);
+  statistics_.instructions += node.timing.instructions();
+  sink_(node);
+}
+
+// A node for instructions that gem5 left out.
+void Importer::emit_compacted(std::uint32_t weight) {
+  TraceNode node;
+  node.pc = next_pc();
+  node.timing.weight = static_cast<std::uint8_t>(weight);
+  emit(node);
 }
 
 void Importer::take(const Node& node) {
@@ -146,20 +152,20 @@ void Importer::take(const Node& node) {
     }
     // One of the instructions that gem5 left out touches the line.
     --weight;
-    emit({.pc = next_pc()});
+    emit_compacted(0);
   }
   for (; weight > max_compacted; weight -= max_compacted + 1) {
-    emit({.pc = next_pc(), .weight = static_cast<std::uint8_t>(max_compacted)});
+    emit_compacted(max_compacted);
   }
 
   const bool played = node.type != NodeType::compute && (node.flags & strictly_ordered) == 0;
-  Record record;
+  TraceNode record;
   const bool has_pc = (node.present & field_bit(Node::pc_field)) != 0;
   record.pc = has_pc && spec_.packets == 0 ? address_of(node.pc) : next_pc();
-  record.weight = static_cast<std::uint8_t>(weight);
+  record.timing.weight = static_cast<std::uint8_t>(weight);
   std::uint64_t delay = cycles(node.delay);
   if (played) {
-    record.kind = node.type == NodeType::load ? Kind::load : Kind::store;
+    record.kind = node.type == NodeType::load ? InstructionClass::load : InstructionClass::store;
     record.address = address_of(node.address);
     record.size = static_cast<std::uint8_t>(std::clamp<std::uint32_t>(node.size, 1, 255));
   } else {
@@ -169,7 +175,7 @@ void Importer::take(const Node& node) {
   for (std::size_t i = 0; i < operands; ++i) {
     if (kept[i].record != none) record.producers[i] = static_cast<std::uint16_t>(records_ - kept[i].record);
     if (kept[i].delay > most_delay) ++statistics_.clipped_delays;
-    record.delays[i] = static_cast<std::uint8_t>(std::min(kept[i].delay, most_delay));
+    record.timing.delays[i] = static_cast<std::uint8_t>(std::min(kept[i].delay, most_delay));
   }
   if (past_.size() < window) {
     past_.emplace_back();
@@ -177,16 +183,15 @@ void Importer::take(const Node& node) {
     const auto old = index_of_.find(past_[next_past_].number);
     if (old != index_of_.end() && old->second == next_past_) index_of_.erase(old);
   }
-  past_[next_past_] = {node.number, records_, record.kind == Kind::load, kept};
+  past_[next_past_] = {node.number, records_, record.kind == InstructionClass::load, kept};
   index_of_[node.number] = next_past_;
   next_past_ = (next_past_ + 1) % window;
   emit(record);
 }
 
 void Importer::finish() {
-  Record end = sync_node(SyncKind::thread_end, spec_.thread, spec_.thread);
   ++statistics_.nodes;
-  sink_(end);
+  sink_(sync_node(SyncKind::thread_end, spec_.thread, spec_.thread));
 }
 
 }  // namespace manyscale::cpu::gem5

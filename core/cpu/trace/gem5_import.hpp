@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpu/stream/record.hpp"
 #include "cpu/trace/gem5_messages.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu::gem5 {
 
@@ -38,7 +38,7 @@ struct ImportStatistics {
 
 class Importer {
  public:
-  using Sink = std::function<void(const Record&)>;
+  using Sink = std::function<void(const TraceNode&)>;
   static constexpr std::uint32_t most_weight = 1 << 16;
 
   Importer(const ImportSpec& spec, Sink sink);
@@ -75,7 +75,8 @@ class Importer {
   const Past* find(std::uint64_t number) const;
   std::vector<Operand> operands_of(const Node& node, std::uint64_t delay) const;
   std::array<Operand, operands> nearest(std::vector<Operand> all);
-  void emit(Record record);
+  void emit(TraceNode node);
+  void emit_compacted(std::uint32_t weight);
   std::uint64_t packets_until(const Node& node) const;
   std::uint64_t next_pc();
 

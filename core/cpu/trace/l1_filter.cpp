@@ -46,7 +46,7 @@ FilterResult L1Filter::touch(const Record& record, std::uint32_t stream, std::ui
   Thread& thread = thread_of(record);
   const std::uint64_t line = record.address >> line_bits_;
   const bool crosses = (record.address & line_mask_) + record.size > line_mask_ + 1;
-  const bool reads = record.kind != Kind::store, writes = record.kind != Kind::load;
+  const bool reads = record.kind != InstructionClass::store, writes = record.kind != InstructionClass::load;
   Set& set = thread.sets[line & (sets_ - 1)];
   Line* found = nullptr;
   for (Line& each : set) {
@@ -54,7 +54,7 @@ FilterResult L1Filter::touch(const Record& record, std::uint32_t stream, std::ui
   }
   const bool few = writes && stores_are_few(thread, stream, position);
   FilterResult access;
-  if (found != nullptr && !crosses && record.kind != Kind::atomic) {
+  if (found != nullptr && !crosses && record.kind != InstructionClass::atomic) {
     const std::uint64_t age = position - found->position;
     if (writes) {
       // Those behind one that misses wait in the store queue, and keep others out of it if they are many.

@@ -14,10 +14,10 @@ Latencies::Latencies(const CoreSpec& spec)
       store_forward_(static_cast<std::uint32_t>(spec.forward_latency)),
       misprediction_penalty_(static_cast<std::uint64_t>(spec.front_end_depth + spec.mispredict_penalty)) {
   const IssuePorts issue(spec);
-  for (std::size_t kind = 0; kind < kinds; ++kind) {
+  for (std::size_t kind = 0; kind < instruction_classes; ++kind) {
     for (const std::uint8_t format : {8, 4}) {
       Record record;
-      record.kind = static_cast<Kind>(kind);
+      record.kind = static_cast<InstructionClass>(kind);
       record.format = format;
       latencies_[row(record)] = static_cast<std::uint32_t>(issue.latency(record));
       ports_[row(record)] = issue.ports_of(record);

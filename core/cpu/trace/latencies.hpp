@@ -14,7 +14,7 @@ namespace manyscale::cpu {
 
 class Latencies {
  public:
-  static constexpr std::size_t rows = 2 * kinds;
+  static constexpr std::size_t rows = 2 * instruction_classes;
   static constexpr std::size_t most_groups = 64;
   using Counts = std::array<std::uint16_t, rows>;  // instructions by row
 

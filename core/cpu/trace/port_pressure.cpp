@@ -13,9 +13,9 @@ void PortPressure::reset() {
   uses_ = {};
 }
 
-void PortPressure::count(const Record& record, std::uint64_t position, const CompactionTuning& tuning) {
+void PortPressure::count(const TraceNode& record, std::uint64_t position, const CompactionTuning& tuning) {
   ++executed_[Latencies::row(record)];
-  mispredicted_ += record.has(Trait::mispredicted);
+  mispredicted_ += record.timing.prediction == Prediction::mispredict;
   if (position % tuning.port_sample_period != tuning.port_sample_period - 1) return;
   limiting_ = latencies_.limiting_groups(executed_, mispredicted_, tuning.port_slack);
   executed_.fill(0);

@@ -17,7 +17,7 @@ class PortPressure {
 
   void reset();
   // Counts the instruction at this position; now and then finds out which ports limit the rate.
-  void count(const Record& record, std::uint64_t position, const CompactionTuning& tuning);
+  void count(const TraceNode& record, std::uint64_t position, const CompactionTuning& tuning);
   bool limits_any() const { return limiting_ != 0; }
   // Whether the ports of an instruction limit the rate.
   bool limits(const Record& record) const;

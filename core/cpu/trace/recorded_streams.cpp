@@ -45,25 +45,25 @@ void RecordedStreams::close(std::uint32_t stream) {
   spare_.push_back(std::move(compactors_[stream]));
 }
 
-void RecordedStreams::add(std::uint32_t stream, const Record& record, const FilterResult& filter) {
+void RecordedStreams::add(std::uint32_t stream, const TraceNode& record, const FilterResult& filter) {
   TraceCompactor& compactor = *compactors_[stream];
   compactor.take(record, filter);
   if (compactor.nodes().size() >= block_nodes) write_block(stream);
 }
 
 void RecordedStreams::write_block(std::uint32_t stream) {
-  std::vector<Record>& nodes = compactors_[stream]->nodes();
+  std::vector<TraceNode>& nodes = compactors_[stream]->nodes();
   std::vector<L1Hits>& hits = compactors_[stream]->l1_hits();
   const std::size_t count = std::min(nodes.size(), block_nodes);
-  const std::span<const Record> written(nodes.data(), count);
+  const std::span<const TraceNode> written(nodes.data(), count);
   StreamInfo& info = infos_[stream];
   RecordedBlock block{.stream = stream, .number = info.blocks++, .nodes = static_cast<std::uint32_t>(count)};
   std::uint64_t without_markers = 0;
-  for (const Record& node : written) {
-    if (node.kind == Kind::marker) continue;
+  for (const TraceNode& node : written) {
+    if (node.kind == InstructionClass::marker) continue;
     ++without_markers;
-    block.instructions += node.weight + 1u;
-    statistics_.mispredicted += node.is_control() && node.has(Trait::mispredicted);
+    block.instructions += node.timing.instructions();
+    statistics_.mispredicted += node.timing.prediction == Prediction::mispredict;
   }
   block.bytes = encode_block(written, {hits.data(), count});
   info.nodes += without_markers;

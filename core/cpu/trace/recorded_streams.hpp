@@ -24,7 +24,7 @@ class RecordedStreams {
   // Begins a stream; gives its number.
   std::uint32_t open(StreamInfo info);
   // The next instruction, sync node or marker of a stream.
-  void add(std::uint32_t stream, const Record& record, const FilterResult& filter = {});
+  void add(std::uint32_t stream, const TraceNode& record, const FilterResult& filter = {});
   // The stream ends: all of it leaves.
   void close(std::uint32_t stream);
   // How many were added to a stream that has not ended.

@@ -7,7 +7,7 @@
 
 #include "cpu/core/branch_predictor.hpp"
 #include "cpu/stream/region_table.hpp"
-#include "cpu/trace/sync_node.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu::recording {
 

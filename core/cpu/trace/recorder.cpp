@@ -73,8 +73,8 @@ struct Recorder::Implementation {
 
   void add_marker(const RecordedThread& thread, std::uint32_t stream, std::uint32_t region,
                   MarkerAction action) {
-    Record marker;
-    marker.kind = Kind::marker;
+    TraceNode marker;
+    marker.kind = InstructionClass::marker;
     marker.address = marker_address(region, action);
     marker.thread = thread.number;
     streams.add(stream, marker);
@@ -83,8 +83,8 @@ struct Recorder::Implementation {
   void add_sync(const RecordedThread& thread, std::uint32_t stream, SyncKind kind, std::uint64_t object,
                 std::uint64_t pc, bool sleeps = false) {
     ++costs[static_cast<std::size_t>(kind)].nodes;
-    Record node = sync_node(kind, object, thread.number, pc);
-    if (sleeps) node.flags |= Trait::sleeps;
+    TraceNode node = sync_node(kind, object, thread.number, pc);
+    node.sleeps = sleeps;
     streams.add(stream, node);
   }
 
@@ -94,7 +94,7 @@ struct Recorder::Implementation {
     if (record.thread >= threads.size()) threads.resize(record.thread + std::size_t{1});
     std::unique_ptr<RecordedThread>& thread = threads[record.thread];
     if (!thread) {
-      const std::uint32_t process = record.kind == Kind::marker ? 0 : process_of(record.pc);
+      const std::uint32_t process = record.kind == InstructionClass::marker ? 0 : process_of(record.pc);
       if (process >= processes_seen.size()) processes_seen.resize(process + std::size_t{1});
       const bool first = !processes_seen[process];
       processes_seen[process] = true;
@@ -125,7 +125,7 @@ struct Recorder::Implementation {
   }
 
   void take(const Record& record) {
-    if (record.kind == Kind::marker) {
+    if (record.kind == InstructionClass::marker) {
       // A thread's first marker comes after its first record, unless its first instruction is marked.
       if (record.thread < threads.size() && threads[record.thread]) {
         threads[record.thread]->markers.push_back(record.address);
@@ -134,12 +134,8 @@ struct Recorder::Implementation {
     }
     RecordedThread& thread = thread_of(record);
     if (!thread.markers.empty()) take_markers(thread, record.pc);
-    Record node = record;
-    if (record.is_control()) {
-      const Prediction prediction = thread.predictor.predict(record);
-      if (prediction == Prediction::mispredict) node.flags |= Trait::mispredicted;
-      if (prediction == Prediction::misfetch) node.set_misfetch();
-    }
+    TraceNode node{record};
+    if (record.is_control()) node.timing.prediction = thread.predictor.predict(record);
     Frame* frame = ruling(thread);
     if (frame != nullptr && frame->awaits_body && (record.pc & within_process) == regions[frame->region].pc) {
       form_team(thread, *frame, record.pc);
@@ -149,7 +145,7 @@ struct Recorder::Implementation {
       ++(frame != nullptr ? statistics.runtime_instructions : statistics.outside_instructions);
       if (frame != nullptr) {
         ++frame->instructions;
-        frame->system_calls += record.kind == Kind::system ? 1 : 0;
+        frame->system_calls += record.kind == InstructionClass::system ? 1 : 0;
       }
       slot.stream = none;
     } else {
@@ -159,7 +155,8 @@ struct Recorder::Implementation {
     ++thread.executed;
   }
 
-  void record_instruction(RecordedThread& thread, std::uint32_t stream, Record& node, StreamPosition& slot) {
+  void record_instruction(RecordedThread& thread, std::uint32_t stream, TraceNode& node,
+                          StreamPosition& slot) {
     const std::uint64_t position = streams.instructions(stream);
     for (std::uint16_t& distance : node.producers) {
       if (distance == 0) continue;
@@ -170,7 +167,7 @@ struct Recorder::Implementation {
                      : std::uint16_t{0};
     }
     slot = {stream, position};
-    if (node.kind == Kind::system) {
+    if (node.kind == InstructionClass::system) {
       add_sync(thread, stream, SyncKind::system_call, 0, node.pc);
       return;
     }
@@ -192,7 +189,7 @@ struct Recorder::Implementation {
     thread.code_line = line;
     thread.code_stream = stream;
     Record fetch;
-    fetch.kind = Kind::load;
+    fetch.kind = InstructionClass::load;
     fetch.address = line;
     fetch.size = 4;
     fetch.thread = thread.number;

@@ -2,7 +2,7 @@
 // Records a running program as a trace: a stream of nodes for each thread and for each explicit task.
 //
 // What OpenMP's runtime does to start, join and synchronise threads and tasks is left out; a sync node stands
-// for it (sync_node.hpp), and so it is with waiting for threads that the program makes itself. Of a thread
+// for it (trace_node.hpp), and so it is with waiting for threads that the program makes itself. Of a thread
 // that OpenMP's runtime made, only what it does in parallel regions and tasks is recorded. All else is
 // compacted (compactor.hpp), and leaves as blocks (block.hpp).
 #pragma once
@@ -20,7 +20,7 @@
 #include "cpu/stream/task_table.hpp"
 #include "cpu/trace/compaction_spec.hpp"
 #include "cpu/trace/shared_pages.hpp"
-#include "cpu/trace/sync_node.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 namespace manyscale::cpu {
 

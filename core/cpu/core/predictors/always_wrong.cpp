@@ -8,7 +8,7 @@ namespace {
 class AlwaysWrong final : public DirectionPlugin<AlwaysWrong> {
  public:
   explicit AlwaysWrong(const BranchSpec&) {}
-  static Prediction outcome(const Record&) { return Prediction::mispredict; }
+  static Prediction outcome(Prediction) { return Prediction::mispredict; }
 };
 
 const Registered<AlwaysWrong> registered{"always_wrong", "Every branch and jump is mispredicted."};

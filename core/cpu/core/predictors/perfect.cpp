@@ -8,7 +8,7 @@ namespace {
 class Perfect final : public DirectionPlugin<Perfect> {
  public:
   explicit Perfect(const BranchSpec&) {}
-  static Prediction outcome(const Record&) { return Prediction::correct; }
+  static Prediction outcome(Prediction) { return Prediction::correct; }
 };
 
 const Registered<Perfect> registered{"perfect", "An oracle: directions and targets are always correct."};

@@ -8,10 +8,7 @@ namespace {
 class Recorded final : public DirectionPlugin<Recorded> {
  public:
   explicit Recorded(const BranchSpec&) {}
-  static Prediction outcome(const Record& record) {
-    if (record.has(Trait::mispredicted)) return Prediction::mispredict;
-    return record.is_misfetch() ? Prediction::misfetch : Prediction::correct;
-  }
+  static Prediction outcome(Prediction recorded) { return recorded; }
 };
 
 const Registered<Recorded> registered{"recorded", "The outcome that a trace has recorded for each branch."};

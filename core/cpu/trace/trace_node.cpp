@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/trace/sync_node.hpp"
+#include "cpu/trace/trace_node.hpp"
 
 #include <array>
 
