@@ -41,12 +41,6 @@ def test_a_binary_and_its_sources_are_those_of_the_manifest(path: str):
     assert (ROOT / entry["script"]).is_file()
 
 
-def test_one_binary_is_older_than_its_sources():
-    """Another one has to be built again, not listed."""
-    outdated = [path for path, entry in MANIFEST.items() if "outdated" in entry]
-    assert outdated == ["tests/cpu/mpi_programs/fixtures/programs.xz"]
-
-
 def test_a_hash_of_a_source_leaves_out_comments_only(tmp_path: Path):
     first, second, third = (tmp_path / name for name in ("a.c", "b.c", "c.c"))
     first.write_text('int x = 1;  // one\nchar* s = "// kept";\n')
@@ -96,8 +90,6 @@ def test_fat_binaries_are_built_again_to_the_byte(path: str, tmp_path: Path):
 def test_riscv_programs_are_built_again_to_the_byte(path: str, tmp_path: Path):
     if version("riscv64-linux-gnu-gcc", "--version").splitlines()[0] != fixture_manifest.GCC:
         pytest.skip(f"{path} was made by {fixture_manifest.GCC}, another compiler is installed")
-    if outdated := MANIFEST[path].get("outdated"):
-        pytest.skip(f"newer sources than the binary: {outdated}")
     built = _built(path, tmp_path)
     stored = (ROOT / path).read_bytes()
     assert built == (lzma.decompress(stored) if path.endswith(".xz") else stored)

@@ -34,7 +34,7 @@ PYTHON = {
 }
 CPP = {
     "core/engine/file_writer.cpp": "writes to the temporary file that results/files.py names",
-    "core/cpu/linux/host_folder.cpp": "files that the simulated program itself writes",
+    "core/cpu/linux/host_directory.cpp": "files that the simulated program itself writes",
     "core/cpu/linux/calls_paths.cpp": "files that the simulated program itself writes",
     "core/cluster/external_ranks.cpp": "memory that ranks share, in a temporary folder",
     "runtime/mpi/segment.c": "memory that ranks share, in a temporary folder",

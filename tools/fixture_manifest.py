@@ -30,7 +30,6 @@ class Fixture:
     sources: tuple[str, ...]
     tool: str
     script: str
-    outdated: str = ""  # which sources are newer than the binary and so not listed
 
 
 def _paths(*patterns: str) -> tuple[str, ...]:
@@ -60,15 +59,8 @@ def _riscv_fixtures() -> Iterable[Fixture]:
     )
     micro = "src/manyscale/validation/programs"
     yield Fixture(f"{micro}/micro.elf", _paths(f"{micro}/micro.c", "runtime/*.h"), GCC, f"{micro}/build.sh")
-    folder = "tests/cpu/mpi_programs"
-    yield Fixture(
-        f"{folder}/fixtures/programs.xz",
-        _paths(f"{folder}/*.c", f"{folder}/*.h"),
-        GCC,
-        f"{folder}/build.py",
-        "runtime/mpi: the library in the binary is older than native ranks and recordings",
-    )
     for folder, stored in (
+        ("tests/cpu/mpi_programs", "fixtures/programs.xz"),
         ("examples/projection/programs", "programs.xz"),
         ("src/manyscale/studies/projection/programs", "mpi_costs.xz"),
     ):
@@ -112,7 +104,6 @@ def manifest() -> dict[str, dict[str, object]]:
             "sha256": hashlib.sha256((ROOT / fixture.path).read_bytes()).hexdigest(),
             "tool": fixture.tool,
             "script": fixture.script,
-            **({"outdated": fixture.outdated} if fixture.outdated else {}),
             "sources": {source: source_hash(ROOT / source) for source in fixture.sources},
         }
         for fixture in fixtures()

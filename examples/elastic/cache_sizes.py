@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recording, many machines: times and misses over sizes of the second-level cache, replayed and in detail.
+"""One recording, many machines: times and misses over sizes of the L2 cache, replayed and in detail.
 
     python cache_sizes.py [FOLDER] [--full]
 
@@ -34,7 +34,7 @@ def ordered_alike(replayed: list[float], executed: list[float]) -> bool:
 
 def main() -> None:
     """Records once, replays with each size, runs in detail, and says what came out."""
-    arguments = argparse.ArgumentParser(description="Times over sizes of the second level.")
+    arguments = argparse.ArgumentParser(description="Times over sizes of the L2 cache.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the charts go")
     arguments.add_argument("--full", action="store_true", help="more sizes, on 1, 2 and 4 cores")
     arguments.add_argument("--quick", action="store_true", help="two sizes on 4 cores; as without --full")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strong scaling by tasks: tasks recorded on one core are dealt to many, beside the program itself on as many threads.
+"""Strong scaling by tasks: tasks recorded on one core are scheduled on many; the program itself runs on as many threads.
 
     python strong_scaling.py [FOLDER] [--full] [--cores 1..16] [--only NAME [--size SIZE]]
 
@@ -43,7 +43,7 @@ def elastic(name: str, size: int, threads: int) -> cpu.Program:
 
 
 def compare(name: str, size: int, cores: list[int], traces: Path) -> pl.DataFrame:
-    """A row for each number of cores and each way to deal tasks, and for each run of the program itself."""
+    """A row for each number of cores and each scheduling policy, and for each run of the program itself."""
     trace = traces / f"{name}.trace"
     made = cpu.record(elastic(name, size, 1), trace, machine=MACHINE, cores=1)
     studies = {"detailed": scaling.detailed(partial(elastic, name, size), cores, machine=MACHINE)}

@@ -83,14 +83,14 @@ static int create(MPI_Comm comm, int dimensions, const int sizes[], const int pe
     if (sizes[axis] < 1) return msmpi_error(MPI_ERR_DIMS, "size %d of dimension %d", sizes[axis], axis);
     nodes *= sizes[axis];
     if (nodes > comm->size)
-      return msmpi_error(MPI_ERR_DIMS, "the grid has more places than the communicator's %d ranks", comm->size);
+      return msmpi_error(MPI_ERR_DIMS, "the grid has more points than the communicator's %d ranks", comm->size);
   }
   error = msmpi_split(comm, comm->rank < nodes ? 0 : MPI_UNDEFINED, comm->rank, cart);
   if (!error && *cart != MPI_COMM_NULL) (*cart)->cartesian = make(dimensions, sizes, periods);
   return error;
 }
 
-static void place_of(const struct cartesian *grid, int rank, int coordinates[], int most) {
+static void coordinates_of(const struct cartesian *grid, int rank, int coordinates[], int most) {
   for (int axis = grid->dimensions - 1; axis >= 0; --axis) {
     if (axis < most) coordinates[axis] = rank % grid->sizes[axis];
     rank /= grid->sizes[axis];
@@ -102,7 +102,7 @@ static int coords(MPI_Comm cart, int rank, int most, int coordinates[]) {
   if (error) return error;
   if (rank < 0 || rank >= cart->size)
     return msmpi_error(MPI_ERR_RANK, "rank %d is not one of 0 to %d", rank, cart->size - 1);
-  place_of(cart->cartesian, rank, coordinates, most);
+  coordinates_of(cart->cartesian, rank, coordinates, most);
   return MPI_SUCCESS;
 }
 
@@ -152,7 +152,7 @@ static int sub(MPI_Comm cart, const int remain[], MPI_Comm *part) {
   int *sizes = msmpi_allocate((size_t)grid->dimensions * sizeof(int));
   int *periods = msmpi_allocate((size_t)grid->dimensions * sizeof(int));
   int *here = msmpi_allocate((size_t)grid->dimensions * sizeof(int));
-  place_of(grid, cart->rank, here, grid->dimensions);
+  coordinates_of(grid, cart->rank, here, grid->dimensions);
   int colour = 0, key = 0, kept = 0;
   for (int axis = 0; axis < grid->dimensions; ++axis) {
     if (remain[axis]) {
@@ -179,7 +179,7 @@ static int get(MPI_Comm cart, int most, int sizes[], int periods[], int coordina
     sizes[axis] = grid->sizes[axis];
     periods[axis] = grid->periods[axis];
   }
-  place_of(grid, cart->rank, coordinates, most);
+  coordinates_of(grid, cart->rank, coordinates, most);
   return MPI_SUCCESS;
 }
 

@@ -35,8 +35,8 @@ struct room msmpi_make_room(int count, MPI_Datatype type) {
   ptrdiff_t low = type->lower < 0 ? type->lower : 0, high = type->lower + type->extent;
   for (size_t index = 0; index < type->block_count; ++index) {
     const struct block *block = &type->blocks[index];
-    if (block->place < low) low = block->place;
-    if (block->place + (ptrdiff_t)block->bytes > high) high = block->place + (ptrdiff_t)block->bytes;
+    if (block->offset < low) low = block->offset;
+    if (block->offset + (ptrdiff_t)block->bytes > high) high = block->offset + (ptrdiff_t)block->bytes;
   }
   unsigned char *memory = msmpi_allocate((size_t)(high - low + (count > 1 ? (count - 1) * type->extent : 0)));
   return (struct room){memory, memory - low};
@@ -151,9 +151,9 @@ static int allreduce(const void *data, void *result, int count, MPI_Datatype typ
       msmpi_receive(other.elements, count, type, comm->rank - 1, comm);
       msmpi_combine(other.elements, result, count, type, op);
     }
-    const int place = paired ? comm->rank / 2 : comm->rank - pairs;
+    const int position = paired ? comm->rank / 2 : comm->rank - pairs;
     for (int mask = 1; mask < power; mask *= 2) {
-      const int partner = place ^ mask;
+      const int partner = position ^ mask;
       combine_both(result, other.elements, count, type, op, partner < pairs ? 2 * partner + 1 : partner + pairs,
                    comm);
     }
@@ -197,10 +197,10 @@ static int reduce_scatter(const void *data, void *result, const int counts[], MP
                           MPI_Comm comm) {
   int error = check_reduction(0, type, op, 0, comm);
   if (error) return error;
-  int *places = msmpi_allocate((size_t)comm->size * sizeof *places);
+  int *displacements = msmpi_allocate((size_t)comm->size * sizeof *displacements);
   int all = 0;
   for (int rank = 0; rank < comm->size; ++rank) {
-    places[rank] = all;
+    displacements[rank] = all;
     all += counts[rank];
     if (!error) error = msmpi_check_buffer(counts[rank], type);
   }
@@ -208,10 +208,10 @@ static int reduce_scatter(const void *data, void *result, const int counts[], MP
     struct room whole = msmpi_make_room(all, type);
     msmpi_copy(data == MPI_IN_PLACE ? result : data, (size_t)all, type, whole.elements, (size_t)all, type);
     msmpi_reduce(whole.elements, all, type, op, 0, comm);
-    msmpi_scatterv(whole.elements, counts, places, type, result, counts[comm->rank], type, 0, comm);
+    msmpi_scatterv(whole.elements, counts, displacements, type, result, counts[comm->rank], type, 0, comm);
     free(whole.memory);
   }
-  free(places);
+  free(displacements);
   return error;
 }
 

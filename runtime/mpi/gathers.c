@@ -7,18 +7,18 @@
 
 /* How many elements each rank gives or gets, and where they are: the same for all, or by rank. */
 struct share {
-  const int *counts, *places;
+  const int *counts, *displacements;
   int count;
 };
 
 static int count_of(struct share share, int rank) { return share.counts ? share.counts[rank] : share.count; }
 
-static unsigned char *place_of(const void *elements, struct share share, int rank, MPI_Datatype type) {
-  return msmpi_element(elements, share.counts ? (ptrdiff_t)share.places[rank] : (ptrdiff_t)rank * share.count, type);
+static unsigned char *part_of(const void *elements, struct share share, int rank, MPI_Datatype type) {
+  return msmpi_element(elements, share.counts ? (ptrdiff_t)share.displacements[rank] : (ptrdiff_t)rank * share.count, type);
 }
 
 static struct share each(int count) { return (struct share){NULL, NULL, count}; }
-static struct share listed(const int counts[], const int places[]) { return (struct share){counts, places, 0}; }
+static struct share listed(const int counts[], const int displacements[]) { return (struct share){counts, displacements, 0}; }
 
 static int check_share(struct share share, MPI_Datatype type, MPI_Comm comm) {
   int error = msmpi_check_buffer(0, type);
@@ -40,12 +40,12 @@ static int gather(const void *data, int count, MPI_Datatype type, void *into, st
   }
   MPI_Request *requests = msmpi_allocate((size_t)comm->size * sizeof *requests);
   for (int rank = 0; rank < comm->size; ++rank) {
-    unsigned char *place = place_of(into, share, rank, into_type);
+    unsigned char *part = part_of(into, share, rank, into_type);
     requests[rank] = MPI_REQUEST_NULL;
     if (rank != root)
-      requests[rank] = msmpi_start_receive(place, count_of(share, rank), into_type, rank, 0, comm, comm->context + 1);
+      requests[rank] = msmpi_start_receive(part, count_of(share, rank), into_type, rank, 0, comm, comm->context + 1);
     else if (data != MPI_IN_PLACE)
-      msmpi_copy(data, (size_t)count, type, place, (size_t)count_of(share, rank), into_type);
+      msmpi_copy(data, (size_t)count, type, part, (size_t)count_of(share, rank), into_type);
   }
   for (int rank = 0; rank < comm->size; ++rank) {
     const int failed = msmpi_wait(&requests[rank], MPI_STATUS_IGNORE);
@@ -63,21 +63,21 @@ static void scatter_shares(const void *data, struct share share, MPI_Datatype ty
   }
   MPI_Request *requests = msmpi_allocate((size_t)comm->size * sizeof *requests);
   for (int rank = 0; rank < comm->size; ++rank) {
-    const unsigned char *place = place_of(data, share, rank, type);
+    const unsigned char *part = part_of(data, share, rank, type);
     requests[rank] = MPI_REQUEST_NULL;
     if (rank != root)
-      requests[rank] = msmpi_start_send(place, count_of(share, rank), type, rank, 0, comm, comm->context + 1,
+      requests[rank] = msmpi_start_send(part, count_of(share, rank), type, rank, 0, comm, comm->context + 1,
                                         MODE_STANDARD);
     else if (into != MPI_IN_PLACE)
-      msmpi_copy(place, (size_t)count_of(share, rank), type, into, (size_t)into_count, into_type);
+      msmpi_copy(part, (size_t)count_of(share, rank), type, into, (size_t)into_count, into_type);
   }
   for (int rank = 0; rank < comm->size; ++rank) msmpi_wait(&requests[rank], MPI_STATUS_IGNORE);
   free(requests);
 }
 
-void msmpi_scatterv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
+void msmpi_scatterv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
                     int into_count, MPI_Datatype into_type, int root, MPI_Comm comm) {
-  scatter_shares(data, listed(counts, places), type, into, into_count, into_type, root, comm);
+  scatter_shares(data, listed(counts, displacements), type, into, into_count, into_type, root, comm);
 }
 
 static int scatter(const void *data, struct share share, MPI_Datatype type, void *into, int into_count,
@@ -96,8 +96,8 @@ static void allgather_shares(void *into, struct share share, MPI_Datatype type, 
   for (int step = 0; step < comm->size - 1; ++step) {
     const int sent = (comm->rank + comm->size - step) % comm->size;
     const int received = (comm->rank + comm->size - step - 1) % comm->size;
-    msmpi_exchange(place_of(into, share, sent, type), count_of(share, sent), type, next,
-                   place_of(into, share, received, type), count_of(share, received), type, previous, comm);
+    msmpi_exchange(part_of(into, share, sent, type), count_of(share, sent), type, next,
+                   part_of(into, share, received, type), count_of(share, received), type, previous, comm);
   }
 }
 
@@ -113,7 +113,7 @@ static int allgather(const void *data, int count, MPI_Datatype type, void *into,
   if (!error) error = check_share(share, into_type, comm);
   if (error) return error;
   if (data != MPI_IN_PLACE)
-    msmpi_copy(data, (size_t)count, type, place_of(into, share, comm->rank, into_type),
+    msmpi_copy(data, (size_t)count, type, part_of(into, share, comm->rank, into_type),
                (size_t)count_of(share, comm->rank), into_type);
   allgather_shares(into, share, into_type, comm);
   return MPI_SUCCESS;
@@ -135,7 +135,7 @@ static int alltoall(const void *data, struct share share, MPI_Datatype type, voi
     unsigned char *end = copy;
     for (int rank = 0; rank < comm->size; ++rank) {
       const size_t bytes = (size_t)count_of(into_share, rank) * into_type->bytes;
-      msmpi_pack(place_of(into, into_share, rank, into_type), bytes, into_type, end);
+      msmpi_pack(part_of(into, into_share, rank, into_type), bytes, into_type, end);
       end += bytes;
     }
   }
@@ -147,12 +147,12 @@ static int alltoall(const void *data, struct share share, MPI_Datatype type, voi
     if (copy)
       for (int rank = 0; rank < to; ++rank) sent += (size_t)count_of(into_share, rank) * into_type->bytes;
     else
-      sent = place_of(data, share, to, type);
-    unsigned char *place = place_of(into, into_share, from, into_type);
+      sent = part_of(data, share, to, type);
+    unsigned char *part = part_of(into, into_share, from, into_type);
     if (step == 0)
-      msmpi_copy(sent, count, sent_type, place, (size_t)count_of(into_share, from), into_type);
+      msmpi_copy(sent, count, sent_type, part, (size_t)count_of(into_share, from), into_type);
     else
-      msmpi_exchange(sent, (int)count, sent_type, to, place, count_of(into_share, from), into_type, from, comm);
+      msmpi_exchange(sent, (int)count, sent_type, to, part, count_of(into_share, from), into_type, from, comm);
   }
   free(copy);
   return MPI_SUCCESS;
@@ -163,9 +163,9 @@ int MPI_Gather(const void *data, int count, MPI_Datatype type, void *into, int i
   CALL(Gather, comm, gather(data, count, type, into, each(into_count), into_type, root, comm));
 }
 
-int MPI_Gatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[], const int places[],
+int MPI_Gatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[], const int displacements[],
                 MPI_Datatype into_type, int root, MPI_Comm comm) {
-  CALL(Gatherv, comm, gather(data, count, type, into, listed(counts, places), into_type, root, comm));
+  CALL(Gatherv, comm, gather(data, count, type, into, listed(counts, displacements), into_type, root, comm));
 }
 
 int MPI_Scatter(const void *data, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type,
@@ -173,9 +173,9 @@ int MPI_Scatter(const void *data, int count, MPI_Datatype type, void *into, int 
   CALL(Scatter, comm, scatter(data, each(count), type, into, into_count, into_type, root, comm));
 }
 
-int MPI_Scatterv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
+int MPI_Scatterv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
                  int into_count, MPI_Datatype into_type, int root, MPI_Comm comm) {
-  CALL(Scatterv, comm, scatter(data, listed(counts, places), type, into, into_count, into_type, root, comm));
+  CALL(Scatterv, comm, scatter(data, listed(counts, displacements), type, into, into_count, into_type, root, comm));
 }
 
 int MPI_Allgather(const void *data, int count, MPI_Datatype type, void *into, int into_count,
@@ -184,8 +184,8 @@ int MPI_Allgather(const void *data, int count, MPI_Datatype type, void *into, in
 }
 
 int MPI_Allgatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[],
-                   const int places[], MPI_Datatype into_type, MPI_Comm comm) {
-  CALL(Allgatherv, comm, allgather(data, count, type, into, listed(counts, places), into_type, comm));
+                   const int displacements[], MPI_Datatype into_type, MPI_Comm comm) {
+  CALL(Allgatherv, comm, allgather(data, count, type, into, listed(counts, displacements), into_type, comm));
 }
 
 int MPI_Alltoall(const void *data, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type,
@@ -193,8 +193,8 @@ int MPI_Alltoall(const void *data, int count, MPI_Datatype type, void *into, int
   CALL(Alltoall, comm, alltoall(data, each(count), type, into, each(into_count), into_type, comm));
 }
 
-int MPI_Alltoallv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
-                  const int into_counts[], const int into_places[], MPI_Datatype into_type, MPI_Comm comm) {
+int MPI_Alltoallv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
+                  const int into_counts[], const int into_displacements[], MPI_Datatype into_type, MPI_Comm comm) {
   CALL(Alltoallv, comm,
-       alltoall(data, listed(counts, places), type, into, listed(into_counts, into_places), into_type, comm));
+       alltoall(data, listed(counts, displacements), type, into, listed(into_counts, into_displacements), into_type, comm));
 }

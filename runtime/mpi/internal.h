@@ -90,7 +90,7 @@ enum basic_kind { BASIC_TYPES(BASIC_NAME) PAIR_TYPES(BASIC_NAME) BASIC_KINDS, BA
 
 /* Bytes without gaps, somewhere in an element. */
 struct block {
-  ptrdiff_t place;
+  ptrdiff_t offset;
   size_t bytes;
 };
 
@@ -111,7 +111,7 @@ void msmpi_drop_type(MPI_Datatype type);
 /* Between elements in the user's memory and bytes without gaps. */
 void msmpi_pack(const void *elements, size_t bytes, MPI_Datatype type, unsigned char *to);
 void msmpi_unpack(const unsigned char *from, size_t bytes, MPI_Datatype type, void *elements);
-/* Copies elements from one place to another, of types with the same values in them. */
+/* Copies elements from one buffer to another, of types with the same values in them. */
 void msmpi_copy(const void *from, size_t count, MPI_Datatype type, void *to, size_t most, MPI_Datatype to_type);
 int msmpi_check_buffer(int count, MPI_Datatype type);
 static inline unsigned char *msmpi_element(const void *elements, ptrdiff_t index, MPI_Datatype type) {
@@ -176,7 +176,7 @@ int msmpi_check_root(int root, MPI_Comm comm);
 void msmpi_allgather(const void *data, int bytes, void *into, MPI_Comm comm);
 /* Leaves the reduction of all ranks' elements in `elements` of `root`; those of others are used up. */
 void msmpi_reduce(void *elements, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
-void msmpi_scatterv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
+void msmpi_scatterv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
                     int into_count, MPI_Datatype into_type, int root, MPI_Comm comm);
 
 /* Memory for elements of any type. */

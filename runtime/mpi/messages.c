@@ -59,10 +59,10 @@ static MPI_Request take_first(struct list *list) {
   return request;
 }
 
-static void take_out(struct list *list, MPI_Request *place) {
-  MPI_Request request = *place;
-  *place = request->next;
-  if (list->end == &request->next) list->end = place;
+static void take_out(struct list *list, MPI_Request *link) {
+  MPI_Request request = *link;
+  *link = request->next;
+  if (list->end == &request->next) list->end = link;
 }
 
 void msmpi_set_status(MPI_Status *status, int source, int tag, size_t bytes) {
@@ -108,19 +108,19 @@ static uint32_t space(struct ring *ring) {
 
 static uint32_t padded(size_t bytes) { return (uint32_t)((bytes + 7) & ~(size_t)7); }
 
-static void copy_in(struct ring *ring, uint32_t place, const void *from, size_t bytes) {
+static void copy_in(struct ring *ring, uint32_t position, const void *from, size_t bytes) {
   if (!bytes) return; /* from nowhere, perhaps */
-  place %= RING_BYTES;
-  const size_t first = bytes < RING_BYTES - place ? bytes : RING_BYTES - place;
-  memcpy(ring->bytes + place, from, first);
+  position %= RING_BYTES;
+  const size_t first = bytes < RING_BYTES - position ? bytes : RING_BYTES - position;
+  memcpy(ring->bytes + position, from, first);
   memcpy(ring->bytes, (const unsigned char *)from + first, bytes - first);
 }
 
-static void copy_out(struct ring *ring, uint32_t place, void *to, size_t bytes) {
+static void copy_out(struct ring *ring, uint32_t position, void *to, size_t bytes) {
   if (!bytes) return;
-  place %= RING_BYTES;
-  const size_t first = bytes < RING_BYTES - place ? bytes : RING_BYTES - place;
-  memcpy(to, ring->bytes + place, first);
+  position %= RING_BYTES;
+  const size_t first = bytes < RING_BYTES - position ? bytes : RING_BYTES - position;
+  memcpy(to, ring->bytes + position, first);
   memcpy((unsigned char *)to + first, ring->bytes, bytes - first);
 }
 
@@ -227,14 +227,14 @@ static void match(MPI_Request request, int source, const struct packet *envelope
   }
 }
 
-static void receive_envelope(int source, const struct packet *envelope, struct ring *ring, uint32_t place) {
+static void receive_envelope(int source, const struct packet *envelope, struct ring *ring, uint32_t position) {
   for (MPI_Request *request = &posted.first; *request; request = &(*request)->next) {
     MPI_Request found = *request;
     if (!fits(found->peer, found->tag, found->comm, found->context, source, envelope)) continue;
     take_out(&posted, request);
     match(found, source, envelope);
     if (envelope->kind == PACKET_OFFER) return;
-    copy_out(ring, place, found->bytes, found->length < found->total ? found->length : found->total);
+    copy_out(ring, position, found->bytes, found->length < found->total ? found->length : found->total);
     complete(found);
     return;
   }
@@ -242,13 +242,13 @@ static void receive_envelope(int source, const struct packet *envelope, struct r
   *arrival = (struct arrival){NULL, source, *envelope, NULL};
   if (envelope->bytes) {
     arrival->bytes = msmpi_allocate(envelope->bytes);
-    copy_out(ring, place, arrival->bytes, envelope->bytes);
+    copy_out(ring, position, arrival->bytes, envelope->bytes);
   }
   *arrivals_end = arrival;
   arrivals_end = &arrival->next;
 }
 
-static void receive_packet(int source, const struct packet *packet, struct ring *ring, uint32_t place) {
+static void receive_packet(int source, const struct packet *packet, struct ring *ring, uint32_t position) {
   if (packet->kind == PACKET_GRANT) {
     MPI_Request request = (MPI_Request)(uintptr_t)packet->sender;
     request->partner = packet->receiver;
@@ -261,11 +261,11 @@ static void receive_packet(int source, const struct packet *packet, struct ring 
     }
   } else if (packet->kind == PACKET_PIECE) {
     MPI_Request request = (MPI_Request)(uintptr_t)packet->receiver;
-    copy_out(ring, place, request->bytes + request->moved, packet->bytes);
+    copy_out(ring, position, request->bytes + request->moved, packet->bytes);
     request->moved += packet->bytes;
     if (request->moved == (request->length < request->total ? request->length : request->total)) complete(request);
   } else {
-    receive_envelope(source, packet, ring, place);
+    receive_envelope(source, packet, ring, position);
   }
 }
 
@@ -344,12 +344,12 @@ static void start_send(MPI_Request request) {
 
 static void start_receive(MPI_Request request) {
   if (!request->type->dense) request->bytes = msmpi_allocate(request->total);
-  for (struct arrival **place = &arrivals; *place; place = &(*place)->next) {
-    struct arrival *arrival = *place;
+  for (struct arrival **link = &arrivals; *link; link = &(*link)->next) {
+    struct arrival *arrival = *link;
     if (!fits(request->peer, request->tag, request->comm, request->context, arrival->source, &arrival->packet))
       continue;
-    *place = arrival->next;
-    if (arrivals_end == &arrival->next) arrivals_end = place;
+    *link = arrival->next;
+    if (arrivals_end == &arrival->next) arrivals_end = link;
     match(request, arrival->source, &arrival->packet);
     if (arrival->packet.kind == PACKET_OFFER) {
       push(arrival->source);
@@ -428,9 +428,9 @@ int msmpi_wait(MPI_Request *request, MPI_Status *status) {
 }
 
 bool msmpi_withdraw(MPI_Request request) {
-  for (MPI_Request *place = &posted.first; *place; place = &(*place)->next) {
-    if (*place != request) continue;
-    take_out(&posted, place);
+  for (MPI_Request *link = &posted.first; *link; link = &(*link)->next) {
+    if (*link != request) continue;
+    take_out(&posted, link);
     if (request->bytes != request->data) free(request->bytes);
     request->bytes = NULL;
     request->complete = true;

@@ -246,20 +246,20 @@ int MPI_Reduce(const void *data, void *result, int count, MPI_Datatype type, MPI
 int MPI_Allreduce(const void *data, void *result, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int MPI_Gather(const void *data, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type,
                int root, MPI_Comm comm);
-int MPI_Gatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[], const int places[],
+int MPI_Gatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[], const int displacements[],
                 MPI_Datatype into_type, int root, MPI_Comm comm);
 int MPI_Scatter(const void *data, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type,
                 int root, MPI_Comm comm);
-int MPI_Scatterv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
+int MPI_Scatterv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
                  int into_count, MPI_Datatype into_type, int root, MPI_Comm comm);
 int MPI_Allgather(const void *data, int count, MPI_Datatype type, void *into, int into_count,
                   MPI_Datatype into_type, MPI_Comm comm);
 int MPI_Allgatherv(const void *data, int count, MPI_Datatype type, void *into, const int counts[],
-                   const int places[], MPI_Datatype into_type, MPI_Comm comm);
+                   const int displacements[], MPI_Datatype into_type, MPI_Comm comm);
 int MPI_Alltoall(const void *data, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type,
                  MPI_Comm comm);
-int MPI_Alltoallv(const void *data, const int counts[], const int places[], MPI_Datatype type, void *into,
-                  const int into_counts[], const int into_places[], MPI_Datatype into_type, MPI_Comm comm);
+int MPI_Alltoallv(const void *data, const int counts[], const int displacements[], MPI_Datatype type, void *into,
+                  const int into_counts[], const int into_displacements[], MPI_Datatype into_type, MPI_Comm comm);
 int MPI_Reduce_scatter(const void *data, void *result, const int counts[], MPI_Datatype type, MPI_Op op,
                        MPI_Comm comm);
 int MPI_Reduce_scatter_block(const void *data, void *result, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
@@ -270,15 +270,15 @@ int MPI_Reduce_local(const void *data, void *inout, int count, MPI_Datatype type
 int MPI_Type_contiguous(int count, MPI_Datatype of, MPI_Datatype *type);
 int MPI_Type_vector(int count, int length, int stride, MPI_Datatype of, MPI_Datatype *type);
 int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype of, MPI_Datatype *type);
-int MPI_Type_indexed(int count, const int lengths[], const int places[], MPI_Datatype of, MPI_Datatype *type);
-int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype of[],
+int MPI_Type_indexed(int count, const int lengths[], const int displacements[], MPI_Datatype of, MPI_Datatype *type);
+int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint displacements[], const MPI_Datatype of[],
                            MPI_Datatype *type);
 int MPI_Type_create_resized(MPI_Datatype of, MPI_Aint lower, MPI_Aint extent, MPI_Datatype *type);
 int MPI_Type_commit(MPI_Datatype *type);
 int MPI_Type_free(MPI_Datatype *type);
 int MPI_Type_size(MPI_Datatype type, int *bytes);
 int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent);
-int MPI_Get_address(const void *place, MPI_Aint *address);
+int MPI_Get_address(const void *location, MPI_Aint *address);
 
 int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op);
 int MPI_Op_free(MPI_Op *op);

@@ -120,7 +120,7 @@ static int exchange(const void *data, int count, MPI_Datatype type, int to, int 
   return error ? error : receive_error;
 }
 
-static int exchange_in_place(void *data, int count, MPI_Datatype type, int to, int tag, int from, int from_tag,
+static int exchange_and_replace(void *data, int count, MPI_Datatype type, int to, int tag, int from, int from_tag,
                              MPI_Comm comm, MPI_Status *status) {
   int error = check_send(count, type, to, tag, comm);
   if (error) return error;
@@ -141,7 +141,7 @@ int MPI_Sendrecv(const void *data, int count, MPI_Datatype type, int to, int tag
 
 int MPI_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int tag, int from, int from_tag,
                          MPI_Comm comm, MPI_Status *status) {
-  CALL(Sendrecv_replace, comm, exchange_in_place(data, count, type, to, tag, from, from_tag, comm, status));
+  CALL(Sendrecv_replace, comm, exchange_and_replace(data, count, type, to, tag, from, from_tag, comm, status));
 }
 
 static int look(int from, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Status *status) {

@@ -51,8 +51,8 @@ void msmpi_note(enum note_kind kind, uint64_t subject, int peer, int tag, uint32
   if (kind == NOTE_RETURN && subject == CALL_Finalize) fflush(file);
 }
 
-/* Equal for calls that are made at the same place, by functions that were called at the same places. */
-static uint64_t place_of_call(void) {
+/* Equal for calls from the same call stack. */
+static uint64_t call_site(void) {
   extern char __executable_start, etext;
   enum { MOST_FRAMES = 64 };
   void *frames[MOST_FRAMES];
@@ -69,7 +69,7 @@ static uint64_t place_of_call(void) {
 
 void msmpi_note_call(uint64_t call) {
   if (state == UNDECIDED) begin();
-  if (state == ON) msmpi_note(NOTE_CALL, call, 0, 0, 0, place_of_call());
+  if (state == ON) msmpi_note(NOTE_CALL, call, 0, 0, 0, call_site());
 }
 #else
 typedef int nothing_is_recorded; /* a file must not be empty */

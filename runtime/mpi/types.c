@@ -59,8 +59,8 @@ static void transfer(unsigned char *elements, size_t bytes, MPI_Datatype type, u
   while (bytes) {
     for (size_t index = 0; index < type->block_count && bytes; ++index) {
       const size_t piece = type->blocks[index].bytes < bytes ? type->blocks[index].bytes : bytes;
-      unsigned char *place = elements + type->blocks[index].place;
-      memcpy(pack ? dense : place, pack ? place : dense, piece);
+      unsigned char *block = elements + type->blocks[index].offset;
+      memcpy(pack ? dense : block, pack ? block : dense, piece);
       dense += piece;
       bytes -= piece;
     }
@@ -107,13 +107,13 @@ static struct maker begin(void) {
   return (struct maker){type, 0, 0, false};
 }
 
-static void add_block(struct maker *maker, ptrdiff_t place, size_t bytes) {
+static void add_block(struct maker *maker, ptrdiff_t offset, size_t bytes) {
   MPI_Datatype type = maker->type;
   if (!bytes) return;
   type->bytes += bytes;
   if (type->block_count) {
     struct block *last = &type->blocks[type->block_count - 1];
-    if (last->place + (ptrdiff_t)last->bytes == place) {
+    if (last->offset + (ptrdiff_t)last->bytes == offset) {
       last->bytes += bytes;
       return;
     }
@@ -125,16 +125,16 @@ static void add_block(struct maker *maker, ptrdiff_t place, size_t bytes) {
     free(type->blocks);
     type->blocks = blocks;
   }
-  type->blocks[type->block_count++] = (struct block){place, bytes};
+  type->blocks[type->block_count++] = (struct block){offset, bytes};
 }
 
 /* Adds `count` elements of a type, one after the other. */
-static void add(struct maker *maker, ptrdiff_t place, int count, MPI_Datatype of) {
-  for (int element = 0; element < count; ++element, place += of->extent) {
+static void add(struct maker *maker, ptrdiff_t offset, int count, MPI_Datatype of) {
+  for (int element = 0; element < count; ++element, offset += of->extent) {
     for (size_t index = 0; index < of->block_count; ++index)
-      add_block(maker, place + of->blocks[index].place, of->blocks[index].bytes);
+      add_block(maker, offset + of->blocks[index].offset, of->blocks[index].bytes);
     maker->type->basics += of->basics;
-    const ptrdiff_t lower = place + of->lower, upper = lower + of->extent;
+    const ptrdiff_t lower = offset + of->lower, upper = lower + of->extent;
     if (!maker->any || lower < maker->type->lower) maker->type->lower = lower;
     if (!maker->any || upper > maker->upper) maker->upper = upper;
     maker->any = true;
@@ -143,7 +143,7 @@ static void add(struct maker *maker, ptrdiff_t place, int count, MPI_Datatype of
 
 static void set_dense(MPI_Datatype type) {
   type->dense = type->bytes == 0 ||
-                (type->block_count == 1 && type->blocks[0].place == 0 && (size_t)type->extent == type->bytes);
+                (type->block_count == 1 && type->blocks[0].offset == 0 && (size_t)type->extent == type->bytes);
 }
 
 static int finish(struct maker *maker, MPI_Datatype *type) {
@@ -167,16 +167,16 @@ static int make_vector(int count, int length, int stride, MPI_Datatype of, MPI_D
   return error ? error : make_hvector(count, length, stride * of->extent, of, type);
 }
 
-static int make_indexed(int count, const int lengths[], const int places[], MPI_Datatype of, MPI_Datatype *type) {
+static int make_indexed(int count, const int lengths[], const int displacements[], MPI_Datatype of, MPI_Datatype *type) {
   int error = msmpi_check_buffer(count, of);
   for (int index = 0; index < count && !error; ++index) error = msmpi_check_buffer(lengths[index], of);
   if (error) return error;
   struct maker maker = begin();
-  for (int index = 0; index < count; ++index) add(&maker, places[index] * of->extent, lengths[index], of);
+  for (int index = 0; index < count; ++index) add(&maker, displacements[index] * of->extent, lengths[index], of);
   return finish(&maker, type);
 }
 
-static int make_struct(int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype of[],
+static int make_struct(int count, const int lengths[], const MPI_Aint displacements[], const MPI_Datatype of[],
                        MPI_Datatype *type) {
   if (count < 0) return msmpi_error(MPI_ERR_COUNT, "count %d is negative", count);
   ptrdiff_t alignment = 1;
@@ -186,7 +186,7 @@ static int make_struct(int count, const int lengths[], const MPI_Aint places[], 
   }
   struct maker maker = begin();
   for (int index = 0; index < count; ++index) {
-    add(&maker, places[index], lengths[index], of[index]);
+    add(&maker, displacements[index], lengths[index], of[index]);
     /* As a C compiler would, so that an array of structures has the extent of its type. */
     if (of[index]->basic != BASIC_NONE && of[index]->extent > alignment && of[index]->extent <= 16)
       alignment = of[index]->extent;
@@ -233,13 +233,13 @@ int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype
   CALL(Type_create_hvector, MPI_COMM_NULL, make_hvector(count, length, stride, of, type));
 }
 
-int MPI_Type_indexed(int count, const int lengths[], const int places[], MPI_Datatype of, MPI_Datatype *type) {
-  CALL(Type_indexed, MPI_COMM_NULL, make_indexed(count, lengths, places, of, type));
+int MPI_Type_indexed(int count, const int lengths[], const int displacements[], MPI_Datatype of, MPI_Datatype *type) {
+  CALL(Type_indexed, MPI_COMM_NULL, make_indexed(count, lengths, displacements, of, type));
 }
 
-int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype of[],
+int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint displacements[], const MPI_Datatype of[],
                            MPI_Datatype *type) {
-  CALL(Type_create_struct, MPI_COMM_NULL, make_struct(count, lengths, places, of, type));
+  CALL(Type_create_struct, MPI_COMM_NULL, make_struct(count, lengths, displacements, of, type));
 }
 
 int MPI_Type_create_resized(MPI_Datatype of, MPI_Aint lower, MPI_Aint extent, MPI_Datatype *type) {
@@ -257,8 +257,8 @@ int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent) {
   CALL(Type_get_extent, MPI_COMM_NULL, (*lower = type->lower, *extent = type->extent, MPI_SUCCESS));
 }
 
-int MPI_Get_address(const void *place, MPI_Aint *address) {
-  CALL(Get_address, MPI_COMM_NULL, (*address = (MPI_Aint)(intptr_t)place, MPI_SUCCESS));
+int MPI_Get_address(const void *location, MPI_Aint *address) {
+  CALL(Get_address, MPI_COMM_NULL, (*address = (MPI_Aint)(intptr_t)location, MPI_SUCCESS));
 }
 
 /* How many whole elements (or values of basic types) the bytes of a message are; MPI_UNDEFINED if not whole. */

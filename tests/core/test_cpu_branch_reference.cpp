@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TAGE against a plain one that keeps the whole history as a list and computes every hash from its
-// definition, on programs of random branches and tables small enough that entries fight for places.
+// definition, on programs of random branches and tables small enough that entries conflict.
 #include <map>
 #include <utility>
 #include <vector>
@@ -33,7 +33,7 @@ class PlainTage {
       provider = i;
     }
     if (++seen_ % spec_.reset_period == 0) {
-      for (auto& [place, entry] : tables_)
+      for (auto& [index, entry] : tables_)
         entry.useful = seen_ / spec_.reset_period % 2 == 1 ? entry.useful % 2 : entry.useful / 2 * 2;
     }
     int& base = base_[pc / 2 % static_cast<std::uint64_t>(spec_.base_entries)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a core against closed forms: chains, units, widths, places, branches.
+// The time of a core against closed forms: chains, units, widths, buffers, branches.
 #include "test_cpu_core.hpp"
 
 using namespace manyscale;
@@ -81,7 +81,7 @@ TEST(throughput) {
               1000, "integer work leaves the multiplier alone");
 }
 
-// Four wide at one place and eight wide elsewhere: four in a cycle.
+// Four wide in one stage and eight wide in the others: four in a cycle.
 void widths() {
   const std::vector<TraceNode> mix{record(InstructionClass::integer),
                                    record(InstructionClass::integer),
@@ -110,7 +110,7 @@ void widths() {
   check_equal(steady(plain_core(), jumps, 2000), 1000, "a taken branch ends the group");
 }
 
-// Instructions compacted into a record take widths and places, and do nothing.
+// Instructions compacted into a record take slots and entries, and do nothing.
 void compacted() {
   CoreSpec spec = plain_core();
   spec.fetch_width = spec.dispatch_width = spec.commit_width = 4;
@@ -140,9 +140,9 @@ TEST(mispredicts) {
                 200 * (spec.front_end_depth + spec.mispredict_penalty + 1), "cycles lost to branches");
 }
 
-// As long as a place is taken, nothing else can have it: a divide at the head lets in what there are places
+// An entry is free when its instruction leaves: a divide at the head lets in as many as there are entries
 // for.
-TEST(places) {
+void full_buffers_stall_dispatch() {
   // A window of n with a divide each n instructions: each divide waits for the one before to commit.
   CoreSpec spec = plain_core();
   spec.reorder_buffer = 16;
@@ -209,7 +209,7 @@ int main() {
   widths();
   compacted();
   mispredicts();
-  places();
+  full_buffers_stall_dispatch();
   wrong_specs();
   return finish();
 }

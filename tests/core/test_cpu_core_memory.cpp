@@ -49,7 +49,7 @@ TEST(misses_side_by_side) {
                              {"window", 128, 128, 64, 8, 16},
                              {"window", 128, 128, 64, 32, 4},
                              {"load queue", 128, 6, 64, 1, 6},
-                             {"misses under way", 128, 128, 10, 1, 10}}) {
+                             {"outstanding misses", 128, 128, 10, 1, 10}}) {
     spec.reorder_buffer = limit.reorder_buffer;
     spec.load_queue = limit.load_queue;
     spec.l1.outstanding_misses = limit.outstanding;
@@ -92,23 +92,23 @@ TEST(forwarding) {
               "a load that waits for the store's address");
 }
 
-// Stores that miss are written behind the program's back, until there is no place for another.
-TEST(store_buffer) {
+// Stores that miss are written after commit, until the store queue is full.
+void store_buffer() {
   CoreSpec spec = plain_core();
   spec.store_queue = 16;
   const auto missing = [](std::size_t i) { return store(data + i * 64); };
-  for (const std::int64_t under_way : {1, 4}) {
-    spec.stores_under_way = under_way;
+  for (const std::int64_t outstanding : {1, 4}) {
+    spec.outstanding_stores = outstanding;
     const std::int64_t cycles = second_half(spec, 400, missing);
-    check_between(cycles, 200 * miss_latency / under_way, 200 * (miss_latency + 3) / under_way,
-                  "stores that miss, " + std::to_string(under_way) + " at a time");
+    check_between(cycles, 200 * miss_latency / outstanding, 200 * (miss_latency + 3) / outstanding,
+                  "stores that miss, " + std::to_string(outstanding) + " at a time");
   }
   const Ran full = run(spec, make(400, missing));
   check(full.stack[Cause::store_buffer] > full.cycles * 9 / 10, "the store buffer is what it waits for");
   const Ran few = run(spec, make(12, missing));
   check(few.cycles < 40, "a few stores do not hold anybody up: " + std::to_string(few.cycles));
-  // In program order a place is free only when all older stores are written.
-  spec.stores_under_way = 16;
+  // In program order an entry is free only when all older stores are written.
+  spec.outstanding_stores = 16;
   const auto mixed = [](std::size_t i) { return store(i % 16 == 0 ? data + i * 64 : data); };
   const std::int64_t relaxed = second_half(spec, 640, mixed);
   spec.memory_model = "tso";

@@ -74,7 +74,7 @@ CoreSpec random_core(std::uint32_t seed) {
   spec.float_registers = between(33, 120);
   spec.load_queue = between(1, 40);
   spec.store_queue = between(1, 40);
-  spec.stores_under_way = between(1, 8);
+  spec.outstanding_stores = between(1, 8);
   spec.stores_per_cycle = between(1, 2);
   spec.speculative_loads = between(0, 1) == 0;
   spec.memory_model = between(0, 1) == 0 ? "tso" : "relaxed";

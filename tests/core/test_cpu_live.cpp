@@ -17,7 +17,7 @@ using test::check;
 
 namespace {
 
-// SASS for address 0x10100, and the bytes of memory it needs with its data.
+// Instructions for address 0x10100, and the bytes of memory it needs with its data.
 struct Code {
   std::vector<std::uint32_t> words;
   std::size_t bytes;
@@ -314,7 +314,7 @@ TEST(failures_say_where_and_what) {
 TEST(a_run_can_be_stopped) {
   // The spinning thread has its core for itself here: it would spin for ever.
   Code alone = spin_program;
-  alone.words[10] = 0x00000013;  // the thread is not made: nop in the place of its ecall
+  alone.words[10] = 0x00000013;  // the thread is not made: nop instead of its ecall
   FunctionalRun run(executable(alone));
   int polls = 0;
   check(!run.run([&](std::uint64_t) { return ++polls < 3; }), "stopped");

@@ -220,7 +220,7 @@ TEST(walkers_work_side_by_side) {
                                            {1 * us, process, Side::instruction}};
   Machine one(spec, steps);
   check(one.walker->found[1].outcome == Found::full, "one walker is busy");
-  check(one.walker->found[2].outcome == Found::joined, "a walk to this page is under way");
+  check(one.walker->found[2].outcome == Found::joined, "a walk to this page is outstanding");
   check(one.walker->found[3].outcome == Found::known, "when it is done, the page is known");
   check(one.walker->found[4].outcome == Found::joined, "also to the other side");
   check(one.walker->found[5].outcome == Found::known, "which then knows it too");

@@ -70,7 +70,7 @@ TEST(bad_headers_are_refused_with_the_reason) {
   refused("larger in the file than in memory", [](File& f) { f.data.p_memsz = 1; });
   refused("does not fit", [](File& f) { f.data.p_memsz = ~0ull; });
   refused("does not fit", [](File& f) { f.data.p_vaddr = ~0ull - 0xdff; });
-  refused("different places of a page", [](File& f) { f.data.p_vaddr += 8; });
+  refused("different offsets within a page", [](File& f) { f.data.p_vaddr += 8; });
   refused("overlap", [](File& f) { f.text.p_memsz = 0x2000; });
   refused("at address 0", [](File& f) { f.text.p_vaddr = 0; });
   refused("entry point", [](File& f) { f.header.e_entry = base + 0x1300; });

@@ -57,7 +57,7 @@ struct TestProcess {
     put(words);
   }
   void put(const std::vector<std::uint32_t>& words) {
-    memory.place(code, words.data(), 4 * words.size());
+    memory.copy_in(code, words.data(), 4 * words.size());
     hart.pc = code;
   }
 

@@ -80,7 +80,7 @@ TEST(changed_code_is_seen) {
   process.hart.pc = code + 12;
   process.interpreter.run(process.hart, 10);
   check_bits(process.hart.x[a0], 2, "after a store and fence.i");
-  process.memory.place(code + 12, &one, 4);
+  process.memory.copy_in(code + 12, &one, 4);
   process.hart.pc = code + 12;
   process.interpreter.run(process.hart, 10);
   check_bits(process.hart.x[a0], 1, "after a loader's write");
@@ -195,7 +195,7 @@ TEST(instructions_may_cross_pages) {
   const u64 at = code + page_bytes - 2;
   const std::uint32_t word = encode_i("addi", a0, zero, 7);
   process.memory.map(code + page_bytes, page_bytes, Permission::read);
-  process.memory.place(at, &word, 4);
+  process.memory.copy_in(at, &word, 4);
   process.hart.pc = at;
   check(process.interpreter.run(process.hart, 1) == Stop::fault &&
             process.interpreter.fault().cause == Fault::Cause::fetch,

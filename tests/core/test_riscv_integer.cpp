@@ -108,7 +108,7 @@ TEST(arithmetic) {
       {"cpop", minus_one, 0, 64},
   };
   for (const auto& [name, first, second, expected] : cases) {
-    // Instructions of one source have the second's place fixed.
+    // Instructions of one source have the bits of the second fixed.
     const bool unary = row_named(name).shape->rs2 == File::none;
     TestProcess process({unary ? encode(name, a0, a1) : encode(name, a0, a1, a2)});
     const u64 found = unary ? with_immediate(name, first, 0) : binary(name, first, second);

@@ -46,7 +46,7 @@ TEST(permissions_hold) {
   check(first == 'a', "and has no effect");
   check(space.allows(start, 4 * page, Permission::read), "all can be read");
   check(!space.allows(start, 4 * page, Permission::write), "not all can be written");
-  check(space.place(start + page, "loader", 6), "loaders may write");
+  check(space.copy_in(start + page, "loader", 6), "loaders may write");
   check(!space.protect(start + 3 * page, 2 * page, read_write), "a hole cannot be protected");
   const u64 code = space.code_version();
   space.protect(start, page, Permission::read | Permission::execute);
@@ -100,7 +100,7 @@ TEST(moved_pages_keep_their_contents) {
   const u64 resident = space.resident_bytes();
   check(space.move(start + page, start + 10 * page, page), "moved");
   check(space.read_string(start + 10 * page + 5, 10) == "here", "contents");
-  check(space.host(start + page, Permission::read) == nullptr, "not in the old place");
+  check(space.host(start + page, Permission::read) == nullptr, "not at the old address");
   check_equal(space.physical(start + 10 * page), u64{3} << 40 | (start + 10 * page), "where caches see it");
   check_equal(space.resident_bytes(), resident, "no more pages");
   check(!space.move(start, start + page, 2 * page), "overlapping ranges are refused");
@@ -113,7 +113,7 @@ TEST(segments_are_shared) {
   second.map(start + 64 * page, 2 * page, Permission::read, segment, page);
   first.write(start + page, "shared", 7);
   check(second.read_string(start + 64 * page, 20) == "shared", "what one writes the other reads");
-  check_equal(first.physical(start + page + 1), u64{0xff07} << 40 | (page + 1), "one place for the caches");
+  check_equal(first.physical(start + page + 1), u64{0xff07} << 40 | (page + 1), "one address for the caches");
   check_equal(second.physical(start + 64 * page + 1), u64{0xff07} << 40 | (page + 1), "seen by both");
   check_equal(first.physical(start + 2 * page), u64{0xff07} << 40 | 2 * page, "also untouched");
   AddressSpace third(2, 1 << 20);

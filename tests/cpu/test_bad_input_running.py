@@ -49,10 +49,10 @@ def test_fault(name, tmp_path):
     """The message has the address of the instruction."""
     code, at, words = WRONG[name]
     path = small_program(tmp_path, code, bytes(64))
-    place = CODE + sum(each.size for each in code[:at])
+    address = CODE + sum(each.size for each in code[:at])
     with pytest.raises(ManyscaleError, match=words) as error:
         cpu.run_functional(path, limit=1000)
-    assert f"{place:#x}" in str(error.value)
+    assert f"{address:#x}" in str(error.value)
 
 
 @pytest.mark.parametrize("target", [0, 0x7FFF0000, DATA])

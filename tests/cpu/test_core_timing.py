@@ -54,7 +54,7 @@ def cycles_of_iteration(
 
 
 def longest(spec, body: list[e.Instruction], chain: int) -> float:
-    """The cycles of an iteration: its chain, or all its instructions through the narrowest place."""
+    """The cycles of an iteration: its chain, or all its instructions through the narrowest stage."""
     width = min(spec.fetch_width, spec.dispatch_width, spec.commit_width)
     return max(chain, (len(body) + 2) / width)
 
@@ -119,7 +119,7 @@ def test_a_chain_of_loads_takes_the_l1_latency(machine: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_value_through_memory_takes_the_forwarding_latency(machine: str, tmp_path: Path) -> None:
-    """Load, add, store to one place: cycles = repeats x (forwarding + addition)"""
+    """Load, add, store to one address: cycles = repeats x (forwarding + addition)"""
     spec = core_spec(machine)
     body = [e.load("ld", 6, 8, 0), e.immediate("addi", 6, 6, 1), e.store("sd", 6, 8, 0)] * REPEATS
     found = cycles_of_iteration(tmp_path, machine, body)

@@ -76,7 +76,7 @@ def test_instructions_are_counted(tmp_path):
     assert counts == [3 * rounds + 4 for rounds in (1, 10, 1000)]
 
 
-def test_the_place_of_a_program_does_not_matter(tmp_path):
+def test_the_folder_of_a_program_does_not_matter(tmp_path):
     """What a program does depends neither on the folder it lies in nor on whether it is packed."""
     packed = cpu.sample("heat")
     elsewhere = tmp_path / ("deep/" * 20) / "heat"

@@ -32,7 +32,7 @@ def show(path):
 
 
 @pytest.fixture
-def places(tmp_path):
+def folders(tmp_path):
     """A root with a file and links, beside what must stay unseen."""
     outside, root = tmp_path / "outside", tmp_path / "outside" / "root"
     root.mkdir(parents=True)
@@ -55,8 +55,8 @@ def run(folder, code, data, root, writable=False):
 
 
 @pytest.mark.parametrize("path", ["inside", "/inside", "./folder/../inside", "/../../inside", "good_link"])
-def test_files_in_the_root(path, places, tmp_path):
-    result = run(tmp_path, *show(path), places[1])
+def test_files_in_the_root(path, folders, tmp_path):
+    result = run(tmp_path, *show(path), folders[1])
     assert (result.stdout, result.exit_code) == ("in the root", 0)
 
 
@@ -81,20 +81,20 @@ def test_files_in_the_root(path, places, tmp_path):
         "x" * 500,
     ],
 )
-def test_nothing_else_can_be_read(path, places, tmp_path):
-    result = run(tmp_path, *show(path), places[1], writable=True)
+def test_nothing_else_can_be_read(path, folders, tmp_path):
+    result = run(tmp_path, *show(path), folders[1], writable=True)
     assert (result.stdout, result.exit_code) == ("", 9)
 
 
-def test_absolute_path_outside(places, tmp_path):
-    outside, root = places
+def test_absolute_path_outside(folders, tmp_path):
+    outside, root = folders
     assert run(tmp_path, *show(str(outside / "secret")), root).exit_code == 9
 
 
 @pytest.mark.parametrize("path", ["../new", "link_to_folder/new", "link_to_file", "relative_link", "/../new"])
-def test_nothing_outside_is_written(path, places, tmp_path):
+def test_nothing_outside_is_written(path, folders, tmp_path):
     """What is opened for writing, if anything, is in the root."""
-    outside, root = places
+    outside, root = folders
     code = [
         *call(OPENAT, -100, DATA, WRITE_CREATE_TRUNCATE, 0o644),
         *call(WRITE, None, DATA, 8),
@@ -112,9 +112,9 @@ MADE_LINKS = {
 
 
 @pytest.mark.parametrize("kind", MADE_LINKS)
-def test_a_link_made_by_the_program_leads_nowhere(kind, places, tmp_path):
+def test_a_link_made_by_the_program_leads_nowhere(kind, folders, tmp_path):
     """The program may be refused the call itself, by name; otherwise the link must not lead outside."""
-    outside, root = places
+    outside, root = folders
     code, _ = show("made")
     data = texts("made", str(outside / "secret"))
     with contextlib.suppress(ProgramError):
@@ -122,8 +122,8 @@ def test_a_link_made_by_the_program_leads_nowhere(kind, places, tmp_path):
         assert (result.stdout, result.exit_code) == ("", 9)
 
 
-def test_read_only_root_stays_as_it_is(places, tmp_path):
-    _, root = places
+def test_read_only_root_stays_as_it_is(folders, tmp_path):
+    _, root = folders
     before = sorted(each.name for each in root.rglob("*"))
     code = [
         *call(OPENAT, -100, DATA, WRITE_CREATE_TRUNCATE, 0o644),
@@ -135,6 +135,6 @@ def test_read_only_root_stays_as_it_is(places, tmp_path):
     assert (root / "inside").read_text() == "in the root"
 
 
-def test_without_a_root_there_are_no_files(places, tmp_path):
+def test_without_a_root_there_are_no_files(folders, tmp_path):
     for path in ("/", "inside", "/etc/passwd", "/tmp"):
         assert run(tmp_path, *show(path), None).stdout == ""

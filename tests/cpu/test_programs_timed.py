@@ -18,7 +18,7 @@ SERIAL = [
     ("assembly_atomic",),
     ("assembly_double",),
     ("c", "formats"),
-    ("c", "machine_code"),
+    ("c", "self_modifying"),
     ("c", "signals"),
     ("c", "queens"),
     ("c", "triad"),

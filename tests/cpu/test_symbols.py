@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyscale.cpu import Place, Program, Symbols, sample
+from manyscale.cpu import Program, SourceLocation, Symbols, sample
 from manyscale.errors import InputError
 
 
@@ -16,35 +16,35 @@ def heat() -> Program:
 
 def test_an_address_has_a_function_an_offset_and_a_line(heat: Program) -> None:
     main = heat.symbols.addresses["main"]
-    place = heat.symbols.place(main)
-    assert (place.function, place.offset, place.source) == ("main", 0, f"heat.c:{place.line}")
+    location = heat.symbols.locate(main)
+    assert (location.function, location.offset, location.source) == ("main", 0, f"heat.c:{location.line}")
     source = sample("heat").with_name("heat.c").read_text(encoding="utf-8").splitlines()
-    assert source[place.line - 1].startswith("int main(")
-    assert str(heat.symbols.place(main + 6)).startswith(f"{main + 6:#x} in main+0x6 (heat.c:")
+    assert source[location.line - 1].startswith("int main(")
+    assert str(heat.symbols.locate(main + 6)).startswith(f"{main + 6:#x} in main+0x6 (heat.c:")
 
 
 def test_a_function_without_lines_has_a_name_only(heat: Program) -> None:
-    place = heat.symbols.place(heat.symbols.addresses["GOMP_parallel"] + 2)
-    assert (place.function, place.source) == ("GOMP_parallel", "")
+    location = heat.symbols.locate(heat.symbols.addresses["GOMP_parallel"] + 2)
+    assert (location.function, location.source) == ("GOMP_parallel", "")
 
 
 def test_outside_of_the_program_there_is_only_the_address(heat: Program) -> None:
-    assert heat.symbols.place(0x10) == Place(0x10)
-    assert str(heat.symbols.place(0x10)) == "0x10"
+    assert heat.symbols.locate(0x10) == SourceLocation(0x10)
+    assert str(heat.symbols.locate(0x10)) == "0x10"
 
 
 def test_a_program_that_is_moved_has_its_symbols_there(heat: Program) -> None:
     moved = Symbols(heat.data, base=0x2000_0000)
     main = heat.symbols.addresses["main"]
     assert moved.addresses["main"] == main + 0x2000_0000
-    assert moved.place(main + 0x2000_0000).function == "main"
+    assert moved.locate(main + 0x2000_0000).function == "main"
     assert moved.code[0][1] == heat.symbols.code[0][1] + 0x2000_0000
 
 
 @pytest.mark.parametrize("kept", [0, 4, 63, 64, 500, 5_000, 100_000, -1])
 def test_a_file_that_is_cut_off_has_fewer_symbols_and_no_crash(heat: Program, kept: int) -> None:
-    place = Symbols(heat.data[:kept]).place(0x10700)
-    assert place.address == 0x10700
+    location = Symbols(heat.data[:kept]).locate(0x10700)
+    assert location.address == 0x10700
 
 
 @pytest.mark.parametrize("offset", [16, 24, 32, 40, 54, 58, 60, 62])
@@ -52,7 +52,7 @@ def test_a_file_that_is_cut_off_has_fewer_symbols_and_no_crash(heat: Program, ke
 def test_a_header_that_lies_does_no_harm(heat: Program, offset: int, value: int) -> None:
     data = bytearray(heat.data)
     data[offset : offset + 2] = bytes([value, value])
-    assert Symbols(bytes(data)).place(0x10700).address == 0x10700
+    assert Symbols(bytes(data)).locate(0x10700).address == 0x10700
 
 
 def test_a_packed_program_is_unpacked_and_a_broken_one_refused(tmp_path) -> None:

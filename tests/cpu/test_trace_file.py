@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a trace: what was written can be read from anywhere; whatever is damaged is named with its place."""
+"""The file of a trace: what was written can be read from anywhere; damage is reported with its offset."""
 
 import random
 import struct

@@ -408,7 +408,7 @@ def test_random_bytes(tmp_path):
         (b"gem5" + message(text(1, b"x") + number(3, 0) + number(4, 1)), "no ticks"),
     ],
 )
-def test_hostile_files_are_named_with_the_place(tmp_path, content, what):
+def test_hostile_files_are_reported_with_the_offset(tmp_path, content, what):
     path = tmp_path / "hostile"
     path.write_bytes(content)
     with pytest.raises(cpu.TraceError, match=what):

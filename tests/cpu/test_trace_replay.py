@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from manyscale import _core, cpu
 from manyscale.cli.app import app
 from manyscale.cpu import trace_file
-from manyscale.cpu.task_places import read_task_places, write_task_places
+from manyscale.cpu.task_assignments import read_task_assignments, write_task_assignments
 from manyscale.cpu.trace_file import COLUMN_TYPES, TraceReader, TraceWriter
 from manyscale.errors import InputError, ManyscaleError, ProgramError
 from manyscale.machine import ResolvedMachine, load_machine
@@ -142,8 +142,8 @@ def test_tasks_on_any_scheduler(task_trace, tmp_path):
         assert result.value("trace", "tasks") == len(tasks)
         work.add(result.instructions)
     assert len(work) == 1
-    write_task_places(tmp_path / "places", [(task, 2) for task in tasks])
-    result = cpu.replay(path, scheduler="task2core", task2core=tmp_path / "places")
+    write_task_assignments(tmp_path / "assignments", [(task, 2) for task in tasks])
+    result = cpu.replay(path, scheduler="task2core", task2core=tmp_path / "assignments")
     assert result.instructions in work
     runs = result.task_runs
     assert sorted(runs["task"]) == sorted(tasks)
@@ -151,10 +151,10 @@ def test_tasks_on_any_scheduler(task_trace, tmp_path):
     assert (runs["begin"] <= runs["end"]).all()
 
 
-def test_places_of_tasks_are_read(tmp_path):
-    path = tmp_path / "places"
+def test_task_assignments_are_read(tmp_path):
+    path = tmp_path / "assignments"
     path.write_text("# task core\n3 0\n4,1\n\n5: 2  # the last\n")
-    assert read_task_places(path) == [(3, 0), (4, 1), (5, 2)]
+    assert read_task_assignments(path) == [(3, 0), (4, 1), (5, 2)]
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_places_of_tasks_are_read(tmp_path):
         ("1 99999999\n", "out of bounds"),
     ],
 )
-def test_bad_places_of_tasks(tmp_path, text, what):
-    path = tmp_path / "places"
+def test_bad_task_assignments(tmp_path, text, what):
+    path = tmp_path / "assignments"
     path.write_text(text)
     with pytest.raises(InputError, match=what):
-        read_task_places(path)
+        read_task_assignments(path)
 
 
 @pytest.mark.parametrize(
@@ -332,19 +332,19 @@ def test_commands(binaries, tmp_path):
 
 def test_accesses_that_hit_any_l1_cache_are_compacted(tmp_path):
     program = cpu.Program(cpu.sample("elastic"), ["matrix", "1", "16"])
-    every, folded = tmp_path / "every.trace", tmp_path / "folded.trace"
+    every, compacted = tmp_path / "every.trace", tmp_path / "compacted.trace"
     all_kept = cpu.record(program, every, machine=MACHINE, cores=1, filter_l1=0)
-    few_kept = cpu.record(program, folded, machine=MACHINE, cores=1)
+    few_kept = cpu.record(program, compacted, machine=MACHINE, cores=1)
     assert few_kept.instructions == all_kept.instructions
     assert few_kept.nodes < 0.8 * all_kept.nodes
-    times = [cpu.replay(trace).cycles for trace in (every, folded)]
+    times = [cpu.replay(trace).cycles for trace in (every, compacted)]
     assert times[1] == pytest.approx(times[0], rel=0.08)
     # A hit that takes longer shows in both.
-    slower = [cpu.replay(trace, changes=["memory.l1.data_latency=8"]).cycles for trace in (every, folded)]
+    slower = [cpu.replay(trace, changes=["memory.l1.data_latency=8"]).cycles for trace in (every, compacted)]
     assert slower[0] > 1.02 * times[0]
     assert slower[1] / times[1] == pytest.approx(slower[0] / times[0], rel=0.1)
     with pytest.raises(InputError, match="record it with filter_l1=4096"):
-        cpu.replay(folded, changes=["memory.l1.size=4KiB"])
+        cpu.replay(compacted, changes=["memory.l1.size=4KiB"])
     for wrong in (-1, "2GiB", "4"):
         with pytest.raises(InputError, match="filter_l1"):
             cpu.record(program, tmp_path / "wrong.trace", machine=MACHINE, cores=1, filter_l1=wrong)

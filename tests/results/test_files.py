@@ -21,7 +21,7 @@ from run_directories import kernel_run
 
 from manyscale import network
 from manyscale.cpu import gem5_trace
-from manyscale.cpu.task_places import write_task_places
+from manyscale.cpu.task_assignments import write_task_assignments
 from manyscale.cpu.trace_file import TRACE, TraceWriter
 from manyscale.errors import InputError, ManyscaleError
 from manyscale.network.goal import write_goal
@@ -167,7 +167,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "goal": a_goal,
     "page.html": a_page,
     "system.toml": lambda path: make_ring(stages=2).save(path, force=True),
-    "tasks": lambda path: write_task_places(path, [(0, 0)], force=True),
+    "tasks": lambda path: write_task_assignments(path, [(0, 0)], force=True),
     "timings.json": lambda path: TimingProfile([PhaseTiming.of("a", [[1e-3]])]).save(path, force=True),
     "table.csv": lambda path: load(path.parent.parent / "run").to_csv(path, force=True),
 }

@@ -231,7 +231,7 @@ void Core::take_arrivals() {
       case store_token: {
         StoreQueue::Store& store = stores_[index];
         store.written_parts = std::max(store.written_parts, arrival.cycle);
-        --stores_under_way_;
+        --outstanding_stores_;
         if (--store.parts == 0) store_written(index, store.written_parts);
         break;
       }
@@ -264,7 +264,7 @@ void Core::retry_blocked() {
   }
 }
 
-// Brings the statistics up to the present: what is under way has no cause yet, but waiting for the source
+// Brings the statistics up to the present: what is in flight has no cause yet, but waiting for the source
 // has.
 void Core::settle() {
   const Cycle present = now() / period_;
@@ -287,9 +287,9 @@ std::vector<Wait> Core::waits() const {
     return port.width() > 0 ? port.lanes()[0].peer->owner().name() : "";
   };
   if (committed_ < next_) {
-    const std::string under_way = caches_->waits();
+    const std::string outstanding = caches_->waits();
     return {{"instruction " + std::to_string(committed_) + " is not complete" +
-                 (under_way.empty() ? "" : " (" + under_way + ")"),
+                 (outstanding.empty() ? "" : " (" + outstanding + ")"),
              holder(memory_)}};
   }
   if (begun_ && !ended_) return {{"records to execute", holder(work_)}};

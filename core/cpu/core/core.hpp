@@ -247,7 +247,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
 
   // Committed stores.
   std::uint64_t committed_stores_ = 0, next_store_ = 0;
-  std::int64_t stores_under_way_ = 0;
+  std::int64_t outstanding_stores_ = 0;
   Cycle store_cycle_ = 0;
   std::int64_t stores_in_cycle_ = 0;
   std::uint32_t store_part_ = 0;  // of the next store, to be written next

@@ -110,11 +110,12 @@ void Core::take_markers() {
   }
 }
 
-// Committed stores are written to the L1 cache in program order, some at a time under way.
+// Committed stores are written to the L1 cache in program order, with a limit on outstanding ones.
 bool Core::write_stores() {
   store_wake_ = unknown;
   const std::uint64_t before = next_store_;
-  while (next_store_ < committed_stores_ && !store_blocked_ && stores_under_way_ < spec_.stores_under_way) {
+  while (next_store_ < committed_stores_ && !store_blocked_ &&
+         outstanding_stores_ < spec_.outstanding_stores) {
     Cycle when = std::max({stores_[next_store_].committed + 1, store_cycle_, earliest_});
     if (when == store_cycle_ && stores_in_cycle_ >= spec_.stores_per_cycle) ++when;
     if (when > horizon_) {
@@ -149,7 +150,7 @@ bool Core::write_store(std::uint64_t number, Cycle when) {
     }
     if (result.status == memory::AccessResult::Status::waiting) {
       ++store.parts;
-      ++stores_under_way_;
+      ++outstanding_stores_;
     } else {
       // A hit is written in the cycle in which it begins.
       store.written_parts = std::max(store.written_parts, cycle_of(result.ready) - data_hit_ + 1);

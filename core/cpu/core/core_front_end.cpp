@@ -13,7 +13,7 @@ void Core::records_arrived() {
   starved_ = false;
   const bool system = next_ > 0 && window_[next_ - 1].record.kind == InstructionClass::system;
   if (begun_ && !asleep_ && !system) {
-    if (next_ > 0 && !waits_until_oldest(window_[next_ - 1].record.kind)) ++statistics_.feed_waits;
+    if (next_ > 0 && !waits_until_oldest(window_[next_ - 1].record.kind)) ++statistics_.stream_waits;
     return;
   }
   front_cause_ = !begun_ ? Cause::idle : asleep_ ? Cause::sleeping : Cause::synchronisation;
@@ -163,7 +163,7 @@ void Core::follow_branch(const Record& record, Prediction recorded) {
 }
 
 // The first cycle at which all buffers have an entry for the record; unknown if that depends
-// on what is under way.
+// on what is in flight.
 Cycle Core::dispatch_cycle(const Record& record, const ElasticTiming& timing) {
   Cycle cycle = std::max(fetch_.cycle() + spec_.front_end_depth, dispatch_.cycle());
   stalls_ = {};

@@ -60,7 +60,7 @@ struct CoreSpec {
   std::int64_t forward_latency = 5;
   std::int64_t failed_forward_latency = 13;
   std::int64_t stores_per_cycle = 1;
-  std::int64_t stores_under_way = 10;
+  std::int64_t outstanding_stores = 10;
 
   std::int64_t quantum = 4'000'000;
   bool hot_lines = false;
@@ -177,8 +177,8 @@ struct describe<cpu::CoreSpec> {
         "of a load that needs only part of what it loads from an older store", 0, 1000},
       I{"stores_per_cycle", &S::stores_per_cycle, Unit::count,
         "stores written to the L1 data cache in a cycle", 1, 8},
-      I{"stores_under_way", &S::stores_under_way, Unit::count,
-        "committed stores that may miss the private caches at a time", 1, 256},
+      I{"outstanding_stores", &S::outstanding_stores, Unit::count,
+        "outstanding committed stores that miss the private caches", 1, 256},
       I{"quantum", &S::quantum, Unit::time, "how far the core may compute ahead of the others", 1, 1e12},
       Field<S, bool>{"hot_lines", &S::hot_lines, Unit::none,
                      "whether cycles are counted per instruction address"},

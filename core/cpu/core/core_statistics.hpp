@@ -11,7 +11,7 @@ struct CoreStatistics {
   Counter loads, stores, forwarded, failed_forwards, split_accesses;
   Counter mispredicts, misfetches;
   Counter stall_reorder_buffer, stall_issue_queue, stall_load_queue, stall_store_queue, stall_registers;
-  Counter instruction_lines, feed_waits, deferred;
+  Counter instruction_lines, stream_waits, deferred;
 };
 
 // Cycles by cause, in the order of Cause.
@@ -52,8 +52,8 @@ struct describe<cpu::CoreStatistics> {
       C{"stall_store_queue", &S::stall_store_queue, "cycle", "dispatch waited for the store queue"},
       C{"stall_registers", &S::stall_registers, "cycle", "dispatch waited for a physical register"},
       C{"instruction_lines", &S::instruction_lines, "access", "lines fetched from the instruction cache"},
-      C{"feed_waits", &S::feed_waits, "wait",
-        "times the core had taken all records and none of them had halted the stream"},
+      C{"stream_waits", &S::stream_waits, "wait",
+        "times that the core waited for its stream source, which nothing had halted"},
       C{"deferred", &S::deferred, "instruction",
         "instructions whose issue was further ahead than the quantum"}};
 };

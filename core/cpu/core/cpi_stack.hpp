@@ -11,7 +11,7 @@ namespace manyscale::cpu {
 
 enum class Cause : std::uint8_t {
   base,             // instructions committed, or the widths of the pipeline held them up
-  dependency,       // the result of a unit other than memory was under way
+  dependency,       // the result of a unit other than memory was outstanding
   unit,             // its operands were there, but no unit was free
   branch,           // fetch was on the wrong path, or was re-steered
   fetch,            // the instruction cache missed

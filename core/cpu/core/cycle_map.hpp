@@ -11,7 +11,7 @@
 
 namespace manyscale::cpu {
 
-// A cycle that depends on something still under way.
+// A cycle that depends on something still in flight.
 inline constexpr Cycle unknown = std::numeric_limits<Cycle>::max();
 
 class CycleMap {

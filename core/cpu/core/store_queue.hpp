@@ -25,7 +25,7 @@ class StoreQueue {
     Cycle written = unknown;
     std::uint32_t id = 0;  // of the instruction, for prefetchers
     std::uint8_t size = 0;
-    std::uint8_t parts = 0;  // accesses under way
+    std::uint8_t parts = 0;  // outstanding accesses
   };
 
   StoreQueue(std::int64_t entries, bool in_order)

@@ -47,7 +47,7 @@ class TranslationUnit {
     enum class Outcome : std::uint8_t {
       known,   // the address is translated after `cycles`
       walk,    // a walk begins after `cycles`: call proceed() until it is done
-      joined,  // a walk to this page is under way: wait for it
+      joined,  // a walk to this page is outstanding: wait for it
       full,    // no walker is free: look up again when a walk is done
     };
     Outcome outcome = Outcome::known;
@@ -146,8 +146,7 @@ struct describe<cpu::TranslationUnitSpec> {
                              1LL << 30},
       Field<S, std::int64_t>{"levels", &S::levels, Unit::count,
                              "tables on the way to a page, each selected from by 9 bits", 1, 6},
-      Field<S, std::int64_t>{"walkers", &S::walkers, Unit::count, "walks that can be under way at a time", 1,
-                             64},
+      Field<S, std::int64_t>{"walkers", &S::walkers, Unit::count, "outstanding page walks", 1, 64},
       Field<S, std::int64_t>{"walk_penalty", &S::walk_penalty, Unit::cycles,
                              "what a walk takes, whatever the caches hold; 0: it reads its entries through "
                              "the caches",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions a core has under way, from dispatch to commit, with the cycles at which each did what, and
+// The instructions in flight of a core, from dispatch to commit, with the cycles at which each did what, and
 // lists of those that wait for a result whose cycle is not known yet.
 #pragma once
 #include <array>
@@ -20,7 +20,7 @@ enum class Stage : std::uint8_t {
   oldest,       // waits until it is the oldest and may take effect
   store,        // a load that waits for the data of an older store
   translation,  // waits for a page walk
-  access,       // its cache access is under way, or about to begin
+  access,       // its cache access is outstanding, or about to begin
   done,
 };
 
@@ -41,7 +41,7 @@ struct Operation {
   std::uint32_t waiters = ~0u;          // first of those who wait for this one
   std::uint16_t stall_cycles = 0;       // before dispatch, for stall_cause
   std::uint8_t unknown_operands = 0;
-  std::uint8_t parts = 0;  // cache accesses under way
+  std::uint8_t parts = 0;  // outstanding cache accesses
   bool data_unknown = false;
   Stage stage = Stage::operands;
   Cause front_cause = Cause::base;

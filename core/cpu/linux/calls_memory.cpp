@@ -26,7 +26,7 @@ bool is_free(const AddressSpace& memory, std::uint64_t address, std::uint64_t by
 
 // Where a mapping goes: where it was asked for if that can be, else below the
 // stack; 0 if nowhere.
-std::uint64_t place_for(Call& call, std::uint64_t bytes) {
+std::uint64_t address_for(Call& call, std::uint64_t bytes) {
   const std::uint64_t wanted = call[0];
   const std::uint64_t flags = call[3];
   const bool fits = wanted <= virtual_limit && bytes <= virtual_limit - wanted;
@@ -45,7 +45,7 @@ std::int64_t copy_file(Call& call, OpenFile& file, std::uint64_t address, std::u
         file.read_at({buffer.data(), std::min(buffer.size(), bytes - done)}, offset + done);
     if (count < 0) return -ENODEV;
     if (count == 0) break;
-    if (!call.memory().place(address + done, buffer.data(), static_cast<std::uint64_t>(count)))
+    if (!call.memory().copy_in(address + done, buffer.data(), static_cast<std::uint64_t>(count)))
       return -ENOMEM;
     done += static_cast<std::uint64_t>(count);
   }
@@ -97,7 +97,7 @@ std::int64_t call_mmap(Call& call) {
     // is possible.
     if (!segment && (call[2] & PROT_WRITE) != 0) return -ENODEV;
   }
-  const std::uint64_t address = place_for(call, bytes);
+  const std::uint64_t address = address_for(call, bytes);
   if (address == 0) return (flags & MAP_FIXED) != 0 ? -EINVAL : -ENOMEM;
   if ((flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE && !is_free(call.memory(), address, bytes))
     return -EEXIST;

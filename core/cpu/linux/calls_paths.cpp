@@ -15,7 +15,7 @@ namespace manyscale::cpu {
 
 namespace {
 
-constexpr std::string_view shared_place = "/dev/shm/";
+constexpr std::string_view shared_files_path = "/dev/shm/";
 
 // A path without `.`, `..` and empty names; used for the simulated files only,
 // where no link can lie between.
@@ -74,7 +74,7 @@ Located locate(Call& call, int folder, std::uint64_t address) {
 
 // The file of /dev/shm that a path names; empty if it names none there.
 std::string shared_name(const std::string& plain) {
-  return plain.starts_with(shared_place) ? plain.substr(shared_place.size()) : std::string();
+  return plain.starts_with(shared_files_path) ? plain.substr(shared_files_path.size()) : std::string();
 }
 
 std::int64_t open_shared(Call& call, const std::string& name, int flags) {
@@ -119,7 +119,7 @@ std::int64_t find_facts(Call& call, int folder, std::uint64_t address, int flags
     facts = file->facts();
     return 0;
   }
-  if (is_synthetic_place(located.plain)) return -ENOENT;
+  if (is_synthetic_path(located.plain)) return -ENOENT;
   return call.kernel.folder().facts(located.path, (flags & AT_SYMLINK_NOFOLLOW) == 0, facts);
 }
 
@@ -133,8 +133,8 @@ std::int64_t call_openat(Call& call) {
     return open_shared(call, name, flags);
   std::shared_ptr<OpenFile> file = open_synthetic(call.kernel, call.process, located.plain);
   if (!file) {
-    if (is_synthetic_place(located.plain)) return -ENOENT;
-    HostFolder::Opened opened =
+    if (is_synthetic_path(located.plain)) return -ENOENT;
+    HostDirectory::Opened opened =
         call.kernel.folder().open(located.path, flags, static_cast<std::uint32_t>(call[3]) & ~022u);
     if (opened.error != 0) return opened.error;
     file = std::move(opened.file);
@@ -181,7 +181,7 @@ std::int64_t call_readlinkat(Call& call) {
   if (located.plain == "/proc/self/exe") {
     target = call.process.executable;
   } else {
-    if (is_synthetic_place(located.plain)) return -EINVAL;
+    if (is_synthetic_path(located.plain)) return -EINVAL;
     const std::int64_t error = call.kernel.folder().read_link(located.path, target);
     if (error != 0) return error;
   }
@@ -204,14 +204,14 @@ std::int64_t call_unlinkat(Call& call) {
   if (const std::string name = shared_name(located.plain); !name.empty()) {
     return call.kernel.shared_files.erase(name) == 0 ? -ENOENT : 0;
   }
-  if (is_synthetic_place(located.plain)) return -EACCES;
+  if (is_synthetic_path(located.plain)) return -EACCES;
   return call.kernel.folder().remove(located.path, (call[2] & AT_REMOVEDIR) != 0);
 }
 
 std::int64_t call_mkdirat(Call& call) {
   const Located located = locate(call, call.whole(0), call[1]);
   if (located.error != 0) return located.error;
-  if (is_synthetic_place(located.plain)) return -EACCES;
+  if (is_synthetic_path(located.plain)) return -EACCES;
   return call.kernel.folder().make_folder(located.path, static_cast<std::uint32_t>(call[2]) & ~022u);
 }
 
@@ -220,7 +220,7 @@ std::int64_t call_renameat(Call& call) {
   if (from.error != 0) return from.error;
   const Located to = locate(call, call.whole(2), call[3]);
   if (to.error != 0) return to.error;
-  if (is_synthetic_place(from.plain) || is_synthetic_place(to.plain)) return -EXDEV;
+  if (is_synthetic_path(from.plain) || is_synthetic_path(to.plain)) return -EXDEV;
   // The older call, renameat, has no flags.
   constexpr std::uint64_t with_flags = 276;
   const std::uint64_t flags = call.thread.hart.x[17] == with_flags ? call[4] : 0;

@@ -33,7 +33,7 @@ struct SignalFrame {
   std::uint64_t stack_bytes = 0;
   std::uint64_t mask = 0;
   std::array<std::uint8_t, 128> rest_of_mask{};  // and the gap that aligns what follows
-  std::array<std::uint64_t, 32> registers{};     // pc in the place of x0
+  std::array<std::uint64_t, 32> registers{};     // pc instead of x0
   std::array<std::uint64_t, 32> floats{};
   std::uint32_t float_state = 0;
   std::array<std::uint8_t, 268> rest_of_floats{};
@@ -84,7 +84,7 @@ void Kernel::deliver_signals(Thread& thread) {
     thread.pending &= ~bit_of(signal);
     const SignalAction& action = thread.process->actions[static_cast<std::size_t>(signal)];
     if (action.handler > 1 && signal != SIGKILL) {
-      // In the place of a fault's address is who sent it: processes only signal themselves.
+      // The sender is passed instead of a fault's address: processes only signal themselves.
       const std::uint64_t sender = static_cast<std::uint32_t>(thread.process->id);
       call_handler(thread, signal, sender, SI_TKILL);
     } else {

@@ -167,7 +167,7 @@ std::int64_t call_get_robust_list(Call& call) {
 std::int64_t call_futex(Call& call) {
   const int command = call.whole(1) & FUTEX_CMD_MASK;
   if (call[0] % 4 != 0) return -EINVAL;
-  // A private futex is known by its place too, since no two processes share a
+  // A private futex has its physical address as key, too: no two processes share a
   // private page.
   const auto key = [&](std::size_t argument) { return call.memory().physical(call[argument]); };
   const auto count = [&](std::size_t argument) {

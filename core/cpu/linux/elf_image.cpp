@@ -77,7 +77,7 @@ void check_segment(const Elf64_Phdr& program, std::span<const std::uint8_t> byte
     throw ElfError(where + " does not fit into the address space of a process");
   }
   if ((program.p_vaddr - program.p_offset) % page_bytes != 0) {
-    throw ElfError(where + " lies at different places of a page in file and memory");
+    throw ElfError(where + " has different offsets within a page in file and memory");
   }
 }
 

@@ -23,7 +23,7 @@ void Kernel::launch(const LaunchSpec& spec) {
                                 " processes can be run");
   }
   const ElfImage image = parse_elf(spec.elf, spec.path);
-  if (!spec.root.empty()) folder_ = HostFolder(spec.root, spec.writable);
+  if (!spec.root.empty()) folder_ = HostDirectory(spec.root, spec.writable);
   memory_limit_ = spec.memory_limit;
   ranks_ = spec.ranks;
   std::vector<std::string> arguments{spec.name};
@@ -55,17 +55,17 @@ void Kernel::launch(const LaunchSpec& spec) {
 }
 
 Thread& Kernel::add_thread(Process& process, const riscv::Hart& hart, std::int32_t id) {
-  const auto place = std::find_if(process.places.begin(), process.places.end(),
-                                  [](const Thread* thread) { return thread->state == Thread::State::ended; });
-  const auto index = static_cast<std::uint32_t>(place - process.places.begin());
+  const auto slot = std::find_if(process.thread_slots.begin(), process.thread_slots.end(),
+                                 [](const Thread* thread) { return thread->state == Thread::State::ended; });
+  const auto index = static_cast<std::uint32_t>(slot - process.thread_slots.begin());
   std::uint32_t number = 0;
-  if (place == process.places.end()) {
+  if (slot == process.thread_slots.end()) {
     number = static_cast<std::uint32_t>(threads_.size());
     threads_.push_back(std::make_unique<Thread>());
-    process.places.push_back(threads_.back().get());
+    process.thread_slots.push_back(threads_.back().get());
   } else {
-    number = (*place)->number;
-    **place = Thread{};
+    number = (*slot)->number;
+    **slot = Thread{};
   }
   Thread& thread = *threads_[number];
   thread.hart = hart;

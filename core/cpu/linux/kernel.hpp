@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated Linux: processes, threads, futexes, signals and clocks of one
-// run. It knows no cores' timing: whoever runs the threads (a stream source with
+// run. It has no timing: whoever runs the threads (a stream source with
 // simulated time, or a functional run) sets the time, executes instructions,
 // and calls it for system calls and faults.
 #pragma once
@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpu/linux/host_folder.hpp"
+#include "cpu/linux/host_directory.hpp"
 #include "cpu/linux/launch_spec.hpp"
 #include "cpu/linux/process.hpp"
 #include "cpu/linux/program_error.hpp"
@@ -75,7 +75,7 @@ class Kernel {
   // What system calls use.
   std::uint32_t cores() const { return cores_; }
   Random& random() { return random_; }
-  HostFolder& folder() { return folder_; }
+  HostDirectory& folder() { return folder_; }
   Thread* find_thread(std::int32_t id) const;
   // A further thread of a process, on the core that is its turn; nullptr if
   // there are too many. It does not run before `start`.
@@ -114,7 +114,7 @@ class Kernel {
 
   // The name in shared_files of what the ranks of the MPI library share.
   static constexpr std::string_view mpi_segment = "manyscale-mpi";
-  // Somebody who is told of every wake-up at a place in one of the segments.
+  // An observer of every wake-up at an address in one of the segments.
   struct WakeWatch {
     std::shared_ptr<SharedSegment> segment;
     std::function<void(std::uint64_t key)> woke;
@@ -139,7 +139,7 @@ class Kernel {
   Scheduler& scheduler_;
   std::uint32_t cores_;
   Random random_;
-  HostFolder folder_;
+  HostDirectory folder_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::uint32_t living_ = 0;  // threads that have not ended

@@ -31,7 +31,7 @@ void load_segments(AddressSpace& memory, const ElfImage& image, std::uint64_t ba
       }
     }
     if (begin < end && !memory.map(base + begin, end - begin, segment.permissions)) refuse();
-    if (!memory.place(base + segment.address, segment.contents.data(), segment.contents.size())) refuse();
+    if (!memory.copy_in(base + segment.address, segment.contents.data(), segment.contents.size())) refuse();
   }
 }
 
@@ -47,7 +47,7 @@ class StackBuilder {
           "may take 4 MiB");
     }
     at_ -= bytes;
-    if (!memory_.place(at_, data, bytes)) throw ElfError("no memory for the stack of the program");
+    if (!memory_.copy_in(at_, data, bytes)) throw ElfError("no memory for the stack of the program");
     return at_;
   }
   std::uint64_t push(const std::string& text) { return push(text.c_str(), text.size() + 1); }
@@ -67,14 +67,14 @@ LoadedProgram load_program(AddressSpace& memory, const ElfImage& image,
                            const std::array<std::uint64_t, 2>& random_bytes) {
   const std::uint64_t base = image.position_independent ? Layout::position_independent_base : 0;
   if (image.end > Layout::mappings_top - base) {
-    throw ElfError("the program's segments reach into the place of its stack");
+    throw ElfError("the program's segments reach into the addresses of its stack");
   }
   load_segments(memory, image, base);
 
   // li a7, 139 (rt_sigreturn); ecall
   static constexpr std::array<std::uint32_t, 2> signal_return{0x08b00893, 0x00000073};
   memory.map(Layout::signal_return, page_bytes, Permission::read | Permission::execute);
-  if (!memory.place(Layout::signal_return, signal_return.data(), sizeof signal_return)) {
+  if (!memory.copy_in(Layout::signal_return, signal_return.data(), sizeof signal_return)) {
     throw ElfError("no memory for the program");
   }
 

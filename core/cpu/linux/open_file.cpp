@@ -33,8 +33,8 @@ std::int64_t BytesFile::read(std::span<std::uint8_t> to) {
 }
 
 std::int64_t BytesFile::seek(std::int64_t offset, int whence) {
-  // A character device, such as the standard input of a terminal, has no places
-  // to seek to.
+  // A character device, such as the standard input of a terminal, cannot be
+  // sought in.
   if (S_ISFIFO(mode_) || S_ISCHR(mode_)) return -ESPIPE;
   const std::int64_t moved = position_after(position, bytes_.size(), offset, whence);
   if (moved >= 0) position = static_cast<std::uint64_t>(moved);

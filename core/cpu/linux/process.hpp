@@ -50,7 +50,7 @@ struct Thread {
 
   State state = State::runnable;
   bool yields = false;         // gave up its turn; whoever schedules clears it
-  const char* waits_for = "";  // for messages about standstills
+  const char* waits_for = "";  // for messages about deadlocks
   Time deadline = never;       // of the wait
   std::uint64_t futex = 0;     // the futex waited for; 0: none
   std::uint32_t futex_bits = 0;
@@ -78,8 +78,8 @@ struct Process {
   std::int32_t id = 0;
   AddressSpace memory;
   riscv::Interpreter interpreter;
-  std::vector<Thread*> threads;  // that have not ended
-  std::vector<Thread*> places;   // by index; the place of one that has ended is taken by the next one made
+  std::vector<Thread*> threads;       // that have not ended
+  std::vector<Thread*> thread_slots;  // by index; the next thread made takes the slot of one that ended
   std::uint64_t break_begin = 0, break_end = 0;
   std::array<SignalAction, signals + 1> actions{};
   std::string executable;  // what /proc/self/exe names

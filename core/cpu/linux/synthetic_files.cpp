@@ -77,9 +77,9 @@ std::unique_ptr<OpenFile> text_file(std::string text) {
 
 }  // namespace
 
-bool is_synthetic_place(const std::string& path) {
-  for (const std::string_view place : {"/proc", "/sys", "/dev"}) {
-    if (path.starts_with(place) && (path.size() == place.size() || path[place.size()] == '/')) return true;
+bool is_synthetic_path(const std::string& path) {
+  for (const std::string_view prefix : {"/proc", "/sys", "/dev"}) {
+    if (path.starts_with(prefix) && (path.size() == prefix.size() || path[prefix.size()] == '/')) return true;
   }
   return false;
 }

@@ -14,6 +14,6 @@ namespace manyscale::cpu {
 std::unique_ptr<OpenFile> open_synthetic(Kernel& kernel, Process& process, const std::string& path);
 // Whether a path belongs to the simulated system and is never looked for in the
 // host's folder.
-bool is_synthetic_place(const std::string& path);
+bool is_synthetic_path(const std::string& path);
 
 }  // namespace manyscale::cpu

@@ -29,7 +29,7 @@ bool FunctionalRun::run(const Poll& poll) {
   while (!kernel.finished()) {
     if (kernel.next_deadline() <= kernel.time) program_.guarded([&] { kernel.expire_deadlines(); });
     if (queue_.empty()) {
-      if (kernel.next_deadline() == never) program_.guarded([&] { report_standstill(); });
+      if (kernel.next_deadline() == never) program_.guarded([&] { report_deadlock(); });
       idle_ += kernel.next_deadline() - kernel.time;
       kernel.time = kernel.next_deadline();
       continue;
@@ -145,8 +145,8 @@ std::vector<RegionAccount::Row> FunctionalRun::region_rows() {
   return account_.rows();
 }
 
-void FunctionalRun::report_standstill() const {
-  std::string what = "standstill: every thread waits for another";
+void FunctionalRun::report_deadlock() const {
+  std::string what = "deadlock: every thread waits for another";
   const Thread* first = nullptr;
   int named = 0;
   for (const auto& thread : kernel().threads()) {
@@ -157,7 +157,7 @@ void FunctionalRun::report_standstill() const {
             std::to_string(thread->process->number) + " waits for " + thread->waits_for + " at pc " +
             hexadecimal(thread->hart.pc);
   }
-  kernel().fail(*first, "standstill", 0, what);
+  kernel().fail(*first, "deadlock", 0, what);
 }
 
 }  // namespace manyscale::cpu

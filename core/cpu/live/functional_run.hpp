@@ -53,7 +53,7 @@ class FunctionalRun final : private Kernel::Scheduler {
   void account(const Thread& thread);
   void note(const Thread& thread, const std::vector<std::uint64_t>& markers);
   Progress progress() const;
-  [[noreturn]] void report_standstill() const;
+  [[noreturn]] void report_deadlock() const;
 
   std::deque<Thread*> queue_;  // threads that can run, the next first
   MarkedProgram program_;

@@ -60,8 +60,8 @@ void LiveSource::bell_rings(const BellRings& bell, std::uint32_t) {
 void LiveSource::wake(const BellRings& bell) {
   if (ended_) return;
   Kernel& kernel = program_->kernel();
-  const std::uint64_t place = kernel.wake_watch.segment->physical() + rings_->layout().bell(bell.rank);
-  step([&] { kernel.futex_wake(place, 1, ~0u); });
+  const std::uint64_t address = kernel.wake_watch.segment->physical() + rings_->layout().bell(bell.rank);
+  step([&] { kernel.futex_wake(address, 1, ~0u); });
 }
 
 const MarkedProgram& LiveSource::program() const {
@@ -173,7 +173,7 @@ void LiveSource::ended(Thread& thread) {
   Lane& lane = *lanes_[thread.core];
   std::erase(lane.ready, &thread);
   const std::vector<std::uint64_t>& markers = program_->markers_at_end(thread);
-  // A thread that ends while it is off its core has no place in a stream for
+  // A thread that ends while it is off its core has no stream for
   // its last markers.
   if (lane.current != &thread) return;
   lane.markers.insert(lane.markers.end(), markers.begin(), markers.end());

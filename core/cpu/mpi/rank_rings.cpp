@@ -19,9 +19,9 @@ RankRings::RankRings(std::shared_ptr<SharedSegment> segment, std::uint32_t ranks
 
 std::optional<std::uint32_t> RankRings::bell_at(std::uint64_t offset) const {
   if (offset < RingLayout::job_bytes || offset >= layout_.ring(0, 0)) return {};
-  const std::uint64_t place = offset - RingLayout::job_bytes;
-  if (place % RingLayout::mailbox_bytes != 0) return {};
-  return static_cast<std::uint32_t>(place / RingLayout::mailbox_bytes);
+  const std::uint64_t within = offset - RingLayout::job_bytes;
+  if (within % RingLayout::mailbox_bytes != 0) return {};
+  return static_cast<std::uint32_t>(within / RingLayout::mailbox_bytes);
 }
 
 std::uint32_t RankRings::word(std::uint64_t offset) const {
@@ -34,7 +34,7 @@ void RankRings::set_word(std::uint64_t offset, std::uint32_t value) {
   std::memcpy(segment_->page(offset) + offset % page_bytes, &value, sizeof value);
 }
 
-// Calls action(host bytes, place in the run, bytes) for each page that a run of bytes lies in.
+// Calls action(host bytes, offset in the run, bytes) for each page that a run of bytes lies in.
 template <class Action>
 void RankRings::for_pages(std::uint64_t offset, std::uint64_t bytes, Action action) const {
   for (std::uint64_t done = 0; done < bytes;) {
@@ -52,19 +52,19 @@ std::vector<RingPiece> RankRings::collect(std::uint32_t remote) {
     const std::uint64_t ring = layout_.ring(rank, remote);
     const std::uint32_t written = word(ring);
     const std::uint32_t taken = word(layout_.ring(remote, rank) + RingLayout::taken_at);
-    if (written == of.sent && taken == of.told_taken) continue;
+    if (written == of.sent && taken == of.known_taken) continue;
     RingPiece piece{rank, remote, of.sent, taken, {}};
     const std::uint32_t bytes = written - of.sent;
     if (bytes > RingLayout::ring_bytes) throw std::runtime_error("a ring of the MPI library was overrun");
     piece.bytes.resize(bytes);
-    RingLayout::for_pieces(of.sent, bytes, [&](std::uint32_t place, std::uint32_t to, std::uint32_t count) {
-      for_pages(ring + RingLayout::bytes_at + place, count,
+    RingLayout::for_pieces(of.sent, bytes, [&](std::uint32_t at, std::uint32_t to, std::uint32_t count) {
+      for_pages(ring + RingLayout::bytes_at + at, count,
                 [&](const std::uint8_t* host, std::uint64_t done, std::uint64_t size) {
                   std::memcpy(piece.bytes.data() + to + done, host, size);
                 });
     });
     of.sent = written;
-    of.told_taken = taken;
+    of.known_taken = taken;
     pieces.push_back(std::move(piece));
   }
   return pieces;
@@ -96,17 +96,17 @@ void RankRings::show(const RingPiece& piece) {
   const std::uint64_t ring = layout_.ring(piece.from, piece.to);
   const auto bytes = static_cast<std::uint32_t>(piece.bytes.size());
   RingLayout::for_pieces(piece.position, bytes,
-                         [&](std::uint32_t place, std::uint32_t from, std::uint32_t count) {
-                           for_pages(ring + RingLayout::bytes_at + place, count,
+                         [&](std::uint32_t at, std::uint32_t from, std::uint32_t count) {
+                           for_pages(ring + RingLayout::bytes_at + at, count,
                                      [&](std::uint8_t* host, std::uint64_t done, std::uint64_t size) {
                                        std::memcpy(host, piece.bytes.data() + from + done, size);
                                      });
                          });
   set_word(ring, piece.position + bytes);
-  // The receiver is to tell when it has made space: only then can the sender's node know.
+  // The receiver rings when it has freed bytes: the sender's node cannot see it otherwise.
   set_word(ring + RingLayout::sender_waits_at, 1);
   const std::uint64_t back = layout_.ring(piece.to, piece.from);
-  // What the remote rank has taken only grows; an older piece may say less.
+  // What the remote rank has taken only grows; an older piece may hold less.
   const std::uint32_t taken = word(back + RingLayout::taken_at);
   if (static_cast<std::int32_t>(piece.taken - taken) > 0) set_word(back + RingLayout::taken_at, piece.taken);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of the MPI library (runtime/mpi/segment.c) as whoever carries messages between nodes sees
-// it: a ring of bytes from each rank to each, and a bell for each rank. Ranks of this node write to the rings
-// of remote ranks as to any; their bells are set up so that ringing one always enters the kernel, where a
-// carrier hears it.
+// The shared memory of the MPI library (runtime/mpi/segment.c) as the gateway between nodes sees it: a
+// ring of bytes from each rank to each, and a bell (a futex) for each rank. Ranks of this node write to the
+// rings of remote ranks as to any. The bells of remote ranks are set up so that ringing one always enters the
+// kernel, which notifies the gateway.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -33,7 +33,7 @@ struct RingLayout {
   }
   std::uint64_t total() const { return ring(0, ranks); }
 
-  // Calls copy(place among a ring's bytes, place in the run, bytes) for each of the pieces, none to two, that
+  // Calls copy(offset in the ring, offset in the run, bytes) for each of the pieces, none to two, that
   // a run of bytes from a position is in a ring.
   template <class Copy>
   static void for_pieces(std::uint32_t position, std::uint32_t bytes, Copy copy) {
@@ -44,11 +44,11 @@ struct RingLayout {
   }
 };
 
-// Bytes that were written to a ring and are to be carried to the same place on another node.
+// Bytes that were written to a ring and are to be sent to the same ring on another node.
 struct RingPiece {
   std::uint32_t from = 0, to = 0;  // ranks
   std::uint32_t position = 0;      // bytes ever written before it, modulo 2^32
-  std::uint32_t taken = 0;         // of the ring in the other direction: what may be written anew
+  std::uint32_t taken = 0;         // of the ring in the other direction: what may be written again
   std::vector<std::uint8_t> bytes;
 };
 
@@ -64,7 +64,7 @@ class RankRings {
   const RingLayout& layout() const { return layout_; }
   // Where a byte of the segment is for the caches of the node.
   std::uint64_t physical(std::uint64_t offset) const { return segment_->physical() + offset; }
-  // The rank whose bell is at this place of the segment; none if nobody's is.
+  // The rank whose bell is at this offset of the segment; none if nobody's is.
   std::optional<std::uint32_t> bell_at(std::uint64_t offset) const;
 
   // What local ranks have written to a remote one, or taken from it, since the last call.
@@ -76,10 +76,10 @@ class RankRings {
   void ring_bell(std::uint32_t rank);
 
  private:
-  // What was carried of a pair of a local and a remote rank.
+  // What was sent between a pair of a local and a remote rank.
   struct Pair {
     std::uint32_t sent = 0;            // bytes of the ring to the remote rank
-    std::uint32_t told_taken = 0;      // bytes of the ring from it that it knows to be taken
+    std::uint32_t known_taken = 0;     // bytes of the ring from it that it knows to be taken
     std::vector<RingPiece> too_early;  // pieces that came before those in front of them
   };
   Pair& pair(std::uint32_t local, std::uint32_t remote) {

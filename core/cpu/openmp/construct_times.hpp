@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the constructs of OpenMP's runtime took in a run with time, from the logs of its cores: the part that
-// a replay of its trace has to be told, because waiting for others is found anew there.
+// a replay of its trace takes as parameters. Waiting for others is left out: it follows from the replay.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -52,9 +52,9 @@ std::uint64_t ThreadEvents::arrive(std::uint64_t barrier) {
   return found->second.event;
 }
 
-// Nobody comes to the next meeting before somebody has gone on from this one: who goes on first finds all
-// arrivals counted.
-ThreadEvents::Meeting ThreadEvents::meet(std::uint64_t barrier, std::uint64_t event) {
+// No thread arrives at the next barrier before one has gone on from this one: the first that goes on finds
+// all arrivals counted.
+ThreadEvents::BarrierArrival ThreadEvents::meet(std::uint64_t barrier, std::uint64_t event) {
   Barrier& current = barriers_[barrier];
   if (current.arrivals > 0 && current.event == event) {
     met_[event] = {current.arrivals, current.arrivals};

@@ -23,7 +23,7 @@ class ThreadEvents {
     std::uint64_t begin = 0, end = 0;
   };
   // The end of a barrier: all of so many arrivals.
-  struct Meeting {
+  struct BarrierArrival {
     std::uint64_t event = 0;
     std::uint64_t arrivals = 0;
   };
@@ -50,7 +50,7 @@ class ThreadEvents {
   std::optional<std::uint64_t> signalled(std::uint64_t condition, std::uint64_t since) const;
 
   std::uint64_t arrive(std::uint64_t barrier);
-  Meeting meet(std::uint64_t barrier, std::uint64_t event);
+  BarrierArrival meet(std::uint64_t barrier, std::uint64_t event);
 
   std::uint64_t post(std::uint64_t semaphore);
   std::optional<std::uint64_t> take(std::uint64_t semaphore);

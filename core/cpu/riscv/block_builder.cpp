@@ -80,7 +80,7 @@ void annotate(Op& operation, const Instruction& instruction) {
   if constexpr (Op::records) operation.note = note_of(instruction);
 }
 
-// The operation of one instruction, apart from its place in the block.
+// The operation of one instruction, apart from its index in the block.
 template <class Op>
 Op translate(const Instruction& instruction, std::uint64_t pc) {
   const SpecialHandlers<Op>& special = special_handlers<Op>();

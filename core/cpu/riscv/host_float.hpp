@@ -80,7 +80,7 @@ inline void restore(const Saved& saved) {
 
 #endif
 
-// Keeps the compiler from computing with a value before or after this place: changes of the rounding mode and
+// Keeps the compiler from computing with a value before or after this point: changes of the rounding mode and
 // branches around an operation then really are around it.
 template <class T>
 [[gnu::always_inline]] inline T held(T value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes RV64GC instructions of one process: decoded once into blocks, executed many times. Knows no time;
-// it can write a record of each instruction for a timing model.
+// Executes RV64GC instructions of one process: decoded once into blocks, executed many times. It has no
+// timing; it can write a record of each instruction for a timing model.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -72,7 +72,7 @@ class Interpreter {
   // What the control registers cycle and time say until this is called again; without records they also grow
   // by one with each instruction.
   void set_time(std::uint64_t cycles, std::uint64_t ticks);
-  // Decodes anew what is executed from now on: after code in memory was changed by others than the program.
+  // Decodes again what is executed from now on: after code in memory was changed by others than the program.
   void drop_code();
 
   const Fault& fault() const;

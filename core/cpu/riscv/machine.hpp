@@ -29,7 +29,7 @@ class PageCache {
   // The host's address of `bytes` bytes that lie in one page; nullptr if that page is not here.
   std::uint8_t* find(std::uint64_t address, std::uint64_t bytes) const {
     const Entry& entry = entries_[address / page_bytes % entries];
-    // The page of the last byte is compared at the place of the first: an access across pages never matches.
+    // The page of the last byte is compared in the entry of the first: an access across pages never matches.
     if (entry.page != (address + bytes - 1) / page_bytes) [[unlikely]]
       return nullptr;
     return reinterpret_cast<std::uint8_t*>(entry.to_host + address);

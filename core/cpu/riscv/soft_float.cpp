@@ -84,7 +84,7 @@ u128 round_off(u128 value, int dropped, bool negative, std::uint8_t rounding, bo
 Result pack(Format format, Number number, std::uint8_t rounding) {
   const u64 sign = number.negative ? format.sign_bit() : 0;
   const int precision = static_cast<int>(format.fraction_bits) + 1;
-  const int least = 1 - format.bias() - static_cast<int>(format.fraction_bits);  // exponent of the last place
+  const int least = 1 - format.bias() - static_cast<int>(format.fraction_bits);  // exponent of the last bit
   int dropped = width(number.significand) - precision;
   bool lost = false;
   // Tiny is what would be below the smallest normal number if exponents had no end.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Issue ports of instructions that wait for the same result: when it is there, they all could issue at once,
-// but have only so many ports. Ports are dealt to them in program order.
+// but have only so many ports. Ports are assigned to them in program order.
 #pragma once
 #include <array>
 #include <bit>

@@ -29,7 +29,7 @@ std::uint32_t process_of(std::uint64_t address) {
   return static_cast<std::uint32_t>((address >> process_shift) - 1);
 }
 
-// How many instructions an access may be under way.
+// How many instructions an access may be in flight.
 std::uint64_t filter_window(const CoreSpec& core) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(128, core.reorder_buffer));
 }

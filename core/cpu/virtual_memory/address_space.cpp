@@ -114,10 +114,10 @@ AddressSpace::Page* AddressSpace::touch(std::uint64_t address) {
   if (made.host == nullptr) return nullptr;
   made.physical |= range->second.permissions;
   ++resident_pages_;
-  return &(place_of(address) = made);
+  return &(page_entry(address) = made);
 }
 
-AddressSpace::Page& AddressSpace::place_of(std::uint64_t address) {
+AddressSpace::Page& AddressSpace::page_entry(std::uint64_t address) {
   const std::uint64_t page = address / page_bytes;
   auto& middle = top_[page >> (leaf_bits + middle_bits)];
   if (!middle) middle = std::make_unique<Middle>();
@@ -236,7 +236,7 @@ bool AddressSpace::move(std::uint64_t from, std::uint64_t to, std::uint64_t byte
         moved.physical = (std::uint64_t{number_} + 1) << 40 | target | (moved.physical & offset_mask);
       }
       *page = {};
-      place_of(target) = moved;
+      page_entry(target) = moved;
     }
     it = ranges_.erase(it);
     range.end = range.end - from + to;
@@ -315,7 +315,7 @@ bool AddressSpace::write(std::uint64_t address, const void* from, std::uint64_t 
   });
 }
 
-bool AddressSpace::place(std::uint64_t address, const void* from, std::uint64_t bytes) {
+bool AddressSpace::copy_in(std::uint64_t address, const void* from, std::uint64_t bytes) {
   ++code_version_;
   return across_pages(address, bytes, 0, [from](std::uint8_t* here, auto done, auto piece) {
     std::memcpy(here, static_cast<const std::uint8_t*>(from) + done, piece);

@@ -31,7 +31,7 @@ class SharedSegment {
   SharedSegment(std::uint32_t number, std::uint64_t bytes);
   std::uint32_t number() const { return number_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Where the caches, and futexes, see its first byte; and whether a place is in it.
+  // Where the caches, and futexes, see its first byte; and whether an address is in it.
   std::uint64_t physical() const { return (first_shared + number_) << 40; }
   bool holds(std::uint64_t physical_address) const {
     return physical_address >> 40 == first_shared + number_;
@@ -102,7 +102,7 @@ class AddressSpace {
   bool read(std::uint64_t address, void* to, std::uint64_t bytes);
   bool write(std::uint64_t address, const void* from, std::uint64_t bytes);
   // As write, but whatever the permissions: for loaders.
-  bool place(std::uint64_t address, const void* from, std::uint64_t bytes);
+  bool copy_in(std::uint64_t address, const void* from, std::uint64_t bytes);
   std::optional<std::string> read_string(std::uint64_t address, std::size_t most);
 
   // Where the caches see a mapped virtual address.
@@ -137,7 +137,7 @@ class AddressSpace {
   void split(std::uint64_t address);
   bool whole_pages(std::uint64_t address, std::uint64_t& bytes) const;
   void forget_pages(std::uint64_t address, std::uint64_t end);
-  Page& place_of(std::uint64_t address);
+  Page& page_entry(std::uint64_t address);
   void remove(std::uint64_t address, std::uint64_t end);
   Page* find_page(std::uint64_t address) const;
   Page* touch(std::uint64_t address);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of two square matrices, rows dealt to the threads; and the same by blocks as tasks.
+// The product of two square matrices, rows divided among the threads; and the same by blocks as tasks.
 #include <stdio.h>
 
 #include "programs.h"

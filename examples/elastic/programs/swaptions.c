@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monte Carlo prices of swaptions: independent paths of an interest rate, dealt out one swaption at a time.
+// Monte Carlo prices of swaptions: independent paths of an interest rate, scheduled one swaption at a time.
 #include <math.h>
 #include <stdio.h>
 

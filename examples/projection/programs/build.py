@@ -19,6 +19,7 @@ STORED = HERE / "programs.xz"
 SOURCES = sorted(HERE.glob("*.c"))
 # What no program uses is left out, and the name of the folder it is built in.
 OPTIONS = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"]
+OPTIONS += [f"-ffile-prefix-map={Path.cwd()}=."]
 
 
 def main() -> None:

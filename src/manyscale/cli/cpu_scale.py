@@ -71,7 +71,7 @@ def scale(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Replay a trace on more and more cores: with more copies of it, or with its tasks dealt to them.
+    """Replay a trace on more and more cores: with more copies of it, or with its tasks scheduled on them.
 
     Example: manyscale cpu scale matrix.trace --weak 1..128 --out study
     """

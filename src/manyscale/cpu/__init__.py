@@ -7,7 +7,7 @@ from manyscale.cpu.recording import RecordingSummary, record
 from manyscale.cpu.replaying import replay
 from manyscale.cpu.result import CpuResult, FunctionalResult, Process
 from manyscale.cpu.running import run, run_functional
-from manyscale.cpu.symbols import Place, Symbols
+from manyscale.cpu.symbols import SourceLocation, Symbols
 from manyscale.cpu.trace import Trace
 from manyscale.cpu.trace_file import IncompleteTraceError, TraceError
 
@@ -15,7 +15,7 @@ __all__ = [
     "CpuResult",
     "FunctionalResult",
     "IncompleteTraceError",
-    "Place",
+    "SourceLocation",
     "Predictor",
     "Process",
     "Program",

@@ -33,6 +33,6 @@ def check(program: Program) -> list[ProgramProblem]:
     problems = []
     for _, start, code in program.symbols.code:
         for address, text, why in _core.riscv_unsupported(code, start):
-            place = program.symbols.place(address)
-            problems.append(ProgramProblem(address, place.function, place.source, text, why))
+            location = program.symbols.locate(address)
+            problems.append(ProgramProblem(address, location.function, location.source, text, why))
     return problems

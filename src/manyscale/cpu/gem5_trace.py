@@ -195,7 +195,7 @@ def import_gem5(
     A trace of the name `out` is replaced only with `force`, and another file never is.
 
     `clock` is that of the cores that were recorded, which the files do not say: delays become cycles of it. Each core
-    becomes a thread. Such traces know nothing of synchronisation: threads run beside each other.
+    becomes a thread. Such traces hold no synchronisation: threads run independently.
     """
     if not data:
         raise InputError("there is no data-dependency trace to make a trace of")

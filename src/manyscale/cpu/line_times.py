@@ -19,7 +19,7 @@ _QUANTUM = "4ns"  # how far cores compute ahead of each other where the machine 
 _TURNS = 100  # that each of two cores takes
 _APART = 250  # cycles between them, so that the other has its turn meanwhile
 _LINE, _CODE, _FAR = (1 << 40) + 0x2000_0000, (1 << 40) + 0x10_000, 0x10_000  # addresses
-_HALTS_FEED = 8
+_HALTS_STREAM = 8
 
 
 def transfer_time(machine: ResolvedMachine) -> int:
@@ -72,6 +72,6 @@ def _block(thread: int, line: int) -> bytes:
     columns["size"][:] = 8
     columns["thread"][:] = thread
     columns["kind"][_TURNS] = KINDS.index("system")
-    columns["flags"][_TURNS] = _HALTS_FEED
+    columns["flags"][_TURNS] = _HALTS_STREAM
     columns["size"][_TURNS] = _core.cpu_sync_kinds().index("thread_end")
     return bytes(_core.cpu_encode_block({name: column.tobytes() for name, column in columns.items()}))

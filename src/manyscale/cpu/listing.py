@@ -27,7 +27,7 @@ class Labels:
                 piece = code[address - start : address - start + 4]
                 found = _core.riscv_disassemble(piece, address)
                 text = found[0][2] if found else ""
-                function = self._symbols.place(address).function
+                function = self._symbols.locate(address).function
                 return f"{text}  ({function})" if function else text
         return ""
 
@@ -42,19 +42,19 @@ def listing(program: Program, functions: Sequence[str], run: Path | None = None)
             )
     hot = {} if run is None else _hot(run)
     total = sum(cycles for cycles, _ in hot.values()) or 1
-    wanted = set(functions) or {symbols.place(address).function for address in hot}
+    wanted = set(functions) or {symbols.locate(address).function for address in hot}
     current, source = "", ""
     for _, start, code in symbols.code:
         for address, bits, text in _core.riscv_disassemble(code, start):
-            place = symbols.place(address)
-            if wanted and place.function not in wanted:
+            location = symbols.locate(address)
+            if wanted and location.function not in wanted:
                 continue
-            if place.function != current:
-                current, source = place.function, ""
+            if location.function != current:
+                current, source = location.function, ""
                 yield ""
                 yield f"{current or '(no function)'}:"
-            if place.source and place.source != source:
-                source = place.source
+            if location.source and location.source != source:
+                source = location.source
                 yield f"  {source}"
             cycles, executed = hot.get(address, (0, 0))
             beside = f"{cycles / total:7.2%} {executed:>14,} " if run is not None else ""

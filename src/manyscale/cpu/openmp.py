@@ -3,7 +3,7 @@
 
 The former are the entry points of libgomp, GCC's OpenMP library, the latter those of the C library.
 
-A program needs not be compiled anew: a statically linked one has libgomp's functions in its table of symbols, and
+A program does not have to be recompiled: a statically linked one has libgomp's functions in its table of symbols, and
 the core watches their addresses. What each construct's functions take and give is known to the core
 (`core/cpu/openmp/marker_watch.hpp`).
 """
@@ -105,7 +105,7 @@ def watch_points(functions: Mapping[str, int], watched: Iterable[str] = ()) -> l
     return sorted(points.items())
 
 
-# How regions of each kind are called where the program gives them no name; the place is put in.
+# Titles of regions that the program gives no name; the location is filled in.
 _TITLES = {
     "parallel": "parallel {}",
     "loop": "loop at {}",
@@ -127,12 +127,12 @@ _TITLES = {
 }
 
 
-def region_title(kind: str, name: str, place: str) -> str:
-    """What a region is called in tables: its own name, or its kind and the place (symbol, or file and line).
+def region_title(kind: str, name: str, location: str) -> str:
+    """The title of a region in tables: its own name, or its kind and location (symbol, or file and line).
 
     >>> region_title("parallel", "", "solve.c:12")
     'parallel solve.c:12'
     >>> region_title("mpi", "MPI_Send", "")
     'MPI_Send'
     """
-    return name or _TITLES.get(kind, kind + " {}").format(place)
+    return name or _TITLES.get(kind, kind + " {}").format(location)

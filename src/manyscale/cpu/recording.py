@@ -244,13 +244,13 @@ def _facts(
 
 
 def region_facts(symbols: Symbols, region: dict[str, Any]) -> dict[str, Any]:
-    """A region with its place in the source, so that a trace can be read without its program."""
-    place = symbols.place(region["pc"])
+    """A region with its source location, so that a trace can be read without its program."""
+    location = symbols.locate(region["pc"])
     return region | {
-        "function": place.function,
-        "offset": place.offset,
-        "file": place.file,
-        "line": place.line,
+        "function": location.function,
+        "offset": location.offset,
+        "file": location.file,
+        "line": location.line,
     }
 
 

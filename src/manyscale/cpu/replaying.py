@@ -15,7 +15,7 @@ from typing import Any
 from manyscale import _core
 from manyscale.cpu.line_times import transfer_time
 from manyscale.cpu.result import CpuResult, Process
-from manyscale.cpu.task_places import Places, read_task_places
+from manyscale.cpu.task_assignments import TaskAssignments, read_task_assignments
 from manyscale.cpu.trace import Trace
 from manyscale.cpu.traced_program import TracedProgram
 from manyscale.errors import KEPT_AFTER, DeadlockError, InputError, ManyscaleError, nearest
@@ -46,7 +46,7 @@ def replay(
     offset: bool = True,
     shared: Sequence[tuple[int, int] | str] | None = None,
     scheduler: str = "fifo",
-    task2core: str | os.PathLike[str] | Places | None = None,
+    task2core: str | os.PathLike[str] | TaskAssignments | None = None,
     overheads: Mapping[str, Any] | None = None,
     threads: int = 1,
     seed: int = 0,
@@ -69,7 +69,7 @@ def replay(
     opened = contextlib.nullcontext(trace) if isinstance(trace, Trace) else Trace(trace)
     with opened as played:
         resolved = machine if isinstance(machine, ResolvedMachine) else machine_of(played, machine, changes)
-        places = _places(played, scheduler, task2core)
+        assignments = _assignments(played, scheduler, task2core)
         count = played.header.cores * replicate if cores is None else cores
         if replicate < 1 or count % replicate:
             raise InputError(f"{count} cores cannot be divided among {replicate} copies of the trace")
@@ -90,7 +90,9 @@ def replay(
         source = _BlockSource(played)
         titles = [region.title for region in played.regions]
         try:
-            _core.cpu_play(parts.program.native, columns, titles, source, places, _slower_hits(played, parts))
+            _core.cpu_play(
+                parts.program.native, columns, titles, source, assignments, _slower_hits(played, parts)
+            )
         except _core.SimulationError as error:
             raise InputError(f"{played.path}: {error}") from None
         if out is None:
@@ -208,8 +210,8 @@ def _recorded_machine(text: str, changes: tuple[str, ...]) -> ResolvedMachine:
         return replace(load_machine(path, changes), own=frozenset())  # no file of the user's
 
 
-def _places(
-    trace: Trace, scheduler: str, task2core: str | os.PathLike[str] | Places | None
+def _assignments(
+    trace: Trace, scheduler: str, task2core: str | os.PathLike[str] | TaskAssignments | None
 ) -> list[tuple[int, int]]:
     if scheduler not in SCHEDULERS:
         raise InputError(f"there is no scheduler '{scheduler}'; {nearest(scheduler, SCHEDULERS)}")
@@ -218,7 +220,7 @@ def _places(
     if task2core is None:
         return []
     if isinstance(task2core, str | os.PathLike):
-        return read_task_places(task2core)
+        return read_task_assignments(task2core)
     return [(int(task), int(core)) for task, core in task2core]
 
 

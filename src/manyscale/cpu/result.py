@@ -247,7 +247,7 @@ class CpuResult(NotebookView, ProgramResult):
         """For each level: accesses, hits and misses as shares of them, misses in 1000 instructions (mpki), what a miss
         took, lines written back.
 
-        Accesses to a line that is under way already are neither hits nor misses. A replay plays no accesses that hit
+        Accesses to a line with an outstanding miss are neither hits nor misses. A replay plays no accesses that hit
         the L1 filter cache of the recording: shares of L1 accesses are then not those of the program, and None;
         mpki is defined alike for runs and replays.
         """
@@ -330,12 +330,12 @@ class CpuResult(NotebookView, ProgramResult):
 
         hot = self._details["hot"]
         addresses = [address & _PROCESS_ADDRESS for address in hot["pc"]]
-        places = {address: self.program.symbols.place(address) for address in set(addresses)}
+        locations = {address: self.program.symbols.locate(address) for address in set(addresses)}
         data: dict[str, Any] = {
             "address": addresses,
-            "function": [places[address].function for address in addresses],
-            "file": [places[address].file for address in addresses],
-            "line": [places[address].line for address in addresses],
+            "function": [locations[address].function for address in addresses],
+            "file": [locations[address].file for address in addresses],
+            "line": [locations[address].line for address in addresses],
             "instructions": hot["instructions"],
         }
         causes = self._busy_causes
@@ -427,7 +427,7 @@ def konata_paths(path: Path, cores: Collection[int]) -> list[Path]:
 
 
 def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:
-    """What each thread did in each region, with the region's place in the source."""
+    """What each thread did in each region, with the region's source location."""
     import polars as pl
 
     accounts: dict[str, list[Any]] = details["accounts"]
@@ -456,7 +456,11 @@ def region_table(program: Program, details: dict[str, Any]) -> pl.DataFrame:
 
 def _named(program: Program, region: dict[str, Any]) -> tuple[str, str, str]:
     """What a region is called, its kind, and where it is in the source."""
-    place = program.symbols.place(region["pc"])
-    names = (place.function, place.source) if region["kind"] == "user" else (place.source, place.function)
-    known = names[0] or names[1] or f"{place.address:#x}"
-    return region_title(region["kind"], region["name"], known), region["kind"], place.source
+    location = program.symbols.locate(region["pc"])
+    names = (
+        (location.function, location.source)
+        if region["kind"] == "user"
+        else (location.source, location.function)
+    )
+    known = names[0] or names[1] or f"{location.address:#x}"
+    return region_title(region["kind"], region["name"], known), region["kind"], location.source

@@ -198,7 +198,7 @@ def program_errors(
             raise error if isinstance(error, ManyscaleError) else ManyscaleError(str(error)) from None
         who = f" (process {failure['process']}, thread {failure['thread']})" if failure["several"] else ""
         raise ProgramError(
-            f"{program.path}{who}: {failure['what']}, at {program.symbols.place(failure['pc'])}",
+            f"{program.path}{who}: {failure['what']}, at {program.symbols.locate(failure['pc'])}",
             b"".join(stdout for _, stdout, _ in processes),
             b"".join(stderr for _, _, stderr in processes),
         ) from None

@@ -262,7 +262,7 @@ def strong(
     with _opened(trace) as played:
         if not played.columns["stream.is_task"].any():
             raise InputError(
-                f"{played.path}: strong scaling deals tasks to cores, and this trace has none; record a program "
+                f"{played.path}: strong scaling schedules tasks on cores, and this trace has none; record a program "
                 "with OpenMP tasks, or use weak scaling"
             )
         fixed = FixedWork.of(played)

@@ -28,7 +28,7 @@ _BROKEN = Exception
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """An address of a program, in the words of its author."""
 
     address: int
@@ -55,11 +55,11 @@ class Symbols:
     def __init__(self, data: bytes, name: str = "the program", *, base: int = 0) -> None:
         self._data, self._name, self._base = data, name, base
 
-    def place(self, address: int) -> Place:
+    def locate(self, address: int) -> SourceLocation:
         """What is known of an address; a file without symbols or lines gives the address alone."""
         function, offset = self._function(address)
         file, line = self._line(address) if function or not self._starts else ("", 0)
-        return Place(address, function, offset, file, line)
+        return SourceLocation(address, function, offset, file, line)
 
     @cached_property
     def addresses(self) -> dict[str, int]:
@@ -131,7 +131,7 @@ class Symbols:
             return "", 0
         start, end, name = self._functions[at]
         offset = address - self._base - start
-        # Of several names of one place, the one that says how long it is goes first.
+        # Of several names of one address, the one with a size goes first.
         while at > 0 and not end and self._functions[at - 1][0] == start:
             at -= 1
             start, end, name = self._functions[at]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manyscale import _core
 from manyscale.cpu.openmp import region_title
-from manyscale.cpu.symbols import Place
+from manyscale.cpu.symbols import SourceLocation
 from manyscale.cpu.trace_file import Columns, TraceReader
 from manyscale.errors import InputError
 
@@ -93,14 +93,14 @@ class RegionFacts(_Part):
     line: int
 
     @property
-    def place(self) -> Place:
+    def location(self) -> SourceLocation:
         """Where it is."""
-        return Place(self.pc, self.function, self.offset, self.file, self.line)
+        return SourceLocation(self.pc, self.function, self.offset, self.file, self.line)
 
     @property
     def title(self) -> str:
         """What it is called in tables."""
-        known = self.place.source or self.function or f"{self.pc:#x}"
+        known = self.location.source or self.function or f"{self.pc:#x}"
         return region_title(self.kind, self.name, known)
 
 
@@ -299,7 +299,7 @@ class Trace:
         return columns_of(found)
 
     def refusal(self, what: str) -> InputError:
-        """The error for what the core said against the trace; if it named a block, with its place in the file."""
+        """The error for a trace that the core refuses; if it names a block, with the block's offset in the file."""
         named = _BLOCK.search(what)
         if named is None:
             return InputError(f"{self.path}: {what}")

@@ -307,7 +307,7 @@ class TraceReader:
             )
         offset, check, _ = _END.unpack(end)
         if zlib.crc32(end[:8]) != check or not self._body <= offset <= at - _INDEX.size:
-            raise self.fail(at, "the place of its index is damaged")
+            raise self.fail(at, "the offset of its index is damaged")
         return int(offset)
 
     def _whole_chunks(self) -> int:
@@ -327,7 +327,7 @@ class TraceReader:
         tag, stored, length, check = _INDEX.unpack(self._at(at, _INDEX.size))
         room = self.size - _END.size - at - _INDEX.size
         if tag != b"INDX" or stored != room or length > _MOST_EXPANSION * stored:
-            raise self.fail(at, "its index does not fill the place between its chunks and its end")
+            raise self.fail(at, "its index does not fill the bytes between its chunks and its end")
         packed = self._at(at + _INDEX.size, stored)
         if zlib.crc32(packed, zlib.crc32(struct.pack("<QQ", stored, length))) != check:
             raise self.fail(at, "its index is damaged (wrong check sum)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of which only the trace is known: its name, and the places of its regions."""
+"""A program of which only the trace is known: its name, and the source locations of its regions."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from manyscale.cpu.program import Program
-from manyscale.cpu.symbols import Place, Symbols
+from manyscale.cpu.symbols import SourceLocation, Symbols
 
 if TYPE_CHECKING:
     from manyscale.cpu.trace import Trace
 
 
-class KnownPlaces(Symbols):
-    """The places that a trace has kept; of others only the address is known."""
+class RecordedLocations(Symbols):
+    """The source locations that a trace holds; of others only the address is known."""
 
-    def __init__(self, places: dict[int, Place]) -> None:
+    def __init__(self, locations: dict[int, SourceLocation]) -> None:
         super().__init__(b"")
-        self._places = places
+        self._locations = locations
 
-    def place(self, address: int) -> Place:
+    def locate(self, address: int) -> SourceLocation:
         """What is known of an address."""
-        return self._places.get(address) or Place(address)
+        return self._locations.get(address) or SourceLocation(address)
 
 
 @dataclass(frozen=True)
 class TracedProgram(Program):
     """Stands for the program in the results of a replay; it cannot be run."""
 
-    places: dict[int, Place] = field(default_factory=dict, repr=False)
+    locations: dict[int, SourceLocation] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, trace: Trace) -> TracedProgram:
         """The program that a trace was recorded of."""
         facts = trace.header.program
-        places = {region.pc: region.place for region in trace.regions}
-        return cls(facts.name, facts.arguments, facts.environment, ranks=facts.ranks, places=places)
+        locations = {region.pc: region.location for region in trace.regions}
+        return cls(facts.name, facts.arguments, facts.environment, ranks=facts.ranks, locations=locations)
 
     @cached_property
     def symbols(self) -> Symbols:
-        """The places of its regions."""
-        return KnownPlaces(self.places)
+        """The source locations of its regions."""
+        return RecordedLocations(self.locations)

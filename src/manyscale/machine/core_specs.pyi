@@ -192,7 +192,7 @@ class CpuCore(Spec):
     forward_latency: int | None = None
     failed_forward_latency: int | None = None
     stores_per_cycle: int | None = None
-    stores_under_way: int | None = None
+    outstanding_stores: int | None = None
     quantum: int | None = None
     l1i: CpuCoreL1I | None = None
     home_hash: str | None = None

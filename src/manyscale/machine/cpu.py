@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processor's section of a machine: how many cores, and what each is made of.
 
-What a core and the operating system below the program can be told is taken from the core's own tables.
+The parameters of a core and of the operating system below the program come from the core's own tables.
 """
 
 from __future__ import annotations

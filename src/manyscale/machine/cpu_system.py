@@ -178,7 +178,7 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
         stops = share(network.stops, "memory.interconnect.stops")
         network = network.model_copy(update={"stops": stops})
     dram = dram.model_copy(update={"channels": share(dram.channels, "memory.dram.channels")})
-    # Telling causes of misses apart costs time, and no result of a program needs it.
+    # Classifying misses costs time, and no result of a program needs it.
     return Hierarchy(whole.where, cores, whole.line, shared, network, dram, whole.counted_by, False)
 
 

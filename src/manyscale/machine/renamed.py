@@ -8,6 +8,7 @@ _RENAMED = {
     "page_walk_latency": "walk_latency",
     "misses_apart": "mshrs_per_level",
     "requester_places": "requester_positions",
+    "stores_under_way": "outstanding_stores",
     "responder_places": "responder_positions",
 }
 

@@ -25,6 +25,7 @@ FIXTURES = HERE / "fixtures"
 SOURCES = sorted(HERE.glob("*.c"))
 # Functions and data that no program uses are left out, and names of folders of the machine it is built on.
 OPTIONS = ["-fopenmp", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"]
+OPTIONS += [f"-ffile-prefix-map={Path.cwd()}=."]
 PROGRAMS = ["point_to_point", "collectives", "groups_and_types", "heat", "hybrid"]
 RANKS = [1, 2, 3, 4, 5, 8]
 

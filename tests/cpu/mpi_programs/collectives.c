@@ -12,7 +12,7 @@ static void multiply(void *in, void *inout, int *count, MPI_Datatype *type) {
   for (int index = 0; index < *count; ++index, a += 4, b += 4) {
     const long c[4] = {(long)a[0] * b[0] + (long)a[1] * b[2], (long)a[0] * b[1] + (long)a[1] * b[3],
                        (long)a[2] * b[0] + (long)a[3] * b[2], (long)a[2] * b[1] + (long)a[3] * b[3]};
-    for (int place = 0; place < 4; ++place) b[place] = (int)(c[place] % 30011);
+    for (int i = 0; i < 4; ++i) b[i] = (int)(c[i] % 30011);
   }
 }
 
@@ -129,18 +129,18 @@ static void gathers(int count) {
 
 /* Rank r has r + 1 elements; between the shares are gaps. */
 static void uneven(void) {
-  int counts[64], places[64], total = 0, mine[64 * 64], all[64 * 64];
+  int counts[64], displacements[64], total = 0, mine[64 * 64], all[64 * 64];
   for (int other = 0; other < size; ++other) {
     counts[other] = other + 1;
-    places[other] = total + other;
+    displacements[other] = total + other;
     total += other + 2;
   }
   for (int index = 0; index < 64 * 64; ++index) mine[index] = rank * 1000 + index, all[index] = -7;
-  MPI_Gatherv(mine, rank + 1, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Gatherv(mine, rank + 1, MPI_INT, all, counts, displacements, MPI_INT, 0, MPI_COMM_WORLD);
   report("gatherv", rank == 0 ? digest(all, total + size) : 0);
-  MPI_Allgatherv(mine, rank + 1, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+  MPI_Allgatherv(mine, rank + 1, MPI_INT, all, counts, displacements, MPI_INT, MPI_COMM_WORLD);
   report("allgatherv", digest(all, total));
-  MPI_Scatterv(mine, counts, places, MPI_INT, all, rank + 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+  MPI_Scatterv(mine, counts, displacements, MPI_INT, all, rank + 1, MPI_INT, size - 1, MPI_COMM_WORLD);
   report("scatterv", digest(all, rank + 1));
   int sent[64], received[64], from[64], to[64];
   for (int other = 0; other < size; ++other) {

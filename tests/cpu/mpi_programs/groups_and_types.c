@@ -54,19 +54,19 @@ static void grids(void) {
     MPI_Dims_create(nodes[index], 3, three);
     report("dims", two[0] * 10000 + two[1] * 1000 + three[0] * 100 + three[1] * 10 + three[2]);
   }
-  int sizes[2] = {0, 0}, periods[2] = {1, 0}, place[2], up, down, left, right, back, dimensions, topology;
+  int sizes[2] = {0, 0}, periods[2] = {1, 0}, coordinates[2], up, down, left, right, back, dimensions, topology;
   MPI_Comm grid, row;
   MPI_Dims_create(size, 2, sizes);
   MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 0, &grid);
   MPI_Topo_test(grid, &topology);
   MPI_Cartdim_get(grid, &dimensions);
-  MPI_Cart_coords(grid, rank, 2, place);
-  MPI_Cart_rank(grid, place, &back);
+  MPI_Cart_coords(grid, rank, 2, coordinates);
+  MPI_Cart_rank(grid, coordinates, &back);
   MPI_Cart_shift(grid, 0, 1, &up, &down);
   MPI_Cart_shift(grid, 1, 1, &left, &right);
   left = left == MPI_PROC_NULL ? 99 : left;
   right = right == MPI_PROC_NULL ? 99 : right;
-  report("grid", place[0] * 10 + place[1] + 100 * back + 1000 * dimensions + (topology == MPI_CART));
+  report("grid", coordinates[0] * 10 + coordinates[1] + 100 * back + 1000 * dimensions + (topology == MPI_CART));
   report("neighbours", up * 1000000L + down * 10000 + left * 100 + right);
   const int remain[2] = {0, 1};
   int row_rank, sum;
@@ -80,7 +80,7 @@ static void grids(void) {
 
 struct particle {
   char kind;
-  double place[3];
+  double position[3];
   int number;
 };
 
@@ -121,8 +121,8 @@ static void types(void) {
   MPI_Type_free(&one);
   MPI_Type_free(&resized);
 
-  const int lengths[3] = {2, 0, 3}, places[3] = {5, 9, 1};
-  MPI_Type_indexed(3, lengths, places, MPI_INT, &list);
+  const int lengths[3] = {2, 0, 3}, displacements[3] = {5, 9, 1};
+  MPI_Type_indexed(3, lengths, displacements, MPI_INT, &list);
   MPI_Type_commit(&list);
   int picked[5];
   MPI_Sendrecv(&matrix[3][0], 1, list, next, 4, picked, 5, MPI_INT, previous, 4, MPI_COMM_WORLD, &status);
@@ -130,7 +130,7 @@ static void types(void) {
   MPI_Type_free(&list);
 
   const int blocks[3] = {1, 3, 1};
-  const MPI_Aint offsets[3] = {offsetof(struct particle, kind), offsetof(struct particle, place),
+  const MPI_Aint offsets[3] = {offsetof(struct particle, kind), offsetof(struct particle, position),
                                offsetof(struct particle, number)};
   const MPI_Datatype of[3] = {MPI_CHAR, MPI_DOUBLE, MPI_INT};
   MPI_Type_create_struct(3, blocks, offsets, of, &record);
@@ -145,7 +145,7 @@ static void types(void) {
   MPI_Sendrecv(out, 700, record, next, 5, in, 700, record, previous, 5, MPI_COMM_WORLD, &status);
   long sum = 0;
   for (int index = 0; index < 700; ++index)
-    sum += in[index].kind * (long)in[index].place[1] + (long)in[index].place[2] - in[index].number;
+    sum += in[index].kind * (long)in[index].position[1] + (long)in[index].position[2] - in[index].number;
   report("particles", sum);
   MPI_Type_free(&record);
 }

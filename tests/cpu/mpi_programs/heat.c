@@ -11,22 +11,22 @@
 
 int heat(int argc, char **argv) {
   const int n = argc > 1 ? atoi(argv[1]) : 48, steps = argc > 2 ? atoi(argv[2]) : 40;
-  int rank, size, sizes[2] = {0, 0}, periods[2] = {0, 0}, place[2], up, down, left, right;
+  int rank, size, sizes[2] = {0, 0}, periods[2] = {0, 0}, coordinates[2], up, down, left, right;
   MPI_Init(&argc, &argv);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Dims_create(size, 2, sizes);
   MPI_Comm grid;
   MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 0, &grid);
   MPI_Comm_rank(grid, &rank);
-  MPI_Cart_coords(grid, rank, 2, place);
+  MPI_Cart_coords(grid, rank, 2, coordinates);
   MPI_Cart_shift(grid, 0, 1, &up, &down);
   MPI_Cart_shift(grid, 1, 1, &left, &right);
-  const int rows = n * (place[0] + 1) / sizes[0] - n * place[0] / sizes[0];
-  const int columns = n * (place[1] + 1) / sizes[1] - n * place[1] / sizes[1];
+  const int rows = n * (coordinates[0] + 1) / sizes[0] - n * coordinates[0] / sizes[0];
+  const int columns = n * (coordinates[1] + 1) / sizes[1] - n * coordinates[1] / sizes[1];
   const int width = columns + 2;
   double *now = calloc((size_t)(rows + 2) * (size_t)width, sizeof *now);
   double *next = calloc((size_t)(rows + 2) * (size_t)width, sizeof *next);
-  if (place[0] == 0)
+  if (coordinates[0] == 0)
     for (int j = 0; j < width; ++j) now[j] = next[j] = 1024.0;
   MPI_Datatype column;
   MPI_Type_vector(rows, 1, width, MPI_DOUBLE, &column);

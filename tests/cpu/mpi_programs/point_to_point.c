@@ -110,7 +110,7 @@ static void any_and_some(void) {
     int count, indices[16];
     MPI_Status statuses[16];
     MPI_Waitsome(16, receives, &count, indices, statuses);
-    for (int place = 0; place < count; ++place) sum += statuses[place].MPI_TAG == indices[place];
+    for (int i = 0; i < count; ++i) sum += statuses[i].MPI_TAG == indices[i];
     done += count;
   }
   while (done < 16) {

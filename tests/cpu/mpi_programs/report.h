@@ -38,7 +38,7 @@ static void report(const char *what, long value) {
   printf("%s %ld\n", what, sum);
 }
 
-/* A number that depends on every value and its place. */
+/* A number that depends on every value and its position. */
 __attribute__((unused)) static long digest(const int *values, int count) {
   long result = count;
   for (int index = 0; index < count; ++index) result = (result * 31 + values[index]) % 1000000007;

@@ -56,7 +56,7 @@ BINARIES["assembly_static_pie"] = (
 )
 
 C_PROGRAMS = ["integer", "floating", "rounding", "mathematics", "strings", "allocation", "files", "control"]
-C_PROGRAMS += ["signals", "machine_code", "matrix", "sort", "conjugate_gradient", "stencil", "triad"]
+C_PROGRAMS += ["signals", "self_modifying", "matrix", "sort", "conjugate_gradient", "stencil", "triad"]
 C_PROGRAMS += ["pointer_chase", "queens", "sha256", "mix"]
 PARALLEL_PROGRAMS = [
     "mutex",

@@ -124,7 +124,7 @@ class Generator:
             return [*self.fetch(rs1), e.shift(name, rd, rs1, self.source.bits(e.BIT_SHIFT_FORMS[name][3]))]
         return [*self.fetch(rs1, rs2), e.register(self.source.one(e.BIT_REGISTER_FORMS), rd, rs1, rs2)]
 
-    def place(
+    def point_into_buffer(
         self, base: int, size: int, aligned: bool, reach: tuple[int, int, int]
     ) -> tuple[list[Instruction], int]:
         """Points a register so that base + offset lies in the buffer; the offset's low, high and step are given."""
@@ -146,29 +146,29 @@ class Generator:
     def memory_load(self) -> list[Instruction]:
         name, base = self.source.one(e.LOADS), self.base()
         _, _, size, floating = e.LOADS[name]
-        before, offset = self.place(base, size, self.source.chance(40), (-2048, 2047, 1))
+        before, offset = self.point_into_buffer(base, size, self.source.chance(40), (-2048, 2047, 1))
         return [*before, e.load(name, self.source.below(32) if floating else self.to(), base, offset)]
 
     def memory_store(self) -> list[Instruction]:
         name, base = self.source.one(e.STORES), self.base()
         _, _, size, _ = e.STORES[name]
-        before, offset = self.place(base, size, self.source.chance(40), (-2048, 2047, 1))
+        before, offset = self.point_into_buffer(base, size, self.source.chance(40), (-2048, 2047, 1))
         return [*before, e.store(name, self.of(), base, offset)]
 
     def atomic(self) -> list[Instruction]:
         name = self.source.one([each for each in e.ATOMICS if each.startswith("amo")])
         base, wide, value = self.base(), self.source.chance(50), self.of()
-        before, _ = self.place(base, 8 if wide else 4, True, (0, 0, 1))
+        before, _ = self.point_into_buffer(base, 8 if wide else 4, True, (0, 0, 1))
         fresh = [] if value == base else self.fetch(value)
         return [*fresh, *before, e.atomic(name, wide, self.source.below(4), self.to(), base, value)]
 
     def reservation(self) -> list[Instruction]:
-        """Load-reserved and store-conditional: of one place, of two, or without a reservation."""
+        """Load-reserved and store-conditional: of one address, of two, or without a reservation."""
         base, wide = self.base(), self.source.chance(50)
         other = self.base(base)
         size = 8 if wide else 4
-        before, _ = self.place(base, size, True, (0, 0, 1))
-        elsewhere, _ = self.place(other, size, True, (0, 0, 1))
+        before, _ = self.point_into_buffer(base, size, True, (0, 0, 1))
+        elsewhere, _ = self.point_into_buffer(other, size, True, (0, 0, 1))
         got = self.source.one([each for each in range(30) if each not in (base, other)])
         between = [e.register(self.source.one(e.REGISTER_FORMS), got, self.of(), self.of())]
         store = [e.atomic("sc", wide, self.source.below(4), self.to(), base, self.of())]
@@ -302,11 +302,11 @@ class Generator:
             name = self.source.one([*c.SHORT_LOADS, *c.SHORT_STORES])
             _, size, _ = (c.SHORT_LOADS | c.SHORT_STORES)[name]
             base = self.short()
-            before, offset = self.place(base, size, aligned, (0, 31 * size, size))
+            before, offset = self.point_into_buffer(base, size, aligned, (0, 31 * size, size))
             return [*before, c.short_access(name, self.short(), base, offset)]
         name = self.source.one([*c.STACK_LOADS, *c.STACK_STORES])
         _, size, floating = (c.STACK_LOADS | c.STACK_STORES)[name]
-        before, offset = self.place(2, size, aligned, (0, 63 * size, size))
+        before, offset = self.point_into_buffer(2, size, aligned, (0, 63 * size, size))
         if name in c.STACK_STORES:
             return [*before, c.stack_store(name, self.of(), offset)]
         return [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plate that is hot on one side, until it is nearly in balance: heat THREADS SIZE STEPS.
-// Jacobi's iteration on a square grid, rows dealt out to OpenMP threads; prints the heat that is left to move.
+// Jacobi's iteration on a square grid, rows divided among OpenMP threads; prints the heat that is left to move.
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>

@@ -43,7 +43,7 @@ start
   mix a1
   lr.w a0, (s5)
   addi s7, s5, 8
-  sc.w a1, a0, (s7)  # another place
+  sc.w a1, a0, (s7)  # another address
   snez a1, a1
   mix a1
   ld a0, 0(s5)

@@ -63,20 +63,20 @@ int run_sort(int argc, char** argv) {
   return 0;
 }
 
-static long place_queens(unsigned all, unsigned columns, unsigned left, unsigned right) {
+static long count_queens(unsigned all, unsigned columns, unsigned left, unsigned right) {
   if (columns == all) return 1;
   long count = 0;
-  for (unsigned free_places = all & ~(columns | left | right); free_places;) {
-    unsigned place = free_places & -free_places;
-    free_places ^= place;
-    count += place_queens(all, columns | place, (left | place) << 1, (right | place) >> 1);
+  for (unsigned free_squares = all & ~(columns | left | right); free_squares;) {
+    unsigned square = free_squares & -free_squares;
+    free_squares ^= square;
+    count += count_queens(all, columns | square, (left | square) << 1, (right | square) >> 1);
   }
   return count;
 }
 
 int run_queens(int argc, char** argv) {
   long n = number_argument(argc, argv, 1, 8);
-  printf("%ld queens: %ld\n", n, place_queens((1u << n) - 1, 0, 0, 0));
+  printf("%ld queens: %ld\n", n, count_queens((1u << n) - 1, 0, 0, 0));
   return 0;
 }
 

@@ -13,7 +13,7 @@ static const Entry entries[] = {
     {"formats", run_formats},
     {"control", run_control},
     {"signals", run_signals},
-    {"machine_code", run_machine_code},
+    {"self_modifying", run_self_modifying},
     {"process", run_process},
     {"matrix", run_matrix},
     {"sort", run_sort},

@@ -13,7 +13,7 @@ int run_files(int argc, char** argv);
 int run_formats(int argc, char** argv);
 int run_control(int argc, char** argv);
 int run_signals(int argc, char** argv);
-int run_machine_code(int argc, char** argv);
+int run_self_modifying(int argc, char** argv);
 int run_process(int argc, char** argv);
 int run_matrix(int argc, char** argv);
 int run_sort(int argc, char** argv);

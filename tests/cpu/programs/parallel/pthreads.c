@@ -78,8 +78,8 @@ int run_mutex(int argc, char** argv) {
   return 0;
 }
 
-enum { places = 8 };
-static long ring[places], put_at, taken_from, filled, consumed;
+enum { slots = 8 };
+static long ring[slots], put_at, taken_from, filled, consumed;
 static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER, not_empty = PTHREAD_COND_INITIALIZER;
 static long producers;
 enum { items = 200 };
@@ -89,13 +89,13 @@ static void* produce_or_consume(void* number) {
   for (int i = 0; i < items; ++i) {
     pthread_mutex_lock(&mutex);
     if (produces) {
-      while (filled == places) pthread_cond_wait(&not_full, &mutex);
-      ring[put_at++ % places] = (long)number * 1000 + i;
+      while (filled == slots) pthread_cond_wait(&not_full, &mutex);
+      ring[put_at++ % slots] = (long)number * 1000 + i;
       ++filled;
       pthread_cond_signal(&not_empty);
     } else {
       while (filled == 0) pthread_cond_wait(&not_empty, &mutex);
-      consumed += ring[taken_from++ % places];
+      consumed += ring[taken_from++ % slots];
       --filled;
       pthread_cond_signal(&not_full);
     }

@@ -12,6 +12,7 @@ from manyscale.guard import temporary_folder
 HERE = Path(__file__).parent
 # Functions and data that it does not use are left out, and names of folders of the machine it is built on.
 OPTIONS = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"]
+OPTIONS += [f"-ffile-prefix-map={Path.cwd()}=."]
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/linux/host_folder.hpp"
+#include "cpu/linux/host_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -116,16 +116,16 @@ HostDescriptor::~HostDescriptor() {
   if (number_ >= 0) close(number_);
 }
 
-HostFolder::HostFolder(const std::string& folder, bool writable)
+HostDirectory::HostDirectory(const std::string& folder, bool writable)
     : root_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), writable_(writable) {
   if (!root_.valid()) throw std::invalid_argument("root: there is no folder '" + folder + "'");
 }
 
-HostFolder::Place HostFolder::find(const std::string& path, bool follow_last) const {
-  Place place;
+HostDirectory::ResolvedPath HostDirectory::find(const std::string& path, bool follow_last) const {
+  ResolvedPath resolved;
   const auto fail = [&](std::int64_t error) {
-    place.error = -error;
-    return std::move(place);
+    resolved.error = -error;
+    return std::move(resolved);
   };
   if (!present()) return fail(ENOENT);
   std::deque<std::string> names;
@@ -159,7 +159,7 @@ HostFolder::Place HostFolder::find(const std::string& path, bool follow_last) co
       continue;
     }
     if (last) {
-      place.name = name;
+      resolved.name = name;
       break;
     }
     HostDescriptor next(openat(walked.back().number(), name.c_str(), folder_flags));
@@ -167,22 +167,23 @@ HostFolder::Place HostFolder::find(const std::string& path, bool follow_last) co
     if (walked.size() > 256) return fail(ENAMETOOLONG);
     walked.push_back(std::move(next));
   }
-  if (place.name.empty()) place.name = ".";
-  place.folder = std::move(walked.back());
-  return place;
+  if (resolved.name.empty()) resolved.name = ".";
+  resolved.folder = std::move(walked.back());
+  return resolved;
 }
 
-HostFolder::Opened HostFolder::open(const std::string& path, int flags, std::uint32_t mode) const {
+HostDirectory::Opened HostDirectory::open(const std::string& path, int flags, std::uint32_t mode) const {
   Opened opened;
   const bool changes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
   const bool exclusive = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
-  const Place place = find(path, (flags & O_NOFOLLOW) == 0 && !exclusive);
-  if (place.error != 0) {
-    opened.error = place.error;
+  const ResolvedPath resolved = find(path, (flags & O_NOFOLLOW) == 0 && !exclusive);
+  if (resolved.error != 0) {
+    opened.error = resolved.error;
     return opened;
   }
   struct stat status{};
-  const bool exists = fstatat(place.folder.number(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool exists =
+      fstatat(resolved.folder.number(), resolved.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   // Devices, sockets and named pipes of the host are out of reach.
   if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     opened.error = S_ISLNK(status.st_mode) ? -ELOOP : -EACCES;
@@ -195,7 +196,7 @@ HostFolder::Opened HostFolder::open(const std::string& path, int flags, std::uin
     }
   }
   constexpr int passed = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_DIRECTORY;
-  HostDescriptor descriptor(openat(place.folder.number(), place.name.c_str(),
+  HostDescriptor descriptor(openat(resolved.folder.number(), resolved.name.c_str(),
                                    (flags & passed) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                                    mode & 0777));
   if (!descriptor.valid()) {
@@ -210,44 +211,45 @@ HostFolder::Opened HostFolder::open(const std::string& path, int flags, std::uin
   return opened;
 }
 
-std::int64_t HostFolder::facts(const std::string& path, bool follow, FileFacts& facts) const {
-  const Place place = find(path, follow);
-  if (place.error != 0) return place.error;
+std::int64_t HostDirectory::facts(const std::string& path, bool follow, FileFacts& facts) const {
+  const ResolvedPath resolved = find(path, follow);
+  if (resolved.error != 0) return resolved.error;
   struct stat status{};
-  if (fstatat(place.folder.number(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  if (fstatat(resolved.folder.number(), resolved.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return -errno;
   facts = facts_of(status);
   return 0;
 }
 
-std::int64_t HostFolder::read_link(const std::string& path, std::string& target) const {
-  const Place place = find(path, false);
-  if (place.error != 0) return place.error;
+std::int64_t HostDirectory::read_link(const std::string& path, std::string& target) const {
+  const ResolvedPath resolved = find(path, false);
+  if (resolved.error != 0) return resolved.error;
   std::array<char, PATH_MAX> bytes;
-  const auto length = readlinkat(place.folder.number(), place.name.c_str(), bytes.data(), bytes.size());
+  const auto length = readlinkat(resolved.folder.number(), resolved.name.c_str(), bytes.data(), bytes.size());
   if (length < 0) return -errno;
   target.assign(bytes.data(), static_cast<std::size_t>(length));
   return 0;
 }
 
-std::int64_t HostFolder::make_folder(const std::string& path, std::uint32_t mode) const {
-  const Place place =
+std::int64_t HostDirectory::make_folder(const std::string& path, std::uint32_t mode) const {
+  const ResolvedPath resolved =
       find(path.ends_with('/') ? path.substr(0, path.find_last_not_of('/') + 1) : path, false);
-  if (place.error != 0) return place.error;
+  if (resolved.error != 0) return resolved.error;
   if (!writable_) return -EROFS;
-  return result_of(mkdirat(place.folder.number(), place.name.c_str(), mode & 0777));
+  return result_of(mkdirat(resolved.folder.number(), resolved.name.c_str(), mode & 0777));
 }
 
-std::int64_t HostFolder::remove(const std::string& path, bool folder) const {
-  const Place place = find(path, false);
-  if (place.error != 0) return place.error;
+std::int64_t HostDirectory::remove(const std::string& path, bool folder) const {
+  const ResolvedPath resolved = find(path, false);
+  if (resolved.error != 0) return resolved.error;
   if (!writable_) return -EROFS;
-  return result_of(unlinkat(place.folder.number(), place.name.c_str(), folder ? AT_REMOVEDIR : 0));
+  return result_of(unlinkat(resolved.folder.number(), resolved.name.c_str(), folder ? AT_REMOVEDIR : 0));
 }
 
-std::int64_t HostFolder::rename(const std::string& from, const std::string& to, bool replace) const {
-  const Place source = find(from, false);
+std::int64_t HostDirectory::rename(const std::string& from, const std::string& to, bool replace) const {
+  const ResolvedPath source = find(from, false);
   if (source.error != 0) return source.error;
-  const Place target = find(to, false);
+  const ResolvedPath target = find(to, false);
   if (target.error != 0) return target.error;
   if (!writable_) return -EROFS;
   return result_of(renameat2(source.folder.number(), source.name.c_str(), target.folder.number(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that says which core executes which task of a trace: a line for each, in the order that a core keeps to."""
+"""A file that assigns the tasks of a trace to cores: a line for each task; a core executes its tasks in this order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from manyscale.errors import InputError
 from manyscale.results.files import FileKind, write_file
 
-Places = Sequence[tuple[int, int]]
+TaskAssignments = Sequence[tuple[int, int]]
 MOST_FILE_BYTES = 1 << 28
-_PLACES = FileKind("a list of tasks and cores", lambda head: head[:1].isdigit() or head[:1] == b"#")
+_ASSIGNMENTS = FileKind("a list of tasks and cores", lambda head: head[:1].isdigit() or head[:1] == b"#")
 _MOST_TASK, _MOST_CORE = 2**63 - 1, 2**16 - 1
 
 
-def read_task_places(path: str | os.PathLike[str]) -> list[tuple[int, int]]:
+def read_task_assignments(path: str | os.PathLike[str]) -> list[tuple[int, int]]:
     """Pairs of task and core, as the lines of a file have them: "3 0", "3,0" or "3: 0"; # begins a comment."""
     file = Path(path)
     try:
@@ -25,7 +25,7 @@ def read_task_places(path: str | os.PathLike[str]) -> list[tuple[int, int]]:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror or error}") from None
-    places: list[tuple[int, int]] = []
+    assignments: list[tuple[int, int]] = []
     seen: set[int] = set()
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].replace(",", " ").replace(":", " ").split()
@@ -41,11 +41,13 @@ def read_task_places(path: str | os.PathLike[str]) -> list[tuple[int, int]]:
         if task in seen:
             raise InputError(f"{file}, line {number}: task {task} was given a core before")
         seen.add(task)
-        places.append((task, core))
-    return places
+        assignments.append((task, core))
+    return assignments
 
 
-def write_task_places(path: str | os.PathLike[str], places: Places, *, force: bool = False) -> None:
+def write_task_assignments(
+    path: str | os.PathLike[str], assignments: TaskAssignments, *, force: bool = False
+) -> None:
     """Writes such a file; over another one only with `force`."""
-    text = "".join(f"{task} {core}\n" for task, core in places)
-    write_file(path, lambda file: file.write(text.encode()), _PLACES, force=force)
+    text = "".join(f"{task} {core}\n" for task, core in assignments)
+    write_file(path, lambda file: file.write(text.encode()), _ASSIGNMENTS, force=force)

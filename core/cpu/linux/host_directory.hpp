@@ -31,12 +31,12 @@ class HostDescriptor {
   int number_;
 };
 
-class HostFolder {
+class HostDirectory {
  public:
   // Without a folder every path is missing.
-  HostFolder() = default;
+  HostDirectory() = default;
   // Throws std::invalid_argument if there is no such folder.
-  HostFolder(const std::string& folder, bool writable);
+  HostDirectory(const std::string& folder, bool writable);
 
   bool present() const { return root_.valid(); }
   bool writable() const { return writable_; }
@@ -56,12 +56,12 @@ class HostFolder {
  private:
   // Where a path leads: a folder, and a name in it that is no link (or is one
   // that should not be followed).
-  struct Place {
+  struct ResolvedPath {
     std::int64_t error = 0;
     HostDescriptor folder;
     std::string name;
   };
-  Place find(const std::string& path, bool follow_last) const;
+  ResolvedPath find(const std::string& path, bool follow_last) const;
 
   HostDescriptor root_;
   bool writable_ = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code that the program writes itself, calls, and changes.
+// Instructions that the program writes itself, calls, and changes.
 #include <string.h>
 #include <sys/mman.h>
 
 #include "programs.h"
 
-int run_machine_code(int argc, char** argv) {
+int run_self_modifying(int argc, char** argv) {
   (void)argc, (void)argv;
   uint32_t* code =
       (uint32_t*)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
