@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// RISC-V programs: launching them, what came of them, and what cores know besides their statistics.
+// RISC-V programs: launching them, their results, and what cores measured besides statistics.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
+#include <span>
 #include <tuple>
 
 #include "cpu/core/core.hpp"
@@ -14,8 +14,7 @@
 #include "cpu/linux/load_program.hpp"
 #include "cpu/live/live_source.hpp"
 #include "cpu/mpi/mpi_calls.hpp"
-#include "cpu/riscv/instruction.hpp"
-#include "cpu/riscv/interpreter.hpp"
+#include "cpu/riscv/code_listing.hpp"
 #include "cpu_program.hpp"
 
 using namespace manyscale;
@@ -23,15 +22,8 @@ using namespace manyscale::cpu;
 
 namespace {
 
-// The part of an address in records that the process itself sees (linux/address_space.hpp).
+// The part of an address in records that the process itself sees (virtual_memory/address_space.hpp).
 constexpr std::uint64_t process_address_mask = (std::uint64_t{1} << 40) - 1;
-
-Construct construct_named(const std::string& name) {
-  for (std::size_t i = 0; i < constructs; ++i) {
-    if (construct_name(static_cast<Construct>(i)) == name) return static_cast<Construct>(i);
-  }
-  throw std::invalid_argument("there is no construct named '" + name + "'");
-}
 
 LaunchSpec launch_spec(const nb::dict& given) {
   LaunchSpec spec;
@@ -144,53 +136,29 @@ nb::list causes_list() {
   return list;
 }
 
-// The bits of the instruction at the beginning of some bytes, and how many it has; 0 if it is cut off.
-struct Fetched {
-  std::uint32_t bits = 0;
-  std::size_t bytes = 0;
-};
-
-Fetched fetch(const char* code, std::size_t left) {
-  std::uint16_t low = 0, high = 0;
-  if (left < 2) return {};
-  std::memcpy(&low, code, 2);
-  if (riscv::is_compressed(low)) return {low, 2};
-  if (left < 4) return {};
-  std::memcpy(&high, code + 2, 2);
-  return {static_cast<std::uint32_t>(high) << 16 | low, 4};
+std::span<const std::uint8_t> code_of(const nb::bytes& code) {
+  return {reinterpret_cast<const std::uint8_t*>(code.c_str()), code.size()};
 }
 
 // The instructions of a piece of code: address, bits, text.
 nb::list disassembled(const nb::bytes& code, std::uint64_t address) {
   nb::list list;
-  for (std::size_t at = 0; at < code.size();) {
-    const auto [bits, bytes] = fetch(code.c_str() + at, code.size() - at);
-    if (bytes == 0) break;
-    list.append(nb::make_tuple(address + at, bits, riscv::disassemble(bits, address + at)));
-    at += bytes;
+  for (const auto& each : riscv::list_code(code_of(code), address)) {
+    list.append(nb::make_tuple(each.address, each.bits, each.text));
   }
   return list;
 }
 
-// Those that belong to an extension that is not executed: address, text, why. What decodes to nothing at all
-// is as likely to be data between functions, and is left to the run.
+// Those that are not executed: address, text, why.
 nb::list unsupported(const nb::bytes& code, std::uint64_t address) {
   nb::list list;
-  for (std::size_t at = 0; at < code.size();) {
-    const auto [bits, bytes] = fetch(code.c_str() + at, code.size() - at);
-    if (bytes == 0) break;
-    const auto instruction = riscv::decode(bits);
-    if (!instruction.unsupported.empty()) {
-      list.append(
-          nb::make_tuple(address + at, riscv::disassemble(bits, address + at),
-                         "the extension " + std::string(instruction.unsupported) + " is not executed"));
-    }
-    at += bytes;
+  for (const auto& each : riscv::find_unsupported(code_of(code), address)) {
+    list.append(nb::make_tuple(each.address, each.text, each.reason));
   }
   return list;
 }
 
-// What the cores know of a run besides statistics.
+// What cores measured in a run besides statistics.
 nb::dict core_details(const std::vector<Component*>& cores) {
   AccountColumns accounts;
   nb::list pcs, instructions, misses, stacks;
@@ -216,7 +184,7 @@ nb::dict core_details(const std::vector<Component*>& cores) {
   return out;
 }
 
-// The same, with what the program told of its regions and tasks.
+// The same, with the regions and tasks of the program.
 nb::dict details(Component& program, const std::vector<Component*>& cores) {
   const auto& source = model<LiveSource>(program, "cpu.program");
   nb::dict out = core_details(cores);
@@ -230,7 +198,7 @@ nb::dict region_log(Component& component) {
   const RegionAccount& account = model<Core>(component, "cpu.core").regions();
   nb::list time, thread, region, enters;
   for (const RegionAccount::LogEntry& entry : account.log()) {
-    if (entry.action != MarkerAction::enter && entry.action != MarkerAction::leave) continue;
+    if (!entry.is_boundary()) continue;
     time.append(entry.time);
     thread.append(entry.thread);
     region.append(entry.subject);
@@ -312,17 +280,12 @@ const char* FunctionalProgram::run(std::uint64_t limit, const nb::object& progre
 
 nb::list FunctionalProgram::work() const {
   nb::list rows;
-  for (const WorkCounts::Counts& counts : work_.by_process()) {
-    const auto of = [&](InstructionClass kind) { return counts[static_cast<std::size_t>(kind)]; };
-    std::uint64_t instructions = 0;
-    for (const std::uint64_t count : counts) instructions += count;
-    if (instructions == 0) continue;  // numbers of processes do not begin at 0
+  for (const WorkCounts::Summary& counted : work_.summaries()) {
     nb::dict row;
-    row["instructions"] = instructions;
-    row["branches"] =
-        of(InstructionClass::branch) + of(InstructionClass::jump) + of(InstructionClass::indirect);
-    row["loads"] = of(InstructionClass::load) + of(InstructionClass::atomic);
-    row["stores"] = of(InstructionClass::store);
+    row["instructions"] = counted.instructions;
+    row["branches"] = counted.branches;
+    row["loads"] = counted.loads;
+    row["stores"] = counted.stores;
     rows.append(row);
   }
   return rows;

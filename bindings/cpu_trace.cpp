@@ -158,23 +158,11 @@ class TraceRecorder {
     const nb::gil_scoped_acquire held;
     try {
       sink_(block.stream, block.number, block.nodes, block.instructions,
-            nb::bytes(block.bytes.data(), block.bytes.size()), parts(block));
+            nb::bytes(block.bytes.data(), block.bytes.size()), team_parts(block));
     } catch (...) {
       raised_ = std::current_exception();
     }
     if (raised_) throw std::runtime_error("the trace cannot be written");
-  }
-
-  // Nodes at which the stream begins its part of the work of a team: team, node.
-  static std::vector<std::pair<std::uint64_t, std::uint32_t>> parts(const RecordedBlock& block) {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
-    BlockReader reader(block.bytes);
-    for (std::uint32_t node = 0; reader.left() > 0; ++node) {
-      const TraceNode next = reader.next();
-      if (!next.is_sync()) continue;
-      if (next.sync == SyncKind::fork || next.sync == SyncKind::begin) found.emplace_back(next.address, node);
-    }
-    return found;
   }
 
   nb::callable sink_;

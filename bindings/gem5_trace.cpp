@@ -5,15 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <deque>
-#include <memory>
-#include <optional>
+#include <new>
+#include <utility>
 
 #include "column_bytes.hpp"
-#include "cpu/trace/block.hpp"
-#include "cpu/trace/gem5_export.hpp"
-#include "cpu/trace/gem5_import.hpp"
 #include "cpu/trace/gem5_messages.hpp"
+#include "cpu/trace/gem5_stream.hpp"
 
 using namespace manyscale::cpu;
 
@@ -148,44 +145,13 @@ std::vector<gem5::Packet> packets_of(const nb::dict& columns) {
   return packets;
 }
 
-// The messages of one file, after its header, as its pieces come.
-template <class Message, gem5::Header (*ParseHeader)(const gem5::MessageSplitter::Message&),
-          Message (*Parse)(const gem5::MessageSplitter::Message&)>
-class Messages {
- public:
-  template <class Take>
-  void take(const nb::bytes& piece, Take&& each) {
-    splitter_.give(bytes_of(piece));
-    gem5::MessageSplitter::Message message{};
-    while (splitter_.next(message)) {
-      if (header_) {
-        each(Parse(message));
-      } else {
-        header_ = ParseHeader(message);
-      }
-    }
-  }
-  void finish() const {
-    splitter_.finish();
-    if (!header_) throw gem5::FormatError(4, "it ends before its header");
-  }
-  const std::optional<gem5::Header>& header() const { return header_; }
-
- private:
-  gem5::MessageSplitter splitter_;
-  std::optional<gem5::Header> header_;
-};
-
-using NodeMessages = Messages<gem5::Node, gem5::parse_dependence_header, gem5::parse_node>;
-using PacketMessages = Messages<gem5::Packet, gem5::parse_packet_header, gem5::parse_packet>;
-
 // Columns of messages from the pieces of a file.
 template <class Source, class Message, nb::dict (*Columns)(const std::vector<Message>&)>
 class Reader {
  public:
   nb::dict take(const nb::bytes& piece) {
     std::vector<Message> found;
-    messages_.take(piece, [&](Message&& message) { found.push_back(std::move(message)); });
+    messages_.take(bytes_of(piece), [&](Message&& message) { found.push_back(std::move(message)); });
     return Columns(found);
   }
   void finish() const { messages_.finish(); }
@@ -197,8 +163,8 @@ class Reader {
   Source messages_;
 };
 
-using NodeReader = Reader<NodeMessages, gem5::Node, node_columns>;
-using PacketReader = Reader<PacketMessages, gem5::Packet, packet_columns>;
+using NodeReader = Reader<gem5::NodeMessages, gem5::Node, node_columns>;
+using PacketReader = Reader<gem5::PacketMessages, gem5::Packet, packet_columns>;
 
 template <class BoundReader>
 void bind_reader(nb::module_& module, const char* name) {
@@ -209,116 +175,25 @@ void bind_reader(nb::module_& module, const char* name) {
       .def_prop_ro("header", &BoundReader::header);
 }
 
-// From the pieces of a data-dependency trace, and of a fetch trace if there is one, to blocks of a stream.
-class StreamImport {
- public:
-  StreamImport(std::uint16_t thread, std::uint64_t clock, std::uint64_t instructions, std::uint64_t packets)
-      : spec_{.thread = thread, .clock = clock, .instructions = instructions, .packets = packets} {}
+// The blocks that became complete: bytes, nodes, instructions.
+nb::list block_list(gem5::StreamImport& import) {
+  nb::list out;
+  for (const auto& block : import.take_blocks()) {
+    out.append(nb::make_tuple(python_bytes(block.bytes), block.nodes, block.instructions));
+  }
+  return out;
+}
 
-  // The blocks that became complete: bytes, nodes.
-  nb::list take_nodes(const nb::bytes& piece) {
-    node_messages_.take(piece, [this](gem5::Node&& node) { waiting_.push_back(std::move(node)); });
-    return advance();
-  }
-  nb::list take_packets(const nb::bytes& piece) {
-    packet_messages_.take(piece, [this](gem5::Packet&& packet) { given_.push_back(packet); });
-    return advance();
-  }
-  // Nodes wait for requests of the fetch trace.
-  bool wants_packets() const { return !waiting_.empty(); }
-  nb::list finish() {
-    node_messages_.finish();
-    if (spec_.packets != 0) packet_messages_.finish();
-    if (!waiting_.empty()) throw gem5::FormatError(0, "the fetch trace changed while it was read");
-    begin();
-    importer_->finish();
-    close_block();
-    return blocks();
-  }
-  nb::dict statistics() const {
-    const gem5::ImportStatistics counted = importer_ ? importer_->statistics() : gem5::ImportStatistics{};
-    nb::dict out;
-    out["nodes"] = counted.nodes;
-    out["instructions"] = counted.instructions;
-    out["dropped_producers"] = counted.dropped_producers;
-    out["clipped_delays"] = counted.clipped_delays;
-    out["skipped_packets"] = counted.skipped_packets;
-    return out;
-  }
-
- private:
-  void begin() {
-    if (importer_) return;
-    spec_.ticks_per_second = node_messages_.header()->ticks_per_second;
-    importer_ = std::make_unique<gem5::Importer>(spec_, [this](const TraceNode& node) {
-      nodes_.push_back(node);
-      if (nodes_.size() == block_nodes) close_block();
-    });
-  }
-  nb::list advance() {
-    if (!node_messages_.header()) return blocks();
-    begin();
-    for (; !given_.empty(); given_.pop_front()) importer_->give(given_.front());
-    for (; !waiting_.empty() && importer_->can_take(waiting_.front()); waiting_.pop_front()) {
-      importer_->take(waiting_.front());
-    }
-    return blocks();
-  }
-  void close_block() {
-    if (nodes_.empty()) return;
-    std::uint64_t instructions = 0;
-    for (const TraceNode& node : nodes_) instructions += node.is_sync() ? 0u : node.timing.instructions();
-    complete_.push_back({encode_block(nodes_), nodes_.size(), instructions});
-    nodes_.clear();
-  }
-  nb::list blocks() {
-    nb::list out;
-    for (const auto& block : complete_) {
-      out.append(nb::make_tuple(python_bytes(block.bytes), block.nodes, block.instructions));
-    }
-    complete_.clear();
-    return out;
-  }
-
-  struct Block {
-    std::vector<std::uint8_t> bytes;
-    std::size_t nodes;
-    std::uint64_t instructions;
-  };
-
-  gem5::ImportSpec spec_;
-  NodeMessages node_messages_;
-  PacketMessages packet_messages_;
-  std::deque<gem5::Node> waiting_;
-  std::deque<gem5::Packet> given_;
-  std::unique_ptr<gem5::Importer> importer_;
-  std::vector<TraceNode> nodes_;
-  std::vector<Block> complete_;
-};
-
-// From blocks of a stream to pieces of a data-dependency trace and of a fetch trace.
-class StreamExport {
- public:
-  StreamExport(std::uint64_t ticks_per_cycle, std::uint32_t window, std::uint32_t line,
-               std::vector<std::uint64_t> latencies)
-      : exporter_(
-            {ticks_per_cycle, window, line, std::move(latencies)},
-            [this](const gem5::Node& node) { gem5::write_node(node, nodes_); },
-            [this](const gem5::Packet& packet) { gem5::write_packet(packet, packets_); }) {}
-
-  nb::tuple take(const nb::bytes& block) {
-    BlockReader reader(byte_vector(block));
-    while (reader.left() > 0) exporter_.take(reader.next());
-    nb::tuple out = nb::make_tuple(python_bytes(nodes_), python_bytes(packets_));
-    nodes_.clear();
-    packets_.clear();
-    return out;
-  }
-
- private:
-  std::vector<std::uint8_t> nodes_, packets_;
-  gem5::Exporter exporter_;
-};
+nb::dict import_statistics(const gem5::StreamImport& import) {
+  const gem5::ImportStatistics counted = import.statistics();
+  nb::dict out;
+  out["nodes"] = counted.nodes;
+  out["instructions"] = counted.instructions;
+  out["dropped_producers"] = counted.dropped_producers;
+  out["clipped_delays"] = counted.clipped_delays;
+  out["skipped_packets"] = counted.skipped_packets;
+  return out;
+}
 
 template <class Write>
 nb::bytes begun_file(const nb::dict& header, Write&& write) {
@@ -349,16 +224,49 @@ void bind_gem5_trace(nb::module_& module) {
     return python_bytes(out);
   });
 
-  nb::class_<StreamImport>(module, "Gem5Import")
-      .def(nb::init<std::uint16_t, std::uint64_t, std::uint64_t, std::uint64_t>(), nb::arg("thread"),
-           nb::arg("clock"), nb::arg("instructions"), nb::arg("packets"))
-      .def("take_nodes", &StreamImport::take_nodes, nb::arg("piece"))
-      .def("take_packets", &StreamImport::take_packets, nb::arg("piece"))
-      .def_prop_ro("wants_packets", &StreamImport::wants_packets)
-      .def("finish", &StreamImport::finish)
-      .def("statistics", &StreamImport::statistics);
-  nb::class_<StreamExport>(module, "Gem5Export")
-      .def(nb::init<std::uint64_t, std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>(),
-           nb::arg("ticks_per_cycle"), nb::arg("window"), nb::arg("line"), nb::arg("latencies"))
-      .def("take", &StreamExport::take, nb::arg("block"));
+  nb::class_<gem5::StreamImport>(module, "Gem5Import")
+      .def(
+          "__init__",
+          [](gem5::StreamImport* self, std::uint16_t thread, std::uint64_t clock, std::uint64_t instructions,
+             std::uint64_t packets) {
+            new (self) gem5::StreamImport(
+                {.thread = thread, .clock = clock, .instructions = instructions, .packets = packets});
+          },
+          nb::arg("thread"), nb::arg("clock"), nb::arg("instructions"), nb::arg("packets"))
+      .def(
+          "take_nodes",
+          [](gem5::StreamImport& self, const nb::bytes& piece) {
+            self.take_nodes(bytes_of(piece));
+            return block_list(self);
+          },
+          nb::arg("piece"))
+      .def(
+          "take_packets",
+          [](gem5::StreamImport& self, const nb::bytes& piece) {
+            self.take_packets(bytes_of(piece));
+            return block_list(self);
+          },
+          nb::arg("piece"))
+      .def_prop_ro("wants_packets", &gem5::StreamImport::wants_packets)
+      .def("finish",
+           [](gem5::StreamImport& self) {
+             self.finish();
+             return block_list(self);
+           })
+      .def("statistics", &import_statistics);
+  nb::class_<gem5::StreamExport>(module, "Gem5Export")
+      .def(
+          "__init__",
+          [](gem5::StreamExport* self, std::uint64_t ticks_per_cycle, std::uint32_t window,
+             std::uint32_t line, std::vector<std::uint64_t> latencies) {
+            new (self) gem5::StreamExport({ticks_per_cycle, window, line, std::move(latencies)});
+          },
+          nb::arg("ticks_per_cycle"), nb::arg("window"), nb::arg("line"), nb::arg("latencies"))
+      .def(
+          "take",
+          [](gem5::StreamExport& self, const nb::bytes& block) {
+            const auto pieces = self.take(byte_vector(block));
+            return nb::make_tuple(python_bytes(pieces.nodes), python_bytes(pieces.packets));
+          },
+          nb::arg("block"));
 }

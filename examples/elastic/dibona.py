@@ -3,7 +3,7 @@
 
     python dibona.py [FOLDER] [--full] [--cores 1..16] [--only NAME]
 
-As in the article's Figures 19 and 20: tasks are recorded on one core and scheduled on more, and the speed-up is compared.
+As in the article's Figures 19 and 20: tasks are recorded on one core and scheduled on more; speed-ups are compared.
 There the reference is the prototype itself; here it is the program on as many threads of the same simulated machine.
 Black-Scholes, swaptions, a pipeline like ferret's and hydrodynamics like LULESH's with a task for each chunk of a loop.
 Small sizes on 1 to 4 cores unless the full study is asked for: 1 to 16 cores, some minutes. With a folder, the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strong scaling by tasks: tasks recorded on one core are scheduled on many; the program itself runs on as many threads.
+"""Strong scaling by tasks: tasks recorded on one core are scheduled on many; the program runs on as many threads.
 
     python strong_scaling.py [FOLDER] [--full] [--cores 1..16] [--only NAME [--size SIZE]]
 

@@ -50,6 +50,9 @@ class RegionAccount {
     std::uint64_t subject = 0;  // region, or number of a task
     std::uint16_t thread = 0;
     MarkerAction action = MarkerAction::enter;
+
+    // Whether a region begins or ends here.
+    bool is_boundary() const { return action == MarkerAction::enter || action == MarkerAction::leave; }
   };
 
   // At most `log_limit` actions are kept (0: no log).

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work of each kind the processes of a program did outside of MPI: what tells ranks that behave
-// differently apart. Within calls of MPI a rank may look again and again whether something has come.
+// Work counts: instructions of each class that the processes of a program executed outside of MPI, by which
+// ranks are clustered. Within calls of MPI a rank may look again and again whether something has come.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "cpu/stream/marker.hpp"
@@ -33,8 +34,25 @@ class WorkCounts final : public RecordSink {
     }
   }
 
-  // Records by kind of each process; those that are no process have none.
-  const std::vector<Counts>& by_process() const { return by_process_; }
+  // The work of one process.
+  struct Summary {
+    std::uint64_t instructions = 0, branches = 0, loads = 0, stores = 0;
+  };
+  // Of each process that executed something.
+  std::vector<Summary> summaries() const {
+    std::vector<Summary> all;
+    for (const Counts& counts : by_process_) {
+      const auto of = [&](InstructionClass kind) { return counts[static_cast<std::size_t>(kind)]; };
+      const std::uint64_t instructions = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+      if (instructions == 0) continue;  // numbers of processes do not begin at 0
+      all.push_back({.instructions = instructions,
+                     .branches = of(InstructionClass::branch) + of(InstructionClass::jump) +
+                                 of(InstructionClass::indirect),
+                     .loads = of(InstructionClass::load) + of(InstructionClass::atomic),
+                     .stores = of(InstructionClass::store)});
+    }
+    return all;
+  }
 
  private:
   static constexpr int process_shift = 40;  // above it is the number of the process (linux/address_space.hpp)
@@ -51,7 +69,7 @@ class WorkCounts final : public RecordSink {
 
   const RegionTable& regions_;
   std::vector<std::uint32_t> calls_;  // of MPI that each thread is in
-  std::vector<Counts> by_process_;
+  std::vector<Counts> by_process_;    // by the number in their addresses
 };
 
 }  // namespace manyscale::cpu

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
 
 #include "cpu/mpi/mpi_calls.hpp"
 #include "cpu/openmp/marker_visit.hpp"
@@ -67,6 +69,13 @@ std::string_view construct_name(Construct construct) {
       "function",
   };
   return names[static_cast<std::size_t>(construct)];
+}
+
+Construct construct_named(std::string_view name) {
+  for (std::size_t i = 0; i < constructs; ++i) {
+    if (construct_name(static_cast<Construct>(i)) == name) return static_cast<Construct>(i);
+  }
+  throw std::invalid_argument("there is no construct named '" + std::string(name) + "'");
 }
 
 MarkerWatch::MarkerWatch(const std::vector<WatchPoint>& points, RegionTable& regions, TaskTable& tasks)

@@ -82,6 +82,8 @@ enum class Construct : std::uint8_t {
 inline constexpr std::size_t constructs = 45;
 // The names by which Python gives constructs.
 std::string_view construct_name(Construct construct);
+// Throws std::invalid_argument.
+Construct construct_named(std::string_view name);
 
 struct WatchPoint {
   std::uint64_t address = 0;

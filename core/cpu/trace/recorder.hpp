@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cpu/core/core_spec.hpp"
@@ -78,6 +79,9 @@ struct RecordedBlock {
   std::uint64_t instructions = 0;
   std::vector<std::uint8_t> bytes{};
 };
+
+// The parts of teams' work that a stream begins in a block: number of the team, index of the node.
+std::vector<std::pair<std::uint64_t, std::uint32_t>> team_parts(const RecordedBlock& block);
 
 class Recorder final : public RecordSink {
  public:
