@@ -64,25 +64,22 @@ Core::Core(const Spec& spec)
       period_(period_of(spec.clock)),
       cycles_per_time_(1.0 / static_cast<double>(period_)),
       total_store_order_(spec.memory_model == "tso"),
-      instruction_hit_(spec.l1i.tag_latency + spec.l1i.data_latency),
       data_hit_(spec.l1.tag_latency + spec.l1.data_latency),
       line_mask_(static_cast<std::uint64_t>(spec.l1.line) - 1),
       caches_(std::make_unique<memory::PrivateCaches>(*this, caches_spec(spec), period_, 1)),
       translation_(spec.translation),
       predictor_(spec.branch),
-      fetch_(spec.fetch_width, spec.fetch_bytes),
+      fetch_(spec),
       fetch_buffer_(fetch_buffer_of(spec)),
-      dispatch_(spec.dispatch_width),
+      dispatch_(spec),
       window_(std::max(spec.reorder_buffer, fetch_buffer_) + 1),
-      reorder_buffer_(spec.reorder_buffer, spec.dispatch_width),
       ports_(spec),
-      loads_(spec.load_queue),
-      integer_registers_(spec.integer_registers - 32),
-      float_registers_(spec.float_registers - 32),
       stores_(spec.store_queue, spec.memory_model == "tso"),
       wheel_(window_.size()),
       commit_(spec.commit_width),
-      regions_(static_cast<std::size_t>(spec.region_log)) {
+      account_(spec.hot_lines),
+      regions_(static_cast<std::size_t>(spec.region_log)),
+      writer_(spec) {
   if (spec.memory_model != "tso" && spec.memory_model != "relaxed") {
     throw std::invalid_argument("memory_model: expected 'relaxed' or 'tso', not '" + spec.memory_model + "'");
   }
@@ -92,17 +89,6 @@ Core::Core(const Spec& spec)
                                 std::to_string(CycleMap::range / 2 * period_ / nanosecond) + " ns");
   }
   if (spec.l1.write != "back") throw std::invalid_argument("l1.write: a core's caches are write-back");
-  queues_.emplace_back(spec.issue_queue);
-  const auto add_queue = [&](std::int64_t entries, std::initializer_list<InstructionClass> kinds_of_queue) {
-    if (entries == 0) return;
-    for (const InstructionClass kind : kinds_of_queue)
-      queue_numbers_[static_cast<std::size_t>(kind)] = static_cast<std::uint32_t>(queues_.size());
-    queues_.emplace_back(entries);
-  };
-  add_queue(spec.float_queue,
-            {InstructionClass::float_add, InstructionClass::float_multiply, InstructionClass::float_fused,
-             InstructionClass::float_divide, InstructionClass::float_root, InstructionClass::float_convert});
-  add_queue(spec.memory_queue, {InstructionClass::load, InstructionClass::store, InstructionClass::atomic});
   declare(statistics_);
   declare(cpi_counters_, "cpi.");
   declare(instruction_counters_, "instructions.");
@@ -198,7 +184,7 @@ void Core::pump() {
   if (retry_) retry_blocked();
   wheel_.take_until(horizon_, [&](std::uint32_t index) {
     due(window_[index]);
-    if (!resolved_.empty()) tell_waiters();
+    if (!resolved_.empty()) wake_waiters();
   });
   for (;;) {
     take_records();
@@ -231,25 +217,25 @@ void Core::take_arrivals() {
       case store_token: {
         StoreQueue::Store& store = stores_[index];
         store.written_parts = std::max(store.written_parts, arrival.cycle);
-        --outstanding_stores_;
+        writer_.end_miss();
         if (--store.parts == 0) store_written(index, store.written_parts);
         break;
       }
       case fetch_token:
-        line_arrived(arrival.cycle);
+        fetch_.line_arrived(arrival.cycle);
         break;
       default:
         walk(index, arrival.cycle);
         break;
     }
-    tell_waiters();
+    wake_waiters();
   }
   arrivals_.clear();
 }
 
 void Core::retry_blocked() {
   retry_ = false;
-  store_blocked_ = false;
+  writer_.unblock();
   retried_.clear();
   retried_.swap(blocked_);
   for (const Blocked& each : retried_) {
@@ -260,7 +246,7 @@ void Core::retry_blocked() {
     } else {
       access_part(window_[index], each.part, when);
     }
-    tell_waiters();
+    wake_waiters();
   }
 }
 
@@ -270,15 +256,15 @@ void Core::settle() {
   const Cycle present = now() / period_;
   if (committed_ == next_ && taken_ == available_) {
     if (ended_ || !begun_) {
-      charge_until(present, Cause::idle);
+      account_.charge(present, Cause::idle);
     } else if (asleep_) {
-      charge_until(present, Cause::sleeping);
+      account_.charge(present, Cause::sleeping);
     }
   }
   if (thread_ != ~0u) regions_.settle(progress());
-  bring_up(cpi_counters_, stack_.cycles);
+  bring_up(cpi_counters_, account_.stack().cycles);
   bring_up(instruction_counters_, committed_by_class_);
-  statistics_.cycles += accounted_ - statistics_.cycles.value();
+  statistics_.cycles += account_.until() - statistics_.cycles.value();
   statistics_.instructions += instructions_ - statistics_.instructions.value();
 }
 

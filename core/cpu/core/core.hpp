@@ -18,15 +18,14 @@
 #include "cpu/core/core_spec.hpp"
 #include "cpu/core/core_statistics.hpp"
 #include "cpu/core/cpi_stack.hpp"
-#include "cpu/core/dispatch_slots.hpp"
-#include "cpu/core/fetch_slots.hpp"
-#include "cpu/core/hot_lines.hpp"
+#include "cpu/core/cycle_account.hpp"
+#include "cpu/core/dispatch_stage.hpp"
+#include "cpu/core/fetch_stage.hpp"
 #include "cpu/core/issue_ports.hpp"
-#include "cpu/core/issue_queue.hpp"
 #include "cpu/core/konata.hpp"
 #include "cpu/core/region_account.hpp"
-#include "cpu/core/reorder_buffer.hpp"
 #include "cpu/core/store_queue.hpp"
+#include "cpu/core/store_writer.hpp"
 #include "cpu/core/translation_unit.hpp"
 #include "cpu/core/window.hpp"
 #include "cpu/stream/stream_protocol.hpp"
@@ -45,13 +44,13 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::vector<Wait> waits() const override;
 
   const Spec& spec() const { return spec_; }
-  const CpiStack& stack() const { return stack_; }
+  const CpiStack& stack() const { return account_.stack(); }
   std::int64_t instructions() const { return instructions_; }
   Time period() const { return period_; }
   const RegionAccount& regions() const { return regions_; }
   RegionAccount& regions() { return regions_; }
   // By address; empty unless asked for.
-  std::vector<HotLines::Line> hot_lines() const { return hot_lines_.lines(); }
+  std::vector<HotLines::Line> hot_lines() const { return account_.hot_lines(); }
   const KonataLog& konata() const { return konata_; }
   // Visits to the region of interest that were begun on this core and not ended on it; threads move, so only
   // the sum over all cores says whether one is open.
@@ -59,15 +58,6 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
 
  private:
   struct Wake {};
-  // What dispatch may wait for.
-  enum Stall {
-    stall_reorder_buffer,
-    stall_issue_queue,
-    stall_load_queue,
-    stall_store_queue,
-    stall_registers,
-    stalls
-  };
   struct Marker {
     std::uint64_t before;  // number of the operation that follows it
     std::uint64_t address;
@@ -114,8 +104,6 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   bool wait_for_redirect();
   bool fetch_line(const Record& record);
   bool translate_fetch(std::uint64_t pc);
-  void fetch_translated(Cycle cycle);
-  void line_arrived(Cycle cycle);
   void follow_branch(const Record& record, Prediction recorded);
   bool dispatch(const Record& record, const ElasticTiming& timing);
   Cycle dispatch_cycle(const Record& record, const ElasticTiming& timing);
@@ -136,15 +124,13 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   void complete_store(Operation& operation);
   void begin_oldest(Operation& operation);
   void finish(Operation& operation, Cycle cycle);
-  void tell_waiters();
+  void wake_waiters();
   bool walk(std::uint32_t walk, Cycle when);
   void walk_done(Cycle cycle);
 
   // Commit and committed stores (core_commit.cpp): true if something happened.
   bool commit_all();
   void commit(Operation& operation);
-  void account(const Operation& operation);
-  void charge_until(Cycle cycle, Cause cause);
   void take_markers();
   Progress progress() const;
   bool write_stores();
@@ -154,12 +140,6 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   static Cause cause_of(memory::Served served) {
     return static_cast<Cause>(static_cast<std::size_t>(Cause::l1) + static_cast<std::size_t>(served));
   }
-  std::uint32_t queue_of(InstructionClass kind) const {
-    return queue_numbers_[static_cast<std::size_t>(kind)];
-  }
-  // Issue queue entries besides its own that are taken until it is complete. In order, the first instruction
-  // that waits for it keeps all others from issue anyway.
-  std::uint32_t waiters_of(const ElasticTiming& timing) const { return spec_.in_order ? 0 : timing.waiters; }
   bool waits_until_oldest(InstructionClass kind) const {
     return kind == InstructionClass::atomic || kind == InstructionClass::fence ||
            kind == InstructionClass::system;
@@ -169,7 +149,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   const Time period_;
   const double cycles_per_time_;
   const bool total_store_order_;
-  const Cycle instruction_hit_, data_hit_;
+  const Cycle data_hit_;
   const std::uint64_t line_mask_;
   CoreStatistics statistics_;
   CpiCounters cpi_counters_;
@@ -191,38 +171,23 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
 
   // The instruction stream. Records are numbered with markers, operations without.
   RecordRing* ring_ = nullptr;
-  std::uint64_t available_ = 0, taken_ = 0, told_ = 0;
+  std::uint64_t available_ = 0, taken_ = 0, freed_ = 0;
   std::uint64_t halted_ = 0;  // number of the record that halts the stream
   bool starved_ = true, asleep_ = false, ended_ = false, begun_ = false;
 
   // Front end.
-  bool head_fetched_ = false;  // the next record
-  FetchSlots fetch_;
+  FetchStage fetch_;
   std::int64_t fetch_buffer_;
-  std::uint64_t fetch_line_ = ~std::uint64_t{0};
-  bool fetch_waiting_ = false, fetch_arrived_ = false, fetch_walking_ = false;
-  Cycle fetch_begun_ = 0;
-  bool redirecting_ = false;  // until the operation of this number is complete
-  std::uint64_t redirect_ = 0;
-  Cause front_cause_ = Cause::idle;
-  Cause stall_cause_ = Cause::base;
-  Cycle stall_cycles_ = 0;
+  DispatchStage dispatch_;
   Cycle front_wake_ = unknown;
-  std::array<Cycle, stalls> stalls_{};  // of the next record
-  DispatchSlots dispatch_;
-  std::int64_t dispatch_used_ = 0;  // slots of the next record's cycle before it
 
   // Window.
   Window window_;
   std::uint64_t next_ = 0, committed_ = 0;  // numbers of the next operations to dispatch and to commit
-  ReorderBuffer reorder_buffer_;
-  std::array<std::uint32_t, instruction_classes> queue_numbers_{};
-  std::vector<IssueQueue> queues_;
   IssuePorts ports_;
-  FreeList loads_, integer_registers_, float_registers_;
   StoreQueue stores_;
   CycleWheel wheel_;
-  std::vector<std::uint32_t> resolved_;        // operations whose waiters are to be told
+  std::vector<std::uint32_t> resolved_;        // operations with waiters to wake
   std::vector<std::uint32_t> translations_;    // operations that wait for some page walk
   std::vector<std::uint32_t> unknown_stores_;  // loads that wait for addresses of stores
   std::vector<Blocked> blocked_, retried_;
@@ -234,24 +199,17 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
 
   // Commit.
   CommitSlots commit_;
-  Cycle accounted_ = 0;  // the last cycle that has its cause
+  CycleAccount account_;
   std::int64_t instructions_ = 0;
   std::array<std::int64_t, instruction_classes> committed_by_class_{};
-  CpiStack stack_;
   std::deque<Marker> markers_;
   std::int64_t visits_open_ = 0;
   RegionAccount regions_;
   std::uint32_t thread_ = ~0u;
-  HotLines hot_lines_;
   KonataLog konata_;
 
   // Committed stores.
-  std::uint64_t committed_stores_ = 0, next_store_ = 0;
-  std::int64_t outstanding_stores_ = 0;
-  Cycle store_cycle_ = 0;
-  std::int64_t stores_in_cycle_ = 0;
-  std::uint32_t store_part_ = 0;  // of the next store, to be written next
-  bool store_blocked_ = false;
+  StoreWriter writer_;
   Cycle store_wake_ = unknown;
 };
 

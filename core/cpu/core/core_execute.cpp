@@ -34,7 +34,7 @@ void Core::schedule(Operation& operation) {
     defer(operation, ready);
   } else {
     operation.issued = ports_.take(record, ready, earliest_);
-    queues_[queue_of(record.kind)].leave(operation.issued);
+    dispatch_.issue(record, operation.issued);
     finish(operation, operation.issued + ports_.latency(record));
   }
 }
@@ -70,7 +70,7 @@ void Core::issue_load(Operation& operation, Cycle ready) {
     return;
   }
   operation.issued = ports_.take(operation.record, ready, earliest_);
-  queues_[queue_of(InstructionClass::load)].leave(operation.issued);
+  dispatch_.issue(operation.record, operation.issued);
   operation.cause = Cause::l1;
   ++statistics_.loads;
   execute_load(operation, operation.issued + ports_.latency(operation.record));
@@ -104,7 +104,7 @@ void Core::issue_store(Operation& operation, Cycle ready) {
     return;
   }
   operation.issued = ports_.take(operation.record, ready, earliest_);
-  queues_[queue_of(InstructionClass::store)].leave(operation.issued);
+  dispatch_.issue(operation.record, operation.issued);
   if (translate(operation, operation.issued + ports_.latency(operation.record))) go_on_translated(operation);
 }
 
@@ -200,7 +200,7 @@ void Core::begin_oldest(Operation& operation) {
     return;
   }
   operation.issued = ports_.take(record, cycle, earliest_);
-  queues_[queue_of(record.kind)].leave(operation.issued);
+  dispatch_.issue(record, operation.issued);
   if (record.has(Trait::halts_stream)) {
     work_.send({halted_, StreamRequest::Type::reached}, std::max<Time>(0, time_of(cycle) - now()));
   }
@@ -215,13 +215,12 @@ void Core::begin_oldest(Operation& operation) {
 void Core::finish(Operation& operation, Cycle cycle) {
   operation.complete = cycle;
   operation.stage = Stage::done;
-  if (const std::uint32_t waiters = waiters_of(operation.timing); waiters > 0)
-    queues_[0].leave(cycle, waiters);
+  dispatch_.complete(operation.timing, cycle);
   if (operation.waiters != Window::none) resolved_.push_back(window_.index(operation));
 }
 
-// Those who waited for results go on, and those who waited for theirs.
-void Core::tell_waiters() {
+// Wakes the operations that wait for results, and then those that wait for theirs.
+void Core::wake_waiters() {
   for (std::size_t i = 0; i < resolved_.size(); ++i) {
     Operation& producer = window_[resolved_[i]];
     const Cycle cycle = producer.complete;
@@ -261,7 +260,7 @@ bool Core::walk(std::uint32_t walk, Cycle when) {
 
 // All who waited for some walk look again: the page may be there, or a walker free.
 void Core::walk_done(Cycle cycle) {
-  if (fetch_walking_) fetch_translated(cycle);
+  if (fetch_.is_walking()) fetch_.translated(cycle);
   const std::vector<std::uint32_t> waiting = std::exchange(translations_, {});
   for (const std::uint32_t index : waiting) {
     Operation& operation = window_[index];
