@@ -82,7 +82,7 @@ TEST(throughput) {
 }
 
 // Four wide in one stage and eight wide in the others: four in a cycle.
-void widths() {
+TEST(widths) {
   const std::vector<TraceNode> mix{record(InstructionClass::integer),
                                    record(InstructionClass::integer),
                                    record(InstructionClass::integer),
@@ -111,7 +111,7 @@ void widths() {
 }
 
 // Instructions compacted into a record take slots and entries, and do nothing.
-void compacted() {
+TEST(compacted) {
   CoreSpec spec = plain_core();
   spec.fetch_width = spec.dispatch_width = spec.commit_width = 4;
   TraceNode heavy = record(InstructionClass::integer);
@@ -142,7 +142,7 @@ TEST(mispredicts) {
 
 // An entry is free when its instruction leaves: a divide at the head lets in as many as there are entries
 // for.
-void full_buffers_stall_dispatch() {
+TEST(full_buffers_stall_dispatch) {
   // A window of n with a divide each n instructions: each divide waits for the one before to commit.
   CoreSpec spec = plain_core();
   spec.reorder_buffer = 16;
@@ -202,14 +202,3 @@ TEST(wrong_specs) {
 }
 
 }  // namespace
-
-int main() {
-  chains();
-  throughput();
-  widths();
-  compacted();
-  mispredicts();
-  full_buffers_stall_dispatch();
-  wrong_specs();
-  return finish();
-}

@@ -93,7 +93,7 @@ TEST(forwarding) {
 }
 
 // Stores that miss are written after commit, until the store queue is full.
-void store_buffer() {
+TEST(store_buffer) {
   CoreSpec spec = plain_core();
   spec.store_queue = 16;
   const auto missing = [](std::size_t i) { return store(data + i * 64); };

@@ -34,7 +34,7 @@ Record of(InstructionClass kind, std::uint8_t flags = 0) {
   return record;
 }
 
-void fetch_goes_on_when_the_branch_is_resolved() {
+TEST(fetch_goes_on_when_the_branch_is_resolved) {
   FetchStage fetch(narrow());
   fetch.resume(10, Cause::idle);
   fetch.find_slot({}, {});
@@ -55,7 +55,7 @@ void fetch_goes_on_when_the_branch_is_resolved() {
   check(operation.front_cause == Cause::branch, "the branch is the cause");
 }
 
-void a_missed_line_stalls_fetch_by_what_exceeds_a_hit() {
+TEST(a_missed_line_stalls_fetch_by_what_exceeds_a_hit) {
   CoreSpec spec = narrow();
   spec.l1i.tag_latency = 1;
   spec.l1i.data_latency = 2;
@@ -79,7 +79,7 @@ void a_missed_line_stalls_fetch_by_what_exceeds_a_hit() {
   check_equal(fetch.cycle(), 120, "a translation takes until then");
 }
 
-void dispatch_waits_for_each_buffer() {
+TEST(dispatch_waits_for_each_buffer) {
   const CoreSpec spec = narrow();
   Window window(16);
   StoreQueue stores(1, false);
@@ -118,7 +118,7 @@ void dispatch_waits_for_each_buffer() {
   check_equal(behind.stall(DispatchStage::store_queue), 25, "cycles of the stall");
 }
 
-void classes_have_queues_of_their_own() {
+TEST(classes_have_queues_of_their_own) {
   CoreSpec spec = narrow();
   spec.issue_queue = 1;
   spec.memory_queue = 1;
@@ -140,7 +140,7 @@ void classes_have_queues_of_their_own() {
   check_equal(in_order.earliest(InstructionClass::integer, 6), 6, "in order they have none");
 }
 
-void stores_are_written_in_order_and_within_limits() {
+TEST(stores_are_written_in_order_and_within_limits) {
   StoreWriter writer(narrow());
   check(!writer.may_write(), "nothing has committed");
   for (int i = 0; i < 4; ++i) writer.commit();
@@ -162,7 +162,7 @@ void stores_are_written_in_order_and_within_limits() {
   check(writer.may_write(), "until one is written");
 }
 
-void every_cycle_has_one_cause() {
+TEST(every_cycle_has_one_cause) {
   CycleAccount account(true);
   Operation operation;
   operation.record.pc = 0x100;
@@ -196,13 +196,3 @@ void every_cycle_has_one_cause() {
 }
 
 }  // namespace
-
-int main() {
-  fetch_goes_on_when_the_branch_is_resolved();
-  a_missed_line_stalls_fetch_by_what_exceeds_a_hit();
-  dispatch_waits_for_each_buffer();
-  classes_have_queues_of_their_own();
-  stores_are_written_in_order_and_within_limits();
-  every_cycle_has_one_cause();
-  return finish();
-}

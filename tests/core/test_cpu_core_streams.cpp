@@ -125,7 +125,7 @@ TEST(quantum_changes_little) {
 }
 
 // What cores synchronise by is never done ahead of time, so the quantum does not change who gets it when.
-void quantum_does_not_change_synchronisation() {
+TEST(quantum_does_not_change_synchronisation) {
   TraceNode atomic = record(InstructionClass::atomic);
   atomic.address = 0x1000000;
   atomic.size = 8;
@@ -141,7 +141,7 @@ void quantum_does_not_change_synchronisation() {
     check_equal(coarse[core].cycles, exact[core].cycles, "two cores at one line");
 }
 
-void many_cores_on_threads() {
+TEST(many_cores_on_threads) {
   std::vector<std::vector<TraceNode>> scripts;
   for (std::uint32_t core = 0; core < 4; ++core) scripts.push_back(random_stream(core, 4000, 100, true));
   CoreSpec spec;

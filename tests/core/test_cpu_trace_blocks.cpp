@@ -69,7 +69,7 @@ TEST(blocks_give_back_what_they_were_given) {
 }
 
 // What shares a byte in a block is apart in a node, and comes back as it was.
-void packed_fields_do_not_mix() {
+TEST(packed_fields_do_not_mix) {
   const auto back = [](const TraceNode& node) {
     TraceNode read;
     read.kind = node.kind;
@@ -106,7 +106,7 @@ void packed_fields_do_not_mix() {
 }
 
 // A loop over two arrays: a byte for each node, and little else.
-void loops_take_few_bytes() {
+TEST(loops_take_few_bytes) {
   std::vector<TraceNode> nodes;
   for (std::uint64_t i = 0; i < 4000; ++i) {
     for (std::uint64_t array = 0; array < 3; ++array) {
@@ -156,11 +156,3 @@ TEST(damaged_blocks_are_refused) {
 }
 
 }  // namespace
-
-int main() {
-  packed_fields_do_not_mix();
-  blocks_give_back_what_they_were_given();
-  loops_take_few_bytes();
-  damaged_blocks_are_refused();
-  return finish();
-}

@@ -343,7 +343,7 @@ TEST(waiters_share_ports_and_queue) {
 
 // A load that is sure to hit has its result as a node would: after its address, its line, or the store that
 // wrote it, whichever is last.
-void filtered_loads_are_compacted() {
+TEST(filtered_loads_are_compacted) {
   CoreSpec spec;
   const Latencies latencies(spec);
   const std::int64_t hit = static_cast<std::int64_t>(latencies.l1_hit());
@@ -372,7 +372,7 @@ void filtered_loads_are_compacted() {
   check_equal(still_none[0], 0, "which is no hit");
 }
 
-void markers_keep_their_position() {
+TEST(markers_keep_their_position) {
   Stream stream = random_stream(7, 3000);
   TraceCompactor compactor(table(), {.width = 4, .tuning = fitted});
   std::vector<std::uint64_t> before;
@@ -402,17 +402,3 @@ void markers_keep_their_position() {
 }
 
 }  // namespace
-
-int main() {
-  unlimited_data_flow_is_exact();
-  bounded_cores_differ_little();
-  chains_keep_their_length();
-  long_delays_count_from_older_dispatches();
-  groups_have_their_last_as_node();
-  rows_of_alu_instructions_are_compacted();
-  limiting_ports_keep_their_rate();
-  waiters_share_ports_and_queue();
-  filtered_loads_are_compacted();
-  markers_keep_their_position();
-  return finish();
-}

@@ -28,8 +28,7 @@ TEST(lines_hit_until_two_others_came_to_their_set) {
   check_equal(second.fill, 10, "and may wait for the first");
   check_equal(lines.touch(access(InstructionClass::load, 8), 0, window, false).fill, 0, "but not for long");
   lines.touch(access(InstructionClass::load, 32 * line), 0, 200, false);
-  check(lines.touch(access(InstructionClass::load, 0), 0, 201, false).is_hit,
-        "a set holds two lines");
+  check(lines.touch(access(InstructionClass::load, 0), 0, 201, false).is_hit, "a set holds two lines");
   lines.touch(access(InstructionClass::load, 64 * line), 0, 202, false);
   check(!lines.touch(access(InstructionClass::load, 0), 0, 203, false).is_hit,
         "three have not, however often the first was touched");

@@ -61,7 +61,7 @@ struct TestTree {
   fs::path base, root;
 };
 
-void paths_stay_within_the_root() {
+TEST(paths_stay_within_the_root) {
   const TestTree tree;
   const HostDirectory folder(tree.root.string(), false);
   check(contents(folder, "/file") == "file", "a file");
@@ -93,7 +93,7 @@ void paths_stay_within_the_root() {
   check(folder.facts("/out", true, facts) == 0 && facts.bytes == 8, "facts of what it leads to");
 }
 
-void folders_are_listed_in_order() {
+TEST(folders_are_listed_in_order) {
   const TestTree tree;
   const HostDirectory folder(tree.root.string(), false);
   const HostDirectory::Opened opened = folder.open("/", O_RDONLY | O_DIRECTORY, 0);
@@ -104,7 +104,7 @@ void folders_are_listed_in_order() {
         "sorted: " + names);
 }
 
-void nothing_changes_unless_allowed() {
+TEST(nothing_changes_unless_allowed) {
   const TestTree tree;
   const HostDirectory folder(tree.root.string(), false);
   check(folder.open("/file", O_WRONLY, 0).error == -EROFS, "no writing");
@@ -116,7 +116,7 @@ void nothing_changes_unless_allowed() {
   check(contents(folder, "/file") == "file", "it is as it was");
 }
 
-void changes_stay_within_the_root() {
+TEST(changes_stay_within_the_root) {
   const TestTree tree;
   const HostDirectory folder(tree.root.string(), true);
   const HostDirectory::Opened made = folder.open("/up/made", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -139,7 +139,7 @@ void changes_stay_within_the_root() {
   check(fs::exists(tree.base / "secret"), "not what it named");
 }
 
-void a_missing_root_is_refused() {
+TEST(a_missing_root_is_refused) {
   try {
     const HostDirectory folder("/no/such/folder", false);
     check(false, "refused");
