@@ -29,7 +29,7 @@ def iteration(threads: int) -> tuple[float, dict[str, float]]:
 
 
 def main() -> None:
-    """Runs the program with each number of threads and says what came out."""
+    """Runs the program with each number of threads and prints the results."""
     bars, base = {}, None
     for threads in THREADS:
         seconds, cycles = iteration(threads)

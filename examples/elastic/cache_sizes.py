@@ -33,7 +33,7 @@ def ordered_alike(replayed: list[float], executed: list[float]) -> bool:
 
 
 def main() -> None:
-    """Records once, replays with each size, runs in detail, and says what came out."""
+    """Records once, replays with each size, runs in detail, and prints the results."""
     arguments = argparse.ArgumentParser(description="Times over sizes of the L2 cache.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the charts go")
     arguments.add_argument("--full", action="store_true", help="more sizes, on 1, 2 and 4 cores")

@@ -33,7 +33,7 @@ def elastic(name: str, size: int, threads: int) -> cpu.Program:
 
 
 def main() -> None:
-    """Records, deals, runs in detail, and says how far the speed-ups are apart."""
+    """Records, replays, runs in detail, and prints how far the speed-ups are apart."""
     arguments = argparse.ArgumentParser(description="Speed-ups of tasks on a model of Dibona.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the chart goes")
     arguments.add_argument("--full", action="store_true", help="all programs, on up to 16 cores")

@@ -82,7 +82,7 @@ def draw(rows: pl.DataFrame, folder: Path) -> None:
 
 
 def main() -> None:
-    """Records, replays, executes, and says what came out."""
+    """Records, replays, executes, and prints the results."""
     arguments = argparse.ArgumentParser(description="Products of matrices, replayed and executed.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the table and the charts go")
     arguments.add_argument("--full", action="store_true", help="all sizes of the article, 256 and 512")

@@ -29,7 +29,7 @@ MACHINE = "elasticsimmate"
 QUICK = {"ferret": 6, "cholesky_tasks": 48}
 FULL = {"black_scholes_tasks": 512, "swaptions_tasks": 600, "ferret": 96, "cholesky_tasks": 192}
 SCHEDULERS = ("fifo", "work_stealing", "locality", "critical_path")
-# What the article says of its own: what follows from the tasks, mean errors, and how much faster it replays.
+# The article's own results: what follows from the tasks, mean errors, and how much faster it replays.
 ARTICLE = {
     "black_scholes_tasks": "no faster on more than 4 cores; replays 9 times as fast as full simulation",
     "swaptions_tasks": "faster up to 16 cores, as many as tasks; 8 times as fast",
@@ -88,7 +88,7 @@ def draw(rows: pl.DataFrame, folder: Path) -> None:
 
 
 def main() -> None:
-    """Records, replays with each scheduler, runs in detail, and says what came out."""
+    """Records, replays with each scheduler, runs in detail, and prints the results."""
     arguments = argparse.ArgumentParser(description="Strong scaling by tasks.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the table and the charts go")
     arguments.add_argument(

@@ -97,7 +97,7 @@ def draw(rows: pl.DataFrame, folder: Path) -> None:
 
 
 def main() -> None:
-    """Records, replays and says what came out."""
+    """Records, replays and prints the results."""
     arguments = argparse.ArgumentParser(description="Weak scaling by replication.")
     arguments.add_argument("folder", nargs="?", type=Path, help="where the table and the charts go")
     arguments.add_argument("--full", action="store_true", help="the article's sizes, on up to 128 cores")

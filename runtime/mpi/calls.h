@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of MPI's calls, which marker instructions tell the simulator; the same list as in its core
+/* The numbers of MPI's calls, which marker instructions pass to the simulator; the same list as in its core
  * (core/cpu/mpi/mpi_calls.hpp). */
 #ifndef MANYSCALE_MPI_CALLS_H
 #define MANYSCALE_MPI_CALLS_H
@@ -113,7 +113,7 @@ enum {
 };
 
 /* The body of a call of MPI: marks its beginning and its end around an expression that gives its result. What the
- * communicator's error handler says is done for results other than success. */
+ * communicator's error handler is called for results other than success. */
 #define CALL(name, comm, work)                                                     \
   do {                                                                             \
     MANYSCALE_MARK(3, (long)CALL_##name);                                          \

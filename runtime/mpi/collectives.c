@@ -59,7 +59,7 @@ static int check_reduction(int count, MPI_Datatype type, MPI_Op op, int root, MP
   return error ? error : msmpi_check_operation(op, type);
 }
 
-/* In round k each rank tells the one 2^k above it, and is told by the one 2^k below, that it has come. */
+/* In round k each rank notifies the one 2^k above it, and is notified by the one 2^k below. */
 void msmpi_barrier(MPI_Comm comm) {
   for (int distance = 1; distance < comm->size; distance *= 2)
     msmpi_exchange(NULL, 0, MPI_BYTE, (comm->rank + distance) % comm->size, NULL, 0, MPI_BYTE,

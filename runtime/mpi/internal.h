@@ -204,7 +204,7 @@ struct manyscale_mpi_request {
   /* How far it has come. */
   bool active;   /* started and not yet waited for */
   bool complete;
-  bool detached; /* nobody will wait for it */
+  bool detached; /* no rank waits for it */
   unsigned char *bytes; /* `data`, or its packed copy */
   size_t total;         /* to be sent, or that fit */
   size_t length;        /* of the message received */

@@ -189,7 +189,7 @@ static bool push(int to) {
   struct ring *ring = msmpi_ring(msmpi_rank, to);
   bool moved = push_some(out, ring);
   if (pending(out)) {
-    /* Asked for before the last look, so that space made after it is told. */
+    /* Asked for before the last look, so that bytes freed after it are reported. */
     atomic_store(&ring->sender_waits, 1);
     moved |= push_some(out, ring);
   }

@@ -33,7 +33,7 @@ DEFINE_OPERATION(MINLOC, minloc)
 #define LOGIC(ctype) EACH(LAND, ctype, a && b) EACH(LOR, ctype, a || b) EACH(LXOR, ctype, !a != !b)
 #define BITS(ctype) EACH(BAND, ctype, a & b) EACH(BOR, ctype, a | b) EACH(BXOR, ctype, a ^ b)
 
-/* A function that does an operation on one C type, and says whether it is defined for it. */
+/* A function that does an operation on one C type, and returns whether it is defined for it. */
 #define DEFINE_FUNCTION(name, ctype, cases)                                                           \
   static bool combine_##name(enum operation_kind kind, const void *in, void *inout, int count) {      \
     switch (kind) {                                                                                   \

@@ -47,7 +47,7 @@ void msmpi_note(enum note_kind kind, uint64_t subject, int peer, int tag, uint32
     perror("MANYSCALE_MPI_RECORD");
     exit(1);
   }
-  /* After the last call nobody could do it. */
+  /* After the last call it would be too late. */
   if (kind == NOTE_RETURN && subject == CALL_Finalize) fflush(file);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that all ranks share: a file that each maps. It begins as zeros, so whoever comes first can use it. */
+/* The memory that all ranks share: a file that each maps. It begins as zeros, so the first rank can use it at once. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-/* What other ranks tell one rank. */
+/* What other ranks write for one rank. */
 struct mailbox {
   _Alignas(LINE_BYTES) _Atomic uint32_t bell; /* counts the times it was rung; a futex */
   _Alignas(LINE_BYTES) _Atomic uint32_t sleeps;
@@ -26,7 +26,7 @@ struct job {
 
 static unsigned char *segment;
 static struct mailbox *mine;
-static uint32_t heard; /* the bell's count when it was last looked at */
+static uint32_t last_bell; /* the bell's count when it was last looked at */
 
 static struct job *job(void) { return (struct job *)segment; }
 static struct mailbox *mailbox(int rank) { return (struct mailbox *)(segment + sizeof(struct job)) + rank; }
@@ -60,7 +60,7 @@ void msmpi_map_segment(void) {
   if (segment == MAP_FAILED) cannot("map", path ? path : "(none)");
   if (file >= 0) close(file);
   mine = mailbox(msmpi_rank);
-  heard = 0;
+  last_bell = 0;
 }
 
 void msmpi_unmap_segment(void) {
@@ -83,8 +83,8 @@ void msmpi_ring_bell(int rank) {
 
 bool msmpi_bell_rang(void) {
   const uint32_t bell = atomic_load_explicit(&mine->bell, memory_order_relaxed);
-  if (bell == heard) return false;
-  heard = bell;
+  if (bell == last_bell) return false;
+  last_bell = bell;
   atomic_thread_fence(memory_order_acquire);
   end_if_aborted();
   return true;
@@ -92,10 +92,10 @@ bool msmpi_bell_rang(void) {
 
 void msmpi_sleep(void) {
   end_if_aborted();
-  atomic_store_explicit(&mine->sleeps_at, heard, memory_order_relaxed);
+  atomic_store_explicit(&mine->sleeps_at, last_bell, memory_order_relaxed);
   atomic_store(&mine->sleeps, 1);
-  /* The kernel compares the bell with what was heard, so a ring in between is not missed. */
-  syscall(SYS_futex, &mine->bell, FUTEX_WAIT, heard, NULL, NULL, 0);
+  /* The kernel compares the bell with the last count seen, so a ring in between is not missed. */
+  syscall(SYS_futex, &mine->bell, FUTEX_WAIT, last_bell, NULL, NULL, 0);
   atomic_store(&mine->sleeps, 0);
 }
 

@@ -53,7 +53,7 @@ class HistoryTables {
     for (std::size_t i = 0; i < count_; ++i) looks_[i] = {lengths[i], BranchHistory::power_of(lengths[i])};
   }
 
-  // Finds the entry of a branch in all tables; says in which its tag is there, a bit each.
+  // Finds the entry of a branch in all tables; gives those in which its tag is, a bit each.
   std::uint32_t look_up(std::uint64_t pc, const BranchHistory& history) {
     const std::uint64_t address = (pc >> 1) * 0xd6e8feb86659fd93u;
     std::uint32_t matches = 0;

@@ -20,7 +20,7 @@ memory::PrivateCachesSpec caches_spec(const CoreSpec& spec) {
   caches.levels.push_back(spec.l1);
   if (spec.l2.size > 0) caches.levels.push_back(spec.l2);
   if (spec.l1i.size > 0) caches.instruction = spec.l1i;
-  // Issue ports and stores_per_cycle say what begins in a cycle, and the L1 cache's MSHRs what
+  // Issue ports and stores_per_cycle limit what begins in a cycle, and the L1 cache's MSHRs what
   // the L2 cache gets. The caches' own ports are taken in the order of calls, which is not that of time here.
   const auto open_ports = [](memory::CacheSpec& level, const std::string& name) {
     if (level.ports != memory::CacheSpec{}.ports) {

@@ -53,7 +53,7 @@ class Core final : public Component, public memory::PrivateCaches::Owner {
   std::vector<HotLines::Line> hot_lines() const { return account_.hot_lines(); }
   const KonataLog& konata() const { return konata_; }
   // Visits to the region of interest that were begun on this core and not ended on it; threads move, so only
-  // the sum over all cores says whether one is open.
+  // the sum over all cores shows whether one is open.
   std::int64_t visits_open() const { return visits_open_; }
 
  private:

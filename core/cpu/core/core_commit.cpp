@@ -31,7 +31,7 @@ void Core::commit(Operation& operation) {
     stores_[operation.store].committed = operation.committed;
     writer_.commit();
   }
-  // The time without anything to do is nobody's, or that of whoever fell asleep.
+  // Time without anything to do is idle, or that of the thread that fell asleep.
   if (operation.front_cause == Cause::idle || operation.front_cause == Cause::sleeping) {
     account_.charge(std::min(operation.dispatched + 1 - operation.stall_cycles, operation.committed - 1),
                     operation.front_cause);

@@ -108,7 +108,7 @@ void Core::issue_store(Operation& operation, Cycle ready) {
   if (translate(operation, operation.issued + ports_.latency(operation.record))) go_on_translated(operation);
 }
 
-// Finds the cycle at which the operation's access can begin; false if a page walk must say so first.
+// Finds the cycle at which the operation's access can begin; false if it depends on a page walk.
 bool Core::translate(Operation& operation, Cycle when) {
   using Outcome = TranslationUnit::Lookup::Outcome;
   const auto found = translation_.lookup(operation.record.address, TranslationUnit::Side::data);
@@ -224,8 +224,8 @@ void Core::wake_waiters() {
   for (std::size_t i = 0; i < resolved_.size(); ++i) {
     Operation& producer = window_[resolved_[i]];
     const Cycle cycle = producer.complete;
-    window_.tell(producer, [&](Operation& waiter, std::uint32_t operand) {
-      // A load that waits for a store, and whoever waits for a fence, has no delay of its own.
+    window_.wake(producer, [&](Operation& waiter, std::uint32_t operand) {
+      // A load that waits for a store, and an access that waits for a fence, has no delay of its own.
       const bool own = operand < waiter.timing.delays.size() && waiter.stage != Stage::store;
       const Cycle ready = cycle + (own ? waiter.timing.delays[operand] : 0);
       if (operand == 0 && waiter.data_unknown) {

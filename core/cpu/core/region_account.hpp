@@ -2,7 +2,7 @@
 // Credits what a core does to the regions of the threads that run on it: time, instructions and the cycles of
 // the CPI stack. What happens between two markers belongs to the innermost region open then.
 //
-// The core says how far it has come in all (Progress) at each marker that commits and each change of thread;
+// The core gives its progress (Progress) at each marker that commits and each change of thread;
 // differences are taken here. So for each thread the exclusive sums over its regions add up to its time, and
 // over the threads of a core to the core's, but for the cycles in which it was idle (Cause::idle), which
 // belong to no thread. While a thread is off its core its time is counted as `away`.
@@ -59,7 +59,7 @@ class RegionAccount {
   explicit RegionAccount(std::size_t log_limit = 0) : log_limit_(log_limit) {}
 
   // From now on the core works for this thread (also the first one); what it did so far belongs to the one
-  // before. Nothing to tell when a thread sleeps and the same one goes on.
+  // before. Not called when a thread sleeps and the same one goes on.
   void run_thread(std::uint16_t thread, const Progress& now);
   // A marker record of the running thread (run_thread is implied) commits.
   void commit(std::uint16_t thread, std::uint64_t marker, const Progress& now);

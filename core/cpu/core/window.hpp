@@ -66,14 +66,14 @@ class Window {
     return static_cast<std::uint32_t>(&operation - operations_.data());
   }
 
-  // `waiter` will be told of the result of `producer` as its operand of this number.
+  // `waiter` is woken by the result of `producer`, its operand of this number.
   void wait(Operation& waiter, std::uint32_t operand, Operation& producer) {
     waiter.next[operand] = producer.waiters;
     producer.waiters = index(waiter) * operands + operand;
   }
-  // Takes all who wait for a result, the one that came first first: told(operation, operand).
-  template <class Told>
-  void tell(Operation& producer, Told&& told) {
+  // Wakes all that wait for a result, in the order in which they came: woken(operation, operand).
+  template <class Woken>
+  void wake(Operation& producer, Woken&& woken) {
     // The list has the last first.
     std::uint32_t reversed = none;
     for (std::uint32_t at = producer.waiters; at != none;) {
@@ -88,7 +88,7 @@ class Window {
       Operation& waiter = operations_[at / operands];
       const std::uint32_t operand = at % operands;
       at = waiter.next[operand];
-      told(waiter, operand);
+      woken(waiter, operand);
     }
   }
 

@@ -88,7 +88,7 @@ void Kernel::deliver_signals(Thread& thread) {
       const std::uint64_t sender = static_cast<std::uint32_t>(thread.process->id);
       call_handler(thread, signal, sender, SI_TKILL);
     } else {
-      // As a shell tells the end by a signal.
+      // As a shell reports the end by a signal.
       end_process(*thread.process, 128 + signal);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated Linux: processes, threads, futexes, signals and clocks of one
-// run. It has no timing: whoever runs the threads (a stream source with
+// run. It has no timing: the caller that runs the threads (a stream source with
 // simulated time, or a functional run) sets the time, executes instructions,
 // and calls it for system calls and faults.
 #pragma once
@@ -26,7 +26,7 @@ namespace manyscale::cpu {
 
 class Kernel {
  public:
-  // Who runs the threads, and is told what becomes of them.
+  // The scheduler of threads, notified of their changes of state.
   class Scheduler {
    public:
     virtual void created(Thread&) = 0;   // a new thread that can run

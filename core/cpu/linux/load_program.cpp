@@ -7,7 +7,7 @@ namespace manyscale::cpu {
 
 namespace {
 
-// The letters of the base instruction set and its extensions, as Linux tells
+// The letters of the base instruction set and its extensions, as Linux passes
 // them: bit 0 is A.
 constexpr std::uint64_t hardware_capabilities() {
   std::uint64_t bits = 0;
@@ -89,26 +89,26 @@ LoadedProgram load_program(AddressSpace& memory, const ElfImage& image,
   for (const std::string& variable : environment) vector.push_back(stack.push(variable));
   vector.push_back(0);
   const std::uint64_t random_at = stack.push(random_bytes.data(), sizeof random_bytes);
-  const auto tell = [&](std::uint64_t type, std::uint64_t value) {
+  const auto add_auxiliary = [&](std::uint64_t type, std::uint64_t value) {
     vector.push_back(type);
     vector.push_back(value);
   };
   if (image.headers_address != 0) {
-    tell(AT_PHDR, base + image.headers_address);
-    tell(AT_PHENT, sizeof(Elf64_Phdr));
-    tell(AT_PHNUM, image.headers);
+    add_auxiliary(AT_PHDR, base + image.headers_address);
+    add_auxiliary(AT_PHENT, sizeof(Elf64_Phdr));
+    add_auxiliary(AT_PHNUM, image.headers);
   }
-  tell(AT_PAGESZ, page_bytes);
-  tell(AT_BASE, 0);
-  tell(AT_FLAGS, 0);
-  tell(AT_ENTRY, base + image.entry);
-  for (const std::uint64_t identity : {AT_UID, AT_EUID, AT_GID, AT_EGID}) tell(identity, 1000);
-  tell(AT_HWCAP, hardware_capabilities());
-  tell(AT_CLKTCK, 100);
-  tell(AT_SECURE, 0);
-  tell(AT_RANDOM, random_at);
-  tell(AT_EXECFN, name);
-  tell(AT_NULL, 0);
+  add_auxiliary(AT_PAGESZ, page_bytes);
+  add_auxiliary(AT_BASE, 0);
+  add_auxiliary(AT_FLAGS, 0);
+  add_auxiliary(AT_ENTRY, base + image.entry);
+  for (const std::uint64_t identity : {AT_UID, AT_EUID, AT_GID, AT_EGID}) add_auxiliary(identity, 1000);
+  add_auxiliary(AT_HWCAP, hardware_capabilities());
+  add_auxiliary(AT_CLKTCK, 100);
+  add_auxiliary(AT_SECURE, 0);
+  add_auxiliary(AT_RANDOM, random_at);
+  add_auxiliary(AT_EXECFN, name);
+  add_auxiliary(AT_NULL, 0);
   stack.align(16);
   if (vector.size() % 2 != 0) stack.push(&random_at, 8);  // keeps the end on a multiple of 16
   LoadedProgram loaded;

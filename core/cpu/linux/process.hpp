@@ -49,7 +49,7 @@ struct Thread {
   std::vector<bool> affinity;                // cores it may run on
 
   State state = State::runnable;
-  bool yields = false;         // gave up its turn; whoever schedules clears it
+  bool yields = false;         // gave up its turn; the scheduler clears it
   const char* waits_for = "";  // for messages about deadlocks
   Time deadline = never;       // of the wait
   std::uint64_t futex = 0;     // the futex waited for; 0: none

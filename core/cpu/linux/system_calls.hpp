@@ -64,7 +64,7 @@ inline constexpr std::int64_t realtime_begin = 1'735'689'600;
 // When the moment of a clock (CLOCK_REALTIME or another) comes, in simulated
 // time; 0 if it is past.
 std::optional<Time> moment_from(std::uint64_t clock, TimeValue value);
-// When a wait ends that may last as long as the timespec at `address` says; without one (0) it never ends.
+// When a wait ends that may last as long as the timespec at `address`; without one (0) it never ends.
 // Gives back 0 or a negative error number.
 std::int64_t get_deadline(const Call& call, std::uint64_t address, Time& deadline);
 

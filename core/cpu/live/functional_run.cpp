@@ -90,7 +90,7 @@ void FunctionalRun::take_turn(Thread& thread) {
   running_ = nullptr;
 }
 
-// Executes some instructions, with records if somebody wants them.
+// Executes some instructions, with records if there is a sink.
 riscv::Stop FunctionalRun::execute(Thread& thread, std::uint64_t budget, bool past_marker) {
   riscv::Interpreter& interpreter = thread.process->interpreter;
   if (sink_ == nullptr) return interpreter.run(thread.hart, budget, past_marker);

@@ -29,7 +29,7 @@ class FunctionalRun final : private Kernel::Scheduler {
   // ProgramError.
   bool run(const Poll& poll = {});
 
-  // Shows `sink` a record of each instruction from now on, which takes longer; null: nobody.
+  // Sends a record of each instruction to `sink` from now on, which is slower; null: to none.
   void record_to(RecordSink* sink);
 
   const Kernel& kernel() const { return program_.kernel(); }

@@ -54,7 +54,7 @@ class LiveSource final : public Component, private Kernel::Scheduler {
   // Loads the program; once, before the run. Throws ElfError.
   void launch(const LaunchSpec& launch, const std::vector<WatchPoint>& watch = {});
 
-  // Shows `sink` all records from now on; null: nobody.
+  // Sends all records to `sink` from now on; null: to none.
   void record_to(RecordSink* sink) { sink_ = sink; }
   // The run pauses (Component::stop) when a core comes to the beginning or the end of a region that the
   // program marks by this name, or of the function at this address.

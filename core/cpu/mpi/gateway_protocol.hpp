@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running program and its node's gateway to other nodes tell each other: whose bell was rung. The
+// Messages between a running program and its node's gateway to other nodes: whose bell was rung. The
 // bytes themselves are in the program's shared memory (rank_rings.hpp), which the gateway reads and writes.
 #pragma once
 #include <array>

@@ -64,7 +64,7 @@ class RankRings {
   const RingLayout& layout() const { return layout_; }
   // Where a byte of the segment is for the caches of the node.
   std::uint64_t physical(std::uint64_t offset) const { return segment_->physical() + offset; }
-  // The rank whose bell is at this offset of the segment; none if nobody's is.
+  // The rank whose bell is at this offset of the segment; none if there is no bell.
   std::optional<std::uint32_t> bell_at(std::uint64_t offset) const;
 
   // What local ranks have written to a remote one, or taken from it, since the last call.

@@ -20,7 +20,7 @@ namespace manyscale::cpu {
 //
 // A barrier takes from the last arrival, or the end of the last task, until each thread leaves; the end of a
 // parallel region until its master does. A lock takes from its release by another until the one who waited
-// has it (handover; not of those whose waiters sleep), or as long as the waiting if nobody held it.
+// has it (handover; not of those whose waiters sleep), or as long as the waiting if it was free.
 // Between two tasks of a thread, and before its first, lies what it takes to begin one: the median, since
 // some have to be waited for. Threads that had to wait for their cores are left out.
 std::vector<std::pair<std::string, Time>> construct_times(

@@ -31,7 +31,7 @@
 
 namespace manyscale::cpu {
 
-// What the function at a watched address does; its arguments are where the RISC-V calling convention says.
+// What the function at a watched address does; its arguments follow the RISC-V calling convention.
 enum class Construct : std::uint8_t {
   parallel,           // (fn, …)
   parallel_loop,      // (fn, …): the outlined function is a loop from its beginning

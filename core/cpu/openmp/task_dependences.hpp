@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a task depends on, as GCC's code tells libgomp: a list in the program's memory.
+// What a task depends on, as GCC's code passes it to libgomp: a list in the program's memory.
 #pragma once
 #include <cstdint>
 #include <vector>

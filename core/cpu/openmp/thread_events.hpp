@@ -4,7 +4,7 @@
 // number of its own.
 //
 // Which event ended a wait is settled as the program ran: a thread that comes back from a condition was woken
-// by the last signal, one that comes back from a semaphore by the oldest post that nobody has had yet.
+// by the last signal, one that comes back from a semaphore by the oldest post that is not taken yet.
 #pragma once
 #include <cstddef>
 #include <cstdint>

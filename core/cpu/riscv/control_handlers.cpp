@@ -92,7 +92,7 @@ const Op* breakpoint(const Op* op, Hart* h, Machine* m) {
 template <class Op>
 std::optional<u64> read_control(const Op* op, Hart* h, Machine* m, std::uint32_t number) {
   const u64 executed = static_cast<u64>(m->budget - m->remaining) + op->done - 1;
-  // Where nobody knows a time, instructions count for it; else the caller's time is exact.
+  // Without a simulated time, instructions count for it; else the caller's time is exact.
   const u64 passed = Op::records ? 0 : executed;
   switch (number) {
     case ControlRegister::fflags:

@@ -185,7 +185,7 @@ const Op* arithmetic(const Op* op, Hart* h, Machine* m) {
   if constexpr (Arithmetic::fuses) c = value_of<T>(h, third(op));
   const T result = held(Arithmetic::host(held(a), held(b), held(c)));
   if constexpr (Arithmetic::fuses) {
-    // Infinity times zero is invalid even if a quiet NaN is added; hosts need not say so.
+    // Infinity times zero is invalid even if a quiet NaN is added; hosts need not flag it.
     if (is_nan<T>(std::bit_cast<BitsOf<T>>(result))) [[unlikely]] {
       return arithmetic_exactly<Op, T, Arithmetic>(op, h, m);
     }

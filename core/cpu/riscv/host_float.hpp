@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's floating-point unit: its rounding mode and its flags, in RISC-V's terms. While instructions run,
-// the host rounds as frm says and collects the flags; they are brought to fcsr only when somebody looks.
+// the host rounds as frm states and collects the flags; they are brought to fcsr only when it is read.
 #pragma once
 #include <cstdint>
 

@@ -42,7 +42,7 @@ struct Row {
 
 std::span<const Row> instruction_rows();
 
-// Ratified instructions that are recognised and not executed, so that an error can say what they belong to.
+// Ratified instructions that are recognised and not executed, so that an error can name their extension.
 struct UnsupportedRow {
   std::string_view extension;
   Encoding encoding;

@@ -16,7 +16,7 @@ namespace {
 // Decoded code beyond this is dropped, so that a program that jumps about cannot fill the host's memory.
 constexpr std::size_t most_code_bytes = std::size_t{256} << 20;
 
-// While it lives, the host rounds as the hart says; then the flags are brought to the hart and the host is as
+// While it lives, the host rounds as the hart does; then the flags are brought to the hart and the host is as
 // before.
 class FloatScope {
  public:

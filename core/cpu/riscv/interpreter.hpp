@@ -34,7 +34,7 @@ struct Fault {
   std::uint32_t instruction = 0;  // its bits, where there is one
 };
 
-// What a marker instruction says: `slti x0, rs1, code`, a hint that real processors ignore.
+// The contents of a marker instruction: `slti x0, rs1, code`, a hint that real processors ignore.
 struct Marker {
   std::uint64_t pc = 0;
   std::uint64_t value = 0;  // of rs1
@@ -69,8 +69,8 @@ class Interpreter {
   // executed (an ecall never is).
   Stop step(Hart& hart);
 
-  // What the control registers cycle and time say until this is called again; without records they also grow
-  // by one with each instruction.
+  // The values of the control registers cycle and time until this is called again; without records they also
+  // grow by one with each instruction.
   void set_time(std::uint64_t cycles, std::uint64_t ticks);
   // Decodes again what is executed from now on: after code in memory was changed by others than the program.
   void drop_code();

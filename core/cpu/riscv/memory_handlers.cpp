@@ -131,7 +131,7 @@ std::uint8_t* atomic_host(const Op* op, Hart* h, Machine* m, std::uint8_t permis
   return host;
 }
 
-// In a recording run the instruction is not executed: its record says that the stream halts here.
+// In a recording run the instruction is not executed: its record halts the stream here.
 template <class Op>
 const Op* halt_at_atomic(const Op* op, Hart* h, Machine* m) {
   note_access(op, m, m->memory.physical(h->x[op->rs1]));

@@ -64,7 +64,7 @@ bool rounds_up(std::uint8_t rounding, bool negative, bool odd, u128 rest, u128 h
   }
 }
 
-// Cuts `dropped` low bits off, rounding; says whether anything was lost.
+// Cuts `dropped` low bits off, rounding; returns whether anything was lost.
 u128 round_off(u128 value, int dropped, bool negative, std::uint8_t rounding, bool& lost) {
   if (dropped <= 0) {
     lost = false;
@@ -199,7 +199,7 @@ Result divide(Format format, u64 a, u64 b, std::uint8_t rounding) {
   divisor.significand <<= 64 - width(divisor.significand);
   Number quotient{sign != 0, dividend.exponent - divisor.exponent,
                   dividend.significand / divisor.significand};
-  // At least 61 bits; one more says whether there is a rest.
+  // At least 61 bits; one more shows whether there is a rest.
   quotient.significand = quotient.significand << 1 | (dividend.significand % divisor.significand != 0);
   --quotient.exponent;
   return pack(format, quotient, rounding);

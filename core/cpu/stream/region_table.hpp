@@ -39,7 +39,7 @@ struct Region {
   RegionKind kind = RegionKind::user;
   std::string name{};  // given by the program or by MPI; empty: to be made from the pc
   std::uint64_t pc =
-      0;  // of the outlined function, or of the caller's next instruction; 0: the name says all
+      0;  // of the outlined function, or of the caller's next instruction; 0: the name is enough
   std::uint64_t object = 0;  // address of a lock or of the name of a critical section; 0: none
   bool sleeps = false;  // of a lock: who waits for it asks the system to, and does not look at it meanwhile
 

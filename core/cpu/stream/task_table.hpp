@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task table: the explicit OpenMP tasks that a program created, in order, with their dependences. It holds no
-// times and does not say who executed a task.
+// times and does not hold who executed a task.
 #pragma once
 #include <cstddef>
 #include <cstdint>

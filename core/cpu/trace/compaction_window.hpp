@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window of trace compaction: the last instructions of a stream, with what is known of each, and which of
-// them are nodes. It tells when results are there as far as that follows from latencies, dispatch width and
-// branches; it leaves out the cache misses, which a replay finds out.
+// them are nodes. It estimates when results are there, as far as that follows from latencies, dispatch width
+// and branches; it leaves out the cache misses, which a replay finds out.
 #pragma once
 #include <cstdint>
 #include <vector>

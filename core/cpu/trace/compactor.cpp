@@ -152,7 +152,7 @@ bool TraceCompactor::find_result_dependences(std::uint64_t position, CompactionE
 }
 
 // What an instruction waits for, now that it is known which of those before it are nodes: the nearest nodes
-// tell most exactly when it has its operands on a machine that cannot dispatch at full width.
+// give its operands' times most exactly on a machine that cannot dispatch at full width.
 void TraceCompactor::refine_dependences(std::uint64_t position, CompactionEntry& entry) {
   const Dependences before = std::exchange(entry.dependences, {});
   bool found = entry.filter.is_hit ? find_result_dependences(position, entry)

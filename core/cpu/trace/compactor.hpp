@@ -12,7 +12,7 @@
 //
 // The flow of data is exact: where nothing but operands is waited for, every node has its result when it has
 // it in the full stream, whatever loads take. The instructions of a delay after dispatch were dispatched
-// before the node; how long before is known only as far as width, taken branches and mispredictions tell.
+// before the node; how long before follows only from width, taken branches and mispredictions.
 // Compacted instructions take no register, and no issue port but among those that wait for the same node
 // (port_bursts.hpp). The number of those that wait for a node is kept with it: they stand in the issue queue.
 // Instructions that keep a unit busy for longer than a cycle are nodes, since others wait for the unit. Where
@@ -48,7 +48,7 @@ class TraceCompactor {
   void reset();
 
   std::uint64_t instructions() const { return window_.next(); }
-  // The nodes so far, with markers among them; whoever takes them away clears them.
+  // The nodes so far, with markers among them; the caller takes them and clears the list.
   std::vector<TraceNode>& nodes() { return nodes_; }
   // The L1 hits in the delays of each.
   std::vector<L1Hits>& l1_hits() { return l1_hits_; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data-dependency trace of gem5 as a stream of nodes.
 //
-// What gem5 measures from the moment a load is sent, a node cannot say; there the producers of the load stand
+// A node cannot count from the moment a load is sent, as gem5 does; there the producers of the load stand
 // for it, with the delays of both. The requests of a fetch trace, which has no other tie to the nodes than
-// their order, are spread evenly over the instructions to say where each of them lies.
+// their order, are spread evenly over the instructions, which gives each its address.
 //
 // Leaves out: producers beyond three (the oldest go), delays beyond 255 cycles, and accesses that gem5 itself
 // does not play (strictly ordered ones, which only take their delay).

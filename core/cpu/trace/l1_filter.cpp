@@ -10,7 +10,7 @@ namespace manyscale::cpu {
 namespace {
 
 constexpr int word_bits = 3;
-// How often threads took a line from each other when they are said to be at odds about it.
+// How often threads took a line from each other when it counts as contended.
 constexpr std::uint32_t contested = 3;
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace manyscale::cpu {
 
-// What the filters of code and data say of an instruction.
+// The results of the filters of code and data for an instruction.
 struct FilterResult {
   bool misses_l1i = false;  // its line of code may have to be fetched
   bool is_hit = false;      // of a load or a store: it is certain to hit the L1 cache

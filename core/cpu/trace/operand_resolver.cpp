@@ -133,7 +133,7 @@ void OperandResolver::drop_covered_dispatch(std::uint64_t position, Candidates& 
   for (std::size_t i = 0;
        i < found.count && found.dispatch.delay <= window_.limits().tuning.max_dispatch_delay; ++i) {
     const CompactionEntry& node = window_[found.nodes[i].node];
-    // Without a dispatch width nothing tells what a load takes at least.
+    // Without a dispatch width the least latency of a load is not known.
     const std::uint64_t latency =
         is_limited ? window_.hit_latency(node.record) : window_.latencies().latency(node.record);
     const std::uint64_t own = found.dispatch.delay + window_.cycles_between(node, window_[position]);

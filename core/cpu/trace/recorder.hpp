@@ -65,7 +65,7 @@ struct RecorderStatistics {
   std::uint64_t bytes = 0;
   std::uint64_t runtime_instructions = 0;  // left out: sync nodes stand for them
   std::uint64_t outside_instructions = 0;  // left out: of other threads outside parallel regions
-  std::uint64_t unknown_threads = 0;       // of which nothing was recorded: nobody saw how they were made
+  std::uint64_t unknown_threads = 0;       // of which nothing was recorded: how they were made is not known
   std::uint64_t mispredicted = 0;          // nodes
   std::uint64_t filter_bytes = 0;          // of the L1 filter cache
   std::uint64_t hit_cycles = 0;            // that each of these takes

@@ -21,7 +21,7 @@ class SharedPages {
   // Whether several threads have touched the page by now.
   bool touch(std::uint16_t thread, std::uint64_t address) {
     const std::uint64_t page = address >> page_bits;
-    // Threads go back to the pages they were at: most touches say nothing new.
+    // Threads go back to the pages they were at: most touches change nothing.
     Seen& seen = seen_[(page ^ std::uint64_t{thread} * 61) % seen_.size()];
     if (seen.page == page && seen.thread == thread) return seen.shared;
     const auto [entry, added] = owners_.try_emplace(page, thread);

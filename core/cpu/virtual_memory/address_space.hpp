@@ -88,7 +88,7 @@ class AddressSpace {
   bool allows(std::uint64_t address, std::uint64_t bytes, std::uint8_t permissions) const;
 
   // The host's bytes behind a virtual address, up to the end of its page; nullptr if it is not mapped with
-  // these permissions or the limit is reached (`exhausted` tells them apart). Stays valid until the page is
+  // these permissions or the limit is reached (`exhausted` distinguishes them). Stays valid until the page is
   // unmapped; `version` counts what makes it invalid.
   std::uint8_t* host(std::uint64_t address, std::uint8_t permissions);
   std::uint64_t version() const { return version_; }

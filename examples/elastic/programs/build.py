@@ -28,7 +28,7 @@ PROGRAMS += ["hydrodynamics", "hydrodynamics_tasks", "stencil_threads", "queue_t
 
 
 def first_line(*command: str) -> str:
-    """What a tool says of its version."""
+    """The version line of a tool."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 

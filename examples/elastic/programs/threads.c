@@ -12,7 +12,7 @@ enum { most_threads = 128, steps = 10, work_of_item = 2000 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static double sum;
 
-// How many threads the program was told to have, its first one counted.
+// How many threads the program is to have, its first one counted.
 static int thread_count(void) {
   const int count = omp_get_max_threads();
   return count < most_threads ? count : most_threads;

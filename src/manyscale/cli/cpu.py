@@ -240,7 +240,7 @@ def _run_functional(
 
 
 def summary(result: CpuResult) -> dict[str, Any]:
-    """A run as JSON tells it."""
+    """A run as JSON."""
     from manyscale.results.definitions import plain
 
     return plain(result.headline) | {"shares": result.shares, "caches": result.caches.to_dicts()}

@@ -227,7 +227,9 @@ def replay(
 @commands.command()
 def trace(
     file: TraceFile,
-    check: Annotated[bool, typer.Option("--check", help="Read all of it, and say what is damaged.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read all of it, and report what is damaged.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show where a trace comes from, its threads and tasks."""

@@ -31,7 +31,7 @@ from manyscale.units import FREQUENCY, parse
 PIECE_BYTES = 1 << 16  # unpacked, of a file that is read
 TICKS_PER_SECOND = 10**12
 FETCH_BYTES = 64
-WINDOW = 1536  # instructions that gem5 is told to look back in what is written: three times its reorder buffer of 512
+WINDOW = 1536  # window of dependences in what is written: three times its reorder buffer of 512
 _GZIP = b"\x1f\x8b"
 GEM5_TRACE = FileKind.magic("a trace of gem5", _GZIP, b"gem5")
 _MOST_NAME = 4096
@@ -71,7 +71,7 @@ LOAD, STORE, COMPUTE = 1, 2, 3
 
 @dataclass(frozen=True)
 class Gem5Header:
-    """What such a file says of itself."""
+    """The header of such a file."""
 
     object: str
     ticks_per_second: int = TICKS_PER_SECOND
@@ -174,7 +174,7 @@ def write_fetches(
 
 @dataclass(frozen=True)
 class ImportSummary(RecordingSummary):
-    """What was made of gem5's files, and what nodes could not say."""
+    """What was made of gem5's files, and what nodes could not hold."""
 
     dropped_producers: int = 0
     clipped_delays: int = 0
@@ -194,7 +194,7 @@ def import_gem5(
 
     A trace of the name `out` is replaced only with `force`, and another file never is.
 
-    `clock` is that of the cores that were recorded, which the files do not say: delays become cycles of it. Each core
+    `clock` is that of the cores that were recorded, which the files do not state: delays become cycles of it. Each core
     becomes a thread. Such traces hold no synchronisation: threads run independently.
     """
     if not data:
@@ -280,7 +280,7 @@ def pieces(path: Path) -> Iterator[bytes]:
 
 
 class bad_trace:  # noqa: N801 - used as a statement
-    """What the core says against a file, as an error for people."""
+    """The core's error about a file, as an error for people."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -86,7 +86,7 @@ def _errors(folder: Path, rank: int) -> Path:
 
 
 def rank_environment(rank: int, ranks: int, shared: Path) -> dict[str, str]:
-    """What tells a process which rank it is, and the file that all ranks share."""
+    """The environment of a process: its rank, and the file that all ranks share."""
     return {
         "MANYSCALE_MPI_RANK": str(rank),
         "MANYSCALE_MPI_SIZE": str(ranks),

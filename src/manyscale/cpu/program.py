@@ -77,7 +77,7 @@ class Program:
         return Symbols(self.data, str(self.path), base=_core.cpu_position_independent_base if movable else 0)
 
     def launch(self) -> dict[str, Any]:
-        """What the core is told to start it."""
+        """The core's parameters to start it."""
         return {
             "elf": self.data,
             "path": os.fspath(self.path),

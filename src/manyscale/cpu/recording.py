@@ -39,7 +39,7 @@ from manyscale.spec import dump
 
 _SECOND = 10**15  # femtoseconds
 _REGION_LOG = 500_000  # beginnings and ends of regions that each core keeps, to measure what constructs take
-# Parameters of a replay by the parameter of the machine's [cpu.openmp] that says their cycles.
+# Parameters of a replay by the parameter of the machine's [cpu.openmp] that states their cycles.
 _LATENCIES = {
     "fork_latency": "fork",
     "join_latency": "join",
@@ -56,7 +56,7 @@ _LATENCIES = {
 }
 _NODE_CYCLES = 10  # that a sync node takes by itself in a replay
 _LARGEST_FILTER = 1 << 24  # bytes
-_MOST_WAITING = 3  # times the least that a construct took; where more is usual, somebody was waited for
+_MOST_WAITING = 3  # times the least that a construct took; where more is usual, it waited for another thread
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def _overheads(
     measured = _core.cpu_construct_times(parts.program.native, [core.native for core in parts.cores])
     found = unseen | {name: max(0, time - _NODE_CYCLES * cycle) for name, time in measured}
     # Making tasks is in the trace. Of short tasks, most of what lies between two of them is waiting for one: the
-    # least that was seen tells how much is not.
+    # least that was seen shows how much is not.
     found["create_latency"] = 0
     between = next(row for row in sync if row["kind"] == "schedule")
     if between["nodes"]:

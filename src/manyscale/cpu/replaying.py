@@ -30,7 +30,7 @@ from manyscale.system.running import keep_partial, statistics_columns
 SCHEDULERS = ("recorded", "fifo", "work_stealing", "locality", "critical_path", "task2core")
 _ADDRESS_BITS = 64
 _SECOND = 10**15  # femtoseconds
-# How far cores compute ahead of each other where the machine does not say it. What threads do is recorded, so
+# How far cores compute ahead of each other where the machine does not state it. What threads do is recorded, so
 # it cannot change who wins a race, as it could in a run of the program: only lines that several cores write may be
 # given up a little later.
 _QUANTUM = "32ns"
@@ -60,8 +60,8 @@ def replay(
     `replicate`: so many copies of all streams are played side by side, each on its own share of the cores. With
     `offset` the private data of each copy has addresses of its own, and only `shared` ranges (begin, end; or texts such
     as "0x1000-0x2000"; those that several threads touched if None) are the same for all; without, all copies touch the
-    same addresses. `scheduler` says which core executes a task that may run: with `fifo` the first that has nothing
-    else to do, as OpenMP's runtime does; or one chosen as `work_stealing`, `locality`, `critical_path` say; with
+    same addresses. `scheduler` decides which core executes a task that may run: with `fifo` the first that has nothing
+    else to do, as OpenMP's runtime does; or one chosen as `work_stealing`, `locality`, `critical_path`; with
     `recorded` the one that did when it was recorded; or as `task2core` does, a file of lines "task core", or pairs.
     `overheads` are parameters of `cpu.trace` such as `barrier_latency`; what is not given is as it was measured when
     the trace was recorded.

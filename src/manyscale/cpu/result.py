@@ -324,7 +324,7 @@ class CpuResult(NotebookView, ProgramResult):
     def hot_instructions(self) -> pl.DataFrame:
         """For each instruction that was executed: where it is, how often, and its cycles by cause; the hottest first.
 
-        Cycles in which a core had nothing to do belong to none. Empty unless the run was told to keep it.
+        Cycles in which a core had nothing to do belong to none. Empty unless the run kept it.
         """
         import polars as pl
 
@@ -349,7 +349,7 @@ class CpuResult(NotebookView, ProgramResult):
 
     @cached_property
     def hot_lines(self) -> pl.DataFrame:
-        """The same for each line of source, or each function where the program does not say the line."""
+        """The same for each line of source, or each function where the line is not known."""
         import polars as pl
 
         numbers = [pl.col(name).sum() for name in ("instructions", "cycles", *self._busy_causes)]

@@ -51,7 +51,7 @@ def run(
     """Runs a program on so many cores of a machine (one for each rank if not stated), with changes of parameters.
 
     Changes are such as "cpu.core.reorder_buffer=64". `threads` are those of the host, on which results do not depend.
-    `regions`: OpenMP constructs are told apart, and so are the named `functions`. `hot_lines`: cycles of each
+    `regions`: OpenMP constructs are measured one by one, and so are the named `functions`. `hot_lines`: cycles of each
     instruction are kept. `konata`: the first instruction of each core, and how many, of which a log of the pipeline is
     kept. With `roi`, a region of interest (a mark of the program or a function), statistics are those of its visits.
     With `out`, leaves a run directory.
@@ -147,7 +147,7 @@ def as_program(work: Work) -> Program:
 
 
 def launch_of(program: Program, regions: bool, functions: Sequence[str]) -> dict[str, Any]:
-    """What the core is told to start a program, with the addresses to watch in it."""
+    """The core's launch parameters of a program, with the addresses to watch in it."""
     if not regions and not functions:
         return program.launch() | {"watch": []}
     known = program.symbols.addresses
@@ -184,7 +184,7 @@ def simulate(
 def program_errors(
     program: Program, ended: Callable[[], tuple[Any, Any]] = lambda: (None, [])
 ) -> Iterator[None]:
-    """What the core says against a program, with the function and line where it was.
+    """The core's error about a program, with the function and line where it was.
 
     `ended` gives the failure that ended the run, if one did, and the processes.
     """

@@ -256,7 +256,7 @@ def strong(
 ) -> Study:
     """The work stays, and its tasks are scheduled on more cores.
 
-    What is outside tasks stays on the threads that it was recorded on. `warn` is told before the first replay if that
+    What is outside tasks stays on the threads that it was recorded on. `warn` is called before the first replay if that
     keeps the speed-up from being ideal; the study has the bound (`Study.fixed`).
     """
     with _opened(trace) as played:
@@ -288,7 +288,7 @@ def detailed(
 ) -> Study:
     """What `strong` foretells: a program on more and more cores, not replayed but executed.
 
-    `program` gives the program for a number of cores, since it must be told to make as many threads. `options` are
+    `program` gives the program for a number of cores, since it must make as many threads. `options` are
     those of `run`.
     """
     points = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an address of a program is: its function, and the line of its source where the program says it."""
+"""Where an address of a program is: its function, and the line of its source where debug information has it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SECTION_BYTES = 1 << 29  # of one section, unpacked
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, type, visibility, section, value, size: of ELF with 64 bits
 _FUNCTION_TYPES = (2, 10, 0)  # STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
-# What pyelftools raises for files that are not what they say depends on where they are broken.
+# What pyelftools raises for files that are damaged depends on where they are broken.
 _BROKEN = Exception
 
 
@@ -39,7 +39,7 @@ class SourceLocation:
 
     @property
     def source(self) -> str:
-        """The file and line, such as sum.c:12; empty if the program does not say."""
+        """The file and line, such as sum.c:12; empty without debug information."""
         return f"{PurePosixPath(self.file).name}:{self.line}" if self.line else ""
 
     def __str__(self) -> str:

@@ -66,7 +66,7 @@ class ProgramFacts(_Part):
 
 
 class TraceHeader(_Part):
-    """What a trace says of itself before its first block."""
+    """The header of a trace, before its first block."""
 
     manyscale: str
     created: str
@@ -128,7 +128,7 @@ class RecordedRun(_Part):
 
 
 class TraceFacts(_Part):
-    """What a trace says at its end."""
+    """The summary at the end of a trace."""
 
     statistics: dict[str, int]
     sync: list[SyncFacts]
@@ -146,7 +146,7 @@ class Trace:
     """A recorded trace, open for reading; its blocks are read when they are needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Reads the header and the index. `TraceError` says what is wrong with a file, and where."""
+        """Reads the header and the index. `TraceError` names what is wrong with a file, and where."""
         self._reader = TraceReader(path)
         try:
             self.header = self._checked(TraceHeader, self._reader.header, 0)
@@ -307,7 +307,7 @@ class Trace:
         return self._reader.fail(offset, f"{what}; its chunk begins")
 
     def check(self) -> None:
-        """Reads all of it: every block must be whole, and hold as many nodes as the index says."""
+        """Reads all of it: every block must be whole, and hold as many nodes as the index states."""
         expected = self.columns["block.nodes"]
         for stream in range(len(self._blocks)):
             counted = 0

@@ -258,7 +258,7 @@ class TraceReader:
         return chunk[at : at + int(self.columns["block.bytes"][row])]
 
     def fail(self, offset: int, what: str) -> TraceError:
-        """The error that says so of this file."""
+        """The error about this file."""
         return TraceError(self.path, offset, what)
 
     def block_offset(self, stream: int, number: int) -> int:

@@ -38,7 +38,7 @@ else:
 
 
 class OpenMP(Spec):
-    """The cost of OpenMP's runtime and of threads, in cycles, where a trace cannot tell it.
+    """The cost of OpenMP's runtime and of threads, in cycles, where a trace does not hold it.
 
     A recording takes what it cannot measure from here. The last four are the cost of the task queue where tasks of one
     recorded core are scheduled on several: of its lock, and of lines that other cores had last.

@@ -55,7 +55,7 @@ def build_cpu(
 
     Its components are `program`, `core[0]`…, `interconnect`, `slice[0]`… and `channel[0]`…. Cores fill one socket after
     the other; sockets without cores are left out with their slices and channels. `watching` are the parameters of
-    `cpu.core` that say what to observe. Given the parameters of a `trace`, that is the first component, and recorded
+    `cpu.core` that select what to observe. Given the parameters of a `trace`, that is the first component, and recorded
     streams are played instead of a program. Given a `system`, the node is added to that. With a `dma_bandwidth`, such
     as "12.5GB/s", the first socket has a `dma[0]` through which a network interface reads and writes memory.
     """
@@ -71,11 +71,11 @@ def build_cpu(
     system = System(where, seed=seed) if system is None else system
     given = _core_parameters(cpu, memory, below, where, trace is not None) | watching
     if trace is None:
-        told = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
-        program = add_part(system, where, PROGRAM, "program", "cpu.system", **told)
+        parameters = {"cores": count, "clock": f"{cpu.clock}Hz", **_stated(cpu.system)}
+        program = add_part(system, where, PROGRAM, "program", "cpu.system", **parameters)
     else:
-        told = {} if cpu.system is None else dump(cpu.system, names=TRACED)
-        program = add_part(system, where, TRACE, "trace", "replay", **told | {"cores": count, **trace})
+        parameters = {} if cpu.system is None else dump(cpu.system, names=TRACED)
+        program = add_part(system, where, TRACE, "trace", "replay", **parameters | {"cores": count, **trace})
     indices = foreseen(range(count), "cores", "use fewer of them")
     parts = [system.add(CORE, f"core[{index}]", **given) for index in indices]
     latency = WORK_LATENCY if cpu.work_latency is None else units.format(cpu.work_latency, units.TIME)
@@ -89,7 +89,7 @@ def build_cpu(
 
 
 def openmp_of(resolved: ResolvedMachine) -> OpenMP:
-    """What the machine says of the cost of OpenMP's runtime, which it has to say."""
+    """The machine's cost of OpenMP's runtime, which it must state."""
     machine = resolved.machine
     if machine.cpu is None or machine.cpu.openmp is None:
         where = machine.name or "the machine"
@@ -101,7 +101,7 @@ def openmp_of(resolved: ResolvedMachine) -> OpenMP:
 
 
 def compaction_of(resolved: ResolvedMachine) -> Compaction:
-    """What the machine says of trace compaction, which it has to say."""
+    """The machine's parameters of trace compaction, which it must state."""
     machine = resolved.machine
     if machine.cpu is None or machine.cpu.compaction is None:
         where = machine.name or "the machine"
@@ -185,7 +185,7 @@ def _of_sockets(whole: Hierarchy, cpu: Cpu, cores: int, where: str) -> Hierarchy
 def _core_parameters(
     cpu: Cpu, memory: Memory, below: Hierarchy, where: str, recorded: bool
 ) -> dict[str, Any]:
-    """What each core is told, looked at once so that an error names the section.
+    """The parameters of each core, checked once so that an error names the section.
 
     The branches of `recorded` streams were predicted when they were recorded.
     """
