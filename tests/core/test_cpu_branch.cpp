@@ -158,13 +158,13 @@ TEST(calls_deeper_than_the_return_stack_lose_the_outermost) {
     spec.return_stack = 4;
     BranchPredictor predictor(spec);
     for (int repeat = 0; repeat < 3; ++repeat) {
-      const std::int64_t before = predictor.statistics().return_wrong.value();
+      const std::int64_t before = predictor.statistics().return_mispredicts.value();
       for (int i = 0; i < depth; ++i) predictor.predict(jump(0x100 * (i + 1), 0x100 * (i + 2), Trait::call));
       for (int i = depth; i-- > 0;) {
         const std::uint64_t back = 0x100 * (i + 1) + 4;
         predictor.predict(indirect(0x100 * (i + 2) + 0x80, back, Trait::returns));
       }
-      check_equal(predictor.statistics().return_wrong.value() - before, std::max(0, depth - 4),
+      check_equal(predictor.statistics().return_mispredicts.value() - before, std::max(0, depth - 4),
                   "returns of " + std::to_string(depth) + " calls, a stack of 4");
     }
   }
@@ -268,10 +268,10 @@ TEST(perfect_and_always_wrong_do_as_they_say) {
   }
   const BranchStatistics& counted = awful.statistics();
   check_equal(counted.conditional.value(), 1000, "conditional");
-  check_equal(counted.conditional_wrong.value(), 1000, "conditional_wrong");
+  check_equal(counted.conditional_mispredicts.value(), 1000, "conditional_mispredicts");
   check_equal(counted.jumps.value(), 1000, "jumps");
-  check_equal(counted.indirect_wrong.value(), 1000, "indirect_wrong");
-  check_equal(counted.return_wrong.value(), 1000, "return_wrong");
+  check_equal(counted.indirect_mispredicts.value(), 1000, "indirect_mispredicts");
+  check_equal(counted.return_mispredicts.value(), 1000, "return_mispredicts");
 }
 
 TEST(recorded_predictions_are_believed) {
@@ -281,7 +281,7 @@ TEST(recorded_predictions_are_believed) {
     check(predictor.predict(seen, each) == each, "the outcome that was recorded");
   }
   check_equal(predictor.statistics().conditional.value(), 3, "branches");
-  check_equal(predictor.statistics().conditional_wrong.value(), 1, "of them wrong");
+  check_equal(predictor.statistics().conditional_mispredicts.value(), 1, "of them wrong");
 }
 
 TEST(wrong_parameters_are_refused) {

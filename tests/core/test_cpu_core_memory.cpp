@@ -73,7 +73,7 @@ TEST(forwarding) {
   check_equal(steady(spec, part, 400), 200 * (spec.forward_latency + spec.timing.integer.latency),
               "a value through memory");
   const Ran ran = run(spec, at_addresses(repeat(part, 400)));
-  check_between(ran.value("core", "forwarded"), 398, 399, "loads served by stores");
+  check_between(ran.value("core", "forwarded_loads"), 398, 399, "loads served by stores");
   std::vector<TraceNode> halves{load(data), record(InstructionClass::integer, 1), store(data + 4, 1)};
   halves[2].size = 4;
   check_equal(steady(spec, halves, 400), 200 * (spec.failed_forward_latency + spec.timing.integer.latency),

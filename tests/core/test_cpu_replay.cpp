@@ -103,7 +103,7 @@ TEST(threads_share_cores) {
                   [&](ReplaySourceSpec& spec) { spec.switch_latency = latency; });
   };
   const Replayed quick = switching(0), slow = switching(5 * microsecond);
-  check(quick.value("trace", "switches") >= 4, "threads change");
+  check(quick.value("trace", "context_switches") >= 4, "threads change");
   check(slow.time() > quick.time() + 5000, "which takes time");
 }
 

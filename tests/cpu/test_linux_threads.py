@@ -34,7 +34,7 @@ def test_threads_of_a_busy_core_change_with_the_time_slice(binaries, tmp_path):
         run(case, binaries, tmp_path, 2, changes=[f"cpu.system.time_slice={slice_}"])
         for slice_ in ("5us", "2ms")
     )
-    assert short.value("program", "switches") > long.value("program", "switches")
+    assert short.value("program", "context_switches") > long.value("program", "context_switches")
     assert short.cycles > long.cycles
 
 

@@ -52,9 +52,9 @@ Prediction BranchPredictor::predict(const Record& record, Prediction recorded) {
 Prediction BranchPredictor::counted(const Record& record, Prediction prediction) {
   if (prediction == Prediction::misfetch) ++statistics_.misfetches;
   if (prediction != Prediction::mispredict) return prediction;
-  if (record.kind == InstructionClass::branch) ++statistics_.conditional_wrong;
+  if (record.kind == InstructionClass::branch) ++statistics_.conditional_mispredicts;
   if (record.kind == InstructionClass::indirect)
-    ++(record.has(Trait::returns) ? statistics_.return_wrong : statistics_.indirect_wrong);
+    ++(record.has(Trait::returns) ? statistics_.return_mispredicts : statistics_.indirect_mispredicts);
   return prediction;
 }
 
@@ -99,7 +99,7 @@ bool BranchPredictor::predict_direction(std::uint64_t pc, bool taken) {
   if (!loops_) return predicted;
   const std::optional<bool> in_loop = loops_->predict(pc);
   loops_->train(pc, taken, predicted != taken);
-  if (in_loop) ++statistics_.loop_used;
+  if (in_loop) ++statistics_.loop_predictions;
   return in_loop.value_or(predicted);
 }
 

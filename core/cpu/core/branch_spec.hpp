@@ -30,9 +30,9 @@ struct BranchSpec {
 
 struct BranchStatistics {
   Counter conditional, jumps, indirect, returns;
-  Counter conditional_wrong, indirect_wrong, return_wrong;
+  Counter conditional_mispredicts, indirect_mispredicts, return_mispredicts;
   Counter btb_misses, misfetches;
-  Counter loop_used;
+  Counter loop_predictions;
 };
 
 }  // namespace manyscale::cpu
@@ -92,17 +92,17 @@ struct describe<cpu::BranchStatistics> {
       Statistic<S, Counter>{"jumps", &S::jumps, "branch", "direct jumps and calls"},
       Statistic<S, Counter>{"indirect", &S::indirect, "branch", "indirect jumps and calls, without returns"},
       Statistic<S, Counter>{"returns", &S::returns, "branch", "returns"},
-      Statistic<S, Counter>{"conditional_wrong", &S::conditional_wrong, "branch",
+      Statistic<S, Counter>{"conditional_mispredicts", &S::conditional_mispredicts, "branch",
                             "conditional branches whose direction was predicted wrong"},
-      Statistic<S, Counter>{"indirect_wrong", &S::indirect_wrong, "branch",
+      Statistic<S, Counter>{"indirect_mispredicts", &S::indirect_mispredicts, "branch",
                             "indirect jumps whose target was predicted wrong"},
-      Statistic<S, Counter>{"return_wrong", &S::return_wrong, "branch",
+      Statistic<S, Counter>{"return_mispredicts", &S::return_mispredicts, "branch",
                             "returns whose target was predicted wrong"},
       Statistic<S, Counter>{"btb_misses", &S::btb_misses, "branch",
                             "taken branches that the branch target buffer did not hold"},
       Statistic<S, Counter>{"misfetches", &S::misfetches, "branch",
                             "taken branches predicted correctly that re-steered fetch when decoded"},
-      Statistic<S, Counter>{"loop_used", &S::loop_used, "branch",
+      Statistic<S, Counter>{"loop_predictions", &S::loop_predictions, "branch",
                             "predictions for which the loop predictor was asked and sure"}};
 };
 

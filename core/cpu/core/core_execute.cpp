@@ -92,7 +92,7 @@ void Core::execute_load(Operation& operation, Cycle when) {
   }
   const bool covered =
       store->address <= record.address && record.address + record.size <= store->address + store->size;
-  ++(covered ? statistics_.forwarded : statistics_.failed_forwards);
+  ++(covered ? statistics_.forwarded_loads : statistics_.failed_forwards);
   finish(operation,
          std::max(when, store->complete) + (covered ? spec_.forward_latency : spec_.failed_forward_latency));
 }

@@ -8,7 +8,7 @@ namespace manyscale::cpu {
 
 struct CoreStatistics {
   Counter cycles, instructions;
-  Counter loads, stores, forwarded, failed_forwards, split_accesses;
+  Counter loads, stores, forwarded_loads, failed_forwards, split_accesses;
   Counter mispredicts, misfetches;
   Counter stall_reorder_buffer, stall_issue_queue, stall_load_queue, stall_store_queue, stall_registers;
   Counter instruction_lines, stream_waits, deferred;
@@ -39,7 +39,7 @@ struct describe<cpu::CoreStatistics> {
       C{"instructions", &S::instructions, "instruction", "instructions committed"},
       C{"loads", &S::loads, "access", "loads executed"},
       C{"stores", &S::stores, "access", "stores written to the L1 data cache"},
-      C{"forwarded", &S::forwarded, "access", "loads served by an older store"},
+      C{"forwarded_loads", &S::forwarded_loads, "access", "loads served by an older store"},
       C{"failed_forwards", &S::failed_forwards, "access",
         "loads that an older store could only serve in part"},
       C{"split_accesses", &S::split_accesses, "access", "loads and stores that crossed a line"},

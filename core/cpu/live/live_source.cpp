@@ -257,7 +257,7 @@ bool LiveSource::choose_thread(Lane& lane, std::uint32_t number) {
   if (last == lane.current->id) return true;
   lane.producers.last_writer.fill(0);
   if (last == 0) return true;
-  ++statistics_.switches;
+  ++statistics_.context_switches;
   if (spec_.switch_latency == 0) return true;
   delay(lane, number, spec_.switch_latency);
   return false;

@@ -42,7 +42,7 @@ struct LiveSourceSpec {
 };
 
 struct LiveSourceStatistics {
-  Counter records, system_calls, ordered, sleeps, wakes, switches, threads;
+  Counter records, system_calls, ordered, sleeps, wakes, context_switches, threads;
 };
 
 class LiveSource final : public Component, private Kernel::Scheduler {
@@ -186,7 +186,7 @@ struct describe<cpu::LiveSourceStatistics> {
       Statistic<S, Counter>{"ordered", &S::ordered, "instruction", "atomic operations and fences"},
       Statistic<S, Counter>{"sleeps", &S::sleeps, "sleep", "times that a core had no thread to run"},
       Statistic<S, Counter>{"wakes", &S::wakes, "thread", "threads that waited and were woken"},
-      Statistic<S, Counter>{"switches", &S::switches, "switch",
+      Statistic<S, Counter>{"context_switches", &S::context_switches, "switch",
                             "changes from one thread of a core to another"},
       Statistic<S, Counter>{"threads", &S::threads, "thread", "threads that the program made"}};
 };

@@ -235,7 +235,7 @@ bool ReplaySource::choose(Lane& lane) {
   lane.asleep = false;
   lane.current = worker;
   if (lane.last != nullptr && lane.last != worker) {
-    ++statistics_.switches;
+    ++statistics_.context_switches;
     cost += spec_.switch_latency;
   }
   lane.last = worker;

@@ -45,7 +45,7 @@ struct ReplaySourceSpec {
 
 struct ReplaySourceStatistics {
   Counter records, blocks, forks, barriers, locks, lock_waits, tasks, stolen_tasks, taskwaits, awaits;
-  Counter system_calls, switches, tasks_without_stream, unmatched_releases;
+  Counter system_calls, context_switches, tasks_without_stream, unmatched_releases;
 };
 
 // How often a core came into each state, and how long it was in it.
@@ -152,7 +152,7 @@ struct describe<cpu::ReplaySourceStatistics> {
       Statistic<S, Counter>{"awaits", &S::awaits, "wait",
                             "waits for threads that the program created itself"},
       Statistic<S, Counter>{"system_calls", &S::system_calls, "call", "system calls of the program"},
-      Statistic<S, Counter>{"switches", &S::switches, "switch",
+      Statistic<S, Counter>{"context_switches", &S::context_switches, "switch",
                             "changes from one thread of a core to another"},
       Statistic<S, Counter>{"tasks_without_stream", &S::tasks_without_stream, "task",
                             "tasks that were created but are not in the trace"},
