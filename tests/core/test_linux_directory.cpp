@@ -140,11 +140,8 @@ TEST(changes_stay_within_the_root) {
 }
 
 TEST(a_missing_root_is_refused) {
-  try {
-    const HostDirectory folder("/no/such/folder", false);
-    check(false, "refused");
-  } catch (const std::invalid_argument&) {
-  }
+  check_refused<std::invalid_argument>([] { const HostDirectory folder("/no/such/folder", false); },
+                                       "/no/such/folder");
 }
 
 }  // namespace
