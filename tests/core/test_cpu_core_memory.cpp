@@ -141,6 +141,27 @@ TEST(fences) {
   check_equal(steady(spec, {halting(InstructionClass::fence)}, 200), 100 * 2, "fences behind each other");
 }
 
+// An atomic operation waits for older stores to be written where stores are in order, and only there.
+TEST(atomic_operations_wait_for_stores_in_total_store_order) {
+  for (const bool in_order : {false, true}) {
+    CoreSpec spec = plain_core();
+    spec.memory_model = in_order ? "tso" : "relaxed";
+    const auto reached = [&](std::vector<Record> records) {
+      return run(spec, at_addresses(std::move(records))).reached[0];
+    };
+    const Time alone = reached({halting(Kind::atomic, data + 4096)});
+    const Time behind = reached({store(data), halting(Kind::atomic, data + 4096)});
+    const std::string what = in_order ? "in total store order" : "relaxed";
+    check_between(static_cast<double>(behind - alone) / nanosecond, in_order ? miss_latency : 0,
+                  in_order ? miss_latency + 4 : 4, "cycles behind a store that misses, " + what);
+    // A system call waits for none of them.
+    const Time call = reached({halting(Kind::system)});
+    const Time call_behind = reached({store(data), halting(Kind::system)});
+    check_between(static_cast<double>(call_behind - call) / nanosecond, 0, 4,
+                  "cycles of a system call behind a store that misses, " + what);
+  }
+}
+
 // Two cores that want one line, and what they pay for it.
 TEST(sharing) {
   const CoreSpec spec = plain_core();

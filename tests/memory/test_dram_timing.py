@@ -207,6 +207,32 @@ def test_an_open_row_is_closed_before_a_refresh() -> None:
     assert refresh == precharge + channel.p["trp"]
 
 
+def test_a_write_that_a_refresh_overtakes_opens_its_row_again() -> None:
+    """A write to an open row, in a bank that is not the first, waits for the bus to turn while a refresh falls due.
+
+    PREA after the read comes before the write, so that the write needs an ACT after REF.
+    """
+    channel = Channel(ranks=1)
+    trefi, address = 9360, channel.bank_group
+    overtaken = 0
+    for early in range(12):
+        done = channel.drive(
+            [
+                ((trefi - 200) * channel.period, read(address)),
+                ((trefi - early) * channel.period, read(address + channel.burst)),
+                ((trefi - early) * channel.period, write(address + 2 * channel.burst)),
+            ],
+            trefi=trefi,
+        )
+        (written,) = done.cycles("WR")
+        refresh = done.cycles("REF")
+        if refresh and done.cycles("RD")[1] < refresh[0] < written:
+            overtaken += 1
+            assert done.cycles("ACT")[1:] == [refresh[0] + channel.p["trfc"]], early
+            assert written == done.cycles("ACT")[1] + channel.p["trcd"], early
+    assert overtaken > 0
+
+
 def test_an_idle_channel_counts_its_refreshes_without_events() -> None:
     channel = Channel(ranks=2)
     trefi = 9360
