@@ -141,6 +141,25 @@ TEST(fences) {
   check_equal(steady(spec, {halting(InstructionClass::fence)}, 200), 100 * 2, "fences behind each other");
 }
 
+// A run that stops while a core waits for its source: that core does not sleep.
+TEST(a_core_that_waits_for_its_source_does_not_sleep) {
+  Simulation simulation(1);
+  const std::vector<Record> records = at_addresses({halting(Kind::fence), record(Kind::integer)});
+  auto& source =
+      simulation.add("source", std::make_unique<ScriptedSource>(std::vector<std::vector<Record>>{records}));
+  auto& core = static_cast<Core&>(simulation.add("core", std::make_unique<Core>(plain_core())));
+  auto& channel = add_model(simulation, "channel", "memory.dram",
+                            {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
+  simulation.connect(*core.ports()[0], *source.ports()[0], 50 * nanosecond);
+  simulation.connect(*core.ports()[1], *channel.ports()[0], 0);
+  RunOptions options;
+  options.until = 120 * nanosecond;  // the fence was reached, and the source has not heard of it
+  simulation.run(options);
+  const StatisticRows rows = simulation.statistics();
+  check_equal(core.instructions(), 1, "the fence was executed");
+  check_equal(core.stack()[Cause::sleeping], 0, "cycles asleep");
+}
+
 // An atomic operation waits for older stores to be written where stores are in order, and only there.
 TEST(atomic_operations_wait_for_stores_in_total_store_order) {
   for (const bool in_order : {false, true}) {
