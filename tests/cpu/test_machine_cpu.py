@@ -124,3 +124,10 @@ def test_a_machine_completed_from_its_system_gives_the_same_system(tmp_path) -> 
     again = build_cpu(load_machine(tmp_path / "whole.toml").machine, 2)
     for name, component in parts.system.components.items():
         assert again.system.components[name].spec == component.spec, name  # type: ignore[union-attr]
+
+
+def test_the_former_name_of_outstanding_stores_is_understood():
+    """Traces and run directories of earlier versions state it."""
+    machine = load_machine("broadwell", ["cpu.core.stores_under_way=3"])
+    assert "cpu.core.outstanding_stores" in machine.changed
+    assert "outstanding_stores = 3" in to_toml(machine.machine, machine.sources)
