@@ -6,6 +6,7 @@
 
 #include "gpu/exec/address_space.hpp"
 #include "gpu/exec/fault.hpp"
+#include "gpu/exec/sass/cross_cta_reads.hpp"
 
 namespace manyscale::gpu {
 
@@ -167,6 +168,8 @@ const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
           const auto placed = this->variable(module_.variables[variable].name);
           return placed ? DeviceMemory::Range{placed->address, placed->bytes} : DeviceMemory::Range{};
         });
+  else
+    program.cross_cta_reads = find_sass_cross_cta_reads(program, memory_);
   return programs_.emplace(key, std::move(program)).first->second;
 }
 
