@@ -144,9 +144,10 @@ TEST(fences) {
 // A run that stops while a core waits for its source: that core does not sleep.
 TEST(a_core_that_waits_for_its_source_does_not_sleep) {
   Simulation simulation(1);
-  const std::vector<Record> records = at_addresses({halting(Kind::fence), record(Kind::integer)});
-  auto& source =
-      simulation.add("source", std::make_unique<ScriptedSource>(std::vector<std::vector<Record>>{records}));
+  const std::vector<TraceNode> records =
+      at_addresses({halting(InstructionClass::fence), record(InstructionClass::integer)});
+  auto& source = simulation.add(
+      "source", std::make_unique<ScriptedSource>(std::vector<std::vector<TraceNode>>{records}));
   auto& core = static_cast<Core&>(simulation.add("core", std::make_unique<Core>(plain_core())));
   auto& channel = add_model(simulation, "channel", "memory.dram",
                             {{"backend", "simple"}, {"latency", memory_latency}, {"bandwidth", fast}});
@@ -165,17 +166,17 @@ TEST(atomic_operations_wait_for_stores_in_total_store_order) {
   for (const bool in_order : {false, true}) {
     CoreSpec spec = plain_core();
     spec.memory_model = in_order ? "tso" : "relaxed";
-    const auto reached = [&](std::vector<Record> records) {
+    const auto reached = [&](std::vector<TraceNode> records) {
       return run(spec, at_addresses(std::move(records))).reached[0];
     };
-    const Time alone = reached({halting(Kind::atomic, data + 4096)});
-    const Time behind = reached({store(data), halting(Kind::atomic, data + 4096)});
+    const Time alone = reached({halting(InstructionClass::atomic, data + 4096)});
+    const Time behind = reached({store(data), halting(InstructionClass::atomic, data + 4096)});
     const std::string what = in_order ? "in total store order" : "relaxed";
     check_between(static_cast<double>(behind - alone) / nanosecond, in_order ? miss_latency : 0,
                   in_order ? miss_latency + 4 : 4, "cycles behind a store that misses, " + what);
     // A system call waits for none of them.
-    const Time call = reached({halting(Kind::system)});
-    const Time call_behind = reached({store(data), halting(Kind::system)});
+    const Time call = reached({halting(InstructionClass::system)});
+    const Time call_behind = reached({store(data), halting(InstructionClass::system)});
     check_between(static_cast<double>(call_behind - call) / nanosecond, 0, 4,
                   "cycles of a system call behind a store that misses, " + what);
   }
