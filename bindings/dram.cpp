@@ -27,8 +27,8 @@ struct Exercise {
   Time pause = 0;                // mean, now and then
 };
 
-// A requester for tests and measurements: a number of requests under way at any time, by a pattern. It stands
-// for no hardware.
+// A requester for tests and measurements: a number of outstanding requests at any time, by a pattern. It
+// stands for no hardware.
 class DramExerciser final : public Component {
  public:
   explicit DramExerciser(const Exercise& exercise) : exercise_(exercise) {
@@ -151,6 +151,6 @@ void bind_dram(nb::module_& module) {
       nb::arg("parameters"), nb::arg("requests"), nb::arg("outstanding") = 32, nb::arg("pattern") = "random",
       nb::arg("writes") = 0, nb::arg("sectors") = 3, nb::arg("line_bytes") = 64,
       nb::arg("span") = std::int64_t{1} << 30, nb::arg("pause") = 0, nb::arg("seed") = 0,
-      "Runs one memory.dram against a requester with so many requests under way, `writes` percent of them "
+      "Runs one memory.dram against a requester with so many outstanding requests, `writes` percent of them "
       "writes, each of `sectors` (a mask) of a line. Gives end time, statistics, and the packed log.");
 }

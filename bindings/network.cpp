@@ -62,9 +62,10 @@ void read_operations(mpi::Program& program, const nb::handle& rows) {
       throw std::invalid_argument("operation " + std::to_string(i) +
                                   ": kind, algorithm or communicator is out of range");
     }
-    program.operations.push_back({static_cast<mpi::Kind>(field[0]), static_cast<std::uint8_t>(field[1]),
-                                  static_cast<std::uint16_t>(field[2]), field[3], field[4], field[5],
-                                  field[6], field[7], field[8], field[9], field[10], field[11], field[12]});
+    program.operations.push_back({static_cast<mpi::OperationKind>(field[0]),
+                                  static_cast<std::uint8_t>(field[1]), static_cast<std::uint16_t>(field[2]),
+                                  field[3], field[4], field[5], field[6], field[7], field[8], field[9],
+                                  field[10], field[11], field[12]});
   }
 }
 
@@ -339,9 +340,10 @@ nb::list collective_actions(const std::string& kind, int algorithm, const std::s
   };
   nb::list out;
   for (std::size_t i = 0; i < mpi::kind_count; ++i) {
-    const auto collective = static_cast<mpi::Kind>(i);
+    const auto collective = static_cast<mpi::OperationKind>(i);
     if (mpi::kind_name(collective) != kind) continue;
-    const mpi::WrittenCall call{rank, root, bytes, segment, mpi::library_named(library)};
+    const auto chooser = mpi::make_mpi_library(library);
+    const mpi::WrittenCall call{rank, root, bytes, segment, chooser.get()};
     for (const mpi::Action& action :
          mpi::written_out(call, collective, static_cast<mpi::Algorithm>(algorithm), nodes))
       out.append(nb::make_tuple(member(action.to), action.send_bytes, member(action.from),
@@ -444,7 +446,7 @@ void bind_network(nb::module_& module) {
   module.def("mpi_operations", [] {
     nb::dict out;
     for (std::size_t i = 0; i < mpi::kind_count; ++i)
-      out[nb::cast(mpi::kind_name(static_cast<mpi::Kind>(i)))] = i;
+      out[nb::cast(mpi::kind_name(static_cast<mpi::OperationKind>(i)))] = i;
     return out;
   });
   module.def("mpi_algorithms", &algorithms);

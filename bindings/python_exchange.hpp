@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meetings of processes, by an object of Python: it passes buffers on, with mpi4py or otherwise.
+// Barrier exchanges between processes by an object of Python, which transfers buffers, with mpi4py or
+// otherwise.
 #pragma once
 #include "engine/exchange.hpp"
 #include "module.hpp"

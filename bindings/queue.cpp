@@ -52,7 +52,7 @@ void bind_queue(nb::module_& module) {
       },
       nb::arg("queue"), nb::arg("population"), nb::arg("holds"), nb::arg("seed") = 1);
   nb::class_<Random>(module, "Random")
-      .def(nb::init<std::uint64_t, std::uint64_t>(), nb::arg("seed"), nb::arg("place"))
+      .def(nb::init<std::uint64_t, std::uint64_t>(), nb::arg("seed"), nb::arg("stream"))
       .def("next", &Random::next)
       .def("below",
            [](Random& random, std::uint64_t bound) {

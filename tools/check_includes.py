@@ -37,15 +37,6 @@ FORBIDDEN: dict[str, set[str]] = {
     "cpu/replay": {"cpu/riscv", "cpu/linux", "cpu/virtual_memory"},
 }
 
-# Include cycles that exist, as edges "folder -> folder" whose removal would break them, and why they are tolerated.
-KNOWN_CYCLES: dict[tuple[str, str], str] = {
-    ("gpu/copy", "gpu/sched"): "the copy engine takes the scheduler's commands, which name copies",
-    ("memory", "memory/dram"): "memory/origins.hpp sums the counters of all models of memory",
-    ("memory", "memory/interconnect"): "memory/origins.hpp sums the counters of all models of memory",
-    ("memory", "memory/shared"): "memory/origins.hpp sums the counters of all models of memory",
-    ("mpi/collectives", "mpi"): "collective algorithms emit programs of ranks, and ranks expand collectives",
-}
-
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 _LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
@@ -95,20 +86,14 @@ def folder_includes(core: Path) -> dict[str, set[str]]:
     return includes
 
 
-def cycle_problems(core: Path, known: dict[tuple[str, str], str] = KNOWN_CYCLES) -> list[str]:
-    """An include cycle of folders below `core`, and the known edges that no longer exist, one sentence each."""
-    includes = folder_includes(core)
-    problems = []
-    for folder, target in sorted(known):
-        if target not in includes.get(folder, set()):
-            problems.append(f"{core}: '{folder}' no longer includes '{target}'; remove it from KNOWN_CYCLES")
-        includes.setdefault(folder, set()).discard(target)
+def cycle_problems(core: Path) -> list[str]:
+    """An include cycle of folders below `core`, as a sentence."""
     try:
-        graphlib.TopologicalSorter(includes).prepare()
+        graphlib.TopologicalSorter(folder_includes(core)).prepare()
     except graphlib.CycleError as error:
         cycle = " -> ".join(reversed(error.args[1]))
-        problems.append(f"{core}: folders include each other in a cycle: {cycle}")
-    return problems
+        return [f"{core}: folders include each other in a cycle: {cycle}"]
+    return []
 
 
 def licence_problems(root: Path) -> list[str]:

@@ -46,9 +46,9 @@ class Component {
   Component& operator=(const Component&) = delete;
   virtual ~Component() = default;
 
-  // Called once before the first event, at time zero: the place to send first messages.
+  // Called once before the first event, at time zero; first messages are sent here.
   virtual void start() {}
-  // Called at the start of every run, the first too: the place to take up what came from outside in between.
+  // Called at the start of every run, the first too; what came from outside in between is taken up here.
   virtual void resume() {}
   // Brings statistics up to the present; called before they are read, any number of times.
   virtual void settle() {}

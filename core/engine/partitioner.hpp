@@ -4,7 +4,7 @@
 // First the graph is divided into clusters that are never cut: the ends of links without latency, members of
 // one group, and the ends of links shorter than the cut latency. That depends on the graph alone, and so does
 // the lookahead, the shortest latency between clusters: windows of simulated time are the same on any number
-// of threads. Then clusters are dealt to the threads.
+// of threads. Then clusters are assigned to the threads.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -24,9 +24,9 @@ class Attributed {
   Counts& operator[](Origin origin) { return entry(origin).counts; }
 
   // Something was begun for an origin that is yet to be counted, though nobody waits for it; or it was ended.
-  void begin(Origin origin) { ++entry(origin).under_way; }
-  void end(Origin origin) { --entry(origin).under_way; }
-  bool idle(Origin origin) const { return origin >= entries_.size() || entries_[origin].under_way == 0; }
+  void begin(Origin origin) { ++entry(origin).in_flight; }
+  void end(Origin origin) { --entry(origin).in_flight; }
+  bool idle(Origin origin) const { return origin >= entries_.size() || entries_[origin].in_flight == 0; }
 
   Counts of(Origin origin) const { return origin < entries_.size() ? entries_[origin].counts : Counts{}; }
   Counts take(Origin origin) {
@@ -44,7 +44,7 @@ class Attributed {
  private:
   struct alignas(64) Entry {  // of whole lines of the host's caches
     Counts counts;
-    std::int64_t under_way = 0;
+    std::int64_t in_flight = 0;
   };
 
   Entry& entry(Origin origin) {

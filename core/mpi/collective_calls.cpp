@@ -16,9 +16,10 @@ bool differs_by_rank(const Column& column) {
                            (column.array >= 0 && column.array_stride != 0));
 }
 
-bool has_parts(Kind kind) {
-  return kind == Kind::gather || kind == Kind::scatter || kind == Kind::allgather ||
-         kind == Kind::alltoallv || kind == Kind::reduce_scatter;
+bool has_parts(OperationKind kind) {
+  return kind == OperationKind::gather || kind == OperationKind::scatter ||
+         kind == OperationKind::allgather || kind == OperationKind::alltoallv ||
+         kind == OperationKind::reduce_scatter;
 }
 
 }  // namespace
@@ -38,20 +39,13 @@ bool Host::collective(Rank& rank, const Operation& operation) {
   if (slot != nullptr) *slot = number;
   if (blocking) rank.needs = 1;
 
-  std::uint32_t activity_number = static_cast<std::uint32_t>(activities_.size());
-  if (free_activities_.empty()) {
-    activities_.emplace_back();
-  } else {
-    activity_number = free_activities_.back();
-    free_activities_.pop_back();
-  }
+  const std::uint32_t activity_number = activities_.add();
   request.activity = activity_number;
-  activities_[activity_number] = std::make_unique<Activity>();
-  Activity& activity = *activities_[activity_number];
+  Activity& activity = activities_[activity_number];
   activity.call = make_call(rank, operation);
   activity.request = number;
   activity.rank = index_of(rank);
-  std::uint32_t& begun = collectives(rank)[operation.communicator];
+  std::uint32_t& begun = numbers_.collectives(index_of(rank))[operation.communicator];
   activity.tag = static_cast<std::int32_t>(begun++ & 0x7fffffff);
   activity.context = context_of(operation.communicator, true);
   activity.schedule =
@@ -76,7 +70,7 @@ Call Host::make_call(Rank& rank, const Operation& operation) {
     fail(rank, "it is not a member of communicator " + std::to_string(operation.communicator));
   Call call;
   call.group = communicator.group(rank.world);
-  call.library = job_.library;
+  call.library = job_.library.get();
   call.segment = static_cast<std::uint64_t>(job_.spec.segment);
   call.program = &job_.program;
   if (operation.peer >= 0) {
@@ -108,17 +102,17 @@ Call Host::make_call(Rank& rank, const Operation& operation) {
     if (is_local(root)) call.root_local = split.local.rank(root);
   }
   call.own = std::uint64_t{rank.world} + 1;
-  call.value = operation.kind == Kind::broadcast && call.rank() != call.root ? 0 : call.own;
+  call.value = operation.kind == OperationKind::broadcast && call.rank() != call.root ? 0 : call.own;
   return call;
 }
 
 // As far as it goes without waiting; false where it stopped because it did so much.
 bool Host::run_activity(std::uint32_t number, int budget) {
-  Activity& activity = *activities_[number];
+  Activity& activity = activities_[number];
   Rank& rank = ranks_[activity.rank];
   if (activity.waiting) {
     activity.waiting = false;
-    activity.call.received = std::exchange(activity.incoming, 0);
+    activity.take_received();
   }
   while (activity.schedule.next()) {
     const Action action = activity.schedule.action();
@@ -135,8 +129,7 @@ bool Host::run_activity(std::uint32_t number, int budget) {
       transfer.value = action.value;
       if (post_send(rank, transfer) != finished) ++activity.outstanding;
     }
-    if (action.combine_bytes > 0)
-      charge(rank, at_bandwidth(action.combine_bytes, job_.spec.reduction_bandwidth));
+    if (action.combine_bytes > 0) charge(rank, costs().reduction(action.combine_bytes));
     if (!action.wait) {
       if (--budget == 0) return false;
       continue;
@@ -145,14 +138,13 @@ bool Host::run_activity(std::uint32_t number, int budget) {
       activity.waiting = true;
       return true;
     }
-    activity.call.received = std::exchange(activity.incoming, 0);
+    activity.take_received();
   }
   const std::uint32_t request = activity.request;
   if (job_.recording.values)
     noting().completions.push_back(
         {rank.world, requests_[request].operation, rank.world, activity.tag, activity.call.value});
-  activities_[number].reset();
-  free_activities_.push_back(number);
+  activities_.remove(number);
   complete(request);
   return true;
 }

@@ -29,7 +29,7 @@ std::vector<Blocked> Host::blocked() const {
     if (rank.state != Rank::State::waiting) continue;
     const std::uint32_t whole = request.activity == none
                                     ? number
-                                    : activities_[request.activity]->request;  // the collective it is part of
+                                    : activities_[request.activity].request;  // the collective it is part of
     if (!requests_[whole].awaited) continue;
     auto& missing = result[entry[request.rank]].missing;
     // Without an order a rank is in no operation; the first that has not ended stands for it.

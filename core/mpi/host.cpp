@@ -12,7 +12,7 @@ Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
     : job_(job),
       nic_(*this, network, node),
       ranks_(job.first_of_node[node + 1] - job.first_of_node[node]),
-      numbers_(ranks_.size() * row_length()),
+      numbers_(job.program, ranks_.size()),
       matcher_(requests_, arrivals_, static_cast<std::uint32_t>(ranks_.size())) {
   nic_.on_arrival<&Host::arrived>();
   nic_.on_sent<&Host::sent>();
@@ -24,7 +24,6 @@ Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
     rank.operation = job.program.entry < 0
                          ? 0
                          : static_cast<std::uint32_t>(job.program.value_at(job.program.entry, rank.world, 0));
-    std::fill_n(slots(rank), job.program.slots, none);
     rank.traced = !job.recording.timeline.empty() && job.recording.timeline[rank.world];
   }
 }
@@ -32,7 +31,7 @@ Host::Host(const JobContext& job, network::Network& network, std::uint32_t node)
 void Host::start() {
   if (job_.program.dependencies.unordered) {
     flows_.resize(ranks_.size());
-    for (Rank& rank : ranks_) begin_flow(rank);
+    for (const Rank& rank : ranks_) flows_[index_of(rank)].start(job_.program, rank.operation, rank.time);
   }
   for (Rank& rank : ranks_) advance(rank);
 }
@@ -45,26 +44,13 @@ void Host::arrived(const network::Message& message) {
     take(envelope, message.bytes, false);
 }
 
-// MPI keeps the order of two ranks' messages; the network need not.
 void Host::take_in_order(const Envelope& envelope, std::uint64_t bytes) {
   const std::uint32_t here = job_.index_of_rank[envelope.destination];
-  std::uint32_t& expected = taken_numbers_(here, envelope.source);
-  const std::uint64_t pair = std::uint64_t{here} << 32 | envelope.source;
-  if (envelope.number != expected) {
-    early_.insert({{pair, envelope.number}, {envelope, bytes}});
-    return;
-  }
-  // Taking a message lets ranks run, which may add pairs and so move the counter.
-  std::uint32_t number = ++expected;
+  if (!order_.is_next(here, envelope, bytes)) return;
   take(envelope, bytes, false);
-  if (early_.empty()) [[likely]]
+  if (order_.none_held()) [[likely]]
     return;
-  for (auto found = early_.find({pair, number}); found != early_.end(); found = early_.find({pair, number})) {
-    const auto [next_envelope, next_bytes] = found->second;
-    early_.erase(found);
-    number = ++taken_numbers_(here, envelope.source);
-    take(next_envelope, next_bytes, false);
-  }
+  while (const auto early = order_.release(here, envelope.source)) take(early->envelope, early->bytes, false);
 }
 
 void Host::crossed(const std::uint32_t& number) {
@@ -122,7 +108,8 @@ void Host::process(Rank& rank, Arrival& arrival, std::uint32_t number) {
     rank.time = std::max(rank.time, now());  // after its end; no longer accounted for
   else if (rank.time < now())
     idle(rank, arrival);
-  const Time overhead = arrival.local ? spec.local.receive_overhead : spec.receive_overhead;
+  const SoftwareCosts costs = this->costs();
+  const Time overhead = costs.receive(arrival.local);
   switch (envelope.step) {
     case Step::eager:
     case Step::ask: {
@@ -139,7 +126,7 @@ void Host::process(Rank& rank, Arrival& arrival, std::uint32_t number) {
         return;
       }
       if (envelope.step == Step::ask) {
-        charge(rank, control_overhead(envelope.pages));
+        charge(rank, costs.control(envelope.pages));
         answer(rank, arrival.request, envelope, rank.time);
         break;
       }
@@ -147,21 +134,21 @@ void Host::process(Rank& rank, Arrival& arrival, std::uint32_t number) {
     }
     case Step::data:
       if (envelope.step == Step::data) charge(rank, overhead);
-      charge(rank, receive_cost(arrival.bytes, arrival.local));
+      charge(rank, costs.receive_bytes(arrival.bytes, arrival.local));
       finish_receive(rank, arrival.request, envelope);
       break;
     case Step::piece: {
       charge(rank, overhead);
-      charge(rank, receive_cost(arrival.bytes, arrival.local));
+      charge(rank, costs.receive_bytes(arrival.bytes, arrival.local));
       Envelope ask = envelope;  // as the one that began it: its request is the sender's
       ask.request = envelope.number;
       answer(rank, arrival.request, ask, rank.time);
       break;
     }
     case Step::answer:
-      charge(rank, control_overhead(requests_[envelope.request].moved > 0
-                                        ? 0
-                                        : Envelope::pages_of(requests_[envelope.request].bytes)));
+      charge(rank, costs.control(requests_[envelope.request].moved > 0
+                                     ? 0
+                                     : Envelope::pages_of(requests_[envelope.request].bytes)));
       send_data(rank, envelope.request, envelope.number, rank.time);
       break;
     case Step::sent:
@@ -201,7 +188,7 @@ void Host::complete(std::uint32_t number) {
   Request& request = requests_[number];
   if (request.type != Request::Type::collective && request.activity != none) {
     const std::uint32_t activity_number = request.activity;
-    Activity& activity = *activities_[activity_number];
+    Activity& activity = activities_[activity_number];
     if (request.type == Request::Type::receive) activity.incoming += request.value;
     release(number);
     if (--activity.outstanding == 0 && activity.waiting) run_activity(activity_number, unlimited);
@@ -237,37 +224,9 @@ void Host::idle(Rank& rank, const Arrival& arrival) {
       began = requests_[arrival.request].began;
       peer = rank.world;
     }
-    Notes& notes = noting();
-    if (notes.releases.empty()) {
-      notes.releases.resize(ranks_.size() * kept);
-      notes.release_counts.resize(ranks_.size());
-    }
-    const std::uint32_t here = index_of(rank);
-    const std::uint32_t at = notes.release_counts[here]++ % kept;
-    notes.releases[std::size_t{here} * kept + at] = {until, began, peer, rank.operation};
+    noting().waits.add(index_of(rank), {until, began, peer, rank.operation}, ranks_.size(), kept);
   }
   rank.time = until;
-}
-
-std::vector<Release> Host::releases(std::uint32_t index) const {
-  const std::uint32_t kept = job_.recording.waits_per_rank;
-  std::vector<Release> result;
-  const std::uint32_t count = releases_recorded(index);
-  for (std::uint32_t i = 1; i <= std::min(count, kept); ++i)
-    result.push_back(notes_->releases[std::size_t{index} * kept + (count - i) % kept]);
-  return result;
-}
-
-Time Host::at_bandwidth(std::uint64_t bytes, std::int64_t bandwidth) {
-  if (bandwidth == 0 || bytes == 0) return 0;
-  const double per_byte = static_cast<double>(second) / static_cast<double>(bandwidth);
-  const double time = static_cast<double>(bytes) * per_byte + 0.5;
-  return time < 0x1p62 ? static_cast<Time>(time) : never;
-}
-
-Time Host::times(Time cost, std::uint64_t count) {
-  if (cost == 0) return 0;
-  return count > static_cast<std::uint64_t>(never / cost) ? never : cost * static_cast<Time>(count);
 }
 
 }  // namespace manyscale::mpi

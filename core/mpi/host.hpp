@@ -5,10 +5,13 @@
 // right time, and since matching depends only on the order of arrivals and the order of receives, nothing
 // comes out differently. Each rank has a processor of its own; how ranks of a node slow each other down
 // belongs into their compute times.
+//
+// The host joins stages that have a state of their own: MessageOrder and Matcher on the way in, SoftwareCosts
+// for the time of a processor, Activities for collectives, RankNumbers and ReadyOperations for the course of
+// a program, WaitLog for the critical path.
 #pragma once
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,13 +19,17 @@
 #include "engine/component.hpp"
 #include "engine/exchange.hpp"
 #include "engine/timer.hpp"
-#include "mpi/collectives/schedule.hpp"
+#include "mpi/activities.hpp"
 #include "mpi/job_context.hpp"
 #include "mpi/matching.hpp"
+#include "mpi/message_order.hpp"
 #include "mpi/pair_numbers.hpp"
 #include "mpi/pool.hpp"
 #include "mpi/rank.hpp"
+#include "mpi/rank_numbers.hpp"
+#include "mpi/ready_operations.hpp"
 #include "mpi/records.hpp"
+#include "mpi/software_costs.hpp"
 #include "network/nic.hpp"
 
 namespace manyscale::mpi {
@@ -40,9 +47,11 @@ class Host : public Component, public Distributable {
   const HostCounts& counts() const { return counts_; }
   const Latencies& latencies() const { return latencies_; }
   // The recorded waits of a rank of this node, the last first; at most as many as are kept.
-  std::vector<Release> releases(std::uint32_t index) const;
+  std::vector<Release> releases(std::uint32_t index) const {
+    return notes_ ? notes_->waits.releases(index, job_.recording.waits_per_rank) : std::vector<Release>{};
+  }
   bool releases_forgotten(std::uint32_t index) const {
-    return releases_recorded(index) > job_.recording.waits_per_rank;
+    return notes_ && notes_->waits.count(index) > job_.recording.waits_per_rank;
   }
   // The ranks that wait for something.
   std::vector<Blocked> blocked() const;
@@ -59,33 +68,6 @@ class Host : public Component, public Distributable {
     bool synchronous = false;
     bool in_slot = false;
   };
-  // A collective in flight.
-  struct Activity {
-    Schedule schedule;
-    Call call;
-    std::uint64_t incoming = 0;
-    std::uint32_t request = none;
-    std::uint32_t rank = 0;
-    std::uint32_t outstanding = 0;
-    std::int32_t tag = 0;
-    std::uint32_t context = 0;
-    bool waiting = false;
-  };
-  // Operations of a rank that begin as soon as what they wait for is there.
-  struct Flow {
-    struct Ready {
-      Time since;  // receives come first: they cost nothing, and messages find them
-      std::uint32_t operation;
-      friend bool operator>(const Ready& a, const Ready& b) {
-        return a.since != b.since ? a.since > b.since : a.operation > b.operation;
-      }
-    };
-    std::uint32_t first = 0;             // operation
-    std::uint32_t left = 0;              // that have not ended
-    std::uint32_t computing = none;      // the operation that keeps the processor
-    std::vector<std::uint32_t> missing;  // for each operation what it still waits for
-    std::vector<Ready> ready;            // a heap
-  };
   // A message on its way between ranks of this node.
   struct Crossing {
     Envelope envelope;
@@ -93,9 +75,6 @@ class Host : public Component, public Distributable {
     std::uint32_t next = none;
   };
 
-  // Of a message, or of a collective's parts: far above what a network carries in the time that can be
-  // simulated, and low enough for sums of sizes to stay in range.
-  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 48;
   // So many operations, or steps of a collective, without a wait or compute phase, then other ranks have
   // their turn: bounds how far a rank runs ahead of the simulation's time, and with it how much it has
   // pending.
@@ -144,15 +123,13 @@ class Host : public Component, public Distributable {
   void next(Rank& rank);
 
   // flow.cpp: operations without an order
-  void begin_flow(Rank& rank);
   void advance_flow(Rank& rank);
-  void now_ready(Rank& rank, std::uint32_t operation);
   bool begin_operation(Rank& rank, std::uint32_t operation);
-  void operation_ended(Rank& rank, std::uint32_t operation);
-  void no_longer_missing(Rank& rank, std::uint32_t operation, const Dependencies::Lists& lists);
+  void operation_ended(Rank& rank, std::uint32_t operation) {
+    flows_[index_of(rank)].ended(job_.program, operation, rank.time);
+  }
 
   // requests.cpp: slots
-  std::uint32_t* slots(const Rank& rank) { return row(rank); }
   std::uint32_t& empty_slot(Rank& rank, const Operation& operation);
   std::pair<std::uint32_t, std::uint32_t> slot_range(const Rank& rank, const Operation& operation) const;
   bool slot_complete(std::uint32_t content) const;
@@ -172,7 +149,7 @@ class Host : public Component, public Distributable {
 
   // Operands of the rank's present operation.
   std::int64_t value(const Rank& rank, std::int32_t column) const {
-    return job_.program.value(column, rank.world, iterations(rank));
+    return job_.program.value(column, rank.world, numbers_.iterations(index_of(rank)));
   }
   std::uint32_t peer_of(const Rank& rank, std::uint16_t communicator, std::int64_t wanted,
                         bool receiving) const;
@@ -180,43 +157,18 @@ class Host : public Component, public Distributable {
   std::uint64_t bytes_of(const Rank& rank, std::int32_t column) const;
   [[noreturn]] void fail(const Rank& rank, const std::string& what) const;
 
-  // The numbers that a program keeps for each rank: a request in each slot, the iteration of each loop, how
-  // often it met each compute phase and began a collective of each communicator.
-  std::size_t row_length() const {
-    return std::size_t{job_.program.slots} + job_.program.depth + job_.program.phases +
-           job_.program.communicators.size();
-  }
-  std::uint32_t* row(const Rank& rank) { return numbers_.data() + index_of(rank) * row_length(); }
-  const std::uint32_t* row(const Rank& rank) const { return numbers_.data() + index_of(rank) * row_length(); }
-  std::uint32_t* iterations(const Rank& rank) { return row(rank) + job_.program.slots; }
-  const std::uint32_t* iterations(const Rank& rank) const { return row(rank) + job_.program.slots; }
-  std::uint32_t* occurrences(const Rank& rank) { return iterations(rank) + job_.program.depth; }
-  std::uint32_t* collectives(const Rank& rank) { return occurrences(rank) + job_.program.phases; }
+  std::uint32_t* slots(const Rank& rank) { return numbers_.slots(index_of(rank)); }
+  std::uint32_t* iterations(const Rank& rank) { return numbers_.iterations(index_of(rank)); }
 
   // Made when there is something to note: most hosts of a large machine have nothing.
   Notes& noting() {
     if (!notes_) notes_ = std::make_unique<Notes>();
     return *notes_;
   }
-  std::uint32_t releases_recorded(std::uint32_t index) const {
-    return notes_ && !notes_->release_counts.empty() ? notes_->release_counts[index] : 0;
-  }
 
   std::uint32_t index_of(const Rank& rank) const { return static_cast<std::uint32_t>(&rank - ranks_.data()); }
   bool is_local(std::uint32_t world_rank) const { return job_.node_of_rank[world_rank] == nic_.node(); }
-  Time control_overhead(std::uint32_t pages) const {
-    return add_saturating(job_.spec.control_overhead, times(job_.spec.page_overhead, pages));
-  }
-  Time send_cost(std::uint64_t bytes, bool local) const {
-    const MpiSpec& spec = job_.spec;
-    return times(spec.send_overhead_per_byte + (local ? spec.local.send_overhead_per_byte : 0), bytes);
-  }
-  Time receive_cost(std::uint64_t bytes, bool local) const {
-    const MpiSpec& spec = job_.spec;
-    return times(spec.receive_overhead_per_byte + (local ? spec.local.receive_overhead_per_byte : 0), bytes);
-  }
-  static Time at_bandwidth(std::uint64_t bytes, std::int64_t bandwidth);
-  static Time times(Time cost, std::uint64_t count);
+  SoftwareCosts costs() const { return SoftwareCosts(job_.spec); }
   void charge(Rank& rank, Time cost) const {
     // Beyond the range of time the engine refuses what the rank does next.
     rank.time = add_saturating(rank.time, cost);
@@ -226,22 +178,20 @@ class Host : public Component, public Distributable {
   const JobContext& job_;
   network::Nic nic_;
   std::vector<Rank> ranks_;
-  std::vector<std::uint32_t> numbers_;  // a row for each rank
+  RankNumbers numbers_;
   Pool<Request> requests_;
   Pool<Arrival> arrivals_;
   Pool<Crossing> crossings_;
-  std::vector<std::unique_ptr<Activity>> activities_;
-  std::vector<std::uint32_t> free_activities_;
+  Activities activities_;
   Matcher matcher_;
-  PairNumbers sent_numbers_, taken_numbers_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<Envelope, std::uint64_t>>
-      early_;  // overtook others
+  PairNumbers sent_numbers_;
+  MessageOrder order_;
   Timer<std::uint32_t> resume_{*this};
   Timer<std::uint32_t> cross_{*this};
   HostCounts counts_;
   Latencies latencies_;
   std::unique_ptr<Notes> notes_;
-  std::vector<Flow> flows_;  // [rank], where operations have no order
+  std::vector<ReadyOperations> flows_;  // [rank], where operations have no order
 };
 
 }  // namespace manyscale::mpi

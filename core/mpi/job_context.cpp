@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "mpi/collectives/algorithms.hpp"
-
 namespace manyscale::mpi {
 
 JobContext::JobContext(Program made, const MpiSpec& parameters, std::vector<std::uint32_t> given_nodes,
@@ -40,10 +38,10 @@ JobContext::JobContext(Program made, const MpiSpec& parameters, std::vector<std:
     ranks_by_node[next[node]++] = rank;
   }
   update_algorithms();
-  library = library_named(spec.collectives);
+  library = make_mpi_library(spec.collectives);
   node_splits.resize(program.communicators.size());
   for (const Operation& operation : program.operations) {
-    if (operation.kind < Kind::barrier || operation.algorithm == 0) continue;
+    if (operation.kind < OperationKind::barrier || operation.algorithm == 0) continue;
     const AlgorithmInfo* const algorithm =
         find_algorithm(operation.kind, static_cast<Algorithm>(operation.algorithm));
     if (algorithm == nullptr) {

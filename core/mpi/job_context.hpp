@@ -3,14 +3,15 @@
 // live.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "mpi/collectives/schedule.hpp"
+#include "mpi/collectives/algorithms.hpp"
 #include "mpi/mpi_spec.hpp"
-#include "mpi/program.hpp"
+#include "mpi/program/program.hpp"
 
 namespace manyscale::mpi {
 
@@ -36,7 +37,7 @@ class JobContext {
   std::vector<std::uint32_t> ranks_by_node;           // node after node
   std::vector<std::uint32_t> first_of_node;           // where each node's ranks begin in `ranks_by_node`
   std::vector<std::optional<NodeSplit>> node_splits;  // of communicators that use hierarchical algorithms
-  Library library = Library::openmpi;
+  std::unique_ptr<const MpiLibrary> library;
 };
 
 }  // namespace manyscale::mpi

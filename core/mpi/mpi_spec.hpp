@@ -104,7 +104,7 @@ struct describe<mpi::MpiSpec> {
       Field{"reduction_bandwidth", &S::reduction_bandwidth, Unit::bandwidth,
             "at which a reduction combines two operands; 0: free", 0.0},
       Field{"collectives", &S::collectives, Unit::none,
-            "whose defaults choose the algorithms of collectives: openmpi or mpich"},
+            "whose defaults choose the algorithms of collectives: {MPI library}"},
       Field{"segment", &S::segment, Unit::bytes,
             "segment of pipelined collectives chosen by name; 0: as the library's defaults", 0.0},
       Section{"local", &S::local, "between ranks of one node"}};

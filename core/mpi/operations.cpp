@@ -26,7 +26,7 @@ void Host::advance(Rank& rank) {
   const auto& operations = job_.program.operations;
   rank.state = Rank::State::running;
   for (int budget = most_at_once;;) {
-    if (rank.operation >= operations.size() || operations[rank.operation].kind == Kind::end) {
+    if (rank.operation >= operations.size() || operations[rank.operation].kind == OperationKind::end) {
       rank.state = Rank::State::done;
       rank.end = rank.time;
       drain(rank);
@@ -37,9 +37,10 @@ void Host::advance(Rank& rank) {
       return;
     }
     const Operation& operation = operations[rank.operation];
-    if (operation.mask >= 0 && operation.kind != Kind::branch && value(rank, operation.mask) == 0) {
-      rank.operation = operation.kind == Kind::loop_begin ? static_cast<std::uint32_t>(operation.target) + 1
-                                                          : rank.operation + 1;
+    if (operation.mask >= 0 && operation.kind != OperationKind::branch && value(rank, operation.mask) == 0) {
+      rank.operation = operation.kind == OperationKind::loop_begin
+                           ? static_cast<std::uint32_t>(operation.target) + 1
+                           : rank.operation + 1;
       continue;
     }
     rank.call_began = rank.time;
@@ -78,10 +79,10 @@ void Host::finish_call(Rank& rank) {
   if (!flows_.empty()) return;  // a rank then waits for operations, not in one
   const Operation& operation = job_.program.operations[rank.operation];
   switch (operation.kind) {
-    case Kind::wait:
-    case Kind::waitall:
-    case Kind::waitany:
-    case Kind::waitsome:
+    case OperationKind::wait:
+    case OperationKind::waitall:
+    case OperationKind::waitany:
+    case OperationKind::waitsome:
       take_completed(rank, operation);
       break;
     default:
@@ -94,9 +95,9 @@ void Host::finish_call(Rank& rank) {
 bool Host::execute(Rank& rank, const Operation& operation) {
   std::uint32_t* iterations = this->iterations(rank);
   switch (operation.kind) {
-    case Kind::end:
+    case OperationKind::end:
       return true;
-    case Kind::loop_begin: {
+    case OperationKind::loop_begin: {
       const std::int64_t count = value(rank, operation.count);
       if (count > 0xffffffff) fail(rank, "a loop runs at most 4,294,967,295 times");
       if (count <= 0) {
@@ -107,7 +108,7 @@ bool Host::execute(Rank& rank, const Operation& operation) {
       }
       return true;
     }
-    case Kind::loop_end: {
+    case OperationKind::loop_end: {
       const Operation& begin = job_.program.operations[static_cast<std::size_t>(operation.target)];
       const std::int64_t count = value(rank, begin.count);
       if (++iterations[operation.depth] < count)
@@ -116,46 +117,46 @@ bool Host::execute(Rank& rank, const Operation& operation) {
         ++rank.operation;
       return true;
     }
-    case Kind::branch:
+    case OperationKind::branch:
       if (operation.mask < 0 || value(rank, operation.mask) == 0)
         rank.operation = static_cast<std::uint32_t>(operation.target);
       else
         ++rank.operation;
       return true;
-    case Kind::compute:
-    case Kind::draw:
+    case OperationKind::compute:
+    case OperationKind::draw:
       return compute(rank, operation);
-    case Kind::send:
-    case Kind::synchronous_send:
-    case Kind::receive:
-    case Kind::isend:
-    case Kind::issend:
-    case Kind::ireceive:
+    case OperationKind::send:
+    case OperationKind::synchronous_send:
+    case OperationKind::receive:
+    case OperationKind::isend:
+    case OperationKind::issend:
+    case OperationKind::ireceive:
       return point_to_point(rank, operation);
-    case Kind::send_receive:
+    case OperationKind::send_receive:
       return send_and_receive(rank, operation);
-    case Kind::send_init:
-    case Kind::receive_init:
+    case OperationKind::send_init:
+    case OperationKind::receive_init:
       make_persistent(rank, operation);
       return true;
-    case Kind::start:
+    case OperationKind::start:
       start_persistent(rank, operation);
       return true;
-    case Kind::request_free:
+    case OperationKind::request_free:
       free_request(rank, operation);
       return true;
-    case Kind::wait:
-    case Kind::waitall:
-    case Kind::waitany:
-    case Kind::waitsome:
+    case OperationKind::wait:
+    case OperationKind::waitall:
+    case OperationKind::waitany:
+    case OperationKind::waitsome:
       return wait_for(rank, operation);
-    case Kind::test:
-    case Kind::testall:
-    case Kind::testany:
-    case Kind::testsome:
+    case OperationKind::test:
+    case OperationKind::testall:
+    case OperationKind::testany:
+    case OperationKind::testsome:
       return look(rank, operation);
-    case Kind::probe:
-    case Kind::iprobe:
+    case OperationKind::probe:
+    case OperationKind::iprobe:
       return probe(rank, operation);
     default:
       return collective(rank, operation);
@@ -165,9 +166,9 @@ bool Host::execute(Rank& rank, const Operation& operation) {
 bool Host::compute(Rank& rank, const Operation& operation) {
   const Program& program = job_.program;
   std::uint32_t* occurrence = nullptr;
-  if (operation.slot >= 0) occurrence = occurrences(rank) + value(rank, operation.slot);
+  if (operation.slot >= 0) occurrence = numbers_.occurrences(index_of(rank)) + value(rank, operation.slot);
   std::int64_t duration = 0;
-  if (operation.kind == Kind::draw) {
+  if (operation.kind == OperationKind::draw) {
     const std::int64_t pattern = value(rank, operation.bytes);
     if (pattern < 0 || static_cast<std::uint64_t>(pattern) >= program.patterns.size())
       fail(rank, "there is no compute pattern " + std::to_string(pattern));
@@ -191,9 +192,11 @@ bool Host::compute(Rank& rank, const Operation& operation) {
 }
 
 bool Host::point_to_point(Rank& rank, const Operation& operation) {
-  const bool receiving = operation.kind == Kind::receive || operation.kind == Kind::ireceive;
-  const bool blocking = operation.kind == Kind::send || operation.kind == Kind::synchronous_send ||
-                        operation.kind == Kind::receive;
+  const bool receiving =
+      operation.kind == OperationKind::receive || operation.kind == OperationKind::ireceive;
+  const bool blocking = operation.kind == OperationKind::send ||
+                        operation.kind == OperationKind::synchronous_send ||
+                        operation.kind == OperationKind::receive;
   const std::int64_t peer = value(rank, operation.peer);
   std::uint32_t* slot = blocking ? nullptr : &empty_slot(rank, operation);
   if (peer == nobody) {
@@ -238,7 +241,7 @@ bool Host::wait_for(Rank& rank, const Operation& operation) {
   drain(rank);
   const auto [first, count] = slot_range(rank, operation);
   const std::uint32_t* slot = slots(rank) + first;
-  const bool all = operation.kind == Kind::wait || operation.kind == Kind::waitall;
+  const bool all = operation.kind == OperationKind::wait || operation.kind == OperationKind::waitall;
   std::uint32_t missing = 0;
   bool one_complete = false;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -271,7 +274,7 @@ bool Host::look(Rank& rank, const Operation& operation) {
 }
 
 bool Host::probe(Rank& rank, const Operation& operation) {
-  const bool blocking = operation.kind == Kind::probe;
+  const bool blocking = operation.kind == OperationKind::probe;
   if (!blocking && rank.time > now()) return pause(rank);
   drain(rank);
   if (value(rank, operation.peer) != nobody && !found(rank, operation) && blocking) {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace manyscale::mpi {
+#include "mpi/program/communicator.hpp"
 
-inline constexpr std::uint32_t none = 0xffffffffu;
+namespace manyscale::mpi {
 
 // T has a member `next` (a number), which is free for its user while the object is in use.
 template <class T>

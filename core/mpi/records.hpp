@@ -8,7 +8,8 @@
 
 #include "engine/statistics.hpp"
 #include "engine/time.hpp"
-#include "mpi/program.hpp"
+#include "mpi/program/program.hpp"
+#include "mpi/wait_log.hpp"
 
 namespace manyscale::mpi {
 
@@ -80,20 +81,11 @@ struct Span {
   Time end;
 };
 
-// A rank stood still until a message came.
-struct Release {
-  Time end = 0;            // of the wait
-  Time sent = 0;           // when the message was begun to be sent
-  std::uint32_t peer = 0;  // who sent it
-  std::uint32_t operation = 0;
-};
-
-// What a host notes when asked to. The waits are the last so many of each rank, around.
+// What a host notes when asked to.
 struct Notes {
   std::vector<Completion> completions;
   std::vector<Span> spans;
-  std::vector<Release> releases;              // [rank][wait]
-  std::vector<std::uint32_t> release_counts;  // [rank]
+  WaitLog waits;
 };
 
 // What a rank waits for at the end of a run that deadlocked.

@@ -51,7 +51,8 @@ Host::Transfer Host::transfer_of(const Rank& rank, const Operation& operation, b
   if (!receiving) {
     transfer.bytes = bytes_of(rank, operation.bytes);
     transfer.value = rank.sends;
-    transfer.synchronous = operation.kind == Kind::synchronous_send || operation.kind == Kind::issend;
+    transfer.synchronous =
+        operation.kind == OperationKind::synchronous_send || operation.kind == OperationKind::issend;
   }
   return transfer;
 }
@@ -99,11 +100,11 @@ void Host::clear_slot(std::uint32_t& content) {
 void Host::take_completed(Rank& rank, const Operation& operation) {
   const auto [first, count] = slot_range(rank, operation);
   std::uint32_t* slot = slots(rank) + first;
-  if (operation.kind == Kind::testall && std::any_of(slot, slot + count, [&](auto content) {
+  if (operation.kind == OperationKind::testall && std::any_of(slot, slot + count, [&](auto content) {
         return slot_active(content) && !slot_complete(content);
       }))
     return;
-  const bool one = operation.kind == Kind::waitany || operation.kind == Kind::testany;
+  const bool one = operation.kind == OperationKind::waitany || operation.kind == OperationKind::testany;
   bool taken = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (slot_complete(slot[i]) && !(one && taken)) {
@@ -116,7 +117,7 @@ void Host::take_completed(Rank& rank, const Operation& operation) {
 }
 
 void Host::make_persistent(Rank& rank, const Operation& operation) {
-  const bool receiving = operation.kind == Kind::receive_init;
+  const bool receiving = operation.kind == OperationKind::receive_init;
   std::uint32_t& slot = empty_slot(rank, operation);
   const bool idle_forever = value(rank, operation.peer) == nobody;
   Transfer transfer;

@@ -30,8 +30,8 @@ std::uint32_t Host::post_send(Rank& rank, const Transfer& transfer) {
 std::uint32_t Host::begin_send(Rank& rank, std::uint32_t number, const Transfer& transfer) {
   const MpiSpec& spec = job_.spec;
   const bool local = is_local(transfer.peer);
-  const std::int64_t limit = local ? spec.local.eager_limit : spec.eager_limit;
-  const bool eager = !transfer.synchronous && transfer.bytes <= static_cast<std::uint64_t>(limit);
+  const SoftwareCosts costs = this->costs();
+  const bool eager = !transfer.synchronous && costs.eager(transfer.bytes, local);
   Envelope envelope{.source = rank.world,
                     .destination = transfer.peer,
                     .step = eager ? Step::eager : Step::ask,
@@ -39,15 +39,15 @@ std::uint32_t Host::begin_send(Rank& rank, std::uint32_t number, const Transfer&
                     .context = transfer.context};
   envelope.word = job_.recording.values ? transfer.value : static_cast<std::uint64_t>(rank.time);
   const Time began = rank.time;
-  charge(rank, local ? spec.local.send_overhead : spec.send_overhead);
+  charge(rank, costs.send(local));
   if (transfer.activity == none) ++rank.sends;
   ++(local ? counts_.local_messages : counts_.messages);
   (local ? counts_.local_bytes : counts_.bytes) += static_cast<std::int64_t>(transfer.bytes);
   if (!local) envelope.number = sent_numbers_(index_of(rank), transfer.peer)++;
   if (eager) {
     ++counts_.eager;
-    charge(rank, send_cost(transfer.bytes, local));
-    if (!local) charge(rank, at_bandwidth(transfer.bytes, spec.copy_bandwidth));
+    charge(rank, costs.send_bytes(transfer.bytes, local));
+    charge(rank, costs.copy(transfer.bytes, local));
     transmit(rank, envelope, transfer.bytes, rank.time, false);
     return finished;
   }
@@ -86,10 +86,10 @@ void Host::begin_receive(Rank& rank, std::uint32_t number) {
   arrivals_.release(found);
   charge(rank, job_.spec.match_overhead);
   if (envelope.step == Step::ask) {
-    charge(rank, control_overhead(envelope.pages));
+    charge(rank, costs().control(envelope.pages));
     answer(rank, number, envelope, rank.time);
   } else {
-    charge(rank, local ? 0 : at_bandwidth(bytes, job_.spec.copy_bandwidth));
+    charge(rank, costs().copy(bytes, local));
     finish_receive(rank, number, envelope);
   }
 }
@@ -125,7 +125,7 @@ void Host::send_data(Rank& rank, std::uint32_t number, std::uint32_t receiver_re
       .number = number,
       .word = job_.recording.values ? request.value : static_cast<std::uint64_t>(request.began)};
   if (!job_.spec.offload) {
-    charge(rank, send_cost(bytes, local));
+    charge(rank, costs().send_bytes(bytes, local));
     at = rank.time;
   }
   const Time left = transmit(rank, envelope, bytes, at, last);
@@ -148,8 +148,7 @@ Time Host::transmit(Rank& rank, const Envelope& envelope, std::uint64_t bytes, T
     return at;
   }
   // One rank's messages are copied one after another, so that none overtakes another.
-  rank.channel_free =
-      add_saturating(std::max(rank.channel_free, at), at_bandwidth(bytes, job_.spec.local.bandwidth));
+  rank.channel_free = add_saturating(std::max(rank.channel_free, at), costs().local_copy(bytes));
   const std::uint32_t crossing = crossings_.take();
   crossings_[crossing] = {envelope, bytes, none};
   cross_.after(add_saturating(rank.channel_free, job_.spec.local.latency) - now(), crossing);

@@ -151,8 +151,8 @@ void FlowNetwork::note_usage(const Flow& flow, Time begin, Time end) {
 
 // A message that does not share channels with flows.
 void FlowNetwork::pass_between(std::uint32_t slot, std::uint64_t packets) {
-  MessageSlot& under_way = pool_[slot];
-  const Message& message = under_way.message;
+  MessageSlot& in_flight = pool_[slot];
+  const Message& message = in_flight.message;
   const std::uint32_t rails = topology_.rails();
   const std::uint32_t rail = next_rail_[message.source];
   next_rail_[message.source] = (rail + 1) % rails;
@@ -178,7 +178,7 @@ void FlowNetwork::pass_between(std::uint32_t slot, std::uint64_t packets) {
   flow.next = free_flow_;
   free_flow_ = index;
   if (message.tell_sent) nics_.tell(message.source, {slot, false}, sent - now(), default_priority - 1);
-  under_way.last_sent = slowest;  // all that its receiver has to know besides
+  in_flight.last_sent = slowest;  // all that its receiver has to know besides
   head_arrives_.after(start + latency - now(), slot);
 }
 

@@ -155,14 +155,11 @@ struct describe<network::PacketSpec> {
 template <>
 struct describe<network::RoutingSpec> {
   using S = network::RoutingSpec;
-  static constexpr auto fields = std::tuple{
-      Field<S, std::string>{
-          "algorithm", &S::algorithm, Unit::none,
-          "'deterministic' (by destination), 'ecmp' (by a hash of source and destination), "
-          "'adaptive' (the least loaded of the shortest paths), 'valiant' (by way of a random switch) "
-          "or 'ugal' (the shorter in time of both, as seen at the first switch)"},
-      Field<S, double>{"ugal_bias", &S::ugal_bias, Unit::ratio,
-                       "packets by which a detour must look better to be taken", 0, 1e6}};
+  static constexpr auto fields =
+      std::tuple{Field<S, std::string>{"algorithm", &S::algorithm, Unit::none,
+                                       "how packets choose among paths: {routing algorithm}"},
+                 Field<S, double>{"ugal_bias", &S::ugal_bias, Unit::ratio,
+                                  "packets by which a detour must look better to be taken", 0, 1e6}};
 };
 
 template <>

@@ -8,26 +8,15 @@
 #include "engine/component.hpp"
 #include "engine/random.hpp"
 #include "engine/time.hpp"
+#include "network/routing_algorithm.hpp"
 #include "network/topology.hpp"
 
 namespace manyscale::network {
 
-enum class Algorithm : std::uint8_t { deterministic, ecmp, adaptive, valiant, ugal };
-
-inline Algorithm parse_algorithm(const std::string& name) {
-  if (name == "deterministic") return Algorithm::deterministic;
-  if (name == "ecmp") return Algorithm::ecmp;
-  if (name == "adaptive") return Algorithm::adaptive;
-  if (name == "valiant") return Algorithm::valiant;
-  if (name == "ugal") return Algorithm::ugal;
-  throw SimulationError("routing.algorithm is '" + name +
-                        "'; it must be 'deterministic', 'ecmp', 'adaptive', 'valiant' or 'ugal'");
-}
-
-// Part of the way that a packet is on.
+// Part of its path that a packet is on.
 enum class Leg : std::uint8_t { undecided, to_intermediate, to_destination };
 
-// What a packet carries about its way.
+// What a packet carries about its path.
 struct RouteState {
   std::uint32_t destination = 0;   // node
   std::uint32_t intermediate = 0;  // switch or group, on the first of two legs
@@ -79,22 +68,47 @@ std::uint32_t least_loaded(std::uint32_t first, std::uint32_t count, std::uint32
   return best;
 }
 
+// One of `count` outputs by the algorithm's own selection; `load` is that of an output by its index.
+template <class Context, class Load>
+std::uint32_t select_own(const ActiveRouting& routing, std::uint32_t count, std::uint32_t by_destination,
+                         const RouteState& state, std::uint32_t at, Context& context, Load&& load) {
+  class ContextCandidates final : public Candidates {
+   public:
+    ContextCandidates(Context& context, Load& load) : context_(context), load_(load) {}
+    Time load(std::uint32_t index) override { return load_(index); }
+    std::uint32_t random(std::uint32_t n) override { return context_.random(n); }
+
+   private:
+    Context& context_;
+    Load& load_;
+  };
+  if (count == 1) return 0;
+  ContextCandidates candidates(context, load);
+  candidates.count = count;
+  candidates.by_destination = by_destination;
+  candidates.at = at;
+  candidates.flow = state.flow;
+  return routing.algorithm->select(candidates) % count;
+}
+
 // One of `count` ports that are equally good, from `first` on. `by_destination` is what deterministic routing
 // takes.
 template <class Context>
-std::uint32_t choose(Algorithm algorithm, std::uint32_t first, std::uint32_t count,
+std::uint32_t choose(const ActiveRouting& routing, std::uint32_t first, std::uint32_t count,
                      std::uint32_t by_destination, const RouteState& state, std::uint32_t salt,
                      std::uint8_t virtual_channel, Context& context) {
   if (count == 1) return first;
-  switch (algorithm) {
-    case Algorithm::deterministic:
+  switch (routing.selection) {
+    case Selection::by_destination:
       return first + by_destination % count;
-    case Algorithm::ecmp:
+    case Selection::by_flow:
       return first + spread(state.flow, salt, count);
-    case Algorithm::valiant:
+    case Selection::random:
       return first + context.random(count);
-    case Algorithm::adaptive:
-    case Algorithm::ugal:
+    case Selection::own:
+      return first + select_own(routing, count, by_destination, state, salt, context,
+                                [&](std::uint32_t i) { return context.load(first + i, virtual_channel); });
+    case Selection::least_loaded:
       break;
   }
   return least_loaded(first, count, context.random(count), virtual_channel, context);

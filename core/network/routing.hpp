@@ -19,7 +19,7 @@ class Routing {
 
   const Topology& topology() const { return *topology_; }
   const TopologyModel& model() const { return *model_; }
-  Algorithm algorithm() const { return algorithm_; }
+  const ActiveRouting& rules() const { return rules_; }
   std::uint32_t virtual_channels() const { return virtual_channels_; }
   // Whether packets that come from a node use the same virtual channels as those in the network.
   bool mixes_new_packets() const { return !table_ && model_->mixes_new_packets(); }
@@ -58,7 +58,8 @@ class Routing {
   }
 
  private:
-  Algorithm algorithm_;
+  std::unique_ptr<const RoutingAlgorithm> algorithm_;
+  ActiveRouting rules_;
   std::uint32_t virtual_channels_ = 1;
   std::unique_ptr<TopologyModel> model_;
   std::unique_ptr<TableRoutes> table_;  // none: the model routes

@@ -11,8 +11,7 @@ namespace manyscale::network {
 SwitchGroup::SwitchGroup(PacketNetwork& network, std::uint32_t domain)
     : network_(network),
       domain_(domain),
-      by_load_(network.routing.algorithm() == Algorithm::adaptive ||
-               network.routing.algorithm() == Algorithm::ugal),
+      by_load_(network.routing.rules().by_load()),
       peers_(network.topology.domains()),
       calendar_(network.shortest_hop) {
   advance_.on_expire<&SwitchGroup::advance>();

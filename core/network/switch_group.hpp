@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches that are simulated by one component, with the sending sides of the nodes attached to them.
 // Switches are input-queued: a packet stays in the buffer of the virtual channel it came by until its output
-// takes it, first come first served, and the next buffer has room for it. Where packets of one buffer have to
+// takes it, first come first served, and it fits into the next buffer. Where packets of one buffer have to
 // leave in order, one at a time, they also wait for those before them; outputs then serve inputs in turn. A
 // packet leaves when its head has come, not its tail (cut-through). Not modelled: the receiving NIC, and
 // where packets need not leave in order, limits of the crossbar.

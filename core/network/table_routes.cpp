@@ -5,7 +5,7 @@
 
 namespace manyscale::network {
 
-TableRoutes::TableRoutes(const Topology& topology, Algorithm algorithm) : algorithm_(algorithm) {
+TableRoutes::TableRoutes(const Topology& topology, const ActiveRouting& routing) : routing_(routing) {
   const std::uint32_t switches = topology.switches();
   std::vector<std::vector<std::uint32_t>> sources(switches);  // from which switches one comes to each
   first_neighbour_.reserve(switches + 1);
@@ -61,8 +61,7 @@ TableRoutes::TableRoutes(const Topology& topology, Algorithm algorithm) : algori
 }
 
 std::uint32_t TableRoutes::virtual_channels() const {
-  const bool detours = algorithm_ == Algorithm::valiant || algorithm_ == Algorithm::ugal;
-  return std::max(1u, std::uint32_t{longest_} * (detours ? 2 : 1));
+  return std::max(1u, std::uint32_t{longest_} * (routing_.detours() ? 2 : 1));
 }
 
 }  // namespace manyscale::network

@@ -12,7 +12,7 @@ namespace manyscale::network {
 
 class TableRoutes {
  public:
-  TableRoutes(const Topology& topology, Algorithm algorithm);
+  TableRoutes(const Topology& topology, const ActiveRouting& routing);
 
   std::uint32_t virtual_channels() const;
   bool reachable(std::uint32_t from, std::uint32_t to) const { return distance(from, to) != unreachable; }
@@ -43,10 +43,8 @@ class TableRoutes {
     const auto begin = first_neighbour_[at], end = first_neighbour_[at + 1];
     std::uint32_t count = 0;
     for (auto i = begin; i < end; ++i) count += distance(neighbours_[i].at, to) == closer;
-    const std::uint32_t chosen = algorithm_ == Algorithm::ecmp            ? spread(state.flow, at, count)
-                                 : algorithm_ == Algorithm::deterministic ? node % count
-                                                                          : context.random(count);
-    const bool by_load = algorithm_ == Algorithm::adaptive || algorithm_ == Algorithm::ugal;
+    const std::uint32_t chosen = first_choice(at, to, count, state, node, channel, context);
+    const bool by_load = routing_.selection == Selection::least_loaded;
     std::uint32_t best = nowhere, seen = 0;
     Time least = never;
     for (auto i = begin; i < end; ++i) {
@@ -62,13 +60,36 @@ class TableRoutes {
     return best;
   }
 
+  // One of the neighbours that are closer, by index: the one that is taken, or of the least loaded the one
+  // that is preferred.
+  template <class Context>
+  std::uint32_t first_choice(std::uint32_t at, std::uint32_t to, std::uint32_t count, const RouteState& state,
+                             std::uint32_t node, std::uint8_t channel, Context& context) const {
+    switch (routing_.selection) {
+      case Selection::by_destination:
+        return node % count;
+      case Selection::by_flow:
+        return spread(state.flow, at, count);
+      case Selection::own:
+        return select_own(routing_, count, node, state, at, context, [&](std::uint32_t index) {
+          auto i = first_neighbour_[at];
+          while (distance(neighbours_[i].at, to) + 1 != distance(at, to) || index-- > 0) ++i;
+          return context.load(neighbours_[i].port, channel);
+        });
+      case Selection::random:
+      case Selection::least_loaded:
+        break;
+    }
+    return context.random(count);
+  }
+
   template <class Context>
   void decide(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     state.leg = Leg::to_destination;
-    if (algorithm_ != Algorithm::valiant && algorithm_ != Algorithm::ugal) return;
+    if (!routing_.detours()) return;
     const std::uint32_t detour = with_nodes_[context.random(static_cast<std::uint32_t>(with_nodes_.size()))];
     if (detour == at || detour == target.at || !reachable(at, detour)) return;
-    if (algorithm_ == Algorithm::ugal) {
+    if (routing_.detour == Detour::if_faster) {
       const Time straight = context.load(toward(at, target.at, state, target.node, 0, context), 0);
       const Time aside = context.load(toward(at, detour, state, target.node, 0, context), 0);
       if (!context.prefers_detour(straight, distance(at, target.at), aside,
@@ -83,7 +104,7 @@ class TableRoutes {
     std::uint32_t at = 0, port = 0;
   };
 
-  Algorithm algorithm_;
+  ActiveRouting routing_;
   std::uint8_t longest_ = 0;
   std::vector<std::uint32_t> row_;         // per switch: its row in the table; nowhere if it has no nodes
   std::vector<std::uint32_t> with_nodes_;  // switches that have a row

@@ -6,7 +6,8 @@
 // routing of its own derives from RoutedTopology<itself> and has a method
 //   template <class Context>
 //   Hop route(std::uint32_t at, RouteState& state, const Target& target, Context& context) const
-// for a packet at a switch that is not its last; routing_context.hpp says what a context offers.
+// for a packet at a switch that is not its last; routing_context.hpp says what a context offers, and
+// `routing_` has the rules of the routing algorithm.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -50,7 +51,9 @@ class TopologyModel {
   virtual bool may_be_disconnected() const { return false; }
 
   // Virtual channels that the routing of this kind needs; none if packets take shortest paths from a table.
-  virtual std::optional<std::uint32_t> virtual_channels(Algorithm) const { return std::nullopt; }
+  virtual std::optional<std::uint32_t> virtual_channels(const ActiveRouting&) const { return std::nullopt; }
+  // The routing algorithm, which outlives this; called once, after build().
+  virtual void route_by(const ActiveRouting&) {}
   // Whether packets that come from a node use the same virtual channels as those in the network.
   virtual bool mixes_new_packets() const { return false; }
   // The next hop of a packet. One call for each hop; contexts are concrete types so that the calls within are
@@ -61,18 +64,22 @@ class TopologyModel {
 };
 
 // A kind with a routing of its own.
-template <class Kind>
+template <class Implementation>
 class RoutedTopology : public TopologyModel {
  public:
+  void route_by(const ActiveRouting& routing) final { routing_ = routing; }
   Hop next(std::uint32_t at, RouteState& state, const Target& target, PacketContext& context) const final {
-    return static_cast<const Kind&>(*this).route(at, state, target, context);
+    return static_cast<const Implementation&>(*this).route(at, state, target, context);
   }
   Hop next(std::uint32_t at, RouteState& state, const Target& target, FlowContext& context) const final {
-    return static_cast<const Kind&>(*this).route(at, state, target, context);
+    return static_cast<const Implementation&>(*this).route(at, state, target, context);
   }
   Hop next(std::uint32_t at, RouteState& state, const Target& target, ProbeContext& context) const final {
-    return static_cast<const Kind&>(*this).route(at, state, target, context);
+    return static_cast<const Implementation&>(*this).route(at, state, target, context);
   }
+
+ protected:
+  ActiveRouting routing_;
 };
 
 // The number of nodes that a description asks for, or all that there is room for. Throws SimulationError if
@@ -81,8 +88,8 @@ inline std::uint32_t nodes_of(const NetworkDescription& description, std::uint32
                               const std::string& what) {
   const std::int64_t wanted = description.spec.topology.nodes;
   if (wanted > capacity) {
-    throw SimulationError("topology.nodes is " + std::to_string(wanted) + ", but " + what + " has room for " +
-                          std::to_string(capacity));
+    throw SimulationError("topology.nodes is " + std::to_string(wanted) + ", but " + what +
+                          " takes at most " + std::to_string(capacity));
   }
   return wanted > 0 ? static_cast<std::uint32_t>(wanted) : capacity;
 }

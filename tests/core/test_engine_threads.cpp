@@ -79,7 +79,7 @@ TEST(what_was_learnt_holds_for_the_next_run) {
   governor.begin(2);
   check(governor.plan().threads == 1, "a run on as many threads goes on with what is known");
   governor.begin(3);
-  check(governor.plan().threads == 3, "one on another number begins anew");
+  check(governor.plan().threads == 3, "one on another number starts again");
 }
 
 // Threads count in turn what all have counted; with no patience they sleep every time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetchers at the first and at the last private level, instructions fetched ahead, and whose places to
-// miss in they take.
+// Prefetchers at the first and at the last private level, instructions fetched ahead, and whose MSHRs
+// they take.
 #include <vector>
 
 #include "test_memory_machine.hpp"
@@ -53,7 +53,7 @@ TEST(each_level_has_a_prefetcher_of_its_own) {
   }
 }
 
-TEST(a_first_level_prefetch_from_the_second_takes_the_second_levels_time) {
+TEST(an_l1_prefetch_from_l2_takes_the_time_of_l2) {
   PrivateCachesSpec spec = two_levels(false);
   spec.levels[0].size = 1024;
   spec.first_prefetcher = stride(1);
@@ -62,13 +62,13 @@ TEST(a_first_level_prefetch_from_the_second_takes_the_second_levels_time) {
   for (const Step& step : stream(32, load, 100 * us, 5 * nanosecond)) steps.push_back(step);
   Machine machine(spec, {steps});
   // With one line of lead: asked for 1 ns after the access before, there 11 ns later, so 8 ns after its own.
-  for (std::size_t i = 40; i < 64; ++i) machine.expect(0, i, 1 + 11 - 5, Served::l2, "under way from L2");
+  for (std::size_t i = 40; i < 64; ++i) machine.expect(0, i, 1 + 11 - 5, Served::l2, "in flight from L2");
   const PrefetcherStatistics& counted = machine.probers[0]->caches.first_prefetcher_statistics();
   check(counted.late.value() >= 24, "they count as late");
   check_equal(counted.useless.value(), 1, "the one beyond the end of the first pass was for nothing");
 }
 
-TEST(prefetches_of_the_second_level_take_no_places_of_the_first) {
+TEST(prefetches_of_l2_take_no_mshrs_of_l1) {
   for (const bool apart : {false, true}) {
     PrivateCachesSpec spec = two_levels(false);
     spec.levels[0].outstanding_misses = 2;
@@ -78,11 +78,11 @@ TEST(prefetches_of_the_second_level_take_no_places_of_the_first) {
     Machine machine(spec, {stream(64, load, 0, 20 * nanosecond)});
     const double most = machine.probers[0]->caches.levels()[1]->statistics.outstanding.highest();
     check_equal(static_cast<std::int64_t>(most), apart ? 11 : 2,
-                apart ? "one place is kept free" : "as few as L1 has");
+                apart ? "one MSHR is kept free" : "as few as L1 has");
     for (const auto& outcome : machine.probers[0]->outcomes)
       check(outcome.latency > 0, "every access is done");
   }
-  // Without a prefetcher the first level's places are the limit either way.
+  // Without a prefetcher the MSHRs of L1 are the limit either way.
   PrivateCachesSpec spec = two_levels(false);
   spec.levels[0].outstanding_misses = 2;
   spec.mshrs_per_level = true;
@@ -142,7 +142,7 @@ TEST(everything_together_stays_consistent) {
       for (const auto& outcome : prober->outcomes) {
         if (outcome.latency < 0) check(false, "an access was lost");
       }
-      check_equal(static_cast<std::int64_t>(prober->caches.outstanding()), 0, "nothing is left under way");
+      check_equal(static_cast<std::int64_t>(prober->caches.outstanding()), 0, "nothing is outstanding");
       const CacheArray& second = prober->caches.levels()[1]->array;
       for (const Level* level : {prober->caches.instruction(), prober->caches.levels()[0].get()}) {
         for (std::uint32_t at = 0; at < level->array.lines(); ++at) {

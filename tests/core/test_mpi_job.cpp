@@ -86,8 +86,8 @@ TEST(every_collective) {
       beside.slot = slot;
       maker.add(collective);
       maker.add(beside);
-      maker.add({.kind = Kind::compute, .bytes = maker.constant(30 * microsecond)});
-      maker.add({.kind = Kind::wait, .slot = slot});
+      maker.add({.kind = OperationKind::compute, .bytes = maker.constant(30 * microsecond)});
+      maker.add({.kind = OperationKind::wait, .slot = slot});
       const Outcome one = run(maker.program, 3, 1), two = run(maker.program, 3, 2);
       check(one.report.outcome == manyscale::Outcome::finished, name + " comes to its end");
       check(one.ends == two.ends, name + " takes the same time on two threads");
@@ -100,19 +100,22 @@ TEST(rings_of_messages) {
     Maker maker(12);
     const std::int32_t tag = maker.constant(3), size = maker.constant(bytes), first = maker.constant(0),
                        second = maker.constant(1), both = maker.constant(2);
-    maker.add({.kind = Kind::receive_init, .peer = maker.neighbour(-1), .tag = tag, .slot = first});
-    maker.add(
-        {.kind = Kind::send_init, .peer = maker.neighbour(1), .tag = tag, .bytes = size, .slot = second});
-    maker.add({.kind = Kind::loop_begin, .count = maker.constant(50), .target = 0});
-    maker.add({.kind = Kind::start, .slot = first, .count = both});
-    maker.add({.kind = Kind::waitall, .slot = first, .count = both});
-    maker.add({.kind = Kind::send_receive,
+    maker.add({.kind = OperationKind::receive_init, .peer = maker.neighbour(-1), .tag = tag, .slot = first});
+    maker.add({.kind = OperationKind::send_init,
+               .peer = maker.neighbour(1),
+               .tag = tag,
+               .bytes = size,
+               .slot = second});
+    maker.add({.kind = OperationKind::loop_begin, .count = maker.constant(50), .target = 0});
+    maker.add({.kind = OperationKind::start, .slot = first, .count = both});
+    maker.add({.kind = OperationKind::waitall, .slot = first, .count = both});
+    maker.add({.kind = OperationKind::send_receive,
                .peer = maker.neighbour(5),
                .tag = tag,
                .bytes = size,
                .from = maker.neighbour(-5),
                .receive_tag = maker.constant(any)});
-    maker.add({.kind = Kind::loop_end, .target = 0});
+    maker.add({.kind = OperationKind::loop_end, .target = 0});
     const Outcome one = run(maker.program, 2, 1), two = run(maker.program, 2, 2);
     check(one.report.outcome == manyscale::Outcome::finished, "a ring comes to its end");
     check(one.ends == two.ends, "a ring takes the same time on two threads");
@@ -133,15 +136,15 @@ Program rounds_without_an_order(std::int64_t bytes) {
     const auto first = static_cast<std::uint32_t>(maker.program.operations.size());
     for (std::int64_t distance = 1; distance <= 3; ++distance) {
       const std::int32_t tag = maker.constant(3 * round + distance);
-      maker.add({.kind = Kind::send, .peer = maker.neighbour(distance), .tag = tag, .bytes = size});
-      maker.add({.kind = Kind::receive, .peer = maker.neighbour(-distance), .tag = tag});
+      maker.add({.kind = OperationKind::send, .peer = maker.neighbour(distance), .tag = tag, .bytes = size});
+      maker.add({.kind = OperationKind::receive, .peer = maker.neighbour(-distance), .tag = tag});
       if (before != none) ended.push_back({first + 2 * static_cast<std::uint32_t>(distance) - 2, before});
     }
-    maker.add({.kind = Kind::compute, .bytes = work});
+    maker.add({.kind = OperationKind::compute, .bytes = work});
     ended.push_back({first + 6, first + 1 + 2 * static_cast<std::uint32_t>(round % 3)});
     before = first + 6;
   }
-  maker.add({.kind = Kind::end});
+  maker.add({.kind = OperationKind::end});
   return maker.program;
 }
 
@@ -169,7 +172,7 @@ TEST(operations_without_an_order) {
 
 TEST(a_deadlock) {
   Maker maker(3);
-  maker.add({.kind = Kind::receive, .peer = maker.neighbour(1), .tag = maker.constant(7)});
+  maker.add({.kind = OperationKind::receive, .peer = maker.neighbour(1), .tag = maker.constant(7)});
   network::NetworkDescription description;
   description.spec.topology.kind = "switch";
   description.spec.topology.nodes = 3;

@@ -15,6 +15,19 @@ using namespace manyscale::network::test;
 
 namespace {
 
+// An algorithm of this file: of several outputs the one with the highest load.
+class MostLoaded final : public RoutingAlgorithm {
+ public:
+  RoutingRules rules() const override { return {.selection = Selection::own, .gateway = Selection::own}; }
+  std::uint32_t select(Candidates& candidates) const override {
+    std::uint32_t most = 0;
+    for (std::uint32_t i = 1; i < candidates.count; ++i)
+      if (candidates.load(i) > candidates.load(most)) most = i;
+    return most;
+  }
+};
+const Registered<MostLoaded> registered{"most-loaded", "The most loaded of the shortest paths."};
+
 // Hops between switches, by breadth-first search over all channels.
 std::vector<std::uint32_t> distances_from(const Topology& topology, std::uint32_t start) {
   std::vector<std::uint32_t> distance(topology.switches(), nowhere);
@@ -166,7 +179,7 @@ bool has_circle(const std::set<std::pair<std::uint32_t, std::uint32_t>>& edges) 
 
 TEST(ways_are_short_and_free_of_circles) {
   for (auto& [name, description] : small_networks()) {
-    for (const std::string& algorithm : algorithms) {
+    for (const auto& [algorithm, entry] : Registry<RoutingAlgorithm>::get().entries()) {
       description.spec.routing.algorithm = algorithm;
       const Routing routing(description);
       const std::string what = name + ", " + algorithm;
@@ -186,6 +199,26 @@ TEST(ways_are_short_and_free_of_circles) {
         check(!has_circle(edges), what + ": virtual channels wait for each other in a circle");
     }
   }
+}
+
+// Loads are the port numbers.
+struct PortContext : ProbeContext {
+  Time load(std::uint32_t port, std::uint8_t) { return static_cast<Time>(port); }
+};
+
+TEST(an_algorithm_selects_by_itself) {
+  NetworkDescription description = fat_tree("4,4:4");
+  description.spec.routing.algorithm = "most-loaded";
+  const Routing routing(description);
+  check(routing.rules().by_load(), "a selection of its own may depend on load");
+  // From the first leaf upwards: ports 0 to 3 lead to the roots.
+  ProbeContext idle{Random(1, 1)};
+  RouteState state{.destination = 15, .flow = flow_hash(0, 15)};
+  check_equal(routing.next(0, state, idle).port, 0, "of equals the first");
+  const ActiveRouting& rules = routing.rules();
+  PortContext by_port{{Random(1, 1)}};
+  check_equal(choose(rules, 4, 3, 0, state, 0, 0, by_port), 6, "the highest load");
+  check_equal(choose(rules, 4, 1, 0, state, 0, 0, by_port), 4, "the only one");
 }
 
 TEST(adaptive_packets_on_a_torus_wait_for_ordered_ways) {

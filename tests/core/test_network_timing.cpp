@@ -164,7 +164,7 @@ TEST(the_sender_knows_when_it_has_sent) {
 }
 
 TEST(messages_share_the_way_out) {
-  // In turn, packet by packet: the shorter message has its third packet in the sixth place.
+  // In turn, packet by packet: the shorter message has its third packet as the sixth of all.
   NetworkDescription description = one_switch(3);
   const std::vector<Sending> sendings{{0, 1, 6000, 0}, {0, 2, 3000, 0}};
   auto outcomes = run(description, sendings);

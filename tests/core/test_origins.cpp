@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On whose behalf caches and memory work: who is charged for lines that are written back, and when the number
 // of one that has ended is used again.
-#include "memory/origins.hpp"
+#include "memory/origins/origins.hpp"
 
 #include "test_memory_machine.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "engine/simulation.hpp"
 #include "engine/timer.hpp"
-#include "gpu/copy/host_link.hpp"
+#include "gpu/link/host_link.hpp"
 #include "gpu/uvm/unified_memory.hpp"
 #include "test_checks.hpp"
 

@@ -3,7 +3,7 @@
 
 Every access is logged with the moment it took effect. A line is written by one core at a time and every cached copy is
 gone before that, so in the order of those moments each read returns what the last write left: single writer, last
-write wins. The checker is numpy and knows nothing of the protocol.
+write wins. The checker is numpy and independent of the protocol.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def test_false_sharing_shows_as_coherence_misses() -> None:
 
 def test_more_requesters_than_the_directory_has_room_for_are_refused() -> None:
     system, _ = coherent_cores(cores=257, accesses=1)
-    with pytest.raises(ms.ManyscaleError, match="room for 256 requesters"):
+    with pytest.raises(ms.ManyscaleError, match="at most 256 requesters"):
         system.run()
 
 

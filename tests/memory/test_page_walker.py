@@ -141,7 +141,7 @@ def test_reads_of_sequential_pages_follow_the_closed_form(pages: int) -> None:
 
     bare = _core.PageWalker(table, {"entries": 0})
     assert walk_all(bare, table, range(pages)) == [4] * pages
-    assert bare.statistics["first_level"] == {0: pages}
+    assert bare.statistics["start_level"] == {0: pages}
 
 
 def test_a_walk_reads_only_below_the_deepest_cached_entry() -> None:
@@ -205,7 +205,7 @@ def test_walks_to_one_page_are_merged_and_the_number_is_bounded() -> None:
     assert walker.active == 2
     assert walker.finish(first) == (table.find(0), 2)
     assert walker.begin(table, 0x2000)[0] == "started"
-    with pytest.raises(ValueError, match="no walk 7 is under way"):
+    with pytest.raises(ValueError, match="there is no outstanding walk 7"):
         walker.finish(7)
     counts = walker.statistics
     assert (counts["walks"], counts["merged"], counts["refused"]) == (3, 2, 2)

@@ -22,11 +22,20 @@ from manyscale.errors import InputError
 
 pytestmark = pytest.mark.core
 
-KINDS = {"topology": "my_ring", "collective": "my_token", "replacement": "my_fifo", "prefetcher": "my_next"}
+KINDS = {
+    "topology": "my_ring",
+    "routing": "my_two",
+    "collective": "my_token",
+    "mpi-library": "my_mpi",
+    "replacement": "my_fifo",
+    "prefetcher": "my_next",
+}
 
 SCRIPT = """
 import json
 from manyscale import System, network, plugins
+
+tree = ['network.topology.shape="4,4:4"', 'network.topology.roots=0']
 
 
 def memory(**caches):
@@ -55,6 +64,10 @@ print(json.dumps({
     "torus": job("pingpong", None, ['network.topology.kind="torus"', 'network.topology.shape="16"']),
     "chords": job("alltoall", "my_ring", ["network.topology.stride=4"]),
     "no chords": job("alltoall", "my_ring", ["network.topology.stride=0"]),
+    "two": job("alltoall", None, [*tree, 'network.routing.algorithm="my_two"']),
+    "ecmp": job("alltoall", None, [*tree, 'network.routing.algorithm="ecmp"']),
+    "my library": job("allreduce", "fat-tree", ['network.mpi.collectives="my_mpi"'], iterations=1, bytes="8B"),
+    "its rings": job("allreduce", "fat-tree", ['network.mpi.collectives="my_mpi"'], iterations=1, bytes="1MiB"),
     "token": job("allreduce", "fat-tree", algorithm="my_token", iterations=1),
     "fifo": memory(l1={"replacement": "my_fifo"}),
     "python fifo": memory(l1={"replacement": "py_fifo"}),
@@ -104,7 +117,9 @@ def test_all_kinds_are_listed_with_those_from_outside(outside):
     names = outside["names"]
     assert "my_ring" in names["topology"]
     assert "torus" in names["topology"]
+    assert {"my_two", "ecmp"} <= set(names["routing algorithm"])
     assert "allreduce.my_token" in names["collective algorithm"]
+    assert {"my_mpi", "openmpi"} <= set(names["MPI library"])
     assert {"my_fifo", "py_fifo", "lru"} <= set(names["replacement policy"])
     assert {"my_next", "py_next", "stream"} <= set(names["prefetcher"])
 
@@ -113,6 +128,18 @@ def test_a_topology_from_outside_declares_its_parameters(outside):
     assert outside["parameters"] == ["switches", "stride"]
     assert outside["ring"] == outside["torus"]  # neighbours are as far apart on both
     assert outside["chords"][1] < outside["no chords"][1]
+
+
+def test_a_routing_algorithm_from_outside_selects_paths(outside):
+    messages, seconds = outside["two"]
+    assert messages == outside["ecmp"][0]
+    assert 0 < seconds != outside["ecmp"][1]
+
+
+def test_an_mpi_library_from_outside_chooses_algorithms(outside):
+    """Linear: to the root and back. A ring of n members has 2 n (n - 1) messages."""
+    assert outside["my library"][0] == 2 * 15
+    assert outside["its rings"][0] == 2 * 16 * 15
 
 
 def test_a_collective_from_outside_runs(outside):

@@ -35,7 +35,7 @@ def test_folders_in_one_direction_have_no_cycle(core):
             "cpu/core/window.hpp": ["cpu/stream/record.hpp"],
         }
     )
-    assert check_includes.cycle_problems(root, {}) == []
+    assert check_includes.cycle_problems(root) == []
 
 
 def test_a_cycle_through_different_files_of_three_folders_is_named(core):
@@ -49,7 +49,7 @@ def test_a_cycle_through_different_files_of_three_folders_is_named(core):
             "cpu/a/two.hpp": [],
         }
     )
-    (problem,) = check_includes.cycle_problems(root, {})
+    (problem,) = check_includes.cycle_problems(root)
     chain = problem.split(": ")[-1].split(" -> ")
     assert len(chain) == 4
     assert chain[0] == chain[-1]
@@ -59,18 +59,8 @@ def test_a_cycle_through_different_files_of_three_folders_is_named(core):
 
 def test_files_beside_folders_are_a_folder_of_their_own(core):
     root = core({"mpi/rank.hpp": ["mpi/collectives/ring.hpp"], "mpi/collectives/ring.hpp": ["mpi/rank.hpp"]})
-    assert len(check_includes.cycle_problems(root, {})) == 1
+    assert len(check_includes.cycle_problems(root)) == 1
 
 
-def test_a_known_cycle_is_tolerated_until_it_is_gone(core):
-    files = {"cpu/a/one.hpp": ["cpu/b/one.hpp"], "cpu/b/one.hpp": ["cpu/a/one.hpp"]}
-    known = {("cpu/b", "cpu/a"): "a reason"}
-    assert check_includes.cycle_problems(core(files), known) == []
-    (problem,) = check_includes.cycle_problems(core({**files, "cpu/b/one.hpp": []}), known)
-    assert "remove it from KNOWN_CYCLES" in problem
-
-
-def test_the_folders_of_cpu_are_free_of_cycles():
+def test_the_core_is_free_of_cycles():
     assert check_includes.cycle_problems(ROOT / "core") == []
-    edges = check_includes.KNOWN_CYCLES
-    assert not [edge for edge in edges if any(folder.startswith("cpu/") for folder in edge)]

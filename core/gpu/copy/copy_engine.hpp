@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/link/page_protocol.hpp"
 #include "gpu/sched/command.hpp"
 #include "memory/address_hash.hpp"
 #include "memory/protocol.hpp"

@@ -14,7 +14,7 @@
 #include "gpu/sched/command.hpp"
 #include "gpu/sched/scheduler.hpp"
 #include "gpu/sched/touched_memory.hpp"
-#include "memory/origins.hpp"
+#include "memory/origins/origins.hpp"
 
 namespace manyscale::gpu {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/time.hpp"
-#include "gpu/copy/copy.hpp"
+#include "gpu/sched/copy.hpp"
 #include "gpu/uvm/commands.hpp"
 #include "memory/protocol.hpp"
 

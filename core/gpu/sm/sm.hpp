@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/clock.hpp"
-#include "gpu/copy/remote_ranges.hpp"
+#include "gpu/link/remote_ranges.hpp"
 #include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/constant_cache.hpp"
 #include "gpu/sm/data_stage.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/port.hpp"
-#include "gpu/copy/copy.hpp"
+#include "gpu/link/page_protocol.hpp"
 #include "gpu/uvm/gmmu_port.hpp"
 #include "gpu/uvm/gmmu_spec.hpp"
 #include "gpu/uvm/gmmu_state.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/port.hpp"
-#include "gpu/copy/copy.hpp"
+#include "gpu/link/page_protocol.hpp"
 #include "gpu/uvm/advice.hpp"
 #include "gpu/uvm/commands.hpp"
 #include "gpu/uvm/eviction.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory controller that issues every command of a channel. Knows nothing of events: it is told of arrivals
-// and cycles and says at which cycle it wants to be called next.
+// A memory controller that issues every command of a channel. It is independent of the event queue: its
+// caller passes arrivals and cycles to it, and it returns the cycle at which it is to be called next.
 #pragma once
 #include <array>
 #include <bit>

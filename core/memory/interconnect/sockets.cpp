@@ -38,7 +38,7 @@ void Sockets::prepare() {
   for (const std::uint32_t side : {0u, 1u}) {
     if (nodes[side] % sockets_ != 0) {
       throw SimulationError(name() + ": " + std::to_string(nodes[side]) +
-                            (side == 0 ? " requesters" : " responders") + " cannot be dealt to " +
+                            (side == 0 ? " requesters" : " responders") + " cannot be divided among " +
                             std::to_string(sockets_) + " sockets, as many to each");
     }
     per_socket_[side] = nodes[side] / sockets_;

@@ -20,13 +20,13 @@ struct SocketsStatistics {
   Histogram link_queueing;
 };
 
-// The networks of several sockets and the links between them. Requesters and responders are dealt to sockets
-// in the order of connection, as many to each. In a socket every message takes the same time, and then a port
-// of its destination; to another socket it takes the link there, one in each direction between any two
-// sockets, and crosses the other socket's network too. Each page of memory belongs to a socket, that of the
-// core whose request for it comes first or one in turn, and requests go to a responder of that socket: the
-// requester's choice tells which. Leaves out: the positions of cores and slices within a socket, and copies
-// of the other socket's lines in the cache of one's own.
+// The networks of several sockets and the links between them. Requesters and responders are assigned to
+// sockets in the order of connection, as many to each. In a socket every message takes the same time, and
+// then a port of its destination; to another socket it takes the link there, one in each direction between
+// any two sockets, and crosses the other socket's network too. Each page of memory belongs to a socket, that
+// of the core whose request for it comes first or one in turn, and requests go to a responder of that socket:
+// the requester's choice tells which. Leaves out: the positions of cores and slices within a socket, and
+// copies of the other socket's lines in the cache of one's own.
 class Sockets final : public ReservingInterconnect<Sockets> {
  public:
   using Spec = SocketsSpec;

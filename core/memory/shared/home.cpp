@@ -31,7 +31,7 @@ void Home::start() {
 void Home::receive(const Message& message, std::uint32_t lane) {
   const std::uint32_t requester = requesters_.width() == 1 ? message.source : lane;
   if (requester >= RequesterSet::most) {
-    throw SimulationError(name() + ": a directory has room for " + std::to_string(RequesterSet::most) +
+    throw SimulationError(name() + ": a directory tracks at most " + std::to_string(RequesterSet::most) +
                           " requesters");
   }
   switch (message.op) {
@@ -269,7 +269,7 @@ std::uint32_t Home::absorb(std::uint64_t line, Value value) {
   return at;
 }
 
-// A free place in the line's set. Where private caches hold the line to replace and the slice is inclusive,
+// A free way of the line's set. Where private caches hold the line to replace and the slice is inclusive,
 // they must give it up first: then there is no entry yet.
 std::uint32_t Home::make_room(std::uint64_t line) {
   const std::uint32_t at = level_.array.victim(line);

@@ -143,18 +143,18 @@ void PageTable::map(std::uint64_t virtual_address, std::uint64_t physical_addres
   const int last = level_for(page_size);
   std::uint64_t table = 0;
   for (int level = 0;; ++level) {
-    const std::uint64_t place = table << bits_ | index_at(virtual_address, level);
-    const std::uint64_t entry = entries_[place];
+    const std::uint64_t slot = table << bits_ | index_at(virtual_address, level);
+    const std::uint64_t entry = entries_[slot];
     if ((entry & page_flag) != 0 || (level == last && entry != 0)) {
       throw std::invalid_argument("address " + hex(virtual_address) + " is mapped already");
     }
     if (level == last) {
-      entries_[place] = (physical_address & ~(page_size - 1)) | page_flag;
+      entries_[slot] = (physical_address & ~(page_size - 1)) | page_flag;
       return;
     }
     if (entry == 0) {
       table = add_table();
-      entries_[place] = table << flag_bits | table_flag;
+      entries_[slot] = table << flag_bits | table_flag;
     } else {
       table = entry >> flag_bits;
     }
@@ -181,7 +181,7 @@ std::optional<Translation> PageTable::unmap(std::uint64_t virtual_address) {
 
 PageTable::Path PageTable::walk(std::uint64_t virtual_address, int level, std::uint32_t table) const {
   Path path;
-  path.first_level = level;
+  path.start_level = level;
   if (virtual_address >> address_bits_ != 0) return path;
   for (;; ++level) {
     const std::uint64_t index = index_at(virtual_address, level);

@@ -36,7 +36,7 @@ class FrameAllocator {
   const FrameSpec& spec() const { return spec_; }
 
  private:
-  // The place of the n-th frame in an order drawn from the seed, without a list of all frames.
+  // The number of the n-th frame in an order drawn from the seed, without a list of all frames.
   std::uint64_t permuted(std::uint64_t number) const;
 
   const FrameSpec spec_;
@@ -80,7 +80,7 @@ class PageTable {
   struct Path {
     std::array<std::uint64_t, most_levels> entry_address{};
     std::array<std::uint32_t, most_levels> table{};
-    int first_level = 0;  // 0 is the root
+    int start_level = 0;  // 0 is the root
     int count = 0;
     bool mapped = false;
   };

@@ -66,26 +66,26 @@ PageWalker::Ticket PageWalker::begin(const PageTable& table, std::uint64_t virtu
   ++statistics_.walks;
   statistics_.reads += walk.path.count;
   statistics_.reads_per_walk.record(walk.path.count);
-  statistics_.first_level.record(level);
+  statistics_.start_level.record(level);
   return {Outcome::started, number};
 }
 
 PageWalker::Result PageWalker::finish(std::uint32_t number) {
   if (number >= walks_.size() || !keys_[number].active) {
-    throw std::invalid_argument("no walk " + std::to_string(number) + " is under way");
+    throw std::invalid_argument("there is no outstanding walk " + std::to_string(number));
   }
   Walk& walk = walks_[number];
   const std::uint32_t address_space = keys_[number].address_space;
   const PageTable::Path& path = walk.path;
   if (!caches_.empty()) {
     for (int step = 1; step < path.count; ++step) {
-      caches_[static_cast<std::size_t>(path.first_level + step - 1)].fill(
+      caches_[static_cast<std::size_t>(path.start_level + step - 1)].fill(
           walk.virtual_address, address_space, path.table[static_cast<std::size_t>(step)]);
     }
   }
   keys_[number].active = false;
   free_.push_back(number);
-  // What was mapped while the walk was under way counts only where the walk could have seen it.
+  // What was mapped during the walk counts only where the walk could have seen it.
   const Result result{path.mapped ? walk.table->find(walk.virtual_address) : std::nullopt, walk.merged};
   if (!result.translation) ++statistics_.faults;
   return result;

@@ -30,7 +30,7 @@ struct PageWalkerStatistics {
   Counter faults;
   Counter reads;
   Histogram reads_per_walk;
-  Histogram first_level;
+  Histogram start_level;
 };
 
 // Stands for the walkers of an MMU with their paging-structure caches, one for each level but the last;
@@ -40,7 +40,7 @@ class PageWalker {
  public:
   enum class Outcome : std::uint8_t {
     started,  // read what reads() lists, then call finish()
-    merged,   // another walk is under way to this page: wait for it
+    merged,   // there is an outstanding walk to this page: wait for it
     full,     // no walker is free: try again when one has finished
   };
   struct Ticket {
@@ -77,7 +77,7 @@ class PageWalker {
   const PageWalkerStatistics& statistics() const { return statistics_; }
   // Walks whose longest cached way ended with the entry of this level, 0 being the root.
   std::int64_t cache_hits(int level) const {
-    return statistics_.first_level.in_bucket(Histogram::bucket_of(level + 1));
+    return statistics_.start_level.in_bucket(Histogram::bucket_of(level + 1));
   }
 
  private:
@@ -126,7 +126,7 @@ struct describe<memory::PageWalkerSpec> {
   using Spec = memory::PageWalkerSpec;
   static constexpr auto fields =
       std::tuple{Field<Spec, std::int64_t>{"concurrent_walks", &Spec::concurrent_walks, Unit::count,
-                                           "walks to different pages that may be under way", 1, 4096}};
+                                           "outstanding walks to different pages", 1, 4096}};
 };
 
 template <>
@@ -134,12 +134,12 @@ struct describe<memory::PageWalkerStatistics> {
   using S = memory::PageWalkerStatistics;
   static constexpr auto fields = std::tuple{
       Statistic<S, Counter>{"walks", &S::walks, "walk", "walks begun"},
-      Statistic<S, Counter>{"merged", &S::merged, "request", "requests that joined a walk under way"},
+      Statistic<S, Counter>{"merged", &S::merged, "request", "requests that joined an outstanding walk"},
       Statistic<S, Counter>{"refused", &S::refused, "request", "requests that found no walker free"},
       Statistic<S, Counter>{"faults", &S::faults, "walk", "walks that found nothing mapped"},
       Statistic<S, Counter>{"reads", &S::reads, "read", "reads of table entries"},
       Statistic<S, Histogram>{"reads_per_walk", &S::reads_per_walk, "read", "reads that a walk needed"},
-      Statistic<S, Histogram>{"first_level", &S::first_level, "level",
+      Statistic<S, Histogram>{"start_level", &S::start_level, "level",
                               "level a walk began at: 0 without help of the walk caches, else one below the "
                               "cached entry"}};
 };

@@ -76,12 +76,12 @@ struct describe<memory::TranslationSpec> {
   using S = memory::TranslationSpec;
   static constexpr auto fields = std::tuple{
       Field<S, bool>{"enabled", &S::enabled, Unit::none, "whether addresses are virtual"},
-      Section<S, memory::TlbSpec>{"l1", &S::l1, "first level of TLB"},
-      Section<S, memory::TlbSpec>{"l2", &S::l2, "second level of TLB"},
+      Section<S, memory::TlbSpec>{"l1", &S::l1, "L1 TLB"},
+      Section<S, memory::TlbSpec>{"l2", &S::l2, "L2 TLB"},
       Section<S, memory::WalkCacheSpec>{"walk_cache", &S::walk_cache, "caches of upper page-table entries"},
       Section<S, memory::PageTableSpec>{"page_table", &S::page_table, "shape of the page table"},
-      Field<S, std::int64_t>{"memory_size", &S::memory_size, Unit::bytes, "physical memory to place pages in",
-                             4096, 1e15},
+      Field<S, std::int64_t>{"memory_size", &S::memory_size, Unit::bytes,
+                             "physical memory that holds the pages", 4096, 1e15},
       Field<S, std::string>{"placement", &S::placement, Unit::none,
                             "where pages go on first touch: identity, sequential or random"}};
 };

@@ -9,9 +9,11 @@ namespace manyscale::mpi {
 
 namespace {
 
-Kind collective_named(std::string_view name) {
+OperationKind collective_named(std::string_view name) {
   for (std::size_t i = 0; i < kind_count; ++i)
-    if (const auto kind = static_cast<Kind>(i); kind >= Kind::barrier && kind_name(kind) == name) return kind;
+    if (const auto kind = static_cast<OperationKind>(i);
+        kind >= OperationKind::barrier && kind_name(kind) == name)
+      return kind;
   throw std::invalid_argument("there is no collective operation '" + std::string(name) + "'");
 }
 
@@ -27,7 +29,7 @@ struct AlgorithmTable {
     for (const auto& [full_name, entry] : entries) {
       const std::size_t dot = full_name.find('.');
       const std::string name = dot == std::string::npos ? "" : full_name.substr(dot + 1);
-      const Kind collective = collective_named(std::string_view(full_name).substr(0, dot));
+      const OperationKind collective = collective_named(std::string_view(full_name).substr(0, dot));
       all.push_back({collective, static_cast<Algorithm>(all.size() + 1), name, AlgorithmName::of(name),
                      entry.create()});
       of_collective[static_cast<std::size_t>(collective)].push_back(&all.back());
@@ -40,10 +42,11 @@ std::unique_ptr<AlgorithmTable>& table() {
   return made;
 }
 
-const AlgorithmInfo& named(Kind collective, AlgorithmName name) {
+const AlgorithmInfo& named(OperationKind collective, AlgorithmName name) {
   for (const AlgorithmInfo* info : table()->of_collective[static_cast<std::size_t>(collective)])
     if (info->id == name) return *info;
-  throw std::logic_error("a library chooses an algorithm that is not there");
+  throw std::invalid_argument("the MPI library chooses an algorithm of " +
+                              std::string(kind_name(collective)) + " that is not there");
 }
 
 }  // namespace
@@ -57,31 +60,30 @@ void update_algorithms() {
     table() = std::make_unique<AlgorithmTable>();
 }
 
-const AlgorithmInfo* find_algorithm(Kind collective, Algorithm algorithm) {
+const AlgorithmInfo* find_algorithm(OperationKind collective, Algorithm algorithm) {
   const auto number = static_cast<std::size_t>(algorithm);
   if (number == 0 || number > table()->all.size()) return nullptr;
   const AlgorithmInfo& info = table()->all[number - 1];
   return info.collective == collective ? &info : nullptr;
 }
 
-Library library_named(std::string_view name) {
-  if (name == "openmpi") return Library::openmpi;
-  if (name == "mpich") return Library::mpich;
-  throw std::invalid_argument("collectives are chosen as 'openmpi' or 'mpich', not as '" + std::string(name) +
-                              "'");
+std::unique_ptr<const MpiLibrary> make_mpi_library(const std::string& name) {
+  const auto& known = Registry<MpiLibrary>::get();
+  if (!known.contains(name)) {
+    std::string names;
+    for (const auto& [one, entry] : known.entries()) names += (names.empty() ? "'" : ", '") + one + "'";
+    throw std::invalid_argument("mpi.collectives is '" + name + "'; it must be one of " + names);
+  }
+  return make_plugin<MpiLibrary>(name);
 }
 
-Choice choose(Library library, Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform) {
-  return library == Library::openmpi ? choose_openmpi(collective, size, bytes, uniform)
-                                     : choose_mpich(collective, size, bytes, uniform);
-}
-
-Schedule begin_collective(Call& call, Kind collective, Algorithm algorithm) {
+Schedule begin_collective(Call& call, OperationKind collective, Algorithm algorithm) {
   if (algorithm == Algorithm::automatic) {
     // All members must come to the same choice, so parts that differ count with their mean.
-    const bool sum = !call.uniform() && (collective == Kind::allgather || collective == Kind::reduce_scatter);
+    const bool sum = !call.uniform() &&
+                     (collective == OperationKind::allgather || collective == OperationKind::reduce_scatter);
     const std::uint64_t bytes = sum ? call.parts(0, call.size()) / call.size() : call.bytes;
-    const Choice choice = choose(call.library, collective, call.size(), bytes, call.uniform());
+    const Choice choice = call.library->choose(collective, call.size(), bytes, call.uniform());
     call.segment = choice.segment;
     call.window = choice.window;
     return named(collective, choice.algorithm).implementation->run(call);

@@ -10,7 +10,7 @@
 
 #include "engine/registry.hpp"
 #include "mpi/collectives/schedule.hpp"
-#include "mpi/program.hpp"
+#include "mpi/program/program.hpp"
 
 namespace manyscale::mpi {
 
@@ -59,7 +59,7 @@ consteval AlgorithmName operator""_algorithm(const char* name, std::size_t lengt
 }
 
 struct AlgorithmInfo {
-  Kind collective;
+  OperationKind collective;
   Algorithm algorithm;
   std::string name;
   AlgorithmName id;
@@ -70,22 +70,34 @@ const std::vector<AlgorithmInfo>& algorithm_infos();
 // Takes up algorithms that were registered since; called before a job is made, while none runs.
 void update_algorithms();
 // One of them; nullptr where a collective has no such algorithm.
-const AlgorithmInfo* find_algorithm(Kind collective, Algorithm algorithm);
-
-Library library_named(std::string_view name);
+const AlgorithmInfo* find_algorithm(OperationKind collective, Algorithm algorithm);
 
 struct Choice {
   AlgorithmName algorithm = "linear"_algorithm;
   std::uint64_t segment = 0;  // Call::segment
   std::uint32_t window = 32;  // Call::window
 };
-// The library's choice for a group of so many ranks, with so many bytes as the collective counts them.
-Choice choose(Library library, Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform);
-Choice choose_openmpi(Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform);
-Choice choose_mpich(Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform);
+
+// An MPI library: which algorithm it chooses for a collective. What its calls cost are parameters of the
+// machine (mpi_spec.hpp). A library is one file in libraries/, or outside the tree, that registers itself.
+class MpiLibrary {
+ public:
+  using PluginInterface = MpiLibrary;
+  static constexpr std::string_view plugin_kind = "MPI library";
+  using Create = std::unique_ptr<MpiLibrary>();
+
+  virtual ~MpiLibrary() = default;
+  // For a group of so many ranks, with so many bytes as the collective counts them; `uniform` where all ranks
+  // have as many.
+  virtual Choice choose(OperationKind collective, std::uint32_t size, std::uint64_t bytes,
+                        bool uniform) const = 0;
+};
+
+// The library of that name. Throws std::invalid_argument with all names for an unknown one.
+std::unique_ptr<const MpiLibrary> make_mpi_library(const std::string& name);
 
 // The chosen or named algorithm, ready to be asked for its first action.
-Schedule begin_collective(Call& call, Kind collective, Algorithm algorithm);
+Schedule begin_collective(Call& call, OperationKind collective, Algorithm algorithm);
 
 namespace collectives {
 

@@ -39,9 +39,9 @@ Schedule allreduce_linear(Call& call) {
 // Each with the algorithm that would be chosen for it alone.
 Schedule allreduce_reduce_broadcast(Call& call) {
   call.root = 0;
-  Schedule reduce = begin_collective(call, Kind::reduce, Algorithm::automatic);
+  Schedule reduce = begin_collective(call, OperationKind::reduce, Algorithm::automatic);
   while (reduce.next()) co_yield reduce.action();
-  Schedule broadcast = begin_collective(call, Kind::broadcast, Algorithm::automatic);
+  Schedule broadcast = begin_collective(call, OperationKind::broadcast, Algorithm::automatic);
   while (broadcast.next()) co_yield broadcast.action();
 }
 

@@ -16,7 +16,7 @@ Schedule for_part(const Call& call, Call& part, Schedule schedule) {
 }
 
 // The leaders' part, which starts from and ends in what the members of the node have; others do nothing.
-Schedule between_leaders(const Call& call, Call& local, Kind collective, std::uint32_t root) {
+Schedule between_leaders(const Call& call, Call& local, OperationKind collective, std::uint32_t root) {
   if (!call.leads) co_return;
   Call leaders = call.within(call.leaders, root);
   leaders.own = leaders.value = local.value;
@@ -32,7 +32,7 @@ Schedule barrier_hierarchical(Call& call) {
   local.bytes = 0;
   Schedule up = reduce_binomial(local);
   while (up.next()) co_yield up.action();
-  Schedule across = between_leaders(call, local, Kind::barrier, 0);
+  Schedule across = between_leaders(call, local, OperationKind::barrier, 0);
   while (across.next()) co_yield across.action();
   Schedule down = broadcast_binomial(local);
   while (down.next()) co_yield down.action();
@@ -48,7 +48,7 @@ Schedule broadcast_hierarchical(Call& call) {
       local.value = call.received;
     }
   }
-  Schedule across = between_leaders(call, local, Kind::broadcast, call.root_leader);
+  Schedule across = between_leaders(call, local, OperationKind::broadcast, call.root_leader);
   while (across.next()) co_yield across.action();
   Schedule down = for_part(call, local, broadcast_binomial(local));
   while (down.next()) co_yield down.action();
@@ -59,7 +59,7 @@ Schedule reduce_hierarchical(Call& call) {
   Call local = call.within(call.local, 0);
   Schedule up = for_part(call, local, reduce_binomial(local));
   while (up.next()) co_yield up.action();
-  Schedule across = between_leaders(call, local, Kind::reduce, call.root_leader);
+  Schedule across = between_leaders(call, local, OperationKind::reduce, call.root_leader);
   while (across.next()) co_yield across.action();
   if (call.root_local != none && call.root_local != 0) {
     if (local.rank() == 0) co_yield local.send(call.root_local, call.bytes);
@@ -75,7 +75,7 @@ Schedule allreduce_hierarchical(Call& call) {
   Call local = call.within(call.local, 0);
   Schedule up = for_part(call, local, reduce_binomial(local));
   while (up.next()) co_yield up.action();
-  Schedule across = between_leaders(call, local, Kind::allreduce, 0);
+  Schedule across = between_leaders(call, local, OperationKind::allreduce, 0);
   while (across.next()) co_yield across.action();
   Schedule down = for_part(call, local, broadcast_binomial(local));
   while (down.next()) co_yield down.action();

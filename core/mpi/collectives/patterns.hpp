@@ -60,7 +60,7 @@ inline Tree binary_tree(std::uint32_t size, std::uint32_t position) {
     if (child < size) tree.children.push_back(static_cast<std::uint32_t>(child));
   return tree;
 }
-// The root feeds so many chains of nearly equal length.
+// The root sends to so many chains of nearly equal length.
 inline Tree chain_tree(std::uint32_t size, std::uint32_t position, std::uint32_t chains) {
   Tree tree;
   chains = std::min(chains, size - 1);

@@ -11,7 +11,7 @@ Schedule reduce_scatter_linear(Call& call) {
   Call whole = call;
   whole.bytes = call.parts(0, call.size());
   whole.column = -1;
-  Schedule reduce = begin_collective(whole, Kind::reduce, Algorithm::automatic);
+  Schedule reduce = begin_collective(whole, OperationKind::reduce, Algorithm::automatic);
   while (reduce.next()) {
     co_yield reduce.action();
     whole.received = call.received;

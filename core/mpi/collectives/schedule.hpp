@@ -10,9 +10,8 @@
 #include <utility>
 
 #include "engine/component.hpp"
-#include "mpi/communicator.hpp"
-#include "mpi/pool.hpp"
-#include "mpi/program.hpp"
+#include "mpi/program/communicator.hpp"
+#include "mpi/program/program.hpp"
 
 namespace manyscale::mpi {
 
@@ -70,8 +69,7 @@ class Schedule {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// Whose defaults choose the algorithms of collectives.
-enum class Library : std::uint8_t { openmpi, mpich };
+class MpiLibrary;
 
 // Of a message, or of all blocks of a collective: far above what a network carries in the time that
 // can be simulated, and low enough for sums of sizes to stay in range.
@@ -86,10 +84,10 @@ struct Call {
   std::uint32_t root_leader = 0;    // among the leaders, that of the root's node
   std::uint32_t root_local = none;  // among the local members, the root; none: it is on another node
   std::uint32_t root = 0;
-  std::uint64_t bytes = 0;    // each rank's part, or the whole, as the collective defines it
-  std::uint64_t segment = 0;  // of pipelined algorithms; 0: not cut
-  std::uint32_t window = 32;  // of scattered exchanges: how many at a time
-  Library library = Library::openmpi;
+  std::uint64_t bytes = 0;              // each rank's part, or the whole, as the collective defines it
+  std::uint64_t segment = 0;            // of pipelined algorithms; 0: not cut
+  std::uint32_t window = 32;            // of scattered exchanges: how many at a time
+  const MpiLibrary* library = nullptr;  // chooses the algorithm where none is named
   const Program* program = nullptr;
   std::int32_t column = -1;  // of the bytes, where they differ between ranks
   std::uint32_t iteration = 0;

@@ -5,7 +5,7 @@
 
 namespace manyscale::mpi {
 
-std::vector<Action> written_out(const WrittenCall& given, Kind collective, Algorithm algorithm,
+std::vector<Action> written_out(const WrittenCall& given, OperationKind collective, Algorithm algorithm,
                                 std::span<const std::uint32_t> nodes) {
   const auto size = static_cast<std::uint32_t>(nodes.size());
   if (given.rank >= size || given.root >= size)

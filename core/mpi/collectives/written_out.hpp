@@ -15,11 +15,11 @@ struct WrittenCall {
   std::uint32_t root = 0;
   std::uint64_t bytes = 0;
   std::uint64_t segment = 0;
-  Library library = Library::openmpi;
+  const MpiLibrary* library = nullptr;
 };
 
 // All actions in their order. `nodes` has the node of each member, which hierarchical algorithms ask for.
-std::vector<Action> written_out(const WrittenCall& call, Kind collective, Algorithm algorithm,
+std::vector<Action> written_out(const WrittenCall& call, OperationKind collective, Algorithm algorithm,
                                 std::span<const std::uint32_t> nodes);
 
 }  // namespace manyscale::mpi

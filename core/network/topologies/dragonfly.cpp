@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "network/shape_text.hpp"
 #include "network/topology_model.hpp"
@@ -60,8 +61,8 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
   std::uint64_t capacity() const override { return std::uint64_t{groups_} * members_ * nodes_per_switch_; }
   Shape shape() const override;
   Layout layout() const override { return {.box = {}, .group = members_}; }
-  std::optional<std::uint32_t> virtual_channels(Algorithm algorithm) const override {
-    return algorithm == Algorithm::valiant || algorithm == Algorithm::ugal ? 3 : 2;
+  std::optional<std::uint32_t> virtual_channels(const ActiveRouting& routing) const override {
+    return routing.detours() ? 3 : 2;
   }
 
   template <class Context>
@@ -98,7 +99,7 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
   Hop to_member(std::uint32_t at, std::uint32_t to, const RouteState& state, std::uint32_t node,
                 Context& context) const {
     const std::uint8_t channel = state.groups_left;
-    return {choose(algorithm_, first_local_port(at % members_, to % members_), local_links_, node, state, at,
+    return {choose(routing_, first_local_port(at % members_, to % members_), local_links_, node, state, at,
                    channel, context),
             channel};
   }
@@ -116,10 +117,11 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
       if (gateway == member) return {local_ports() + n % global_links_, channel};
       return to_member(at, group * members_ + gateway, state, node, context);
     };
-    if (algorithm_ == Algorithm::deterministic) return hop_by(node % links_per_pair_);
-    if (algorithm_ == Algorithm::ecmp) return hop_by(spread(state.flow, group, links_per_pair_));
+    if (routing_.gateway == Selection::by_destination) return hop_by(node % links_per_pair_);
+    if (routing_.gateway == Selection::by_flow) return hop_by(spread(state.flow, group, links_per_pair_));
+    if (routing_.gateway == Selection::own) return hop_by(own_link(at, off, state, node, context, hop_by));
     // Of the links here, or of all where the packet may still go to another switch of the group, the least
-    // loaded.
+    // loaded, or the first from a random one on.
     Hop best{nowhere, channel};
     Time least = never;
     const std::uint32_t start = context.random(links_per_pair_);
@@ -129,7 +131,8 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
       if (state.gateway_chosen && !here) continue;
       const Hop hop = hop_by(link);
       // A link of another switch is one hop further.
-      const Time load = (context.load(hop.port, channel) + 1) * (here ? 1 : 2);
+      const bool by_load = routing_.gateway == Selection::least_loaded;
+      const Time load = by_load ? (context.load(hop.port, channel) + 1) * (here ? 1 : 2) : 1;
       if (load < least) {
         least = load;
         best = hop;
@@ -138,17 +141,29 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
     return best;
   }
 
+  // The link to another group that the algorithm selects, of those here or of all as above.
+  template <class Context, class HopBy>
+  std::uint32_t own_link(std::uint32_t at, std::uint32_t off, const RouteState& state, std::uint32_t node,
+                         Context& context, HopBy& hop_by) const {
+    std::vector<std::uint32_t> links;
+    for (std::uint32_t link = 0; link < links_per_pair_; ++link)
+      if (!state.gateway_chosen || number(off, link) / global_links_ == at % members_) links.push_back(link);
+    const auto load = [&](std::uint32_t i) { return context.load(hop_by(links[i]).port, state.groups_left); };
+    return links[select_own(routing_, static_cast<std::uint32_t>(links.size()), node, state, at, context,
+                            load)];
+  }
+
   // At its first switch a packet chooses whether to go by way of a third group.
   template <class Context>
   void decide(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     state.leg = Leg::to_destination;
     const std::uint32_t group = at / members_, target_group = target.at / members_;
-    if (algorithm_ != Algorithm::valiant && algorithm_ != Algorithm::ugal) return;
+    if (!routing_.detours()) return;
     if (group == target_group || groups_ < 3) return;
     std::uint32_t detour = context.random(groups_ - 2);
     if (detour >= std::min(group, target_group)) ++detour;
     if (detour >= std::max(group, target_group)) ++detour;
-    if (algorithm_ == Algorithm::ugal) {
+    if (routing_.detour == Detour::if_faster) {
       const Hop straight = to_group(at, target_group, state, target.node, context);
       const Hop aside = to_group(at, detour, state, target.node, context);
       const Time length = straight.port >= local_ports() ? 2 : 3;
@@ -162,7 +177,6 @@ class Dragonfly final : public RoutedTopology<Dragonfly> {
   }
 
   const Spec spec_;
-  Algorithm algorithm_ = Algorithm::deterministic;
   std::uint32_t groups_ = 0, members_ = 0, global_links_ = 0, local_links_ = 1, links_per_pair_ = 0;
   std::uint32_t nodes_ = 0, nodes_per_switch_ = 1;
   Time latency_ = 0, global_latency_ = 0;
@@ -187,7 +201,6 @@ NamedValues Dragonfly::fit(std::uint32_t nodes, std::uint32_t ports) const {
 
 void Dragonfly::build(const NetworkDescription& description) {
   const LinkSpec& link = description.spec.link;
-  algorithm_ = parse_algorithm(description.spec.routing.algorithm);
   members_ = static_cast<std::uint32_t>(spec_.group_switches);
   global_links_ = static_cast<std::uint32_t>(spec_.global_links);
   nodes_per_switch_ = static_cast<std::uint32_t>(spec_.nodes_per_switch);

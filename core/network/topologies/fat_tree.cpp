@@ -55,7 +55,7 @@ class FatTree : public RoutedTopology<FatTree> {
   void build(const NetworkDescription& description) override;
   std::uint64_t capacity() const override { return capacity_; }
   Shape shape() const override;
-  std::optional<std::uint32_t> virtual_channels(Algorithm) const override { return 1; }
+  std::optional<std::uint32_t> virtual_channels(const ActiveRouting&) const override { return 1; }
 
   template <class Context>
   Hop route(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
@@ -63,8 +63,7 @@ class FatTree : public RoutedTopology<FatTree> {
     const Level& level = levels_[position.level];
     const std::uint32_t node = target.node;
     if (node / level.subtree_nodes != position.subtree) {
-      return {choose(algorithm_, level.down_ports, level.up, node / level.up_stride, state, at, 0, context),
-              0};
+      return {choose(routing_, level.down_ports, level.up, node / level.up_stride, state, at, 0, context), 0};
     }
     // The links down to one child lead to different switches of its subtree. By destination, the one is taken
     // that a packet from there would have come up by.
@@ -77,7 +76,7 @@ class FatTree : public RoutedTopology<FatTree> {
       by_destination = static_cast<std::uint32_t>(std::uint64_t{node % below.width} * ways / below.width) +
                        node / below.width % spare;
     }
-    return {choose(algorithm_, child * ways, ways, by_destination, state, at, 0, context), 0};
+    return {choose(routing_, child * ways, ways, by_destination, state, at, 0, context), 0};
   }
 
  protected:
@@ -102,7 +101,6 @@ class FatTree : public RoutedTopology<FatTree> {
   };
 
   Spec spec_;
-  Algorithm algorithm_ = Algorithm::deterministic;
   Time latency_ = 0;
   double bandwidth_ = 0;
   std::uint64_t capacity_ = 0;
@@ -179,7 +177,6 @@ std::uint64_t FatTree::number_switches() {
 }
 
 void FatTree::build(const NetworkDescription& description) {
-  algorithm_ = parse_algorithm(description.spec.routing.algorithm);
   latency_ = description.spec.link.latency;
   bandwidth_ = static_cast<double>(description.spec.link.bandwidth);
   parse_levels();

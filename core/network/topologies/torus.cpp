@@ -55,17 +55,16 @@ class Grid : public RoutedTopology<Grid> {
   std::uint64_t capacity() const override { return std::uint64_t{switches_} * nodes_per_switch_; }
   Shape shape() const override;
   Layout layout() const override;
-  std::optional<std::uint32_t> virtual_channels(Algorithm algorithm) const override;
+  std::optional<std::uint32_t> virtual_channels(const ActiveRouting& routing) const override;
   bool mixes_new_packets() const override { return true; }
 
   template <class Context>
   Hop route(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     if (state.leg == Leg::undecided) decide(at, state, target, context);
     if (state.leg == Leg::to_intermediate && state.intermediate == at) state.leg = Leg::to_destination;
-    if (algorithm_ == Algorithm::adaptive) return adaptive(at, state, target.at, context);
+    if (routing_.any_direction) return adaptive(at, state, target.at, context);
     const bool first_leg = state.leg == Leg::to_intermediate;
-    const bool two_legs = algorithm_ == Algorithm::valiant || algorithm_ == Algorithm::ugal;
-    const auto base = static_cast<std::uint8_t>(two_legs && !first_leg ? escape_ : 0);
+    const auto base = static_cast<std::uint8_t>(routing_.detours() && !first_leg ? escape_ : 0);
     return in_order(at, state, first_leg ? state.intermediate : target.at, target.node, base, context);
   }
 
@@ -119,7 +118,7 @@ class Grid : public RoutedTopology<Grid> {
     const Direction way = direction(dimension, coordinate(at, d), coordinate(to, d), state.flow);
     const auto channel = static_cast<std::uint8_t>(base + (wrap_ && !way.wraps ? 1 : 0));
     const std::uint32_t first = dimension.first_port + (way.backwards ? dimension.links : 0);
-    return {choose(algorithm_, first, dimension.links, node, state, at, channel, context), channel};
+    return {choose(routing_, first, dimension.links, node, state, at, channel, context), channel};
   }
 
   template <class Context>
@@ -150,10 +149,10 @@ class Grid : public RoutedTopology<Grid> {
   template <class Context>
   void decide(std::uint32_t at, RouteState& state, const Target& target, Context& context) const {
     state.leg = Leg::to_destination;
-    if (algorithm_ != Algorithm::valiant && algorithm_ != Algorithm::ugal) return;
+    if (!routing_.detours()) return;
     const std::uint32_t detour = context.random(switches_);
     if (detour == at || detour == target.at) return;
-    if (algorithm_ == Algorithm::ugal) {
+    if (routing_.detour == Detour::if_faster) {
       const auto upper = static_cast<std::uint8_t>(escape_);
       const Hop straight = in_order(at, state, target.at, target.node, upper, context);
       const Hop aside = in_order(at, state, detour, target.node, 0, context);
@@ -171,7 +170,6 @@ class Grid : public RoutedTopology<Grid> {
   const std::string name_;
   const bool wrap_;
   const std::uint32_t escape_;  // virtual channels of one leg
-  Algorithm algorithm_ = Algorithm::deterministic;
   std::uint32_t switches_ = 0;
   std::uint32_t nodes_ = 0;
   std::uint32_t nodes_per_switch_ = 1;
@@ -191,7 +189,6 @@ NamedValues Grid::fit(std::uint32_t nodes, std::uint32_t) const {
 }
 
 void Grid::build(const NetworkDescription& description) {
-  algorithm_ = parse_algorithm(description.spec.routing.algorithm);
   nodes_per_switch_ = static_cast<std::uint32_t>(spec_.nodes_per_switch);
   latency_ = description.spec.link.latency;
   bandwidth_ = static_cast<double>(description.spec.link.bandwidth);
@@ -222,18 +219,9 @@ void Grid::build(const NetworkDescription& description) {
       coordinates_.push_back(static_cast<std::uint16_t>(at / dimension.stride % dimension.size));
 }
 
-std::optional<std::uint32_t> Grid::virtual_channels(Algorithm algorithm) const {
-  switch (algorithm) {
-    case Algorithm::deterministic:
-    case Algorithm::ecmp:
-      return escape_;
-    case Algorithm::adaptive:
-      return escape_ + 1;
-    case Algorithm::valiant:
-    case Algorithm::ugal:
-      return 2 * escape_;
-  }
-  return escape_;
+std::optional<std::uint32_t> Grid::virtual_channels(const ActiveRouting& routing) const {
+  if (routing.detours()) return 2 * escape_;
+  return routing.any_direction ? escape_ + 1 : escape_;
 }
 
 Layout Grid::layout() const {

@@ -94,6 +94,18 @@ def topology(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
 
 
 @commands.command()
+def routing(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
+    """Write a routing algorithm in C++ that works, outside the tree, to build on."""
+    _plugin("routing", name, Language.cpp, into, quiet)
+
+
+@commands.command()
+def mpi_library(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
+    """Write an MPI library's choice of collective algorithms in C++, outside the tree, to build on."""
+    _plugin("mpi_library", name, Language.cpp, into, quiet)
+
+
+@commands.command()
 def collective(name: Name, into: Folder = None, quiet: Quiet = False) -> None:
     """Write an algorithm of a collective operation in C++ that works, outside the tree, to build on."""
     _plugin("collective", name, Language.cpp, into, quiet)

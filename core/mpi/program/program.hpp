@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/time.hpp"
-#include "mpi/communicator.hpp"
-#include "mpi/compute_pattern.hpp"
+#include "mpi/program/communicator.hpp"
+#include "mpi/program/compute_pattern.hpp"
 
 namespace manyscale::mpi {
 
@@ -40,7 +40,7 @@ struct Column {
 };
 
 // What a rank can do. Operands not named are not looked at; see operation_infos().
-enum class Kind : std::uint8_t {
+enum class OperationKind : std::uint8_t {
   end,         // the rank is done
   loop_begin,  // `count` times what follows up to `target`, a loop_end
   loop_end,    // `target` is its loop_begin
@@ -82,10 +82,10 @@ enum class Kind : std::uint8_t {
   scan,
   exscan,
 };
-inline constexpr std::size_t kind_count = static_cast<std::size_t>(Kind::exscan) + 1;
+inline constexpr std::size_t kind_count = static_cast<std::size_t>(OperationKind::exscan) + 1;
 
 struct Operation {
-  Kind kind = Kind::end;
+  OperationKind kind = OperationKind::end;
   std::uint8_t algorithm = 0;  // of a collective: 0 leaves the choice to the library; see algorithm_infos()
   std::uint16_t communicator = 0;  // 0 is the world; peers are ranks of the communicator
   // Columns, -1 where there is none. A rank whose mask is 0 skips the operation.
@@ -107,7 +107,7 @@ inline constexpr std::array<std::string_view, 13> operation_fields{
     "kind", "algorithm", "communicator", "mask",        "peer",          "tag",   "bytes",
     "slot", "count",     "from",         "receive_tag", "receive_bytes", "target"};
 
-std::string_view kind_name(Kind kind);
+std::string_view kind_name(OperationKind kind);
 
 // What operations wait for where those of a rank have no fixed order but begin as soon as they can: pairs of
 // an operation and one of the same segment (up to an `end`) that must have ended, or begun, before it begins.

@@ -10,6 +10,9 @@
 
 namespace manyscale::mpi {
 
+// No rank; and no number of a request, a message or a collective.
+inline constexpr std::uint32_t none = 0xffffffffu;
+
 // One group of a communicator as one of its ranks sees it; cheap to copy.
 struct Group {
   std::uint32_t size = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/origins.hpp"
+#include "memory/origins/origins.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/copy/host_link.hpp"
+#include "gpu/link/host_link.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/program.hpp"
+#include "mpi/program/program.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,51 +14,51 @@ constexpr std::uint32_t most_slots = 1'000'000;
 enum Operand : unsigned { peer = 1, tag = 2, bytes = 4, slot = 8, count = 16, other = 32, target = 64 };
 
 struct KindInfo {
-  Kind kind;
+  OperationKind kind;
   std::string_view name;
   unsigned operands;
 };
 
 constexpr std::array kind_infos{
-    KindInfo{Kind::end, "end", 0},
-    KindInfo{Kind::loop_begin, "loop_begin", count | target},
-    KindInfo{Kind::loop_end, "loop_end", target},
-    KindInfo{Kind::branch, "branch", target},
-    KindInfo{Kind::compute, "compute", bytes},
-    KindInfo{Kind::draw, "draw", bytes | slot},
-    KindInfo{Kind::send, "send", peer | tag | bytes},
-    KindInfo{Kind::synchronous_send, "synchronous_send", peer | tag | bytes},
-    KindInfo{Kind::receive, "receive", peer | tag},
-    KindInfo{Kind::send_receive, "send_receive", peer | tag | bytes | other},
-    KindInfo{Kind::isend, "isend", peer | tag | bytes | slot},
-    KindInfo{Kind::issend, "issend", peer | tag | bytes | slot},
-    KindInfo{Kind::ireceive, "ireceive", peer | tag | slot},
-    KindInfo{Kind::send_init, "send_init", peer | tag | bytes | slot},
-    KindInfo{Kind::receive_init, "receive_init", peer | tag | slot},
-    KindInfo{Kind::start, "start", slot},
-    KindInfo{Kind::wait, "wait", slot},
-    KindInfo{Kind::waitall, "waitall", slot | count},
-    KindInfo{Kind::waitany, "waitany", slot | count},
-    KindInfo{Kind::waitsome, "waitsome", slot | count},
-    KindInfo{Kind::test, "test", slot},
-    KindInfo{Kind::testall, "testall", slot | count},
-    KindInfo{Kind::testany, "testany", slot | count},
-    KindInfo{Kind::testsome, "testsome", slot | count},
-    KindInfo{Kind::probe, "probe", peer | tag},
-    KindInfo{Kind::iprobe, "iprobe", peer | tag},
-    KindInfo{Kind::request_free, "request_free", slot},
-    KindInfo{Kind::barrier, "barrier", 0},
-    KindInfo{Kind::broadcast, "broadcast", peer | bytes},
-    KindInfo{Kind::reduce, "reduce", peer | bytes},
-    KindInfo{Kind::allreduce, "allreduce", bytes},
-    KindInfo{Kind::gather, "gather", peer | bytes},
-    KindInfo{Kind::scatter, "scatter", peer | bytes},
-    KindInfo{Kind::allgather, "allgather", bytes},
-    KindInfo{Kind::alltoall, "alltoall", bytes},
-    KindInfo{Kind::alltoallv, "alltoallv", bytes},
-    KindInfo{Kind::reduce_scatter, "reduce_scatter", bytes},
-    KindInfo{Kind::scan, "scan", bytes},
-    KindInfo{Kind::exscan, "exscan", bytes},
+    KindInfo{OperationKind::end, "end", 0},
+    KindInfo{OperationKind::loop_begin, "loop_begin", count | target},
+    KindInfo{OperationKind::loop_end, "loop_end", target},
+    KindInfo{OperationKind::branch, "branch", target},
+    KindInfo{OperationKind::compute, "compute", bytes},
+    KindInfo{OperationKind::draw, "draw", bytes | slot},
+    KindInfo{OperationKind::send, "send", peer | tag | bytes},
+    KindInfo{OperationKind::synchronous_send, "synchronous_send", peer | tag | bytes},
+    KindInfo{OperationKind::receive, "receive", peer | tag},
+    KindInfo{OperationKind::send_receive, "send_receive", peer | tag | bytes | other},
+    KindInfo{OperationKind::isend, "isend", peer | tag | bytes | slot},
+    KindInfo{OperationKind::issend, "issend", peer | tag | bytes | slot},
+    KindInfo{OperationKind::ireceive, "ireceive", peer | tag | slot},
+    KindInfo{OperationKind::send_init, "send_init", peer | tag | bytes | slot},
+    KindInfo{OperationKind::receive_init, "receive_init", peer | tag | slot},
+    KindInfo{OperationKind::start, "start", slot},
+    KindInfo{OperationKind::wait, "wait", slot},
+    KindInfo{OperationKind::waitall, "waitall", slot | count},
+    KindInfo{OperationKind::waitany, "waitany", slot | count},
+    KindInfo{OperationKind::waitsome, "waitsome", slot | count},
+    KindInfo{OperationKind::test, "test", slot},
+    KindInfo{OperationKind::testall, "testall", slot | count},
+    KindInfo{OperationKind::testany, "testany", slot | count},
+    KindInfo{OperationKind::testsome, "testsome", slot | count},
+    KindInfo{OperationKind::probe, "probe", peer | tag},
+    KindInfo{OperationKind::iprobe, "iprobe", peer | tag},
+    KindInfo{OperationKind::request_free, "request_free", slot},
+    KindInfo{OperationKind::barrier, "barrier", 0},
+    KindInfo{OperationKind::broadcast, "broadcast", peer | bytes},
+    KindInfo{OperationKind::reduce, "reduce", peer | bytes},
+    KindInfo{OperationKind::allreduce, "allreduce", bytes},
+    KindInfo{OperationKind::gather, "gather", peer | bytes},
+    KindInfo{OperationKind::scatter, "scatter", peer | bytes},
+    KindInfo{OperationKind::allgather, "allgather", bytes},
+    KindInfo{OperationKind::alltoall, "alltoall", bytes},
+    KindInfo{OperationKind::alltoallv, "alltoallv", bytes},
+    KindInfo{OperationKind::reduce_scatter, "reduce_scatter", bytes},
+    KindInfo{OperationKind::scan, "scan", bytes},
+    KindInfo{OperationKind::exscan, "exscan", bytes},
 };
 static_assert(kind_infos.size() == kind_count);
 
@@ -154,7 +154,7 @@ class Checker {
     depth_.assign(operations.size() + 1, 0);
     for (at_ = 0; at_ < operations.size(); ++at_) {
       Operation& operation = operations[at_];
-      if (operation.kind == Kind::loop_end) {
+      if (operation.kind == OperationKind::loop_end) {
         if (open.empty()) fail("no loop is open here");
         const std::int32_t begin = open.back();
         open.pop_back();
@@ -164,7 +164,7 @@ class Checker {
       enclosing_[at_] = open.empty() ? -1 : open.back();
       depth_[at_] = static_cast<std::int32_t>(open.size());
       operation.depth = static_cast<std::uint32_t>(open.size());
-      if (operation.kind == Kind::loop_begin) {
+      if (operation.kind == OperationKind::loop_begin) {
         open.push_back(static_cast<std::int32_t>(at_));
         program_.depth = std::max(program_.depth, static_cast<std::uint32_t>(open.size()));
       }
@@ -196,7 +196,7 @@ class Checker {
     }
     if (o.communicator >= program_.communicators.size())
       fail("there is no communicator " + std::to_string(o.communicator));
-    if (o.kind == Kind::branch) check_branch(o);
+    if (o.kind == OperationKind::branch) check_branch(o);
     if (o.slot >= 0) note_slot(o);
   }
 
@@ -208,9 +208,9 @@ class Checker {
     if (c.plain) return;
     if (c.loop >= depth_[at_])
       fail("an operand uses the loop of depth " + std::to_string(c.loop) + ", which is not around it");
-    if (c.loop == Column::occurrence && (o.kind != Kind::compute || column != o.bytes || o.slot < 0))
+    if (c.loop == Column::occurrence && (o.kind != OperationKind::compute || column != o.bytes || o.slot < 0))
       fail("only the time of a numbered compute phase can depend on its occurrence");
-    if (c.loop == Column::peer_index && (o.kind != Kind::alltoallv || column != o.bytes))
+    if (c.loop == Column::peer_index && (o.kind != OperationKind::alltoallv || column != o.bytes))
       fail("only the bytes of alltoallv can depend on the peer");
   }
 
@@ -243,7 +243,7 @@ class Checker {
       }
     }
     if (least < 0 || most >= most_slots) fail("slots go from 0 to 999,999");
-    const bool phase = o.kind == Kind::compute || o.kind == Kind::draw;
+    const bool phase = o.kind == OperationKind::compute || o.kind == OperationKind::draw;
     if (phase && !c.plain) fail("the number of a compute phase must be a constant");
     auto& highest = phase ? program_.phases : program_.slots;
     highest = std::max(highest, static_cast<std::uint32_t>(most + 1));
@@ -270,16 +270,17 @@ class Checker {
     for (at_ = 0; at_ < operations.size(); ++at_) {
       segment[at_] = number;
       const Operation& o = operations[at_];
-      if (o.kind != Kind::end && o.kind != Kind::compute && o.kind != Kind::send && o.kind != Kind::receive)
+      if (o.kind != OperationKind::end && o.kind != OperationKind::compute && o.kind != OperationKind::send &&
+          o.kind != OperationKind::receive)
         fail("operations without an order are compute, send and receive");
       if (o.mask >= 0) fail("operations without an order cannot be left out");
-      if (o.kind == Kind::end) ++number;
+      if (o.kind == OperationKind::end) ++number;
     }
-    if (operations.empty() || operations.back().kind != Kind::end)
+    if (operations.empty() || operations.back().kind != OperationKind::end)
       throw std::invalid_argument("operations without an order must come to an end");
     for (std::uint32_t rank = 0; rank < program_.ranks; ++rank) {
       const auto entry = program_.entry < 0 ? 0 : program_.value_at(program_.entry, rank, 0);
-      if (entry > 0 && operations[static_cast<std::size_t>(entry) - 1].kind != Kind::end)
+      if (entry > 0 && operations[static_cast<std::size_t>(entry) - 1].kind != OperationKind::end)
         throw std::invalid_argument("rank " + std::to_string(rank) + " starts within a segment");
     }
     Dependencies& dependencies = program_.dependencies;
@@ -295,7 +296,7 @@ class Checker {
     lists.first.assign(operations.size() + 1, 0);
     for (const auto& [later, earlier] : pairs) {
       if (later >= operations.size() || earlier >= operations.size() || segment[later] != segment[earlier] ||
-          operations[later].kind == Kind::end || operations[earlier].kind == Kind::end)
+          operations[later].kind == OperationKind::end || operations[earlier].kind == OperationKind::end)
         throw std::invalid_argument("an operation waits for one that is not of its segment");
       ++program_.dependencies.missing[later];
       ++lists.first[earlier + 1];
@@ -314,7 +315,7 @@ class Checker {
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(OperationKind kind) {
   const auto number = static_cast<std::size_t>(kind);
   return number < kind_infos.size() ? kind_infos[number].name : "unknown";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link between host and GPU, such as PCIe or NVLink.
 #pragma once
-#include "gpu/copy/copy.hpp"
+#include "gpu/link/page_protocol.hpp"
 
 namespace manyscale::gpu {
 

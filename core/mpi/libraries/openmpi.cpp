@@ -356,35 +356,41 @@ AlgorithmName allreduce_choice(std::uint32_t size, std::uint64_t bytes) {
   return cuts && bytes / 8 < size ? "recursive-doubling"_algorithm : algorithm;
 }
 
-}  // namespace
-
-Choice choose_openmpi(Kind collective, std::uint32_t size, std::uint64_t bytes, bool uniform) {
-  // coll_tuned_component.c: init_max_requests.
-  constexpr std::uint32_t most_requests = 128;
-  switch (collective) {
-    case Kind::barrier:
-      return {look_up(barrier_rules, size, 0)};
-    case Kind::broadcast:
-      return {look_up(broadcast_rules, size, bytes)};
-    case Kind::reduce:
-      return {look_up(reduce_rules, size, bytes)};
-    case Kind::allreduce:
-      return {allreduce_choice(size, bytes)};
-    case Kind::gather:
-      return {uniform ? look_up(gather_rules, size, bytes) : "linear"_algorithm};
-    case Kind::scatter:
-      return {uniform ? look_up(scatter_rules, size, bytes) : "linear"_algorithm};
-    case Kind::allgather:
-      return {look_up(uniform ? allgather_rules : allgatherv_rules, size, bytes)};
-    case Kind::alltoall:
-      return {look_up(alltoall_rules, size, bytes), 0, most_requests};
-    case Kind::alltoallv:
-      return {look_up(alltoallv_rules, size, bytes)};
-    case Kind::reduce_scatter:
-      return {look_up(reduce_scatter_rules, size, bytes * size)};
-    default:  // scan and exscan: coll_basic_scan.c and coll_basic_exscan.c know one way only
-      return {"linear"_algorithm};
+class OpenMpi final : public MpiLibrary {
+ public:
+  Choice choose(OperationKind collective, std::uint32_t size, std::uint64_t bytes,
+                bool uniform) const override {
+    // coll_tuned_component.c: init_max_requests.
+    constexpr std::uint32_t most_requests = 128;
+    switch (collective) {
+      case OperationKind::barrier:
+        return {look_up(barrier_rules, size, 0)};
+      case OperationKind::broadcast:
+        return {look_up(broadcast_rules, size, bytes)};
+      case OperationKind::reduce:
+        return {look_up(reduce_rules, size, bytes)};
+      case OperationKind::allreduce:
+        return {allreduce_choice(size, bytes)};
+      case OperationKind::gather:
+        return {uniform ? look_up(gather_rules, size, bytes) : "linear"_algorithm};
+      case OperationKind::scatter:
+        return {uniform ? look_up(scatter_rules, size, bytes) : "linear"_algorithm};
+      case OperationKind::allgather:
+        return {look_up(uniform ? allgather_rules : allgatherv_rules, size, bytes)};
+      case OperationKind::alltoall:
+        return {look_up(alltoall_rules, size, bytes), 0, most_requests};
+      case OperationKind::alltoallv:
+        return {look_up(alltoallv_rules, size, bytes)};
+      case OperationKind::reduce_scatter:
+        return {look_up(reduce_scatter_rules, size, bytes * size)};
+      default:  // scan and exscan: coll_basic_scan.c and coll_basic_exscan.c know one way only
+        return {"linear"_algorithm};
+    }
   }
-}
+};
+
+const Registered<OpenMpi> registered{"openmpi", "Open MPI: the switch points of its tuned component."};
+
+}  // namespace
 
 }  // namespace manyscale::mpi
