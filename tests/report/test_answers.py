@@ -194,7 +194,9 @@ def test_a_run_that_failed_says_so_first(tmp_path):
         (4.1629e-6, "s", "4.163 us"), (29_360_127, "fs", "29.36 ns"), (0, "s", "0 s"), (9.9996e-4, "s", "1 ms"),
         (1536, "B", "1.5 KiB"), (8.98e11, "B/s", "898 GB/s"), (1, "cycle", "1 cycle"), (2, "cycle", "2 cycles"),
         (0.25, "%", "0.25%"), (12.345, "%", "12.3%"), (1234.5, "1", "1,234"), (None, "s", "none"),
-        (1e-9, "1", "1·10^-9"),
+        (1e-9, "1", "1·10^-9"), (2, "access", "2 accesses"), (3, "entry", "3 entries"), (2, "cycles", "2 cycles"),
+        (0.5, "inst/cycle", "0.5 inst/cycle"), (2, "PTX instruction", "2 PTX instructions"),
+        (0, "switch", "0 switches"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_for_people(value, unit, text):

@@ -22,11 +22,11 @@ _PARTS = tuple(part for part in PARTS if part not in _LEFT_OUT)
 
 def write_report(directory: Path, outcomes: Mapping[str, Outcome]) -> Path:
     """Writes the page into the directory of the demo."""
-    page = Page("Manyscale: from a kernel to 1,024 GPUs", "the report of `manyscale demo`")
+    page = Page("Manyscale: from a kernel to 1,024 GPUs", "the report of manyscale demo")
     titles = [_title(name) for name in outcomes]
     first = page.answer(
         f"{len(outcomes)} questions answered by simulation, from {_lowered(titles[0])} to {_lowered(titles[-1])}.",
-        "The table has the answers; sections below have the evidence. `manyscale report` and `manyscale compare` take "
+        "The table has the answers, the sections below it the evidence; manyscale report and manyscale compare take "
         "the run directories.",
         mood="good",
     )

@@ -81,7 +81,7 @@ class Comparison:
         ):
             first, second = sides
             for name in dict.fromkeys([*first, *second]):
-                if first.get(name) != second.get(name) and name not in _WORDS:
+                if first.get(name) != second.get(name) and (title or name not in _WORDS):
                     found.append(Change(title + name, first.get(name), second.get(name)))
         return found
 

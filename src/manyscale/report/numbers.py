@@ -16,9 +16,7 @@ _UNITS: dict[str, tuple[tuple[str, float], ...]] = {
     "Hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
 }
 SECONDS = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3}
-_COUNTED = frozenset(
-    ["core", "cycle", "event", "hop", "instruction", "line", "message", "packet", "rank", "request", "token"]
-)
+_UNCOUNTED = frozenset(("inst", "flop", "byte", "Hz", "W", "J"))  # words of units that have no plural
 _CAPITALS = frozenset(
     [
         "api",
@@ -76,7 +74,18 @@ def shown(value: float | None, unit: str = "1") -> str:
     text = _plain(value)
     if unit in ("1", ""):
         return text
-    return f"{text} {unit}s" if unit.rpartition(" ")[2] in _COUNTED and value != 1 else f"{text} {unit}"
+    return f"{text} {unit if value == 1 else _plural(unit)}"
+
+
+def _plural(unit: str) -> str:
+    """More than one of what is counted; units such as inst/cycle stay as they are."""
+    word = unit.rpartition(" ")[2]
+    is_plural = word.endswith("s") and not word.endswith("ss")
+    if is_plural or word in _UNCOUNTED or not (word.isalpha() and word.islower()):
+        return unit
+    if word.endswith("y"):
+        return f"{unit[:-1]}ies"
+    return f"{unit}es" if word.endswith(("ss", "ch", "sh", "x")) else f"{unit}s"
 
 
 def _scaled(value: float, unit: str) -> str:

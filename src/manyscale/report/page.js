@@ -52,13 +52,18 @@ report.shown = (value, unit = "") => {
     return `${value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 2 : 1 })}%`;
   }
   const steps = report.units[unit];
-  if (!steps) return report.plain(value) + (unit && unit !== "1" ? ` ${unit}${report.counted(unit, value)}` : "");
+  if (!steps) return report.plain(value) + (unit && unit !== "1" ? ` ${value === 1 ? unit : report.plural(unit)}` : "");
   if (value === 0) return `0 ${unit}`;
   const [name, size] = steps.find(([, least]) => Math.abs(value) >= 0.9995 * least) || steps[steps.length - 1];
   return `${report.plain(Number((value / size).toPrecision(4)))} ${name}`;
 };
 
-report.counted = (unit, value) => (value !== 1 && /^(core|cycle|event|hop|instruction|line|message|packet|rank|request|token)$/.test(unit) ? "s" : "");
+report.plural = (unit) => {
+  const word = unit.split(" ").pop();
+  if (!/^[a-z]+$/.test(word) || ["inst", "flop", "byte"].includes(word) || /[^s]s$/.test(word)) return unit;
+  if (word.endsWith("y")) return `${unit.slice(0, -1)}ies`;
+  return /(ss|ch|sh|x)$/.test(word) ? `${unit}es` : `${unit}s`;
+};
 
 // --- Charts ---
 
