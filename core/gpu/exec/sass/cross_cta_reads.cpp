@@ -28,7 +28,7 @@ constexpr unsigned kMostVisits = 64;  // of a block, on average; the fixpoint is
 // An access of which nothing is known.
 constexpr CrossCtaReads::Access kUnknown{0, true, false, 0};
 
-// What a register holds, and which instruction, or which meeting of paths, has put it there.
+// What a register holds, and which instruction, or which merge of paths, has put it there.
 struct Held {
   Value value;
   std::uint32_t definition = 0;
