@@ -59,8 +59,9 @@ def record(
             writer.write_stats(_statistics(device, launches))
         finally:
             _write_operations(writer, launches)
-            for name, content in device.code_files.items():
-                writer.write_file(name, content)
+            if launches:
+                for name, content in device.code_files.items():
+                    writer.write_file(name, content)
             if timeline:
                 running.write_timeline(system, writer)
         writer.finish((device.result.headline if device.result else {}) | _headline(device, launches))
