@@ -244,6 +244,28 @@ TEST(adaptive_packets_on_a_torus_wait_for_ordered_ways) {
   }
 }
 
+// Valiant's detours go through every third group, through one as often as through another.
+TEST(detours_of_a_dragonfly_lead_through_every_third_group) {
+  constexpr std::uint32_t members = 4, nodes = 8, packets = 700;  // of 9 groups; there are 7 to go through
+  NetworkDescription description = dragonfly(members, 2, 2);
+  description.spec.routing.algorithm = "valiant";
+  const Routing routing(description);
+  ProbeContext context{Random(11, 7), true};
+  for (const auto& [group, target] : {std::pair{1u, 6u}, {6u, 1u}, {0u, 8u}, {7u, 8u}}) {
+    std::map<std::uint32_t, int> detours;
+    for (std::uint32_t i = 0; i < packets; ++i) {
+      RouteState state{.destination = target * nodes};
+      routing.next(group * members, state, context);
+      ++detours[state.intermediate];
+    }
+    check_equal(static_cast<std::int64_t>(detours.size()), 7, "groups that packets go through");
+    check(!detours.contains(group) && !detours.contains(target), "neither the first group nor the last");
+    for (const auto& [detour, count] : detours)
+      check(count > 60 && count < 140,
+            "a seventh goes through group " + std::to_string(detour) + ": " + std::to_string(count));
+  }
+}
+
 TEST(flows_are_spread_evenly) {
   // D-mod-k: a shift by one leaf puts every flow on a link of its own.
   const Routing routing(fat_tree("8,8:8"));
