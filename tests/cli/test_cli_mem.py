@@ -47,7 +47,7 @@ def test_it_prints_a_table_for_each_part_and_leaves_a_directory():
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert lines[0].startswith("simulated ")
     assert lines[1] == "accesses 1,600"
-    assert lines[5] == "directory runs/mem-random-1"
+    assert lines[4] == "directory runs/mem-random-1"
     assert {"Caches", "Interconnect", "Channels"} <= set(lines)
     for row in ("l1", "l2", "shared", "channel[0]", "channel[1]"):
         assert any(line.startswith(f"│ {row} │") for line in lines), row

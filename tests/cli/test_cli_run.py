@@ -55,9 +55,10 @@ def test_it_prints_headline_numbers_and_leaves_a_directory(folder):
     result = CliRunner().invoke(app, ["run", "phold.toml", "--until", "1us"])
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert lines[0] == "simulated 1us, at the time limit"
-    assert lines[1].startswith("events ")
-    assert lines[2].endswith("events/s)")
+    assert lines[0].startswith("simulated 1us in ")
+    assert lines[0].endswith("events/s)")
+    assert lines[1] == "outcome at the time limit"
+    assert lines[2].startswith("events ")
     assert lines[3] == "directory runs/phold-1"
     run = load("runs/phold-1")
     assert run.status == "done"

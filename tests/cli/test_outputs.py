@@ -160,6 +160,11 @@ DIRECTORIES: dict[tuple[str, str], Command] = {
 
 ELSEWHERE = {
     ("cuda", "--out"): "needs a CUDA program: tests/cuda/test_command.py; its directory is that of all runs",
+    **{
+        (command, option): "replaces a file of its own kind, as test reports are: tests/cli/test_findings.py"
+        for command in ("check", "cuda", "gpu run")
+        for option in ("--junit", "--sarif")
+    },
     ("new model", "--into"): "never replaces anything: tests/cli/test_cli_new.py, and below",
     **{
         (f"new {kind}", "--into"): "never replaces anything: tests/cli/test_cli_new.py"
@@ -412,3 +417,24 @@ def test_the_report_of_a_run_is_made_anew_but_not_over_changes(capsys):
     assert snapshot() == changed
     assert run(["report", "run", "--force"]) == 0
     assert run(["show", "run"]) == 0
+
+
+REPLACED = [
+    case for case in DIRECTORIES if case[0] not in ("demo", "sweep") and "--functional" not in case[0]
+]
+
+
+@pytest.mark.parametrize("case", REPLACED, ids=" ".join)
+def test_force_replaces_a_run_and_nothing_else(case, monkeypatch, capsys):
+    command = DIRECTORIES[case]()
+    options = command.index("--out")
+    forced = [*command[:options], "--force", *command[options:]]
+    assert main(command) == 0
+    assert main(command) != 0
+    assert "--force" in capsys.readouterr().err
+    assert main(forced) == 0
+    precious = Path("out", "notes.txt")
+    precious.write_text("precious")
+    assert main(forced) != 0
+    assert "notes.txt" in capsys.readouterr().err
+    assert precious.read_text() == "precious"

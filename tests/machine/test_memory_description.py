@@ -162,8 +162,11 @@ def test_the_presets_of_the_reports_load_and_say_what_they_lack(name: str) -> No
         ("memory.dram.standard=ddr4-240", "no DRAM standard named 'ddr4-240'; did you mean 'ddr4-2400'?"),
         ("memory.dram.backend=exact", "memory.dram: there is no backend 'exact'"),
         ("memory.dram.interleave=32B", "memory.dram.interleave: 32B is no multiple of a line of 64B"),
-        ("memory.l3.size=1MiB", "memory.l3: there is no such parameter; did you mean 'l2'?"),
-        ("memory.l1.sise=1MiB", "memory.l1.sise: there is no such parameter; did you mean 'size'?"),
+        (
+            "memory.l3.size=1MiB",
+            "memory.l3.size: there is no such parameter; did you mean 'memory.shared.cache.size'?",
+        ),
+        ("memory.l1.sise=1MiB", "memory.l1.sise: there is no such parameter; did you mean 'memory.l1.size'"),
         ("memory.core.window=0", "memory.core.window: 0 is out of range"),
     ],
 )

@@ -181,7 +181,7 @@ def test_nothing_is_written_after_finish(tmp_path):
 def test_a_directory_that_holds_a_run_is_refused(tmp_path):
     finished(tmp_path / "run")
     with (
-        pytest.raises(RunError, match=r"already holds a run; choose another directory or delete"),
+        pytest.raises(RunError, match=r"already holds a run; choose another directory, or replace"),
         writer(tmp_path / "run"),
     ):
         pass

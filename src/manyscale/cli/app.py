@@ -122,10 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _application(arguments: Sequence[str] | None) -> typer.Typer:
     """What answers these arguments: one module, unless help, a misspelt name or completion needs all of them."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if _COMPLETION in os.environ:  # a shell asks how words go on
+        words = os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()
+        given = words[1:] if len(words) > 2 else []
     known = {name for added in MODULES.values() for name in added}
-    alone = bool(given) and given[0] in known and _COMPLETION not in os.environ
-    return application(given[0] if alone else None)
+    return application(given[0] if given and given[0] in known else None)
 
 
 def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:

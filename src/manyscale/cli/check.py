@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyscale.cli.console import complain, emit_json
+from manyscale.cli.findings import Finding, Junit, Sarif, findings_to
 from manyscale.cli.listing import print_table
 from manyscale.cli.options import CodeChoice, Json
 from manyscale.errors import InputError
@@ -82,6 +83,8 @@ def check(
     ] = False,
     target: Target = None,
     isa: CodeChoice = "ptx",
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Json = False,
 ) -> None:
     """Show what of a program is not supported, before it runs.
@@ -94,6 +97,9 @@ def check(
     linked with, or name in their data to ask for while they run.
     """
     files = [_looked_at(path, target, isa) for path in _found(paths)]
+    with findings_to(junit, sarif, "check") as findings:
+        findings.subjects = [str(file.path) for file in files]
+        findings.found = [finding for file in files for finding in _findings(file)]
     if json:
         emit_json(
             {"supported": all(file.supported for file in files), "files": [_data(file) for file in files]}
@@ -159,6 +165,21 @@ def _reader(path: Path) -> Reader:
             f"{path}: it is not known how to check this; give a CUDA or RISC-V program or a file named {known}"
         )
     return READERS[path.suffix]
+
+
+def _findings(file: _File) -> Iterator[Finding]:
+    path = str(file.path)
+    if file.error is not None:
+        yield Finding("unreadable", path, file.error, path)
+    for kernel in file.kernels:
+        for problem in kernel.problems:
+            message = f"{kernel.kernel}: {problem.instruction}: {problem.why}"
+            yield Finding("unsupported-instruction", path, message, path, problem.line or 0)
+    for one in file.program:
+        message = f"{one.function}, {one.address:#x}: {one.instruction}: {one.why}"
+        yield Finding("unsupported-instruction", path, message, path)
+    for call in file.calls:
+        yield Finding("unsupported-function", path, f"{call.what}: {call.why}", path)
 
 
 def _data(file: _File) -> dict[str, Any]:

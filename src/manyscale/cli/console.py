@@ -44,6 +44,12 @@ def say(text: str, *, quiet: bool = False) -> None:
         messages().print(text, markup=False)
 
 
+def simulated(time: str, wall_seconds: float, threads: int | None = None, rate: str = "") -> str:
+    """How much was simulated and how long that took here: "4.2us in 0.8 s on 1 thread (5M instructions/s)"."""
+    on = "" if threads is None else f" on {threads} thread{'' if threads == 1 else 's'}"
+    return f"{time} in {wall_seconds:.3g} s{on}{f' ({rate})' if rate else ''}"
+
+
 class _Messages(logging.Handler):
     """Shows what the package reports, such as parameters that a run does not use."""
 

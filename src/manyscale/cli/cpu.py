@@ -92,7 +92,7 @@ def run(
 
     The exit code is that of the program if it ends by itself. Its output goes to
     standard output, or to standard error with --json. With --functional there is
-    a run directory only with --out. --force is for the file of --konata.
+    a run directory only with --out. --force replaces a run that is there, and the file of --konata.
 
     Example: manyscale cpu run ./solver --machine broadwell --cores 8 -- input.txt
     """
@@ -114,7 +114,7 @@ def run(
 
     with (
         output_of_failures(json),
-        output_directory(out, f"cpu-{program.name}", quiet) as directory,
+        output_directory(out, f"cpu-{program.name}", quiet, force=force) as directory,
         SimulationProgress(program.name, None, quiet or json) as progress,
     ):
         result = cpu.run(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyscale.cli.console import tables
+from manyscale.cli.console import simulated, tables
 from manyscale.cli.listing import print_table
 from manyscale.units import BANDWIDTH, COUNT, FREQUENCY, TIME, humanize
 
@@ -27,11 +27,11 @@ def print_result(result: CpuResult, directory: Path) -> None:
     moved = humanize(round(result.dram_bytes / seconds), BANDWIDTH) if seconds else "-"
     _print_facts(
         {
-            "simulated": f"{_time(seconds)}, {result.cycles:,} cycles at {humanize(result.clock, FREQUENCY)}",
+            "simulated": simulated(_time(seconds), wall, result.threads, f"{speed} instructions/s"),
+            "cycles": f"{result.cycles:,} at {humanize(result.clock, FREQUENCY)}",
             "instructions": f"{result.instructions:,} on {_cores(result.cores)}, IPC {result.ipc:.2f}",
             "memory": f"{moved} between caches and DRAM",
             "exit code": str(result.exit_code),
-            "took": f"{wall:.3g} s on {result.threads} thread(s), {speed} instructions/s",
             "directory": str(directory),
         }
     )
@@ -72,7 +72,7 @@ def print_functional(result: FunctionalResult, regions: bool) -> None:
         {
             "instructions": f"{result.instructions:,}",
             "exit code": str(result.exit_code),
-            "took": f"{wall:.3g} s, {speed} instructions/s",
+            "executed": simulated("all", wall, None, f"{speed} instructions/s"),
         }
     )
     if regions:

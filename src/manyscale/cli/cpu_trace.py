@@ -179,7 +179,7 @@ def replay(
 ) -> None:
     """Play a trace on simulated cores and leave a run directory as `cpu run` does.
 
-    With --vary it is a table of replays, and --out a folder for charts. --force replaces those, never a run.
+    With --vary it is a table of replays, and --out a folder for charts. --force replaces those, or a run.
 
     Example: manyscale cpu replay solver.trace --set memory.l2.size=1MiB
     """
@@ -205,7 +205,7 @@ def replay(
     with cpu.Trace(trace) as opened:
         name = opened.header.program.name
         with (
-            output_directory(out, f"replay-{name}", quiet) as directory,
+            output_directory(out, f"replay-{name}", quiet, force=force) as directory,
             SimulationProgress(name, None, quiet or json) as progress,
         ):
             result = cpu.replay(

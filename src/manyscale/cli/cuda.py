@@ -7,12 +7,25 @@ import contextlib
 import json as json_text
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from manyscale.cli.console import complain, messages, say
-from manyscale.cli.options import AllowNewer, Changes, CodeChoice, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.findings import Finding, Junit, Sarif, findings_to
+from manyscale.cli.options import (
+    AllowNewer,
+    Changes,
+    CodeChoice,
+    Json,
+    Machine,
+    Out,
+    Quiet,
+    Replace,
+    Seed,
+    Threads,
+)
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, ManyscaleError
 
@@ -33,8 +46,15 @@ class LimitError(ManyscaleError):
 @commands.command(context_settings={"allow_interspersed_args": False})
 def cuda(
     command: Annotated[
-        list[str], typer.Argument(metavar="-- PROGRAM [ARGS]…", help="The program and its arguments.")
-    ],
+        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]…", help="The program and its arguments.")
+    ] = None,
+    environment: Annotated[
+        bool,
+        typer.Option(
+            "--env",
+            help='Run nothing, but print what makes the CUDA programs of a shell simulated: eval "$(… --env)".',
+        ),
+    ] = False,
     machine: Machine = "v100",
     changes: Changes = None,
     gpus: Annotated[
@@ -83,6 +103,9 @@ def cuda(
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
+    force: Replace = False,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -102,6 +125,10 @@ def cuda(
     the program writes there goes to standard error.
 
     The exit code is 124 if --limit was reached.
+
+    With eval "$(manyscale cuda --env --machine a100)", each CUDA program that
+    the shell then starts (by make, ctest, pytest, …) runs on simulated GPUs of
+    its own, and leaves a run directory below runs/, or below --out.
     """
     from manyscale.cli.cuda_report import print_report, report_data
     from manyscale.cuda import HostOptions, NodeOptions, Program
@@ -122,8 +149,17 @@ def cuda(
         allow_newer=allow_newer,
     )
     host = HostOptions(measured=host_time == "measured")
+    if environment:
+        from manyscale.cuda.environment import Settings, exports, start
+
+        if command:
+            raise InputError('--env runs no program: start it after eval "$(manyscale cuda --env …)"')
+        typer.echo(exports(start(Settings(resolved, node, host, (out or Path()).absolute(), quiet))))
+        return
+    if not command:
+        raise InputError("say which program: manyscale cuda [OPTIONS] -- PROGRAM [ARGS]")
     program = Program(command, resolved, node, host, lambda text: say(f"manyscale: {text}"))
-    with output_directory(out, f"cuda-{program.path.name}", quiet) as directory:
+    with output_directory(out, f"cuda-{program.path.name}", quiet, force=force) as directory:
         with _progress(program, quiet):
             run = run_recorded(
                 program,
@@ -131,6 +167,11 @@ def cuda(
                 stdout=_STDERR if json else None,
                 command=["manyscale", *sys.argv[1:]],
             )
+        with findings_to(junit, sarif, program.path.name) as findings:
+            faults = [gpu.fault for gpu in (*run.node.retired, *run.node.gpus) if gpu.fault is not None]
+            findings.found = [Finding.of_fault(fault, program.path.name) for fault in faults]
+            if run.failure is not None:
+                findings.found.append(Finding("exit", program.path.name, run.failure))
         if run.limit_reached:
             raise LimitError(str(run.failure))
         sys.stdout.flush()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from manyscale.cli.console import simulated
 from manyscale.results.names import readable
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 _SHOWN_KERNELS = 20
 _SHOWN_LIMITS = 3
 _WIDTH = 80
+_NO_CALL = (
+    "The program made no CUDA call. If it should have: did it end before, or does it load CUDA by a path of its own? "
+    "`manyscale check PROGRAM` says how it is linked."
+)
 _NAME_WIDTH = 36
 _SECOND = 10**15
 _DIRECTIONS = {
@@ -44,6 +49,8 @@ def print_report(console: Console, run: CudaRun, directory: Path) -> None:
         console.print()
         console.print(_copy_table(run.copies, timed=not run.node.options.functional))
     console.print()
+    if not run.records.calls.count:
+        console.print(_NO_CALL, markup=False)
     console.print(_facts(run, directory), markup=False)
 
 
@@ -139,9 +146,8 @@ def _table(*columns: tuple[str, str]) -> Table:
 def _facts(run: CudaRun, directory: Path) -> str:
     options = run.node.options
     what = [f"exit code {run.exit_code}"]
-    if not options.functional:
-        what.append(f"{_time(run.simulated)} simulated")
-    what += [f"{run.records.calls.count:,} calls", f"took {run.wall_seconds:.3g} s"]
+    time = "executed" if options.functional else f"simulated {_time(run.simulated)}"
+    what += [simulated(time, run.wall_seconds), f"{run.records.calls.count:,} calls"]
     machine = run.node.machine.name or "the machine"
     gpus = f"{options.gpus} x {machine}" if options.gpus > 1 else machine
     return f"{gpus}: {', '.join(what)}; see {directory}"

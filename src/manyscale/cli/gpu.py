@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyscale.cli.check import Target
-from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.console import emit_json, say, simulated, tables
+from manyscale.cli.findings import Finding, Junit, Sarif, findings_to
 from manyscale.cli.kernel_report import print_profile, profile_data
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import AllowNewer, Changes, CodeChoice, Force, Json, Quiet, Seed, Threads
+from manyscale.cli.options import (
+    AllowNewer,
+    Changes,
+    CodeChoice,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    Threads,
+    complete_preset,
+)
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, nearest
 
@@ -76,6 +87,7 @@ def run(
             "-m",
             metavar="NAME|FILE",
             help="Simulate the time on this machine's GPU, such as v100; without it, only the result is computed.",
+            autocompletion=complete_preset,
         ),
     ] = None,
     managed: Annotated[
@@ -109,6 +121,8 @@ def run(
         list[str] | None,
         typer.Option("--save", metavar="NAME=FILE.npy", help="Write an array to a file; may be repeated."),
     ] = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -156,12 +170,18 @@ def run(
     make = functools.partial(_managed_array, device) if managed else device.array
     values = [make(argument.value) if argument.is_array else argument.value for argument in given]
     configuration = (*shape, _bytes("--shared", shared))
-    if isinstance(device, TimedDevice):
-        workload = _workload(file, chosen.name, configuration, given) | ({"managed": True} if managed else {})
-        with _recorded(device, out, workload, timeline, quiet), _progress(device, chosen, quiet):
-            launch: Launch = chosen[configuration](*values)
-    else:
-        launch = chosen[configuration](*values)
+    with findings_to(junit, sarif, chosen.name) as findings:
+        if isinstance(device, TimedDevice):
+            workload = _workload(file, chosen.name, configuration, given)
+            workload |= {"managed": True} if managed else {}
+            with (
+                _recorded(device, out, workload, timeline, quiet, force=force),
+                _progress(device, chosen, quiet),
+            ):
+                launch: Launch = chosen[configuration](*values)
+        else:
+            launch = chosen[configuration](*values)
+        findings.found = [Finding.of_warning(text, chosen.name) for text in launch.warnings]
     moved = device.uvm.statistics() if managed and isinstance(device, TimedDevice) else None
     arrays = {
         argument.name: value.numpy()
@@ -246,7 +266,13 @@ def _workload(
 
 @contextlib.contextmanager
 def _recorded(
-    device: TimedDevice, out: Path | None, workload: dict[str, Any], timeline: bool, quiet: bool
+    device: TimedDevice,
+    out: Path | None,
+    workload: dict[str, Any],
+    timeline: bool,
+    quiet: bool,
+    *,
+    force: bool,
 ) -> Iterator[None]:
     """Leaves a run directory if one is requested."""
     if out is None:
@@ -254,7 +280,7 @@ def _recorded(
         return
     command = ["manyscale", *sys.argv[1:]]
     with (
-        output_directory(out, "gpu", quiet),
+        output_directory(out, "gpu", quiet, force=force),
         device.record(out, workload=workload, timeline=timeline, command=command),
     ):
         yield
@@ -418,7 +444,7 @@ def _print(
         "kernel": f"{launch.kernel}, {grid} blocks of {block} threads",
         "warp instructions": f"{launch.warp_instructions:,} ({launch.isa.upper()})",
         "thread instructions": f"{launch.thread_instructions:,} ({launch.isa.upper()})",
-        "took": f"{launch.wall_seconds:.3g} s",
+        **_simulated(launch),
         "run as": code,
     }
     if moved is not None:
@@ -447,6 +473,15 @@ def _print(
         print_table("Arrays", ("name", "type", "first values", "min", "max"), rows)
     if isinstance(launch, TimedLaunch):
         print_profile(launch.profile)
+
+
+def _simulated(launch: Launch) -> dict[str, str]:
+    from manyscale.gpu import TimedLaunch
+    from manyscale.gpu.metrics import shown
+
+    if isinstance(launch, TimedLaunch):
+        return {"simulated": simulated(shown(launch.seconds, "s"), launch.wall_seconds)}
+    return {"executed": simulated("all", launch.wall_seconds)}
 
 
 def _number(value: Any) -> str:

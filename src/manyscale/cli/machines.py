@@ -13,21 +13,15 @@ import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.listing import listing_wanted, print_table
-from manyscale.cli.options import Changes, Force, Json, Quiet
+from manyscale.cli.options import Changes, Force, Json, Quiet, complete_preset
 
 if TYPE_CHECKING:
-    from manyscale.machine import ResolvedMachine
+    from manyscale.machine import Machine, ResolvedMachine
 
 commands = typer.Typer(name="machines")
 
+_KINDS = {"GPU": "GPUs", "processor": "Processors", "memory": "Memories", "network": "Networks"}
 _TITLE = ("name", "description")  # shown above the numbers, not among them
-
-
-def complete_preset(incomplete: str) -> list[str]:
-    """For the shell: the presets whose names begin so. Where there is none, bash completes files."""
-    from manyscale.machine.presets import list_presets
-
-    return [name for name in list_presets() if name.startswith(incomplete)]
 
 
 @commands.callback(invoke_without_command=True)
@@ -37,14 +31,21 @@ def machines(context: typer.Context, json: Json = False) -> None:
         return
     from manyscale.machine import list_presets, load_machine
 
-    presets = [(name, load_machine(name)) for name in list_presets()]
-    rows = [(name, preset.machine.description, _origins(preset)) for name, preset in presets]
+    presets = {name: load_machine(name) for name in list_presets()}
     if json:
-        emit_json([{"name": name, "description": text, "from": origins} for name, text, origins in rows])
+        emit_json(
+            [
+                {
+                    "name": name,
+                    "kind": _kind(preset.machine),
+                    "description": preset.machine.description,
+                    "from": _origins(preset),
+                }
+                for name, preset in presets.items()
+            ]
+        )
         return
-    print_table(
-        "Machines", ("name", "description", "from"), [(name, text, "\n".join(o)) for name, text, o in rows]
-    )
+    _print_by_kind({name: preset.machine for name, preset in presets.items()})
 
 
 @commands.command()
@@ -145,6 +146,32 @@ def import_listing(
         say(f"Left out, since it is of the workload and not of the machine: {key} = {value}", quiet=quiet)
     for option in left_out:
         say(f"Left out, since it is not simulated: {option}", quiet=quiet)
+
+
+def _kind(machine: Machine) -> str:
+    """What a machine is mostly a description of."""
+    if machine.gpu is not None and machine.gpu.sm is not None:
+        return "GPU"
+    if machine.cpu is not None and machine.cpu.core is not None:
+        return "processor"
+    if machine.network is not None:
+        return "network"
+    return "memory" if machine.gpu is None else "GPU"
+
+
+def _print_by_kind(machines: dict[str, Machine]) -> None:
+    """A line for each; on a terminal as long as that is wide, `machines show NAME` has the rest."""
+    from rich.text import Text
+
+    console = tables()
+    width = max(map(len, machines))
+    for kind, title in _KINDS.items():
+        console.print(Text(title, style="bold"))
+        for name, machine in machines.items():
+            if _kind(machine) == kind:
+                line = Text(f"  {name:{width}}  {machine.description}")
+                console.print(line, no_wrap=True, overflow="ellipsis", crop=console.is_terminal)
+    console.print(Text("More of one: manyscale machines show NAME", style="dim"))
 
 
 def _quoted(text: str) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.console import emit_json, say, simulated, tables
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Force, Json, Machine, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Machine, Out, Quiet, Replace, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import KEPT_AFTER, InputError
 from manyscale.results.files import FileKind, as_text, check_output, write_file
@@ -81,6 +81,7 @@ def run(
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
+    force: Replace = False,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Also write what happened when, to look at in ui.perfetto.dev.")
     ] = False,
@@ -112,7 +113,7 @@ def run(
         warn_if_long(count * accesses, "accesses", ACCESSES, "--accesses or --cores")
     text = completed_toml(resolved, system)
     with (
-        output_directory(out, f"mem-{pattern}", quiet) as directory,
+        output_directory(out, f"mem-{pattern}", quiet, force=force) as directory,
         SimulationProgress(f"{pattern} on {resolved.machine.name}", None, quiet) as progress,
     ):
         result = _run(
@@ -271,13 +272,12 @@ def _print(summary: dict[str, Any]) -> None:
     from rich.text import Text
 
     wall = summary["wall_seconds"]
-    rate = f" ({_count(summary['accesses'] / wall)} accesses/s)" if wall else ""
+    rate = f"{_count(summary['accesses'] / wall)} accesses/s" if wall else ""
     facts = {
-        "simulated": _time(summary["simulated_seconds"]),
+        "simulated": simulated(_time(summary["simulated_seconds"]), wall, None, rate),
         "accesses": f"{summary['accesses']:,}",
         "mean latency": _time(summary["latency_seconds"]),
         "bandwidth": _rate(summary["bandwidth_bytes_per_second"]),
-        "took": f"{wall:.3g} s{rate}",
         "directory": summary["directory"],
     }
     grid = Table.grid(padding=(0, 2))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyscale.cli.console import emit_json, say, tables
+from manyscale.cli.console import emit_json, say, simulated, tables
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Changes, Force, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.options import Changes, Force, Json, Out, Quiet, Replace, Seed, Threads
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError
 
@@ -83,6 +83,7 @@ def run(
         ),
     ] = None,
     out: Out = None,
+    force: Replace = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -99,7 +100,7 @@ def run(
     given = _parameters(parameters or [])
     name = Path(work).stem
     with (
-        output_directory(out, f"net-{name}", quiet) as directory,
+        output_directory(out, f"net-{name}", quiet, force=force) as directory,
         SimulationProgress(name, None, quiet) as progress,
     ):
         result = network.run(
@@ -233,13 +234,17 @@ def _print(result: JobResult, directory: Path) -> None:
     shares = ", ".join(f"{name} {share:.1%}" for name, share in result.shares.items())
     speed = humanize(round(result.messages / result.wall_seconds), COUNT) if result.wall_seconds else "?"
     facts = {
-        "simulated": humanize(round(result.simulated_seconds * _FEMTOSECONDS), TIME),
+        "simulated": simulated(
+            humanize(round(result.simulated_seconds * _FEMTOSECONDS), TIME),
+            result.wall_seconds,
+            result.threads,
+            f"{speed} messages/s",
+        ),
         "ranks": f"{result.program.ranks:,}",
         "messages": f"{result.messages:,} ({humanize(result.totals['bytes'], BYTES)}), {result.packets:,} packets",
         "time of ranks": shares,
         "busiest link": "-" if busiest.is_empty() else _busy(busiest.row(0, named=True)),
         **_longest_queue(result),
-        "took": f"{result.wall_seconds:.3g} s on {result.threads} thread(s), {speed} messages/s",
         "directory": str(directory),
     }
     grid = Table.grid(padding=(0, 2))

@@ -13,14 +13,48 @@ import typer
 
 from manyscale.cli.console import silence_reports
 
+
+def complete_preset(incomplete: str) -> list[str]:
+    """For the shell: the presets whose names begin so. Where there is none, bash completes files."""
+    from manyscale.machine.presets import list_presets
+
+    return [name for name in list_presets() if name.startswith(incomplete)]
+
+
+def complete_change(context: typer.Context, incomplete: str) -> list[str]:
+    """For the shell: the parameters whose paths begin so, one part of the path at a time."""
+    from manyscale.machine import Machine
+    from manyscale.spec import parameters
+
+    depth = incomplete.count(".") + 1
+    found: dict[str, None] = {}
+    for row in parameters(Machine):
+        if row.path.startswith(incomplete) and "[]" not in row.path:
+            parts = row.path.split(".")
+            found[".".join(parts[:depth]) + ("." if len(parts) > depth else "=")] = None
+    return list(found)
+
+
 Machine = Annotated[
     str,
-    typer.Option("--machine", "-m", metavar="NAME|FILE", help="The machine: a preset's name or a TOML file."),
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME|FILE",
+        help="The machine: a preset's name or a TOML file.",
+        autocompletion=complete_preset,
+    ),
 ]
 
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change one parameter; may be repeated."),
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Change one parameter; may be repeated.",
+        autocompletion=complete_change,
+    ),
 ]
 
 Out = Annotated[
@@ -45,6 +79,11 @@ Seed = Annotated[
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace files that are there already, if they are of the same kind."),
+]
+
+Replace = Annotated[
+    bool,
+    typer.Option("--force", help="Replace a run that --out holds already."),
 ]
 
 Json = Annotated[

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manyscale.cli.console import emit_json, say, tables
-from manyscale.cli.options import Changes, Json, Out, Quiet, Seed, Threads
+from manyscale.cli.console import emit_json, say, simulated, tables
+from manyscale.cli.options import Changes, Json, Out, Quiet, Replace, Seed, Threads
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def run(
     threads: Threads = 1,
     seed: Seed = None,
     out: Out = None,
+    force: Replace = False,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Also write what happened when, to look at in ui.perfetto.dev.")
     ] = False,
@@ -61,7 +62,7 @@ def run(
     system = System.load(file, changes=changes or (), seed=seed)
     system.check()
     with (
-        output_directory(out, system.name, quiet) as directory,
+        output_directory(out, system.name, quiet, force=force) as directory,
         SimulationProgress(system.name, limit, quiet) as progress,
     ):
         result = system.run(
@@ -91,11 +92,16 @@ def _time(text: str) -> int:
 
 
 @contextlib.contextmanager
-def output_directory(out: Path | None, name: str, quiet: bool) -> Iterator[Path]:
-    """The directory of the run: tells where partial results are, and goes if the run never began."""
-    from manyscale.results.run_directory import RUN_FILE, default_directory
+def output_directory(out: Path | None, name: str, quiet: bool, *, force: bool = False) -> Iterator[Path]:
+    """The directory of the run: tells where partial results are, and goes if the run never began.
+
+    With `force`, a run that is there is replaced.
+    """
+    from manyscale.results.run_directory import RUN_FILE, default_directory, remove_run
 
     directory = default_directory(Path(), name) if out is None else out
+    if force and out is not None:
+        remove_run(out)
     try:
         yield directory
     except KeyboardInterrupt:
@@ -114,12 +120,13 @@ def _print_headline(result: Result, directory: Path) -> None:
 
     from manyscale.units import COUNT, TIME, humanize
 
-    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
     rate = humanize(round(result.events / result.wall_seconds), COUNT) if result.wall_seconds else "?"
     facts = {
-        "simulated": f"{humanize(result.now, TIME)}, {_OUTCOMES.get(result.outcome, result.outcome)}",
+        "simulated": simulated(
+            humanize(result.now, TIME), result.wall_seconds, result.threads, f"{rate} events/s"
+        ),
+        "outcome": _OUTCOMES.get(result.outcome, result.outcome),
         "events": f"{result.events:,}",
-        "took": f"{result.wall_seconds:.3g} s on {threads} ({rate} events/s)",
         "directory": str(directory),
     }
     grid = Table.grid(padding=(0, 2))

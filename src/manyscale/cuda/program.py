@@ -34,7 +34,7 @@ from .server import Server
 from .session import SessionOptions
 from .timed_gpu import TimeLimitError
 
-_SOCKET = "MANYSCALE_CUDA_SOCKET"
+SOCKET = "MANYSCALE_CUDA_SOCKET"
 _SIGNAL_EXIT = 128
 _SAME_SIGNAL = 0.2  # seconds within which a signal for the whole job reaches this process too
 
@@ -197,9 +197,9 @@ class Program:
         environment = dict(os.environ)
         old = environment.get("LD_LIBRARY_PATH")
         environment["LD_LIBRARY_PATH"] = f"{self._folder}:{old}" if old else str(self._folder)
-        environment[_SOCKET] = address
+        environment[SOCKET] = address
         try:
-            tree = ProcessTree(self._command, environment, f"{_SOCKET}={address}", stdout=stdout)
+            tree = ProcessTree(self._command, environment, f"{SOCKET}={address}", stdout=stdout)
         except OSError as error:
             raise InputError(f"cannot start {self.path}: {error.strerror or error}") from None
         monitor = self.node.monitor

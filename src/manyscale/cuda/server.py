@@ -133,6 +133,16 @@ class Connection:
         self._descriptors = []
 
 
+class _Channel(socket.socket):
+    """A socket through which another process hands over connections."""
+
+    def accept(self) -> tuple[socket.socket, None]:
+        _, descriptors, _, _ = socket.recv_fds(self, 1, 1)
+        if not descriptors:
+            raise ConnectionError("nobody hands over connections any more")
+        return socket.socket(fileno=descriptors[0]), None
+
+
 class Server:
     """Listens on a socket for the threads of a program, and handles their calls."""
 
@@ -198,6 +208,13 @@ class Server:
         for descriptor in list(self._processes):
             self._on_client_exit(descriptor)
 
+    def take_connections_from(self, channel: socket.socket) -> None:
+        """From now on, connections come as descriptors through a channel, and not to the server's own socket."""
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        self._listener = _Channel(fileno=channel.detach())
+        self._selector.register(self._listener, selectors.EVENT_READ)
+
     def close(self) -> None:
         for connection in list(self._connections.values()):
             self._drop(connection)
@@ -226,7 +243,7 @@ class Server:
             self._spare = os.open(os.devnull, os.O_RDONLY)
             self._notify(f"a thread of the program was refused: {error.strerror}; see ulimit -n")
             return
-        _, user, _ = _credentials(peer)
+        _, user, _ = peer_credentials(peer)
         if user not in (os.geteuid(), 0):
             peer.close()
             return
@@ -337,7 +354,7 @@ class Server:
     def _watch_process(self, connection: Connection, session: Session) -> None:
         """Watches the process of a session for its exit: connections close with threads."""
         try:
-            descriptor = os.pidfd_open(_credentials(connection.socket)[0])
+            descriptor = os.pidfd_open(peer_credentials(connection.socket)[0])
         except OSError as error:
             raise ProtocolError(f"its process cannot be watched: {error.strerror}") from None
         self._processes[descriptor] = session
@@ -377,7 +394,7 @@ class Server:
         session.end()
 
 
-def _credentials(peer: socket.socket) -> tuple[int, int, int]:
+def peer_credentials(peer: socket.socket) -> tuple[int, int, int]:
     """The process, user and group at the other end."""
     process, user, group = _CREDENTIALS.unpack(
         peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

@@ -165,6 +165,7 @@ def load_machine(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Res
         workload = {**ancestor.workload, **workload}
     overriding = _override_tree(overrides)
     changed |= {name: statement.origin for name, statement in leaves(overriding)}
+    _check_paths(overriding, tree)
     tree = merge(tree, overriding)
     final = tree
     machine = build(Machine, values(final), lambda location: origin_at(final, location, str(path)))
@@ -361,6 +362,21 @@ def _override_tree(overrides: Iterable[str]) -> Tree:
             _override_statements(text.strip(), f"--set {path}"),
         )
     return tree
+
+
+def _check_paths(overriding: Tree, tree: Tree) -> None:
+    """Refuses overrides of what no machine has, and names what may be meant."""
+    from manyscale.machine.suggestions import is_parameter, suggestion
+
+    unknown = [(name, statement) for name, statement in leaves(overriding) if not is_parameter(name)]
+    if unknown:
+        stated = dict(leaves(tree))
+        raise refusal(
+            [
+                f"{statement.origin}: there is no such parameter; {suggestion(name, stated)}"
+                for name, statement in unknown
+            ]
+        )
 
 
 def _override_statements(text: str, origin: str) -> Statement | Tree:

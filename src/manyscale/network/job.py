@@ -113,6 +113,7 @@ def program_for(work: Work, ranks: int | None, parameters: dict[str, Any]) -> Pr
     if ranks is None:
         raise InputError("say how many nodes the job runs on")
     if isinstance(work, str):
+        _refuse_file(work)
         return motif(work, **parameters).recorded(ranks, work)
     if isinstance(work, Motif):
         changed = work.model_copy(update=parameters) if parameters else work
@@ -120,6 +121,15 @@ def program_for(work: Work, ranks: int | None, parameters: dict[str, Any]) -> Pr
     if callable(work):
         return compile(work, ranks, **parameters)
     raise InputError(f"{work!r} cannot be run: give a motif, a skeleton, a program or a GOAL schedule")
+
+
+def _refuse_file(work: str) -> None:
+    """A file of another format is no motif, and says so."""
+    if os.path.splitext(work)[1] or os.sep in work:
+        raise InputError(
+            f"{work} is no file of a job that can be run; known formats: GOAL schedules (.goal), which "
+            "LogGOPSim and ATLAHS use, and the built-in skeletons of `manyscale net list`"
+        )
 
 
 def _is_goal_file(work: Any) -> bool:

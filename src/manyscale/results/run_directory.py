@@ -29,7 +29,7 @@ from manyscale.results import statistics
 from manyscale.results.files import cannot_write, remove_empty, replace_file, replace_file_by_name
 from manyscale.results.integrity import Listed, sealed
 from manyscale.results.journal import JOURNAL_FILE
-from manyscale.results.lock import RunLock
+from manyscale.results.lock import RunLock, is_locked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -189,7 +189,7 @@ class RunWriter:
             names = sorted(entry.name for entry in directory.iterdir())
             if RUN_FILE in names:
                 raise RunError(
-                    f"{directory} already holds a run; choose another directory or delete this one"
+                    f"{directory} already holds a run; choose another directory, or replace this one with --force"
                 )
             if names:
                 shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -275,6 +275,31 @@ def default_directory(base: str | os.PathLike[str], name: str) -> Path:
             number += 1
     except OSError as error:
         raise _cannot_write(parent, error) from error
+
+
+def remove_run(directory: Path) -> None:
+    """Removes the run in a directory, if there is one: its own files only, and not while it is written."""
+    if not (directory / RUN_FILE).is_file():
+        return
+    if is_locked(directory / LOCK_FILE):
+        raise RunError(f"{directory} holds a run that is being written; wait for its end, or stop it")
+    try:
+        listed = json.loads((directory / RUN_FILE).read_text(encoding="utf-8")).get("files", {})
+        names = [str(name) for name in listed]
+    except (OSError, ValueError, AttributeError):
+        names = []
+    others = ("report.html", JOURNAL_FILE, LOCK_FILE, RUN_FILE)
+    within = [
+        directory / name for name in names if (directory / name).resolve().is_relative_to(directory.resolve())
+    ]
+    try:
+        for path in (*within, *(directory / name for name in others)):
+            path.unlink(missing_ok=True)
+        for folder in {path.parent for path in within} - {directory}:
+            with contextlib.suppress(OSError):  # it holds something else
+                folder.rmdir()
+    except OSError as error:
+        raise _cannot_write(directory, error) from None
 
 
 def package_version() -> str:
