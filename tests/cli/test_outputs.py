@@ -168,7 +168,7 @@ ELSEWHERE = {
     ("new model", "--into"): "never replaces anything: tests/cli/test_cli_new.py, and below",
     **{
         (f"new {kind}", "--into"): "never replaces anything: tests/cli/test_cli_new.py"
-        for kind in ("topology", "collective", "replacement", "prefetcher")
+        for kind in ("topology", "routing", "collective", "mpi-library", "replacement", "prefetcher")
     },
     ("validate", "--markdown"): "changes a page between its marks: below",
 }
