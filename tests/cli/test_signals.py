@@ -94,7 +94,7 @@ def native_waits(folder: Path) -> None:
     assert main(["cpu", "cc", "--mpi", "--host", "-o", str(folder / "waits"), str(folder / "waits.c")]) == 0
     times = TimingProfile([PhaseTiming.of("any", [np.array([1e-3, 2e-3])])])
     numbers = dict.fromkeys(MpiCosts.__dataclass_fields__, 0)
-    costs = MpiCosts(**numbers | {"measured": {}, "modelled": {}})  # type: ignore[arg-type]
+    costs = MpiCosts(**numbers | {"measured": {"8": 1.0}, "modelled": {"8": 1.0}})  # type: ignore[arg-type]
     network = {"network": "omnipath", "network_changes": []}
     facts = {"program": "waits", "machine": "broadwell", **network}
     MeasuredJob([0] * 4, 1, [GroupTimings(times, times)], [], costs, {}, facts).save(folder / "out")
