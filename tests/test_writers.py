@@ -25,6 +25,7 @@ PYTHON = {
     "studies/sweep/kinds.py:*": "opens the null device",
     "processes.py:_speechless": "what the other processes print, in a scratch folder",
     "cli/app.py:main": "opens the null device",
+    "cuda/environment.py:start": "opens the null device",
     "cpu/line_times.py:_transfer_time": "input of a loader, in a temporary folder",
     "cpu/replaying.py:_recorded_machine": "input of a loader, in a temporary folder",
     "cpu/mpi_host.py:start_rank": "what a rank prints, in a temporary folder",

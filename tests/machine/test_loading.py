@@ -281,6 +281,6 @@ def test_former_names_of_parameters_are_understood(tmp_path):
 def test_a_parameter_of_a_subsection_is_suggested() -> None:
     with pytest.raises(
         InputError,
-        match=r"link\.page_size: there is no such parameter; did you mean 'copy_engine\.page_size'\?",
+        match=r"link\.page_size: there is no such parameter; did you mean 'link\.copy_engine\.page_size'\?",
     ):
         load_machine("v100", ["link.page_size=8KiB"])

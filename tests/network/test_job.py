@@ -256,7 +256,7 @@ def test_wrong_jobs_are_refused_in_words():
         ({"topology": "ring"}, "there is no topology 'ring'"),
         ({"fidelity": "exact"}, "exact"),
         ({"machine": "v100"}, "v100 has no network section"),
-        ({"changes": ["network.link.bandwith=1GB/s"]}, "did you mean 'bandwidth'"),
+        ({"changes": ["network.link.bandwith=1GB/s"]}, "did you mean 'network.link.bandwidth'"),
         ({"changes": ["network.topology.shape=hello"]}, "hello"),
         ({"mapping": "blok"}, "is no mapping"),
         ({"ranks": 9}, "9 ranks do not fit on 4 nodes"),
