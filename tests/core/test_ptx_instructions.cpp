@@ -7,7 +7,7 @@ using namespace manyscale::ptx::test;
 
 namespace {
 
-TEST(instructions) {
+TEST(guards_modifiers_and_operands) {
   const Module module = kernel(
       "@%p1 add.sat.s32 %r1, %r2, -3;\n@!%p2 ld.global.L1::no_allocate.L2::128B.v2.f32 {%f1, _}, [%rd1+8];\n"
       "mad .lo .u32 %r1, %r2, %r3, 0x10;\nbar.sync 0;\nret;\nwhatever.new::thing.1d %r1;");

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint32_t knomial_radix =
     4;  // Open MPI: coll_tuned_bcast_decision.c, coll_tuned_bcast_knomial_radix
-constexpr std::uint32_t chain_fanout = 4;  // Open MPI: coll_tuned_component.c, init_chain_fanout
 
 // Down a tree, segment by segment: while one is passed on the next is received.
 Schedule broadcast_down(Call& call, Tree tree) {

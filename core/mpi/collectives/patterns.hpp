@@ -27,6 +27,9 @@ inline std::uint64_t blocks(std::uint64_t bytes, std::uint32_t count, std::uint3
   return up_to(end) - up_to(begin);
 }
 
+// Chains of a chain tree. Open MPI: coll_tuned_component.c, init_chain_fanout.
+inline constexpr std::uint32_t chain_fanout = 4;
+
 // A member's position in a tree over a group; members are counted from the root.
 struct Tree {
   std::uint32_t parent = none;

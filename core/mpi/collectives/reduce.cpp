@@ -7,8 +7,6 @@ namespace manyscale::mpi::collectives {
 
 namespace {
 
-constexpr std::uint32_t chain_fanout = 4;  // Open MPI: coll_tuned_component.c, init_chain_fanout
-
 // Up a tree, segment by segment; a member combines what its children send, one after another.
 Schedule reduce_up(Call& call, Tree tree) {
   const std::uint64_t segment = call.segment == 0 ? std::max<std::uint64_t>(call.bytes, 1) : call.segment;
