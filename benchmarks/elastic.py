@@ -4,9 +4,9 @@
 OpenMP programs of the sample `elastic` are recorded on 4 cores of ElasticSimMATE's reference system. A replay and a
 detailed run are measured in time of the host's processor, on one thread; their simulated times say how far they differ.
 Then a product of matrices that was recorded on one core is replayed on 128: in how many parts of ten minutes. Parts: a
-program's name, `products` (matrices of 128 x 128 and 256 x 256, whose columns do not fit into the first level, so that
+program's name, `products` (matrices of 128 x 128 and 256 x 256, whose columns do not fit into the L1, so that
 nearly every access goes to the second), `replicated` (all copies on the same addresses, as ElasticSimMATE does it) and
-`apart` (each copy with addresses of its own, so that the second level does not hold them either; only if asked for).
+`apart` (each copy with addresses of its own, so that the L2 does not hold them either; only if asked for).
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def programs_numbers(names: list[str], quick: bool, rounds: int) -> dict[str, fl
 
 
 def products_numbers(quick: bool) -> dict[str, float]:
-    """Products of matrices whose accesses nearly all go to the second level; once, since they take long."""
+    """Products of matrices whose accesses nearly all go to the L2; once, since they take long."""
     numbers: dict[str, float] = {}
     for size in PRODUCTS[quick]:
         numbers |= _numbers(f"product_{size}", measure("matrix", size, rounds=1))

@@ -3,8 +3,8 @@
 
 PHOLD with long windows and a halo exchange on a torus. The efficiency is the time of one process for one system over
 the time of two for two. By the clock it needs two idle cores; by the processors it is what the busier of the two had to
-do, meetings included but not the waiting for the other, so that other work on the machine does not count. Needs mpi4py
-and mpiexec; without them it says so and measures nothing.
+do, barrier exchanges included but not the waiting for the other, so that other work on the machine does not count.
+Needs mpi4py and mpiexec; without them it says so and measures nothing.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def halo(size: int) -> Any:
     from manyscale.network.job import Job, cluster, program_for
 
     changes = [f'network.topology.shape="{4 * size}x8x8"', "network.link.latency=1us"]
-    place = cluster("omnipath", changes, nodes=256 * size, topology="torus")
-    return Job(program_for("halo3d", 256 * size, {"face": "128KiB", "iterations": 4}), place).native
+    network = cluster("omnipath", changes, nodes=256 * size, topology="torus")
+    return Job(program_for("halo3d", 256 * size, {"face": "128KiB", "iterations": 4}), network).native
 
 
 WORK = {"phold": phold, "halo": halo}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small systems that several tests run, made anew for each run."""
+"""Small systems that several tests run, made for each run."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def has(package: str) -> bool:
     """Whether a package is there; those within others are asked for by their folders, without importing them."""
     outer, *inner = package.split("/")
     found = importlib.util.find_spec(outer)
-    places = (found.submodule_search_locations or []) if found else []
-    return any(Path(place).joinpath(*inner).is_dir() for place in places)
+    folders = (found.submodule_search_locations or []) if found else []
+    return any(Path(folder).joinpath(*inner).is_dir() for folder in folders)
 
 
 # What else an example needs: whether it is there, and what the example says if it is not.

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 # Functions that write without results/files.py -> why they may.
 PYTHON = {
-    "results/files.py": "the one place",
+    "results/files.py": "the one writer",
     "plugins.py:compile_library": "a compiled plug-in of the cache, made beside it and moved when whole",
     "results/lock.py": "a lock has no content",
     "studies/sweep/sweep_directory.py:_claim": "a lock has no content",
@@ -108,7 +108,7 @@ def _writes(given: list[ast.expr]) -> bool:
     return any(re.fullmatch(r"[rwaxbt+]{1,3}", mode) and WRITING.search(mode) for mode in modes)
 
 
-def test_python_writes_through_one_place():
+def test_python_writes_through_one_writer():
     found, used = [], set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
@@ -121,7 +121,7 @@ def test_python_writes_through_one_place():
     assert set(PYTHON) - used == set(), "these exceptions are not needed any more"
 
 
-def test_the_core_writes_through_one_place():
+def test_the_core_writes_through_one_writer():
     found, used = [], set()
     for folder in ("core", "bindings", "runtime", "cudart"):
         for path in sorted((CHECKOUT / folder).rglob("*")):

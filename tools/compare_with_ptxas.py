@@ -66,10 +66,10 @@ CLASSES = {
 
 @dataclass
 class Instruction:
-    """A machine instruction: its kind, the place in the PTX it stems from, and how many loops it is in."""
+    """A machine instruction: its kind, the location in the PTX it stems from, and how many loops it is in."""
 
     kind: str
-    place: tuple[int, int]
+    location: tuple[int, int]
     depth: int
     text: str = ""
 
@@ -82,7 +82,7 @@ class Listing:
     registers: int
     spilled: int  # values (ours) or bytes (theirs)
     instructions: list[Instruction] = field(default_factory=list)
-    places: list[tuple[int, int]] = field(default_factory=list)  # of the PTX instructions
+    locations: list[tuple[int, int]] = field(default_factory=list)  # of the PTX instructions
 
 
 def kind_of(opcode: str) -> str:
@@ -107,18 +107,18 @@ def our_listings(path: Path) -> dict[str, Listing]:
         lowered = _core.lower_kernel(kernel)
         listing = Listing(name, lowered.registers, lowered.spilled)
         for line, column, depth, instructions in lowered.operations:
-            listing.places.append((line, column))
+            listing.locations.append((line, column))
             listing.instructions += [Instruction(row[0], (line, column), depth) for row in instructions]
         listings[name] = listing
     return listings
 
 
-def with_places(
-    text: str, places: Iterable[tuple[int, int]], unroll: bool
+def with_locations(
+    text: str, locations: Iterable[tuple[int, int]], unroll: bool
 ) -> tuple[str, list[tuple[int, int]]]:
-    """PTX in which each instruction has a source line of its own, and the place that each such line stands for."""
+    """PTX in which each instruction has a source line of its own, and the location that each such line stands for."""
     lines = re.sub(r"(?ms)^\s*\.section\s+\.debug.*?^\s*\}", "", text).split("\n")
-    numbered = sorted(set(places))
+    numbered = sorted(set(locations))
     for number, (line, column) in reversed(list(enumerate(numbered, 1))):
         row = lines[line - 1]
         guard = re.search(r"@!?[%$\w]+\s*$", row[: column - 1])
@@ -133,10 +133,10 @@ def with_places(
 
 
 def their_listings(
-    path: Path, ptxas: str, nvdisasm: str, places: Iterable[tuple[int, int]], unroll: bool
+    path: Path, ptxas: str, nvdisasm: str, locations: Iterable[tuple[int, int]], unroll: bool
 ) -> dict[str, Listing]:
     """What the assembler makes of each kernel of a file."""
-    text, numbered = with_places(path.read_text(), places, unroll)
+    text, numbered = with_locations(path.read_text(), locations, unroll)
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text)
@@ -203,9 +203,9 @@ def executed_instructions(section: str, numbered: list[tuple[int, int]]) -> list
     result = []
     for index, (text, number) in enumerate(flat):
         depth += change[index]
-        place = numbered[number - 1] if 0 < number <= len(numbered) else (0, 0)
+        location = numbered[number - 1] if 0 < number <= len(numbered) else (0, 0)
         opcode = re.sub(r"^@!?U?PT?\d* ", "", text).split(" ")[0]
-        result.append(Instruction(kind_of(opcode), place, depth, text))
+        result.append(Instruction(kind_of(opcode), location, depth, text))
     return result
 
 
@@ -255,8 +255,8 @@ class Comparison:
 def compare(path: Path, ptxas: str, nvdisasm: str, unroll: bool = False) -> list[Comparison]:
     """All kernels of a file that both sides take."""
     ours = our_listings(path)
-    places = [place for listing in ours.values() for place in listing.places]
-    theirs = their_listings(path, ptxas, nvdisasm, places, unroll)
+    locations = [location for listing in ours.values() for location in listing.locations]
+    theirs = their_listings(path, ptxas, nvdisasm, locations, unroll)
     return [Comparison(ours[name], theirs[name]) for name in ours if name in theirs]
 
 
@@ -269,16 +269,18 @@ def mean_error(comparisons: list[Comparison], measure: str) -> float:
 def show_lines(path: Path, comparison: Comparison, file: object = sys.stdout) -> None:
     """PTX instructions whose machine instructions differ in number or kind."""
     rows = path.read_text().split("\n")
-    places = sorted({i.place for x in (comparison.ours, comparison.theirs) for i in x.instructions})
-    for place in places:
+    locations = sorted({i.location for x in (comparison.ours, comparison.theirs) for i in x.instructions})
+    for location in locations:
         ours, theirs = (
-            [i for i in x.instructions if i.place == place] for x in (comparison.ours, comparison.theirs)
+            [i for i in x.instructions if i.location == location]
+            for x in (comparison.ours, comparison.theirs)
         )
         if Counter(i.kind for i in ours) == Counter(i.kind for i in theirs):
             continue
-        text = rows[place[0] - 1][place[1] - 1 :].split(";")[0] if place[0] else "(no line)"
+        text = rows[location[0] - 1][location[1] - 1 :].split(";")[0] if location[0] else "(no line)"
         print(
-            f"  {place[0]:5} {' '.join(text.split()):60.60} ours {' '.join(i.kind for i in ours)}", file=file
+            f"  {location[0]:5} {' '.join(text.split()):60.60} ours {' '.join(i.kind for i in ours)}",
+            file=file,
         )  # type: ignore[call-overload]
         for i in theirs:
             print(f"{'':50} {i.text}", file=file)  # type: ignore[call-overload]

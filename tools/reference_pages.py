@@ -69,7 +69,7 @@ def models() -> str:
     from manyscale.spec import parameters
     from manyscale.system import models as all_models
 
-    text = "# Models\n\nWhat each model of the core can be told, connects to and counts.\n"
+    text = "# Models\n\nParameters, ports and statistics of each model of the core.\n"
     for info in all_models().values():
         text += f"\n## {info.name}\n\n{info.doc}\n"
         if described := parameters(info.spec):

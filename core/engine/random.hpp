@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers by counting: the n-th draw at a place is a function of (seed, place, n) alone, so it does
-// not depend on the order in which places draw, nor on threads. Only basic arithmetic, so every host gives
+// Random numbers by counting: the n-th draw of a stream is a function of (seed, stream, n) alone, so it does
+// not depend on the order in which streams draw, nor on threads. Only basic arithmetic, so every host gives
 // the same numbers.
 #pragma once
 #include <bit>
@@ -50,7 +50,8 @@ inline double portable_log(double x) {
 class Random {
  public:
   Random() = default;
-  Random(std::uint64_t seed, std::uint64_t place) : key_(mix64(mix64(seed + 0x9e3779b97f4a7c15u) ^ place)) {}
+  Random(std::uint64_t seed, std::uint64_t stream)
+      : key_(mix64(mix64(seed + 0x9e3779b97f4a7c15u) ^ stream)) {}
 
   std::uint64_t next() { return mix64(key_ + ++count_ * 0x9e3779b97f4a7c15u); }
   // Uniform in [0, bound), bound > 0.

@@ -178,7 +178,7 @@ PRINTING = (
     + """\
 .extern .func (.param .b32 written) vprintf(.param .b64 format, .param .b64 values);
 .global .align 1 .b8 text[3] = {104, 105, 0};
-.visible .entry greet()
+.visible .entry print_hello()
 {
   .reg .b64 %text;
   cvta.global.u64 %text, text;
@@ -197,8 +197,8 @@ PRINTING = (
 
 
 def test_what_a_kernel_prints_is_shown_or_in_the_json(folder):
-    (folder / "greet.ptx").write_text(PRINTING)
-    code, lines, _ = run("greet.ptx", "--grid", "2")
+    (folder / "print_hello.ptx").write_text(PRINTING)
+    code, lines, _ = run("print_hello.ptx", "--grid", "2")
     assert code == 0
-    assert lines[:2] == ["hihi", "kernel greet, 2 blocks of 1 threads"]
-    assert run_json("greet.ptx")["printed"] == "hi"
+    assert lines[:2] == ["hihi", "kernel print_hello, 2 blocks of 1 threads"]
+    assert run_json("print_hello.ptx")["printed"] == "hi"

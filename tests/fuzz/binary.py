@@ -39,7 +39,7 @@ def integer(source: random.Random, old: int, related: tuple[int, ...] = ()) -> i
 
 
 def put_integer(content: bytearray, at: int, size: int, source: random.Random) -> None:
-    """Another little-endian number at a place."""
+    """Another little-endian number at an offset."""
     old = int.from_bytes(content[at : at + size], "little")
     new = integer(source, old, (len(content), len(content) - at))
     content[at : at + size] = (new % (1 << 8 * size)).to_bytes(size, "little")

@@ -16,7 +16,7 @@ from fuzz.formats import Format
 
 
 def failure(one: Format, path: Path, seconds: float) -> str | None:
-    """How reading ends in a process of its own: the place of an error, or the status that ended it; None if well."""
+    """How reading ends in a process of its own: the location of an error, or the status that ended it; None if well."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

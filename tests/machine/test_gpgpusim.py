@@ -281,7 +281,7 @@ def test_each_number_names_its_option_and_survives_saving(tmp_path: Path) -> Non
     assert again.sources["gpu.sm_count"] == sources["gpu.sm_count"]
 
 
-def test_options_without_a_place_are_listed(tmp_path: Path) -> None:
+def test_options_without_a_parameter_are_listed(tmp_path: Path) -> None:
     text = text_of(VOLTA) + "-gpgpu_num_reg_banks 16\n-gpgpu_smem_latncy 3\n-gpgpu_foo a b\n"
     text = text.replace("-gpgpu_smem_latency 20", "").replace("-gpgpu_scheduler lrr", "-gpgpu_scheduler old")
     left = imported(tmp_path, text).left_out

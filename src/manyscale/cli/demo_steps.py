@@ -265,11 +265,11 @@ def _training_seconds(timings: GpuTimings, nodes: int, out: Path) -> float:
 
     node = GpuNode(gpus=4, link="nvlink")
     skeleton = motif("gputraining", layers=8, layer="256KiB", microbatches=8, steps=1)
-    place = network.cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
+    target = network.cluster("omnipath", node.changes, nodes=nodes, ranks_per_node=node.gpus)
     program = network.compile(
         timings.on_gpus(skeleton, node, nodes).emit, nodes * node.gpus, name="gputraining"
     )
-    return network.Job(program, place, seed=1).run(out=out, command=_COMMAND).simulated_seconds
+    return network.Job(program, target, seed=1).run(out=out, command=_COMMAND).simulated_seconds
 
 
 STEPS: dict[str, Step] = {

@@ -104,7 +104,7 @@ def build_gpu(machine: Machine, *, seed: int = 0) -> GpuSystem:
     l2 = {**clock, **_stated(gpu.l2), "slices": slices}
     if "size" in l2.get("cache", {}):
         raise InputError(f"{where}: gpu.l2.cache.size: state the capacity of a slice, gpu.l2_slice_capacity")
-    # Telling causes of misses apart costs time, and no result of a kernel needs it.
+    # Classifying misses by cause costs time, and no result of a kernel needs it.
     l2["cache"] = {"classify_misses": False, **l2.get("cache", {}), "size": f"{gpu.l2_slice_capacity}B"}
     assert gpu.l2 is not None and gpu.l2.cache is not None and gpu.l2.cache.line is not None  # noqa: PT018
     line = gpu.l2.cache.line

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timelines of runs, read back and made small: a picture has room for some thousands of intervals, not for millions."""
+"""Timelines of runs, read back and made small: a picture shows some thousands of intervals, not for millions."""
 
 from __future__ import annotations
 
