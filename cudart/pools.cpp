@@ -116,7 +116,7 @@ Error with_pool(MemoryPool* pool, Action action) {
   return is_pool(known, pool) ? action(known) : Error::invalid_value;
 }
 
-bool is_device(int device) {
+bool is_device_of_pool(int device) {
   return connect_thread() == Error::success && device >= 0 && device < device_count();
 }
 
@@ -158,21 +158,21 @@ Error cudaFreeAsync_ptsz(void* pointer, Stream* stream) {
 }
 
 Error cudaDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
-  if (pool == nullptr || !is_device(device)) return finish(Error::invalid_value);
+  if (pool == nullptr || !is_device_of_pool(device)) return finish(Error::invalid_value);
   const std::lock_guard lock(pools().mutex);
   *pool = &default_pool(pools(), device);
   return finish(Error::success);
 }
 
 Error cudaDeviceGetMemPool(MemoryPool** pool, int device) {
-  if (pool == nullptr || !is_device(device)) return finish(Error::invalid_value);
+  if (pool == nullptr || !is_device_of_pool(device)) return finish(Error::invalid_value);
   const std::lock_guard lock(pools().mutex);
   *pool = &current_pool(pools(), device);
   return finish(Error::success);
 }
 
 Error cudaDeviceSetMemPool(int device, MemoryPool* pool) {
-  if (!is_device(device)) return finish(Error::invalid_value);
+  if (!is_device_of_pool(device)) return finish(Error::invalid_value);
   return finish(with_pool(pool, [&](Pools& known) {
     known.current[device] = pool;
     return Error::success;
@@ -186,7 +186,7 @@ Error cudaMemPoolCreate(MemoryPool** pool, const MemoryPoolProperties* propertie
     report_once("memory pools of the host are not supported; allocate with cudaHostAlloc");
     return finish(Error::not_supported);
   }
-  if (!is_device(properties->location.id)) return finish(Error::invalid_device);
+  if (!is_device_of_pool(properties->location.id)) return finish(Error::invalid_device);
   auto made = std::make_unique<MemoryPool>();
   made->device = properties->location.id;
   made->made_by_program = true;

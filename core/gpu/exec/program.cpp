@@ -15,7 +15,7 @@ using ptx::Space;
 
 namespace {
 
-std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+std::uint64_t align_up_to(std::uint64_t value, std::uint64_t alignment) {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
@@ -65,13 +65,13 @@ void lay_out_shared(ProgramDecoder& decoder, const std::set<std::uint32_t>& func
       dynamic_alignment = std::max<std::uint64_t>(dynamic_alignment, variable.alignment);
       continue;
     }
-    top = align_up(top, variable.alignment);
+    top = align_up_to(top, variable.alignment);
     decoder.shared[key] = top;
     top += variable.size;
   }
   const bool has_dynamic =
       std::ranges::any_of(used, [&](const Key& key) { return !decoder.shared.contains(key); });
-  if (has_dynamic) top = align_up(top, dynamic_alignment);
+  if (has_dynamic) top = align_up_to(top, dynamic_alignment);
   for (const Key& key : used) decoder.shared.try_emplace(key, top);
   decoder.program.static_shared_bytes = top;
 }
@@ -128,7 +128,7 @@ std::vector<KernelParameter> kernel_parameters(const ptx::Module& module, std::u
   std::uint64_t top = 0;
   for (std::uint32_t id : function.parameters) {
     const ptx::Variable& variable = function.variables[id];
-    top = align_up(top, variable.alignment);
+    top = align_up_to(top, variable.alignment);
     parameters.push_back({std::string(variable.name), variable.type, top, variable.size, variable.alignment,
                           variable.size != ptx::size_of(variable.type)});
     top += variable.size;

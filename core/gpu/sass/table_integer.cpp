@@ -7,8 +7,9 @@
 namespace manyscale::sass {
 namespace {
 
-const std::initializer_list<std::string_view> kCompare = {"F", "LT", "EQ", "LE", "GT", "NE", "GE", "T"};
-const std::initializer_list<std::string_view> kCombine = {"AND", "OR", "XOR"};
+const std::initializer_list<std::string_view> kIntegerCompare = {"F",  "LT", "EQ", "LE",
+                                                                 "GT", "NE", "GE", "T"};
+const std::initializer_list<std::string_view> kIntegerCombine = {"AND", "OR", "XOR"};
 
 OperandField carry_out(std::uint8_t first) {
   return predicate(first).written().hidden_when_nothing();
@@ -221,7 +222,7 @@ std::vector<Row> integer_rows() {
       {"ISETP",
        0x00c,
        kTwoSources,
-       {choice(76, 3, kCompare), clear_bit(73, "U32"), choice(74, 2, kCombine), bit(72, "EX")},
+       {choice(76, 3, kIntegerCompare), clear_bit(73, "U32"), choice(74, 2, kIntegerCombine), bit(72, "EX")},
        {predicate(81).written(), predicate(84).written(), general(24), w, predicate(87, 90),
         predicate(68, 71).shown_when(72, 1, 1)}},
       {"FLO",

@@ -11,7 +11,7 @@ constexpr AddressLayout kGenericLoad = {
     .uniform = 32, .wide_base = 90, .descriptor = 76, .long_without_uniform = true};
 constexpr AddressLayout kStore = {.uniform = 64, .wide_base = 90, .descriptor = 76};
 constexpr AddressLayout kReduced = {.uniform = 64, .wide_base = 90, .indexed = true};
-constexpr AddressLayout kPlain = {};
+constexpr AddressLayout kPlainMemory = {};
 constexpr AddressLayout kGenericStore = {.offset = 32, .offset_bits = 32};
 constexpr AddressLayout kShared = {.uniform = 32, .scale = 78};
 constexpr AddressLayout kSharedStore = {.uniform = 64, .scale = 78};
@@ -96,7 +96,7 @@ std::vector<Row> memory_rows() {
        0x1aa,
        form(1),
        {bit(72, "E"), choice(73, 2, {"G", "L", "S", "D"})},
-       {predicate(81).written(), destination(), address(kPlain)}},
+       {predicate(81).written(), destination(), address(kPlainMemory)}},
       {"MEMBAR",
        0x192,
        form(4),
