@@ -6,24 +6,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/editable
 JOBS := $(shell nproc)
-NATIVE := $(shell find core bindings cudart guard machines runtime -type f) CMakeLists.txt pyproject.toml
+NATIVE := $(shell find core bindings cudart guard machines runtime cmake -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: install demo docs validation test test-core test-cuda lint lint-types lint-python lint-cpp lint-text bench test-asan test-tsan test-cudart \
+.PHONY: install develop demo wheel docs validation test test-core test-cuda lint lint-types lint-python lint-cpp lint-alone lint-text bench test-asan test-tsan test-cudart \
   coverage mutation fuzz format clean FORCE
 
 install: $(VENV)/.installed
+# With the tools for tests, checks and documentation.
+develop: $(VENV)/.dependencies install
 
-$(VENV)/.dependencies: pyproject.toml
+# What builds the package, and what its tests need besides: much more.
+$(VENV)/.build-tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group build
+	touch $@
+
+$(VENV)/.dependencies: $(VENV)/.build-tools
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 
 # Editable: Python sources are live; the native part is rebuilt, incrementally, when a file of it changes.
-$(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
+$(VENV)/.installed: $(VENV)/.build-tools $(NATIVE)
 	touch $@.new  # before the build, so that a file changed during it is built next time
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=$(BUILD) \
-	  $(CORE_TESTS)
+	$(BIN)/python tools/build_progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --editable . \
+	  --config-settings=build-dir=$(BUILD) $(CORE_TESTS)
 	$(BIN)/python -m nanobind.stubgen --quiet --module manyscale._core --pattern-file bindings/stubs.pattern \
 	  --output-file src/manyscale/_core.pyi
 	$(BIN)/python tools/make_spec_stubs.py src/manyscale/machine/core_specs.pyi
@@ -32,17 +39,31 @@ $(VENV)/.installed: $(VENV)/.dependencies $(NATIVE)
 demo: install
 	$(BIN)/manyscale demo
 
+# A wheel that runs on any processor of this architecture, in dist; for one of the stable ABI take PYTHON=python3.12 or
+# later. It is installed into an empty environment and tried there without a compiler.
+wheel: WHEEL_BIN = .venv-wheel/bin
+wheel:
+	test -x $(WHEEL_BIN)/python || $(PYTHON) -m venv .venv-wheel
+	$(WHEEL_BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(WHEEL_BIN)/python -m pip install --quiet --group wheel
+	rm -rf build/wheel dist
+	$(WHEEL_BIN)/python tools/build_progress.py $(WHEEL_BIN)/python -m pip wheel --verbose --no-deps --no-build-isolation . \
+	  --wheel-dir build/wheel --config-settings=build-dir=build/portable --config-settings=install.strip=true \
+	  --config-settings=cmake.define.MANYSCALE_PORTABLE=ON
+	PATH=$(WHEEL_BIN):$$PATH $(WHEEL_BIN)/python -m auditwheel repair --plat auto --wheel-dir dist build/wheel/*.whl
+	MANYSCALE_WHEEL=$$(echo dist/*.whl) $(WHEEL_BIN)/python -m pytest --noconftest -p no:cacheprovider tests/install/test_wheel.py
+
 # The documentation as a site, in build/site.
-docs: install
+docs: develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # The tables of docs/validation.md, re-measured.
-validation: install
+validation: develop
 	$(BIN)/manyscale validate --markdown docs/validation.md
 	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as SASS
 
 # Tests that measure time or memory do so within bounds that hold beside another test.
-test: install lint test-core
+test: develop lint test-core
 	$(BIN)/python -m pytest $(IN_PARALLEL)
 test: IN_PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist worksteal
 # What has to be built is built at once, the programs that test the core with the package.
@@ -50,11 +71,11 @@ test test-core: CORE_TESTS = --config-settings=cmake.define.MANYSCALE_CORE_TESTS
 
 # All CUDA programs of the tests in four forms (PTX and SASS, with time and without), where nvcc is installed;
 # `make test` takes a few of them.
-test-cuda: install
+test-cuda: develop
 	MANYSCALE_ALL_CUDA=1 $(BIN)/python -m pytest tests/cuda/test_programs.py tests/test_fixtures.py
 
 # The CUDA runtime library and its test programs with sanitizers.
-test-cudart: install
+test-cudart: develop
 	$(BIN)/python tests/cudart/sanitize.py address,undefined
 	$(BIN)/python tests/cudart/sanitize.py thread
 
@@ -123,7 +144,7 @@ coverage: $(VENV)/.dependencies
 mutation: install
 	$(BIN)/python tools/mutation.py $(FILES) $(if $(PROGRAMS),--programs $(PROGRAMS)) --tests $(TESTS) --count $(or $(COUNT),20)
 
-lint: install
+lint: develop
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync lint-types lint-python lint-cpp lint-text
 
 lint-types:
@@ -139,17 +160,22 @@ lint-cpp:
 	find core bindings cudart guard tests -name '*.[ch]pp' | \
 	  xargs --max-procs $(JOBS) --max-args 32 $(BIN)/clang-format --dry-run --Werror
 
+# Every source of the core compiles alone, which takes minutes; for another architecture with CXX=aarch64-linux-gnu-g++.
+lint-alone:
+	find core cudart guard -name '*.cpp' | \
+	  xargs --max-procs $(JOBS) --max-args 1 $(CXX) -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Icore
+
 # Words and sizes: what is left is in tools/banned_words_left.toml and tools/size_exceptions.toml.
 lint-text:
 	$(BIN)/python tools/check_words.py
 	$(BIN)/python tools/check_sizes.py
 
-format: install
+format: develop
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	find core bindings cudart guard tests -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
 
-bench: install
+bench: develop
 	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
 
 clean:

@@ -115,7 +115,8 @@ def load_plugin(path: str | os.PathLike[str]) -> None:
 
 def include_directory() -> Path:
     """The headers of the core, which plug-ins in C++ include."""
-    return Path(_core.__file__).with_name("include")
+    beside = Path(_core.__file__).parent
+    return (beside.parents[1] if beside.parent.name == "isa" else beside) / "include"
 
 
 def compile_library(sources: list[Path]) -> Path:
