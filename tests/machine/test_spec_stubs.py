@@ -28,7 +28,7 @@ def _checkout() -> None:
 
 
 def checked(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-    program = folder / "program.py"
+    program = folder / f"{name}.py"  # mypy takes a file of the same size and second for unchanged
     program.write_text(PROGRAM.format(name=name))
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(program)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
