@@ -147,8 +147,8 @@ def test_looking_for_ended_kernels_does_not_change_results(lives: str) -> None:
         run = program.run(stdout=subprocess.DEVNULL)
         tables.append([(record.begin, record.end, record.cycles) for record in run.kernels])
         if period == 0.0:
-            assert len(pauses) > 1  # how many depends on how often the core reports, by the clock
-    assert len(tables[0]) == 20
+            assert len(pauses) > 3
+    assert len(tables[0]) == 60
     assert tables[0] == tables[1]
 
 
