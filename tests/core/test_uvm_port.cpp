@@ -138,6 +138,33 @@ TEST(further_faults_of_a_page_are_repeats) {
   check_equal(machine.alone->gmmu.statistics().merged_faults.value(), 1, "merged");
 }
 
+// A replay takes back faults that are not written yet: however often the driver replays, a waiting
+// translation has one entry in the fault buffer.
+TEST(a_replay_withdraws_unwritten_faults) {
+  GmmuSpec spec = gmmu_spec();
+  spec.fault_interval = 10 * microsecond;
+  GmmuMachine machine(spec, {reads({0}), reads({4}), reads({8})});
+  FaultBuffer& buffer = machine.alone->shared.fault_buffer;
+  const auto visible = [&] { return static_cast<std::int64_t>(buffer.visible(machine.alone->now())); };
+  const auto replay = [&] {  // as the driver after a batch of what it has read
+    buffer.drop(buffer.visible(machine.alone->now()));
+    machine.alone->gmmu.replay_all();
+  };
+  for (const Time when : {5, 9, 14}) machine.at(when * microsecond, replay);
+  for (const Time count : {0, 1, 2}) {
+    const Time written = (24 + 10 * count) * microsecond;
+    machine.at(written - 1, [&, count] { check_equal(visible(), count, "an interval is not over"); });
+    machine.at(written, [&, count] { check_equal(visible(), count + 1, "an entry each interval"); });
+  }
+  machine.at(100 * microsecond, [&] {
+    check_equal(visible(), 3, "entries of three translations");
+    for (const std::uint64_t page : {0, 4, 8}) machine.page(page).set(Page::on_device);
+    replay();
+  });
+  machine.simulation.run({});
+  check_equal(visible(), 0, "none is left");
+}
+
 // With one MSHR the second page's translation stalls until the first is replayed.
 TEST(a_full_fault_buffer_stalls_translations) {
   GmmuSpec spec = gmmu_spec();

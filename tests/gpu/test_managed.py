@@ -2,6 +2,7 @@
 """Managed memory from Python: where pages are, host accesses and prefetches in time, freeing, the page log."""
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -335,6 +336,25 @@ def test_the_log_agrees_with_the_statistics():
     assert short.uvm.log().height == 5
     assert counted(short, "log_lost") > 0
     assert device().uvm.log().height == 0
+
+
+KERNELS = Path(__file__).resolve().parents[2] / "src/manyscale/cli/demo_kernels.ptx"
+
+
+def test_translations_that_wait_for_long_do_not_fill_the_fault_buffer():
+    """Each warp of a transpose waits for 32 pages, so that far more translations wait than the GMMU writes faults
+    during a batch. Every batch serves pages: none consists of faults that earlier replays have left behind."""
+    on = gpu.TimedDevice("v100", page_log=100_000)
+    transpose = on.load(KERNELS)["transpose"]
+    matrix, transposed = on.managed((512, 512)), on.managed((512, 512))
+    matrix[:] = np.arange(512 * 512).reshape(512, 512)
+    transposed[:] = 0
+    launch = transpose[(16, 16), (32, 8)](matrix, transposed, 512)
+    log, counts = on.uvm.log(), on.uvm.statistics()
+    served = (log["kind"] == "batch").sum()
+    assert counts["fault_batches"] == served < 40
+    assert counts["driver_busy"] * 1e-15 <= launch.seconds
+    assert (transposed.numpy() == matrix.numpy().T).all()
 
 
 def test_machines_without_a_section_have_unified_memory():

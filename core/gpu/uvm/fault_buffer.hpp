@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault buffer: a ring in memory that the GMMU writes page faults to and the UVM driver reads them from.
-// Leaves out: its capacity, which the number of far-fault MSHRs bounds.
+// Leaves out: its capacity, which the translations that wait bound: each has at most one entry, since a
+// replay withdraws those that are not written yet.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +35,11 @@ class FaultBuffer {
     std::size_t count = 0;
     while (count < entries_.size() && entries_[count].written <= now) ++count;
     return count;
+  }
+  // Takes back what is not written yet: the GMMU writes it again if the replayed translation faults again.
+  void withdraw(Time now) {
+    while (!entries_.empty() && entries_.back().written > now) entries_.pop_back();
+    last_written_ = std::min(last_written_, now);
   }
   // Drops the first entries without service.
   void drop(std::size_t count) {

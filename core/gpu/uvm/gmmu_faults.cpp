@@ -57,7 +57,9 @@ void Gmmu::replay(PageIndex page) {
   }
 }
 
+// All waiting translations are made again, so that none has a fault left to write.
 void Gmmu::replay_all() {
+  shared_.fault_buffer.withdraw(now());
   std::vector<PageIndex> waiting;
   waiting.swap(state_.unreplayed);
   for (const PageIndex page : waiting) replay(page);
