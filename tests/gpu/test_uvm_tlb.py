@@ -158,6 +158,21 @@ def test_lines_beyond_the_outstanding_ones_fault_later(outstanding):
     assert (out.numpy() == 0x07070707).all()
 
 
+@pytest.mark.parametrize("prefetched", [True, False])
+def test_only_faults_are_page_fault_stalls(prefetched):
+    """A warp reads 32 pages, four lines at a time: while they are on the device, it waits for page walks only."""
+    on = device("gpu.sm.tlb.outstanding=4", "gpu.sm_count=1", "gpu.uvm.first_touch=false")
+    array, out = on.managed(32 * PAGE, np.uint8), on.zeros(32, np.uint32)
+    array.set(np.full(32 * PAGE, 7))
+    if prefetched:
+        array.prefetch()
+    launch = on.load(TOUCH)["touch"][1, 32](array, out, PAGE)
+    metrics = launch.profile.metrics
+    assert metrics["stall_long_scoreboard" if prefetched else "stall_fault"].value > 50
+    assert (metrics["stall_fault"].value == 0) == prefetched
+    assert (launch.profile.limit.kind == "page faults") != prefetched
+
+
 def test_known_pages_wait_behind_outstanding_lines():
     """A chain of loads in a page that is there, beside one lane that reads a page that has to come: with one line at a
     time the chain cannot go on before."""

@@ -102,7 +102,7 @@ bool Sm::tlb_stalled() const {
 void Sm::queue_for_translation(const PendingAccess& pending, Cycle when) {
   if (pending.has_result()) ++untranslated_loads_;
   if (tlb_stalled()) {
-    mark_faulted(pending);
+    if (outstanding_faults_ != 0) mark_faulted(pending);
     stalled_accesses_.push_back(pending);
     return;
   }
@@ -130,7 +130,9 @@ void Sm::translated(const TranslationResponse& answer, std::uint32_t) {
     case TranslationResponseKind::faulted: {
       PendingTranslations::Page& page = translations_pending_.at(answer.tag);
       page.faulted = true;
-      ++outstanding_faults_;
+      // What stalls in front of the TLB waits for the page from now on; before, it waited for translations.
+      if (outstanding_faults_++ == 0)
+        for (const PendingAccess& pending : stalled_accesses_) mark_faulted(pending);
       ++statistics_of(page.accesses.front()).faulted_translations;
       for (const PendingAccess& pending : page.accesses) mark_faulted(pending);
       return;
