@@ -313,11 +313,11 @@ def _entry(image: fatbin.Image, stored: bytes, flags: int, unpacked: int) -> byt
     return header + padded
 
 
-# Journals of runs
+# Journals of runs, logs of sweeps
 
 
-def of_journal(content: bytes, source: random.Random) -> bytes:
-    """The documents of a journal's lines, mostly with their checksums."""
+def of_checked_lines(content: bytes, source: random.Random) -> bytes:
+    """The documents of lines that begin with a checksum, mostly with the right one."""
     if source.random() < 0.2:
         return mutations.of_lines(content, source)
     lines = content.split(b"\n")[:-1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import lzma
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,10 @@ import numpy as np
 import trace_samples
 from riscv.sequences import make_program
 
-from fuzz import binary, mutations
+from fuzz import binary, mutations, tables
+from fuzz.expectations import expect_images, expect_peers
 from fuzz.sample_texts import GOAL, GPGPUSIM, GRAPH, INI, MEMORY_TRACE, STUDY
+from fuzz.signing import sign_as, signed
 from manyscale import cpu, gpu, network
 from manyscale.cpu import gem5_trace
 from manyscale.cuda import fatbin
@@ -36,7 +37,6 @@ from manyscale.report.run_page import run_page
 from manyscale.report.sweep_page import sweep_page
 from manyscale.report.timeline import read_timeline
 from manyscale.results import compare, compare_headline, identical, load
-from manyscale.results.integrity import checksum, sealed
 from manyscale.results.journal import JOURNAL_FILE, Journal
 from manyscale.results.run import show
 from manyscale.studies.projection.calibration import MpiCosts
@@ -127,20 +127,10 @@ def _read_run(path: Path) -> None:
     run_page(runs[0])
 
 
-def _read_resealed(path: Path) -> None:
-    """With the checksum of what is there, as if the file had been written so."""
-    document = json.loads((path.parent / "run.json").read_bytes())
-    document["files"][path.name] = checksum(path)
-    (path.parent / "run.json").write_bytes(sealed(document))
-    _read_run(path)
-
-
 def _journal(folder: Path) -> Path:
     """The journal of a run that was killed."""
     path = _run(folder, JOURNAL_FILE)
-    document = json.loads((path.parent / "run.json").read_bytes())
-    document |= {"status": "running", "headline": {}, "files": {}}
-    (path.parent / "run.json").write_bytes(sealed(document))
+    sign_as(path.parent / "run.json", status="running", headline={}, files={})
     journal = Journal(path.parent)
     journal.append({"kernels": {"name": ["a"], "cycles": [12]}}, {"cycles": {"value": 12, "unit": "cycles"}})
     journal.append({"kernels": {"name": ["b"], "cycles": [1]}}, {"cycles": {"value": 13, "unit": "cycles"}})
@@ -200,6 +190,7 @@ def _read_graph(path: Path) -> None:
 
 def _read_goal(path: Path) -> None:
     schedule = read_goal(path)
+    expect_peers(schedule)
     program_of(schedule)
     if schedule.ranks < 1000:
         network.run(schedule, machine="loggp")
@@ -244,9 +235,10 @@ def _read_gem5(path: Path) -> None:
     gem5_trace.import_gem5([data], path.parent / "imported.trace", fetch=[fetch], force=True)
 
 
-def _sweep(folder: Path, name: str) -> Path:
+def _sweep(folder: Path, name: str, status: str = "done") -> Path:
     study = STUDY.replace("repetitions = 2", "repetitions = 1").replace('to = "64KiB"', 'to = "4KiB"')
     read_study(_text(folder, "study.toml", study)).run(folder / "sweep", workers=1)
+    sign_as(folder / "sweep" / "sweep.json", status=status)
     return folder / "sweep" / name
 
 
@@ -299,7 +291,10 @@ def _more_elfs() -> list[bytes]:
 
 
 def _read_fatbin(path: Path) -> None:
-    for image in fatbin.images(path.read_bytes()):
+    content = path.read_bytes()
+    images = fatbin.images(content)
+    expect_images(content, images)
+    for image in images:
         if image.is_ptx:
             gpu.check(image.ptx())
         else:
@@ -341,22 +336,21 @@ FORMATS = {
         Format(
             "projection-timings",
             partial(_node, name="timings/external-0.json"),
-            lambda path: MeasuredJob.load(path.parent.parent),
+            signed(lambda path: MeasuredJob.load(path.parent.parent), "node.json", levels=2),
             mutations.of_json,
         ),
         Format("run", partial(_run, name="run.json"), _read_run, mutations.of_json),
         Format(
-            "run-machine", partial(_run, name="machine.toml"), _read_run, mutations.of_toml, is_optional=True
-        ),
-        Format("statistics", partial(_run, name="stats.parquet"), _read_run, mutations.of_bytes),
-        Format(
-            "run-machine-resealed",
+            "run-machine",
             partial(_run, name="machine.toml"),
-            _read_resealed,
+            signed(_read_run, "run.json"),
             mutations.of_toml,
             is_optional=True,
         ),
-        Format("run-journal", _journal, _read_journal, binary.of_journal, is_optional=True),
+        Format(
+            "statistics", partial(_run, name="stats.parquet"), signed(_read_run, "run.json"), tables.of_table
+        ),
+        Format("run-journal", _journal, _read_journal, binary.of_checked_lines, is_optional=True),
         Format("timeline", partial(_run, name="timeline.pftrace"), read_timeline, mutations.of_bytes),
         Format("study", partial(_text, name="study.toml", content=STUDY), _read_study, mutations.of_toml),
         Format("system", _system, _read_system, mutations.of_toml),
@@ -384,10 +378,16 @@ FORMATS = {
         Format("gem5-fetches", partial(_gem5, which=1), _read_gem5, binary.of_messages),
         Format("sweep", partial(_sweep, name="sweep.json"), _read_sweep, mutations.of_json),
         Format(
+            "sweep-table",
+            partial(_sweep, name="results.parquet"),
+            signed(_read_sweep, "sweep.json"),
+            tables.of_table,
+        ),
+        Format(  # of a sweep that was killed: else the table is read
             "sweep-log",
-            partial(_sweep, name="results.log"),
+            partial(_sweep, name="results.log", status="running"),
             _read_sweep,
-            mutations.of_lines,
+            binary.of_checked_lines,
             is_optional=True,
         ),
         Format("npy", _npy, _read_npy, mutations.of_bytes),

@@ -158,7 +158,7 @@ def _changed(data: Any, source: random.Random, numbers: tuple[Any, ...], null: b
     for _ in range(source.randint(1, 2)):
         entries = list(_entries(root))
         holder, key = source.choice(entries)
-        what = source.randrange(6)
+        what = source.randrange(8)
         if what == 0 and holder is not root:
             del holder[key]
         elif what == 1 and isinstance(holder, dict):
@@ -170,10 +170,26 @@ def _changed(data: Any, source: random.Random, numbers: tuple[Any, ...], null: b
             holder[key] = copy.deepcopy(other[name])
         elif what == 4:
             holder[key] = source.choice(([], {}, [[]], {"": 0}, [0], [holder[key]], {"value": 1}, _deep(60)))
+        elif what >= 6:
+            holder[key] = _of_its_type(holder[key], source)
         else:
             plain = (*numbers, *TEXTS, True, False, *((None,) if null else ()))
             holder[key] = source.choice(plain)
     return root[0]
+
+
+def _of_its_type(value: Any, source: random.Random) -> Any:
+    """Another value that a check of types lets through."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        near = value + source.choice((-1, 1, -2, 2, 7, 100))
+        return source.choice((near, 2 * value, value // 2, -value, 0, 2**31, 2**53, 2**62))
+    if isinstance(value, float):
+        return source.choice((value * 2.0, value / 3.0, -value, 0.0, 1e-300, 1e300, *NOT_FINITE))
+    if isinstance(value, list) and value:
+        return source.choice((value[1:], value[:-1], value + value[:1], value[::-1], value * 2))
+    return source.choice(TEXTS) if isinstance(value, str) else copy.deepcopy(value)
 
 
 def _entries(holder: Any) -> Any:

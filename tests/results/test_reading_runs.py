@@ -83,6 +83,15 @@ def test_another_table_is_not_taken_for_statistics(tmp_path):
         _ = load(tmp_path).stats
 
 
+@pytest.mark.parametrize("name", ["component", "value"])
+def test_statistics_without_a_name_or_a_value_are_refused(tmp_path, name):
+    table = finished(tmp_path).stats
+    table.with_columns(table[name].shift(1)).write_parquet(tmp_path / "stats.parquet")
+    without_checksums(tmp_path)
+    with pytest.raises(RunError, match=f"not a table of statistics: some rows have no {name}"):
+        _ = load(tmp_path).stats
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

@@ -10,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from manyscale.errors import RunError
+from manyscale.results.integrity import checksum, sealed
 from manyscale.studies.sweep import Begun, LocalExecutor, Study, load_sweep
-from manyscale.studies.sweep.result_log import ResultLog
+from manyscale.studies.sweep.result_log import ResultLog, read_log
 
 POINTS = 1000
 KILLS = 20
@@ -273,6 +275,56 @@ def test_a_torn_log_loses_only_its_last_line(work: str, tmp_path: Path) -> None:
     assert isinstance(again[0], Begun)
     assert (again[0].known, again[0].damaged) == (3, 1)
     check_squares(sweep.table, 5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"attempts": "3"},
+        {"wall_seconds": None},
+        {"values": {"n": "many"}},
+        {"values": {"n": 10**400}},
+        {"error": 1},
+    ],
+)
+def test_a_record_of_other_types_counts_as_damaged(tmp_path: Path, changes: dict[str, object]) -> None:
+    record = {"key": "a", "status": "done", "values": {"n": 1}, "units": {"n": "1"}}
+    record |= {"error": None, "wall_seconds": 0.5, "attempts": 1}
+    log = ResultLog(tmp_path / "results.log")
+    log.append(record)  # type: ignore[arg-type]
+    log.append(record | {"key": "b"} | changes)  # type: ignore[arg-type]
+    log.close()
+    records, damaged = read_log(tmp_path / "results.log")
+    assert (list(records), damaged) == (["a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop("status"), "its column 'status' is missing instead of String"),
+        (
+            lambda table: table.drop("workload.n"),
+            "it has no column 'workload.n', which is an axis of the sweep",
+        ),
+        (
+            lambda table: table.with_columns(pl.lit(None, pl.Int64).alias("workload.n")),
+            "its column 'workload.n' has rows without a value",
+        ),
+        (
+            lambda table: table.with_columns(pl.lit(b"x").alias("workload.n")),
+            "its column 'workload.n' is Binary, which no axis is",
+        ),
+    ],
+)
+def test_another_table_is_not_taken_for_that_of_the_sweep(work, tmp_path, change, message) -> None:
+    squares(work, 2).run(tmp_path / "sweep", workers=1)
+    path = tmp_path / "sweep" / "results.parquet"
+    change(pl.read_parquet(path)).write_parquet(path)
+    info = json.loads((tmp_path / "sweep" / "sweep.json").read_bytes())
+    info["files"]["results.parquet"] = checksum(path)
+    (tmp_path / "sweep" / "sweep.json").write_bytes(sealed(info))
+    with pytest.raises(RunError, match=message):
+        load_sweep(tmp_path / "sweep")
 
 
 def test_a_folder_that_is_no_sweep_is_refused(work: str, tmp_path: Path) -> None:

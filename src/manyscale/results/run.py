@@ -163,6 +163,9 @@ class Run(NotebookView):
                 f"{path} is not a table of statistics: its columns are {', '.join(table.columns)}, "
                 f"and should be {', '.join(statistics.schema())}"
             )
+        empty = next((name for name in statistics.FILLED_COLUMNS if table[name].null_count()), None)
+        if empty is not None:
+            raise RunError(f"{path} is not a table of statistics: some rows have no {empty}")
         return table
 
     def value(self, component: str, statistic: str, scope: str = "run") -> int | float:

@@ -25,6 +25,9 @@ TEXT_COLUMNS = ("component", "statistic", "kind", "unit", "description", "scope"
 COLUMNS = (*TEXT_COLUMNS, "key", "value")
 """The columns that `frame` is given; the table has `count` besides."""
 
+FILLED_COLUMNS = (*TEXT_COLUMNS, "value")
+"""Columns with a value in every row."""
+
 _EXACT_IN_FLOAT64 = 2**53
 
 

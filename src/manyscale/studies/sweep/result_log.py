@@ -13,13 +13,15 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from manyscale.errors import RunError
 from manyscale.studies.sweep.worker import Record
 
 _SYNC_SECONDS = 1.0  # what a power failure may cost; a killed process loses nothing
 _LONGEST_LINE = 16 << 20
+_MOST_ATTEMPTS = 2**31
+_LARGEST = 10**300  # a whole number that is a float as well
 
 
 class ResultLog:
@@ -109,13 +111,31 @@ def _record(line: bytes) -> Record | None:
         if int(checksum, 16) != zlib.crc32(text):
             return None
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    good = (
-        isinstance(record, dict)
-        and isinstance(record.get("key"), str)
+    return record if _is_record(record) else None
+
+
+def _is_record(record: object) -> TypeGuard[Record]:
+    if not isinstance(record, dict):
+        return False
+    values, units, attempts = record.get("values"), record.get("units"), record.get("attempts")
+    return (
+        isinstance(record.get("key"), str)
         and record.get("status") in ("done", "failed")
-        and isinstance(record.get("values"), dict)
-        and isinstance(record.get("units"), dict)
+        and isinstance(values, dict)
+        and all(value is None or _is_number(value) for value in values.values())
+        and isinstance(units, dict)
+        and all(isinstance(unit, str) for unit in units.values())
+        and isinstance(record.get("error", 0), str | None)
+        and _is_number(record.get("wall_seconds"))
+        and isinstance(attempts, int)
+        and 0 <= attempts < _MOST_ATTEMPTS
     )
-    return record if good else None
+
+
+def _is_number(value: object) -> bool:
+    """Whether this is a number that a table can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not isinstance(value, int) or abs(value) < _LARGEST

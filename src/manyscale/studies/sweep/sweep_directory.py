@@ -22,7 +22,7 @@ from manyscale.results.notebook import NotebookView, rows_table
 from manyscale.results.parquet import read_table, table_of
 from manyscale.results.run_directory import package_version
 from manyscale.studies.sweep.result_log import ResultLog, read_log
-from manyscale.studies.sweep.table import headline_metrics, results_table
+from manyscale.studies.sweep.table import headline_metrics, results_table, table_problem
 
 if TYPE_CHECKING:
     import polars as pl
@@ -225,7 +225,7 @@ def load_sweep(path: str | os.PathLike[str], *, ignoring: Collection[str] = ()) 
         note = (
             f"{directory} was written by an older Manyscale, without checksums: damage to it may go unnoticed"
         )
-        return Sweep(directory, info, read_table(directory / TABLE_FILE), note)
+        return Sweep(directory, info, _checked(read_table(directory / TABLE_FILE), directory, info), note)
     problems = damage(directory, info["files"], ignoring)
     if problems:
         raise RunError(
@@ -233,7 +233,8 @@ def load_sweep(path: str | os.PathLike[str], *, ignoring: Collection[str] = ()) 
             "made, or run the study again: points whose results are whole are not run twice"
         )
     content = (directory / TABLE_FILE).read_bytes()
-    return Sweep(directory, info, table_of(content, directory / TABLE_FILE, verified=True))
+    table = table_of(content, directory / TABLE_FILE, verified=True)
+    return Sweep(directory, info, _checked(table, directory, info))
 
 
 def add_to_sweep(directory: Path, name: str, write: Write) -> Path:
@@ -272,6 +273,16 @@ def read_info(directory: Path) -> dict[str, Any]:
     except InputError as error:
         raise RunError(str(error)) from None
     return info
+
+
+def _checked(table: pl.DataFrame, directory: Path, info: Mapping[str, Any]) -> pl.DataFrame:
+    """The table, if it is one of this sweep."""
+    problem = table_problem(table, info["axes"])
+    if problem is not None:
+        raise RunError(
+            f"{directory / TABLE_FILE} is not the table of this sweep: {problem}; run the study again"
+        )
+    return table
 
 
 def _table_so_far(directory: Path) -> tuple[pl.DataFrame, int]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyscale.studies.sweep.axes import Axis
@@ -48,6 +48,32 @@ def results_table(
         name = free_name(metric.name, columns)
         columns[name] = _number_column(name, [record["values"].get(metric.text) for _, record in rows])
     return pl.DataFrame([series.alias(name) for name, series in columns.items()])
+
+
+def table_problem(table: pl.DataFrame, axes: Iterable[Mapping[str, Any]]) -> str | None:
+    """Why this is no table of a sweep with these axes; None if it is one."""
+    import polars as pl
+
+    types = dict.fromkeys((*_AHEAD, "attempts"), pl.Int64()) | {
+        "status": pl.String(),
+        "wall_seconds": pl.Float64(),
+    }
+    for name, expected in types.items():
+        if table.schema.get(name) != expected:
+            return f"its column '{name}' is {table.schema.get(name, 'missing')} instead of {expected}"
+    for axis in axes:
+        name, unit = axis["name"], axis.get("unit")
+        column = next((each for each in (name, f"{name} (axis)") if each in table.columns), None)
+        if column is None:
+            return f"it has no column '{name}', which is an axis of the sweep"
+        if table.schema[column] not in (pl.String, pl.Boolean, pl.Int64, pl.Float64):
+            return f"its column '{column}' is {table.schema[column]}, which no axis is"
+        number = f"{name} [{unit}]" if unit else None
+        if number is not None and not table.schema.get(number, pl.String()).is_numeric():
+            return f"its column '{number}' is {table.schema.get(number, 'missing')} instead of numbers"
+        types |= {each: table.schema[each] for each in (column, number) if each is not None}
+    empty = next((name for name in types if table[name].null_count()), None)
+    return None if empty is None else f"its column '{empty}' has rows without a value"
 
 
 def headline_metrics(records: Any) -> list[Metric]:
