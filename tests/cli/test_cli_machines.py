@@ -42,25 +42,25 @@ def test_the_list_has_a_line_for_each_preset_by_kind():
     heading = {line: number for number, line in enumerate(lines)}
     v100 = next(line for line in lines if line.split()[0] == "v100")
     assert heading["GPUs"] < heading[v100] < heading["Processors"]
-    assert "CPU with an NVIDIA V100" in v100
+    assert "NVIDIA Tesla V100 SXM2" in v100
 
 
 def test_the_list_as_json():
     listed = {entry["name"]: entry for entry in json.loads(invoke("--json").stdout)}
     assert sorted(listed) == list_presets()
-    assert listed["v100"]["from"][0] == "SST-GPU final report"
-    assert listed["v100"]["description"].startswith("CPU with an NVIDIA V100")
+    assert listed["v100-sst"]["from"][0] == "SST-GPU final report"
+    assert listed["v100-sst"]["description"].startswith("CPU with an NVIDIA V100")
 
 
 def test_json_before_a_command_is_refused_rather_than_ignored():
-    result = invoke("--json", "show", "v100")
+    result = invoke("--json", "show", "v100-sst")
     assert result.exit_code == 2
     assert "write --json after 'show'" in result.stderr
 
 
 def test_show_gives_each_number_with_unit_and_source_by_section():
-    lines = lines_of(invoke("show", "v100").stdout)
-    assert lines[0].startswith("v100: CPU with an NVIDIA V100")
+    lines = lines_of(invoke("show", "v100-sst").stdout)
+    assert lines[0].startswith("v100-sst: CPU with an NVIDIA V100")
     gpu = lines.index("[gpu]")
     assert lines[gpu + 1] == (
         "architecture sm_70 CUDA C++ Programming Guide, compute capabilities: 7.0 for Volta (V100)"
@@ -71,11 +71,13 @@ def test_show_gives_each_number_with_unit_and_source_by_section():
         "capacity 16GiB SST-GPU final report, Table 2b, HBM Capacity" in lines[lines.index("[gpu.memory]") :]
     )
     unified = lines[lines.index("[gpu.uvm]") :]
-    assert "batch_latency 12200ns assumed, as machines/gtx1080ti.toml" in unified
+    assert "batch_latency 12200ns assumed, as machines/gtx1080ti.toml (inherited from v100)" in unified
 
 
 def test_show_aligns_the_sources():
-    lines = [line for line in invoke("show", "v100").stdout.splitlines() if "SST-GPU final report, " in line]
+    lines = [
+        line for line in invoke("show", "v100-sst").stdout.splitlines() if "SST-GPU final report, " in line
+    ]
     assert len(lines) > 10
     assert len({line.index("SST-GPU final report, ") for line in lines}) == 1
 
@@ -88,8 +90,8 @@ def test_show_with_changes_names_the_command_line_as_source():
 
 
 def test_show_as_json_has_numbers_in_base_units():
-    shown = json.loads(invoke("show", "v100", "--json").stdout)
-    assert shown["name"] == "v100"
+    shown = json.loads(invoke("show", "v100-sst", "--json").stdout)
+    assert shown["name"] == "v100-sst"
     assert shown["parameters"]["gpu.clock"] == {
         "value": 1_312_000_000,
         "unit": "Hz",
@@ -198,7 +200,7 @@ def test_bash_completes_commands_presets_and_models():
         ).split()
 
     assert completed("manyscale", "mach") == ["machines"]
-    assert completed("manyscale", "machines", "show", "v") == ["v100"]
+    assert completed("manyscale", "machines", "show", "v") == ["v100", "v100-pcie", "v100-sst"]
     assert completed("manyscale", "models", "show", "synthetic.r") == ["synthetic.relay"]
     assert completed("manyscale", "mem", "run", "random", "--machine", "memory-s") == ["memory-small"]
     assert completed("manyscale", "net", "run", "halo3d", "--set", "network.link.b") == [

@@ -77,7 +77,7 @@ def test_a_device_has_properties(program: Program) -> None:
     assert name.rstrip(b"\0") == b"Manyscale v100"
     assert memory == 16 << 30
     assert len(attributes) == count
-    assert (attributes[16], attributes[10], attributes[75]) == (84, 32, 7)  # SMs, lanes of a warp, 7.0
+    assert (attributes[16], attributes[10], attributes[75]) == (80, 32, 7)  # SMs, lanes of a warp, 7.0
     assert program.call(Call.DEVICE_DESCRIPTION, 1)[0] == Status.INVALID_DEVICE
 
 

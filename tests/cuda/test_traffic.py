@@ -62,7 +62,7 @@ CASES = (
 
 
 def device() -> tuple[gpu.TimedDevice, WatchedCommands]:
-    machine = load_machine("v100", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
+    machine = load_machine("v100-sst", ["gpu.sm_count=4", "gpu.l2_slices=4"]).machine
     on = gpu.TimedDevice(machine, echo=False, allow_newer=True)  # kernels for sm_75
     return on, watch(on)
 

@@ -108,7 +108,7 @@ def test_properties_are_where_programs_of_each_version_look(version, function, o
     program = build(PROGRAMS / "properties.cpp", tmp_path, f"-DPROPERTIES={function}", version=version)
     done = run(program, *map(str, offsets))
     major = version.partition(".")[0]
-    assert done == (0, f"{major} Manyscale v100: warps of 32, 7.0, 84 SMs with 32 blocks\n")
+    assert done == (0, f"{major} Manyscale v100: warps of 32, 7.0, 80 SMs with 32 blocks\n")
 
 
 @pytest.fixture(scope="module")

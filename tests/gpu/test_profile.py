@@ -19,7 +19,7 @@ WARPS = 16 * 8
 
 
 def device(*changes, **options):
-    return gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, allow_newer=True, **options)
+    return gpu.TimedDevice(load_machine("v100-sst", [*SMALL, *changes]).machine, allow_newer=True, **options)
 
 
 def launched(bound: Bound, **options) -> gpu.TimedLaunch:

@@ -83,11 +83,11 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "gpu run": Case(kernels, "v100", SMALL_GPU),
+    "gpu run": Case(kernels, "v100-sst", SMALL_GPU),
     "gpu run, uvm": Case(
         kernels, "gtx1080ti", ("gpu.sm_count=2", "gpu.l2_slices=2", "gpu.memory.channels=2")
     ),
-    "cuda": Case(cuda, "v100", SMALL_GPU),
+    "cuda": Case(cuda, "v100-sst", SMALL_GPU),
     "cpu run": Case(programs, "broadwell", ()),
     "cpu replay": Case(replays, "broadwell", ()),
     "mem run": Case(traffic, "memory-small", ()),
@@ -159,6 +159,7 @@ def test_each_parameter_has_an_effect_or_is_refused():
 
 SMALL_GPUS = {
     "v100": SMALL_GPU,
+    "v100-sst": SMALL_GPU,
     "a100": ("gpu.sm_count=2", "gpu.l2_slices=4", "gpu.memory.stacks=1", "gpu.memory.channels_per_stack=4"),
     "p100": ("gpu.sm_count=2",),
     "titanv": ("gpu.sm_count=2",),
@@ -271,14 +272,18 @@ def test_what_another_parameter_decides_cannot_be_stated():
 
 
 COMMANDS = {
-    "gpu": ("gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100", "cpu.clock=1MHz", "cpu run"),
+    "gpu": ("gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100-sst", "cpu.clock=1MHz", "cpu run"),
     "gpu, mesh": (
-        "gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100",
+        "gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100-sst",
         "mesh.latency=1ns",
         "no run simulates it",
     ),
-    "gpu, memory": ("gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100", "memory.capacity=1GiB", "mem run"),
-    "cuda": ("cuda --machine v100 {set} -- {true}", "cpu.clock=1MHz", "cpu run"),
+    "gpu, memory": (
+        "gpu run k.ptx -k saxpy -g 1 -b 32 --machine v100-sst",
+        "memory.capacity=1GiB",
+        "mem run",
+    ),
+    "cuda": ("cuda --machine v100-sst {set} -- {true}", "cpu.clock=1MHz", "cpu run"),
     "cpu": ("cpu run heat.xz --machine broadwell", "memory.cores=4", "another one replaces it"),
     "net": ("net run allreduce --nodes 2 --machine simgrid-cluster", "gpu.clock=1GHz", "gpu run"),
 }
@@ -307,17 +312,17 @@ def test_commands_refuse_what_nothing_reads(name: str, tmp_path: Path, monkeypat
 def test_a_file_that_inherits_is_held_to_what_it_changes(tmp_path: Path):
     """A value of its own instead of another is a change; a further section is not."""
     path = tmp_path / "mine.toml"
-    path.write_text('inherits = "v100"\n[cpu]\nclock = "1MHz"\n[gpu]\nclock = "1GHz"\n')
+    path.write_text('inherits = "v100-sst"\n[cpu]\nclock = "1MHz"\n[gpu]\nclock = "1GHz"\n')
     with pytest.raises(InputError, match=r"mine\.toml: cpu\.clock: nothing in a run of GPU kernels"):
         kernels(load_machine(path))
-    path.write_text('inherits = "v100"\n[cpu]\ncores = 4\n[gpu]\nclock = "1GHz"\n')
+    path.write_text('inherits = "v100-sst"\n[cpu]\ncores = 4\n[gpu]\nclock = "1GHz"\n')
     kernels(load_machine(path, SMALL_GPU))
 
 
 def test_to_be_written_is_not_to_be_read():
     from manyscale.machine import to_toml
 
-    resolved = load_machine("v100", [*SMALL_GPU, "cpu.clock=1MHz"])
+    resolved = load_machine("v100-sst", [*SMALL_GPU, "cpu.clock=1MHz"])
     to_toml(resolved.machine, resolved.sources)
     repr(resolved.machine)
     with pytest.raises(InputError, match=r"cpu\.clock"):

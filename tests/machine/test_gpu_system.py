@@ -103,7 +103,7 @@ def test_half_the_sms_take_twice_as_long_to_compute():
 
 def test_the_clock_changes_the_time_and_not_the_cycles_of_computing():
     seconds, cycles, _ = time_of(COMPUTE, 64)
-    faster, as_many, _ = time_of(COMPUTE, 64, "gpu.clock=2624MHz")
+    faster, as_many, _ = time_of(COMPUTE, 64, "gpu.clock=3060MHz")
     assert seconds / faster == pytest.approx(2, rel=0.05)
     assert as_many == pytest.approx(cycles, rel=0.05)
 

@@ -65,7 +65,7 @@ def test_values_are_inherited_along_a_chain(tmp_path: Path) -> None:
     write(
         tmp_path,
         "old.toml",
-        'inherits = "v100"\n[gpu]\nclock = "1GHz"  # old book\nsm_count = 10  # old book\n',
+        'inherits = "v100-sst"\n[gpu]\nclock = "1GHz"  # old book\nsm_count = 10  # old book\n',
     )
     write(tmp_path / "sub", "middle.toml", 'inherits = "../old.toml"\n[gpu]\nsm_count = 20  # middle book\n')
     path = write(tmp_path, "new.toml", 'inherits = "sub/middle.toml"\n[gpu]\nl2_slices = 3  # new book\n')
@@ -78,12 +78,12 @@ def test_values_are_inherited_along_a_chain(tmp_path: Path) -> None:
     assert resolved.sources["gpu.clock"] == "old book (inherited from old)"
     assert resolved.sources["gpu.sm_count"] == "middle book (inherited from middle)"
     assert resolved.sources["gpu.l2_slices"] == "new book"
-    assert resolved.sources["gpu.memory.stacks"].endswith("Table 2b, HBM Stacks (inherited from v100)")
+    assert resolved.sources["gpu.memory.stacks"].endswith("Table 2b, HBM Stacks (inherited from v100-sst)")
 
 
 def test_overrides_come_last_and_need_no_quotes() -> None:
     resolved = load_machine(
-        "v100",
+        "v100-sst",
         ["gpu.clock=1.5GHz", "gpu.sm_count = 4", 'link.bandwidth="16GB/s"', "name=small", "cpu={cores=2}"],
     )
     machine = resolved.machine

@@ -11,7 +11,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say
 from manyscale.cli.listing import print_table
-from manyscale.cli.options import Force, Json, Machine, Quiet
+from manyscale.cli.options import Force, Json, Quiet, complete_preset
 from manyscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,16 @@ def validate(
             "all without it.",
         ),
     ] = None,
-    machine: Machine = "v100",
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE",
+            help="A preset's name or a TOML file; without it, each table has the machine of its references.",
+            autocompletion=complete_preset,
+        ),
+    ] = None,
     isa: Annotated[
         str,
         typer.Option(
@@ -74,8 +83,8 @@ def validate(
     """Compare the simulator with published measurements and with other simulators: every correlation table.
 
     Each row has its error; below a table are the mean and the largest of them and the correlation of what was simulated
-    with its reference. Another machine than v100 is compared with the same measurements. Processors, networks and
-    unified memory have machines of their own.
+    with its reference. Another machine is compared with the same measurements. Processors, networks and unified
+    memory have machines of their own.
     """
     from manyscale import validation
     from manyscale.gpu.isa import isa_of
@@ -124,15 +133,16 @@ def validate(
         typer.echo(f"all {len(everything)} rows: {_summary(everything, correlation=False)}")
 
 
-def _both_forms(name: str, machine: str, quiet: bool) -> dict[str, list[Row]]:
+def _both_forms(name: str, machine: str | None, quiet: bool) -> dict[str, list[Row]]:
     """One validation with its kernels as PTX and as SASS, errors beside each other."""
     from manyscale import validation
+    from manyscale.gpu.isa import isa_of
 
     if name not in validation.FORMS:
         raise InputError(
             f"'{name}' runs no kernels in two forms; those that do: {', '.join(validation.FORMS)}"
         )
-    rows = {isa: validation.FORMS[name](machine, isa) for isa in ("ptx", "sass")}
+    rows = {isa: validation.validate(name, machine, isa_of(isa)) for isa in ("ptx", "sass")}
     if not quiet:
         print_table(
             _TITLES.get(name, name),

@@ -21,8 +21,8 @@ __all__ = [
     "validate",
 ]
 
-# What each takes is the name or file of a machine.
-VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
+# Each takes the name or file of a machine, or runs on the machine of its references.
+VALIDATIONS: dict[str, Callable[..., list[Row]]] = {
     "gpu-micro": gpu_micro.rows,
     "gpu-apps": gpu_apps.rows,
     "gpu-clocks": gpu_clocks.rows,
@@ -35,26 +35,28 @@ VALIDATIONS: dict[str, Callable[[str], list[Row]]] = {
 
 
 # Those whose kernels run as PTX or as SASS.
-FORMS: dict[str, Callable[[str, Isa], list[Row]]] = {
+FORMS: dict[str, Callable[..., list[Row]]] = {
     "gpu-micro": gpu_micro.rows,
     "gpu-apps": gpu_apps.rows,
     "gpu-clocks": gpu_clocks.rows,
 }
 
 
-def validate(only: str | None = None, machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
+def validate(only: str | None = None, machine: str | None = None, isa: Isa = "ptx") -> list[Row]:
     """The rows of the validation named `only`, or of all."""
     return [row for _, rows in tables(only, machine, isa) for row in rows]
 
 
 def tables(
-    only: str | None = None, machine: str = "v100", isa: Isa = "ptx"
+    only: str | None = None, machine: str | None = None, isa: Isa = "ptx"
 ) -> Iterator[tuple[str, list[Row]]]:
     """Each validation with its rows, when they are there; only the one named `only`, if it is given.
 
+    `machine`: without it, each runs on the machine of its references.
     `isa`: whether the kernels of those in `FORMS` run as PTX or as SASS.
     """
     if only is not None and only not in VALIDATIONS:
         raise InputError(f"there is no validation named '{only}'; known: {', '.join(VALIDATIONS)}")
     for name in VALIDATIONS if only is None else [only]:
-        yield name, FORMS[name](machine, isa) if name in FORMS else VALIDATIONS[name](machine)
+        on = () if machine is None else (machine,)
+        yield name, FORMS[name](*on, isa=isa) if name in FORMS else VALIDATIONS[name](*on)

@@ -23,7 +23,7 @@ _LU_BLOCK = 16
 _LU_TOLERANCE = 1e-6  # of the largest element
 
 
-def rows(machine: str = "v100", isa: Isa = "ptx") -> list[Row]:
+def rows(machine: str = "v100-sst", isa: Isa = "ptx") -> list[Row]:
     """All programs."""
     return [
         Row("vectorAdd, 163840 elements", vector_add(machine, isa), 5_271, "cycles", _SOURCE),
