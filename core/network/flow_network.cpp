@@ -117,8 +117,9 @@ void FlowNetwork::begin(std::uint32_t index, std::uint32_t rail) {
 void FlowNetwork::finish(std::uint32_t index) {
   ends_.remove(index);
   shares_.remove(flows_[index].share);
-  note_usage(flows_[index], flows_[index].began, now());
   Flow& flow = flows_[index];
+  note_sent(flow, flow.since, now(), flow.left);
+  note_usage(flow, flow.began, now());
   MessageSlot& message = pool_[flow.slot];
   message.last_arrival = std::max(message.last_arrival, now() + flow.latency);
   if (--message.wire_to_arrive == 0) {
@@ -139,11 +140,15 @@ void FlowNetwork::arrive(std::uint32_t slot) {
   nics_.tell(message.message.destination, {slot, true}, message.last_arrival - now());
 }
 
+void FlowNetwork::note_sent(const Flow& flow, Time begin, Time end, double bytes) {
+  if (histories_.empty()) return;
+  for (const std::uint32_t channel : flow.way) histories_[channel].note_sent(begin, end, bytes);
+}
+
 void FlowNetwork::note_usage(const Flow& flow, Time begin, Time end) {
   for (const std::uint32_t channel : flow.way) {
     usage_[channel].bytes += static_cast<std::int64_t>(flow.bytes);
     usage_[channel].packets += static_cast<std::int64_t>(flow.packets);
-    if (!histories_.empty()) histories_[channel].note_sent(begin, end, static_cast<double>(flow.bytes));
   }
   statistics_.packet_hops += static_cast<std::int64_t>(flow.packets * flow.way.size());
   usage_[flow.way.front()].queueing += std::max<Time>(0, end - begin - flow.alone);
@@ -175,6 +180,10 @@ void FlowNetwork::pass_between(std::uint32_t slot, std::uint64_t packets) {
   gap_until_[message.source] = sent + gap_;
   flow.alone = sent - start;
   note_usage(flow, start, sent);
+  if (!histories_.empty())
+    for (const std::uint32_t channel : flow.way)
+      histories_[channel].note_in_turn(start, topology_.channel(channel).rate(flow.bytes),
+                                       static_cast<double>(flow.bytes));
   flow.next = free_flow_;
   free_flow_ = index;
   if (message.tell_sent) nics_.tell(message.source, {slot, false}, sent - now(), default_priority - 1);
@@ -207,8 +216,11 @@ void FlowNetwork::tick(const std::uint64_t& stamp) {
 void FlowNetwork::set_ends(std::uint32_t index) {
   Flow& flow = flows_[index];
   const Time at = std::max(now(), flow.since);  // it may be waiting for the gap after another message
-  if (flow.ends != never)
-    flow.left = std::max(0.0, flow.left - static_cast<double>(at - flow.since) * flow.rate);
+  if (flow.ends != never && at > flow.since) {
+    const double sent = std::min(flow.left, static_cast<double>(at - flow.since) * flow.rate);
+    note_sent(flow, flow.since, at, sent);
+    flow.left -= sent;
+  }
   flow.since = at;
   flow.rate = shares_.rate(flow.share);
   flow.ends = at + static_cast<Time>(std::ceil(flow.left / flow.rate - 1e-6));

@@ -68,6 +68,8 @@ class FlowNetwork final : public Component, public Fabric {
   void begin(std::uint32_t flow, std::uint32_t rail);
   void finish(std::uint32_t flow);
   void arrive(std::uint32_t slot);
+  // Adds bytes to the load of the flow's links, spread evenly over a time of constant rate.
+  void note_sent(const Flow& flow, Time begin, Time end, double bytes);
   void note_usage(const Flow& flow, Time begin, Time end);
   void set_ends(std::uint32_t flow);
   void want_tick(Time time);

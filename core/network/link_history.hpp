@@ -61,6 +61,11 @@ class LinkHistory {
   explicit LinkHistory(Time interval) : sent_(interval), waited_(interval) {}
 
   void note_sent(Time begin, Time end, double bytes) { sent_.add(begin, end, bytes); }
+  // What a link carries after what was noted so before, for models in which such messages do not wait.
+  void note_in_turn(Time begin, Time duration, double bytes) {
+    in_turn_until_ = std::max(begin, in_turn_until_) + duration;
+    note_sent(in_turn_until_ - duration, in_turn_until_, bytes);
+  }
   void note_waited(Time begin, Time end, double bytes) {
     if (end > begin) waited_.add(begin, end, bytes * static_cast<double>(end - begin));
   }
@@ -77,6 +82,7 @@ class LinkHistory {
   }
 
   LinkSeries sent_, waited_;
+  Time in_turn_until_ = 0;
 };
 
 }  // namespace manyscale::network

@@ -335,7 +335,8 @@ void SwitchGroup::start_packet(std::uint32_t index, Time start) {
   out.queueing += start - packet.ready;
   statistics_.packet_hops += packets;
   if (!network_.histories.empty()) {
-    network_.histories[packet.out].note_sent(start, end, bytes);
+    // A packet between those of trains makes them later.
+    network_.histories[packet.out].note_sent(out.busy_until - duration, out.busy_until, bytes);
     network_.histories[packet.out].note_waited(packet.ready, start, bytes);
   }
   if (is_nic(lane)) {

@@ -79,6 +79,18 @@ def test_a_queue_grows_linearly_until_the_buffers_are_full():
     assert steady == pytest.approx([SENDERS * BUFFER - on_the_way] * len(steady), rel=1e-3)
 
 
+@pytest.mark.parametrize("fidelity", ["packet", "train", "flow"])
+@pytest.mark.parametrize(("motif", "size"), [("alltoall", "64KiB"), ("alltoall", "512B"), ("incast", "700B")])
+def test_no_link_carries_more_than_its_bandwidth(motif, size, fidelity):
+    """A message counts in all the intervals that it occupies, also where its rate changes meanwhile. Links whose
+    capacity flows share are shared out to half a percent."""
+    result = run(
+        motif, nodes=64, topology="fat-tree", fidelity=fidelity, changes=CHANGES, bytes=size, load="200ns"
+    )
+    assert 0.3 < result.load["load"].max() < 1.006
+    assert result.load["bytes"].sum() == pytest.approx(result.links["bytes"].sum(), rel=1e-4)
+
+
 def test_intervals_double_and_lose_nothing():
     fine, coarse = incast("100ns", 400_000), incast("100us", 400_000)
     for result in (fine, coarse):

@@ -165,20 +165,11 @@ def load_charts(evidence: Evidence) -> list[HeatMap]:
         for row, begin, amount in load.select("row", "begin", value).iter_rows():
             if row in indices:
                 grid[indices[row]][int(begin / interval) // group] += amount / group
-        if value == "load":
-            grid = [_carried(row) for row in grid]
+        if value == "load":  # levels of flows are shared out to half a percent
+            grid = [[min(load, 1.0) for load in row] for row in grid]
         if any(any(row) for row in grid):
             charts.append(HeatMap(title, f"time in {unit}", "", times, names, grid, scale, unit=kind))
     return charts
-
-
-def _carried(loads: list[float]) -> list[float]:
-    """Loads of a link of at most 1: a message is counted when it begins, and keeps the link busy in what follows."""
-    found, left = [], 0.0
-    for load in loads:
-        found.append(min(load + left, 1.0))
-        left = load + left - found[-1]
-    return found
 
 
 def critical_path_chart(evidence: Evidence) -> Lanes | None:
