@@ -18,19 +18,48 @@ namespace {
 
 constexpr std::uint8_t kLimited = 1;  // counter 0 is waited for in part
 
-// The first cycle at which an instruction that waits for counters can issue.
-Cycle issue_after(const DependenceCounters& counters, const IssueControl& control, Stall* why = nullptr) {
-  Waiting waiting{0};
-  counters.wait(control, waiting);
-  if (why != nullptr) *why = waiting.why;
-  return waiting.until;
-}
-
-TEST(the_memory_queue_accepts_until_it_is_full) {
+// Parameters of a small SM, whose caches hold a few lines.
+SmSpec small_sm() {
   SmSpec spec;
+  spec.sub_cores = 2;
   spec.memory_queue = 2;
   spec.address_interval = 4;
-  MemoryQueue queue(spec);
+  spec.instruction_line = 128;
+  spec.instruction_ways = 2;
+  spec.fetched_lines = 2;
+  spec.l0_instructions = 512;
+  spec.l1_instructions = 4096;
+  spec.l0_miss_latency = 16;
+  spec.l1_miss_latency = 200;
+  spec.constant_size = 128;
+  spec.constant_line = 64;
+  spec.constant_ways = 2;
+  spec.constant_latency = 27;
+  spec.constant_l15_latency = 89;
+  spec.constant_miss_latency = 245;
+  spec.timing.integer = {4, 2};
+  spec.timing.other_unit = 1;
+  spec.timing.queued_unit = 2;
+  return spec;
+}
+
+// A warp whose next instruction waits for dependence counters.
+struct WaitingWarp {
+  DependenceCounters counters;
+  IssueControl next;
+  Stall why = Stall::barrier;  // of the last question
+
+  // The first cycle at which the instruction can issue.
+  Cycle issue() {
+    Waiting waiting{0};
+    counters.wait(next, waiting);
+    why = waiting.why;
+    return waiting.until;
+  }
+};
+
+TEST(the_memory_queue_accepts_until_it_is_full) {
+  MemoryQueue queue(small_sm());
   check_equal(queue.enter(10), 10, "the first passes at once");
   check(queue.free_at() <= 10, "a second slot is free");
   check_equal(queue.enter(10), 14, "address generation takes one every four cycles");
@@ -54,16 +83,7 @@ TEST(the_data_stage_tells_conflicts_apart) {
 }
 
 TEST(instructions_come_from_l0_l1_or_beyond) {
-  SmSpec spec;
-  spec.sub_cores = 2;
-  spec.instruction_line = 128;
-  spec.instruction_ways = 2;
-  spec.fetched_lines = 2;
-  spec.l0_instructions = 512;
-  spec.l1_instructions = 4096;
-  spec.l0_miss_latency = 16;
-  spec.l1_miss_latency = 200;
-  InstructionCaches caches(spec);
+  InstructionCaches caches(small_sm());
   SmStatistics statistics;
   check_equal(caches.fetch(0, 0, statistics), 200, "the first fetch misses both");
   check_equal(caches.fetch(0, 0, statistics), 0, "then the L0 has the line");
@@ -76,15 +96,8 @@ TEST(instructions_come_from_l0_l1_or_beyond) {
 }
 
 TEST(constants_share_the_l1_of_instructions) {
-  SmSpec spec;
-  spec.constant_size = 128;
-  spec.constant_line = 64;
-  spec.constant_ways = 2;
-  spec.constant_latency = 27;
-  spec.constant_l15_latency = 89;
-  spec.constant_miss_latency = 245;
+  SmSpec spec = small_sm();
   spec.instruction_line = 256;
-  spec.l1_instructions = 4096;
   InstructionCaches behind(spec);
   ConstantCache cache(spec);
   check_equal(cache.look_up(0, behind), 245, "the first load");
@@ -96,59 +109,51 @@ TEST(constants_share_the_l1_of_instructions) {
 }
 
 TEST(a_counter_holds_until_the_last_result) {
-  DependenceCounters counters;
-  IssueControl control;
-  control.waits = 1 << 2;
-  check_equal(issue_after(counters, control), 0, "nothing is counted");
-  counters.count(2, {.done = 30, .why = Stall::short_scoreboard}, 0, 0);
-  counters.count(2, {.done = 20, .why = Stall::wait}, 0, 0);
-  Stall why = Stall::barrier;
-  check_equal(issue_after(counters, control, &why), 30, "the later of both");
-  check(why == Stall::short_scoreboard, "its reason");
-  counters.count(2, {.done = kPending, .why = Stall::long_scoreboard, .number = 7}, 0, 0);
-  check_equal(issue_after(counters, control), kPending, "a load that missed");
-  counters.count_down(2, 400, false, 7);
-  check_equal(issue_after(counters, control, &why), 400, "until it is there, not before");
-  check(why == Stall::long_scoreboard, "and why");
-  control.waits = 1;
-  check_equal(issue_after(counters, control), 0, "other counters do not matter");
+  WaitingWarp warp;
+  warp.next.waits = 1 << 2;
+  check_equal(warp.issue(), 0, "nothing is counted");
+  warp.counters.count(2, {.done = 30, .why = Stall::short_scoreboard}, 0, 0);
+  warp.counters.count(2, {.done = 20, .why = Stall::wait}, 0, 0);
+  check_equal(warp.issue(), 30, "the later of both");
+  check(warp.why == Stall::short_scoreboard, "its reason");
+  warp.counters.count(2, {.done = kPending, .why = Stall::long_scoreboard, .number = 7}, 0, 0);
+  check_equal(warp.issue(), kPending, "a load that missed");
+  warp.counters.count_down(2, 400, false, 7);
+  check_equal(warp.issue(), 400, "until it is there, not before");
+  check(warp.why == Stall::long_scoreboard, "and why");
+  warp.next.waits = 1;
+  check_equal(warp.issue(), 0, "other counters do not matter");
 }
 
 TEST(a_counter_can_be_waited_for_in_part) {
-  DependenceCounters counters;
-  IssueControl control;
-  control.limited = 0;
-  control.remaining = 1;
+  WaitingWarp warp;
+  warp.next.limited = 0;
+  warp.next.remaining = 1;
   for (const std::uint32_t load : {1U, 2U, 3U})
-    counters.count(0, {.done = kPending, .why = Stall::long_scoreboard, .number = load}, kLimited, 0);
-  counters.count_down(0, 50, false, 1);
-  check_equal(issue_after(counters, control), kPending, "two are left, one may be");
-  counters.count_down(0, 60, false, 3);
-  check_equal(issue_after(counters, control), 60, "one is left");
+    warp.counters.count(0, {.done = kPending, .why = Stall::long_scoreboard, .number = load}, kLimited, 0);
+  warp.counters.count_down(0, 50, false, 1);
+  check_equal(warp.issue(), kPending, "two are left, one may be");
+  warp.counters.count_down(0, 60, false, 3);
+  check_equal(warp.issue(), 60, "one is left");
 }
 
 TEST(copies_are_counted_by_group) {
-  DependenceCounters counters;
-  IssueControl control;
-  control.waits = 1;
-  const std::uint32_t first = counters.begin_copy();
-  const std::uint32_t second = counters.begin_copy();
-  counters.close_copies(0, 10, 0, 0);
-  const std::uint32_t third = counters.begin_copy();
-  counters.copy_arrived(second, 80, false);
-  check_equal(issue_after(counters, control), kPending, "the group has two copies");
-  counters.copy_arrived(first, 70, false);
-  check_equal(issue_after(counters, control), 80, "it is done with the later one");
-  counters.copy_arrived(third, 500, false);
-  check_equal(issue_after(counters, control), 80, "a copy behind the group does not matter");
+  WaitingWarp warp;
+  warp.next.waits = 1;
+  const std::uint32_t first = warp.counters.begin_copy();
+  const std::uint32_t second = warp.counters.begin_copy();
+  warp.counters.close_copies(0, 10, 0, 0);
+  const std::uint32_t third = warp.counters.begin_copy();
+  warp.counters.copy_arrived(second, 80, false);
+  check_equal(warp.issue(), kPending, "the group has two copies");
+  warp.counters.copy_arrived(first, 70, false);
+  check_equal(warp.issue(), 80, "it is done with the later one");
+  warp.counters.copy_arrived(third, 500, false);
+  check_equal(warp.issue(), 80, "a copy behind the group does not matter");
 }
 
 TEST(results_take_longer_to_other_pipes) {
-  SmSpec spec;
-  spec.timing.integer = {4, 2};
-  spec.timing.other_unit = 1;
-  spec.timing.queued_unit = 2;
-  const PipeTable pipes(spec);
+  const PipeTable pipes(small_sm());
   check(pipes.pipe_of(InstructionKind::multiply_add) == Pipe::fma, "IMAD runs on the FMA pipe");
   check_equal(pipes.crossing(Pipe::alu, Pipe::alu), 0, "within a pipe");
   check_equal(pipes.crossing(Pipe::alu, Pipe::fma), 1, "to another one");
@@ -162,9 +167,7 @@ TEST(results_take_longer_to_other_pipes) {
 }
 
 TEST(the_scoreboard_waits_for_operands_and_guards) {
-  SmSpec spec;
-  spec.timing.other_unit = 1;
-  const PipeTable pipes(spec);
+  const PipeTable pipes(small_sm());
   Scoreboard board;
   const std::uint8_t registers[] = {5, 6};
   board.set(registers, 1, 40, Stall::wait, Pipe::fma, 0);

@@ -146,6 +146,24 @@ def test_occupancy_follows_from_what_a_block_takes():
     assert launch.occupancy == 2 / 64  # two blocks of one warp with 4 KiB each
 
 
+@pytest.mark.parametrize(
+    ("changes", "blocks"),
+    [
+        (["units.shared=4KiB"], 2),
+        (["units.shared=5KiB"], 1),  # 5 KiB each
+        (["units.shared=128B", "units.shared_reserved=1KiB"], 1),  # 5 KiB each
+        (["units.shared=128B", "units.shared_reserved=1KiB", "limits.shared=10KiB"], 2),
+        (["units.registers=256", "limits.registers=1024"], 2),
+        (["units.registers=1024", "limits.registers=1024"], 1),
+    ],
+)
+def test_resources_are_allocated_in_units(changes, blocks):
+    on = device("gpu.scheduler.limits.shared=8KiB", *(f"gpu.scheduler.{change}" for change in changes))
+    source = CHAIN.format(chain="").replace("words[64]", "words[1024]")
+    launch = on.load(source)["k"][1, 32](on.zeros(8, np.uint64), on.zeros(8, np.uint64))
+    assert launch.occupancy == blocks / 64
+
+
 def test_a_fault_is_explained_as_without_time():
     on = device()
     with pytest.raises(KernelError, match=r"kernel vector_add, CTA \(0, 0, 0\), thread"):

@@ -145,9 +145,12 @@ bool has_word(const Instruction& instruction, std::string_view word) {
                              [&](sass::Modifier modifier) { return name_of(modifier) == word; });
 }
 
-// Registers of a function are in two banks, by whether their number is even; each gives one in a cycle.
-constexpr unsigned kBanks = 2;
-constexpr unsigned kPositions = 3;  // of operands that the operand cache knows: A, B and C
+// Facts of every architecture whose SASS is read (sm_70 and later), which the bits of its instructions rely
+// on: registers are in two banks, by whether their number is even, each of which gives one in a cycle, and
+// the operand cache knows the positions A, B and C (Jia et al., arXiv:1804.06826, for Volta;
+// arXiv:1903.07486 for Turing).
+constexpr unsigned kRegisterBanks = 2;
+constexpr unsigned kPositions = 3;
 
 // The general registers that an instruction reads as its operands A, B and C; RZ for none.
 struct Reads {
@@ -179,13 +182,13 @@ Reads reads_of(const Instruction& instruction) {
 // Cycles of the busier bank; a register that is needed twice is read once, and what the instruction before
 // has left in the operand cache is not read.
 std::uint8_t read_cycles(const Reads& reads, const Reads* before) {
-  std::array<unsigned, kBanks> busy{};
+  std::array<unsigned, kRegisterBanks> busy{};
   for (unsigned position = 0; position < kPositions; ++position) {
     const Reads::Read& read = reads.at[position];
     if (before != nullptr && before->at[position].kept && before->at[position].first == read.first) continue;
     const auto same = [&](const Reads::Read& other) { return other.first == read.first; };
     if (std::any_of(reads.at.begin(), reads.at.begin() + position, same)) continue;
-    for (unsigned i = 0; i < read.count; ++i) ++busy[(read.first + i) % kBanks];
+    for (unsigned i = 0; i < read.count; ++i) ++busy[(read.first + i) % kRegisterBanks];
   }
   return static_cast<std::uint8_t>(std::ranges::max(busy));
 }

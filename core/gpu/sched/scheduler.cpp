@@ -11,6 +11,10 @@ namespace {
 
 const Registered<Scheduler> registered{"gpu.scheduler", "The kernel and CTA scheduler of a GPU."};
 
+std::int64_t round_up(std::int64_t amount, std::int64_t unit) {
+  return (amount + unit - 1) / unit * unit;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Spec& spec) : spec_(spec), clock_(*this, period_of(spec.clock)) {
@@ -30,12 +34,20 @@ std::vector<Wait> Scheduler::waits() const {
   return waits;
 }
 
-void Scheduler::take(SmResources& used, const TimedLaunch& launch, std::int64_t times) {
+std::int64_t Scheduler::shared_of_cta(const TimedLaunch& launch) const {
+  const AllocationUnits& units = spec_.units;
+  return round_up(static_cast<std::int64_t>(launch.launch.shared_bytes()) + units.shared_reserved,
+                  units.shared);
+}
+
+void Scheduler::take(SmResources& used, const TimedLaunch& launch, std::int64_t times) const {
+  const auto warps = static_cast<std::int64_t>(launch.warps());
+  const auto of_warp = static_cast<std::int64_t>(launch.machine->registers * kLanes);
   used.ctas += times;
-  used.threads += times * static_cast<std::int64_t>(launch.warps() * kLanes);
-  used.warps += times * static_cast<std::int64_t>(launch.warps());
-  used.registers += times * static_cast<std::int64_t>(launch.registers());
-  used.shared += times * static_cast<std::int64_t>(launch.shared_bytes());
+  used.threads += times * warps * kLanes;
+  used.warps += times * warps;
+  used.registers += times * warps * round_up(of_warp, spec_.units.registers);
+  used.shared += times * shared_of_cta(launch);
 }
 
 bool Scheduler::fits(const SmResources& used, const TimedLaunch& launch) const {
@@ -147,6 +159,7 @@ void Scheduler::begin_kernels() {
     Command& command = commands_->commands.at(id);
     TimedLaunch& launch = *launches_->launches[command.launch];
     launch.fitting = static_cast<std::uint64_t>(fitting(launch));
+    launch.shared_of_sm = launch.fitting * static_cast<std::uint64_t>(shared_of_cta(launch));
     launch.begun = command.begun = now();
     launch.origin = command.origin;
     launch.launch.begin();

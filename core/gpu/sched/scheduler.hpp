@@ -24,6 +24,13 @@ struct SmResources {
   std::int64_t shared = 0;
 };
 
+// Units in which an SM gives its resources to CTAs.
+struct AllocationUnits {
+  std::int64_t registers = 1;        // of a warp
+  std::int64_t shared = 1;           // bytes of a CTA
+  std::int64_t shared_reserved = 0;  // bytes of a CTA besides its own
+};
+
 struct SchedulerSpec {
   std::int64_t clock = 1;
   std::int64_t kernel_latency = 0;
@@ -31,6 +38,7 @@ struct SchedulerSpec {
   std::int64_t cta_interval = 1;
   std::int64_t concurrent_kernels = 1;
   bool in_order = false;
+  AllocationUnits units{};
   SmResources limits{};
 };
 
@@ -84,7 +92,8 @@ class Scheduler final : public Component {
   void cta_ended(const CtaEnd& end, std::uint32_t sm);
   std::uint32_t sm_for(const TimedLaunch& launch) const;
   bool fits(const SmResources& used, const TimedLaunch& launch) const;
-  static void take(SmResources& used, const TimedLaunch& launch, std::int64_t times);
+  void take(SmResources& used, const TimedLaunch& launch, std::int64_t times) const;
+  std::int64_t shared_of_cta(const TimedLaunch& launch) const;  // bytes
 
   // --- Copies ---
   std::uint32_t engine_for(CopyKind kind) const;
@@ -131,6 +140,18 @@ struct describe<gpu::SmResources> {
 };
 
 template <>
+struct describe<gpu::AllocationUnits> {
+  using S = gpu::AllocationUnits;
+  static constexpr auto fields =
+      std::tuple{Field<S, std::int64_t>{"registers", &S::registers, Unit::count,
+                                        "32-bit registers: a warp gets a multiple of it", 1, 65536},
+                 Field<S, std::int64_t>{"shared", &S::shared, Unit::bytes,
+                                        "shared memory: a CTA gets a multiple of it", 1, 65536},
+                 Field<S, std::int64_t>{"shared_reserved", &S::shared_reserved, Unit::bytes,
+                                        "shared memory of each CTA that the system takes", 0, 65536}};
+};
+
+template <>
 struct describe<gpu::SchedulerSpec> {
   using S = gpu::SchedulerSpec;
   static constexpr bool required = true;
@@ -147,6 +168,7 @@ struct describe<gpu::SchedulerSpec> {
       Field<S, bool>{
           "in_order", &S::in_order, Unit::none,
           "whether CTAs wait for those of earlier or more urgent kernels that do not fit on an SM"},
+      Section<S, gpu::AllocationUnits>{"units", &S::units, "units in which resources are allocated"},
       Section<S, gpu::SmResources>{"limits", &S::limits, "resources of an SM, which limit its occupancy"}};
 };
 

@@ -103,7 +103,7 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     // A kernel does not see what an earlier one left in the L1; shared memory has its part of the same
     // memory.
     last_launch_ = start.launch;
-    const auto shared = static_cast<std::int64_t>(timed.shared_bytes() * timed.fitting);
+    const auto shared = static_cast<std::int64_t>(timed.shared_of_sm);
     l1_.resize(static_cast<std::uint64_t>(std::max(spec_.l1.size - shared, spec_.l1.least)));
   }
   std::size_t free_slot = 0;

@@ -25,6 +25,7 @@ struct TimedLaunch {
   std::int32_t priority = 0;
   memory::Origin origin = memory::nobody;  // of its accesses to memory; set when it begins
   std::uint64_t fitting = 1;               // CTAs that fit on an SM at the same time
+  std::uint64_t shared_of_sm = 0;          // bytes that those take as shared memory
   Time begun = -1;                         // taken from the queue
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete
@@ -37,9 +38,6 @@ struct TimedLaunch {
   }
   std::uint64_t threads() const { return launch.threads_per_cta(); }
   std::uint64_t warps() const { return launch.warps_per_cta(); }
-  // 32-bit registers that a CTA takes: each warp's are given in units of 256.
-  std::uint64_t registers() const { return warps() * ((machine->registers * kLanes + 255) / 256 * 256); }
-  std::uint64_t shared_bytes() const { return (launch.shared_bytes() + 255) / 256 * 256; }
 };
 
 // All launches of a GPU, in the order they were given; shared by the scheduler and the SMs.

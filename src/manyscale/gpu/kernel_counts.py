@@ -20,7 +20,6 @@ PIPES = ("alu", "fma", "fp64", "xu", "tensor", "lsu", "cbu", "other")
 
 _INSTRUCTION_BYTES = 16
 _HEADER_BYTES = 8  # of each message on the crossbar (core/memory/protocol.hpp)
-_REGISTERS_AT_ONCE = 256  # registers of a warp are allocated in such units (core/gpu/sm/timed_launch.hpp)
 _FLOPS_OF_A_TENSOR_STEP = 2 * 256  # products and sums of the steps that core/gpu/lower/lower.cpp makes
 _BYTES = re.compile(r"\.[a-z]+(8|16|32|64|128)(?:x2)?$")
 # Instructions of SASS begin with capitals.
@@ -47,6 +46,7 @@ class MachinePeaks:
     sub_cores: int
     warps: int
     limits: Mapping[str, int]  # resources of an SM, which limit its occupancy
+    register_unit: int  # registers of a warp are allocated in multiples of it
     address_interval: int
     request_interval: int  # cycles between requests of an SM to the L2
     atomic_cycles: float  # of the SM clock, for which an atomic operation occupies its L2 slice
@@ -84,6 +84,7 @@ def machine_peaks(parts: GpuSystem) -> MachinePeaks:
         sub_cores=sm["sub_cores"],
         warps=sm["warps"],
         limits=scheduler["limits"],
+        register_unit=scheduler["units"]["registers"],
         address_interval=sm["address_interval"],
         request_interval=sm["l1"]["request_interval"],
         atomic_cycles=slices[0]["atomic_interval"] * parts.clock / slices[0]["clock"],
@@ -199,7 +200,7 @@ class KernelCounts:
         """The resource that keeps a further CTA off an SM."""
         limits, warps = self.peaks.limits, self.warps_per_cta
         each = self.registers * LANES
-        rounded = -(-each // _REGISTERS_AT_ONCE) * _REGISTERS_AT_ONCE
+        rounded = -(-each // self.peaks.register_unit) * self.peaks.register_unit
         fitting = {
             OccupancyLimit.CTA_SIZE: min(limits["warps"], limits["threads"] // LANES, self.peaks.warps)
             // warps,

@@ -360,6 +360,11 @@ class Sm(Spec):
     l1_miss_latency: int | None = None
     cta_launch_latency: int | None = None
 
+class SchedulerUnits(Spec):
+    registers: int | None = None
+    shared: int | None = None
+    shared_reserved: int | None = None
+
 class SchedulerLimits(Spec):
     ctas: int | None = None
     threads: int | None = None
@@ -374,6 +379,7 @@ class Scheduler(Spec):
     cta_interval: int | None = None
     concurrent_kernels: int | None = None
     in_order: bool | None = None
+    units: SchedulerUnits | None = None
     limits: SchedulerLimits | None = None
 
 class L2SliceCache(Spec):
