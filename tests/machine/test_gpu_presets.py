@@ -55,6 +55,18 @@ SHARED = gpu_micro._shared_latency
         ("a100", IN_L1, 32.5),
         ("a100", IN_L2, (208.0 + 356.6) / 2),
         ("a100", IN_MEMORY, (474.9 + 622.7) / 2),
+        # RRZE-HPC gpu-benches, gpu-latency: an A40 at 1740 MHz, whose times are those of an A6000's 1800 MHz.
+        ("a6000", IN_L1, 33),
+        ("a6000", IN_L2, 250.4 * 1.8 / 1.74),
+        ("a6000", IN_MEMORY, 547 * 1.8 / 1.74),
+        # Luo et al., arXiv:2501.12084; the L1 is that of an L40 (gpu-benches).
+        ("rtx4090", IN_L1, 34),
+        ("rtx4090", IN_L2, 273),
+        ("rtx4090", IN_MEMORY, 571),
+        # Jia et al., arXiv:1903.07486 (recalled); memory is that of an RTX 2080 Ti (mt4g).
+        ("t4", IN_L1, 32),
+        ("t4", IN_L2, 188),
+        ("t4", IN_MEMORY, 496),
     ],
 )
 def test_latencies_are_near_the_published_ones(machine, measure, published):
@@ -72,6 +84,14 @@ def test_latencies_are_near_the_published_ones(machine, measure, published):
         ("a100", 108, 80, 40 * 2**20, 80, 1555.2e9),
         ("v100", 80, 64, 6 * 2**20, 32, 898.0e9),
         ("v100-pcie", 80, 64, 6 * 2**20, 32, 898.0e9),
+        ("a100-80gb", 108, 80, 40 * 2**20, 80, 2039e9),
+        ("t4", 40, 32, 4 * 2**20, 16, 320e9),
+        ("a10", 72, 48, 6 * 2**20, 24, 600e9),
+        ("a6000", 84, 48, 6 * 2**20, 24, 768e9),
+        ("rtx3070", 46, 32, 4 * 2**20, 16, 448e9),
+        ("rtx3080", 68, 40, 5 * 2**20, 20, 760e9),
+        ("rtx4090", 128, 48, 72 * 2**20, 24, 1008e9),
+        ("l4", 58, 24, 48 * 2**20, 12, 300e9),
         ("v100-sst", 84, 32, 6 * 2**20, 32, 898.0e9),
         ("sst-gpu-listing1", 80, 32, 6 * 2**20, 16, 512e9),
     ],

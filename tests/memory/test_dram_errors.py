@@ -85,6 +85,7 @@ def test_the_standards_have_their_well_known_bandwidths() -> None:
         "ddr4-2666": 21.3,
         "gddr5x-1080ti": 44.0,
         "gddr6": 28.0,
+        "gddr6x": 38.0,
         "hbm2-a100": 19.4,
         "hbm2-p100": 22.9,
         "hbm2-titanv": 27.2,
