@@ -126,6 +126,7 @@ void bind_gpu_commands(nb::module_& module) {
       .def("enqueue_wait", &CommandQueue::enqueue_wait, nb::arg("event"), nb::arg("options"))
       .def("enqueue_range", &CommandQueue::enqueue_range, nb::arg("kind"), nb::arg("address"),
            nb::arg("bytes"), nb::arg("options"))
+      .def("empty_l2", &CommandQueue::empty_l2, "Makes the L2 cold, between runs.")
       .def("stop_after", &CommandQueue::stop_after, nb::arg("command"))
       .def("may_race", &CommandQueue::may_race)
       .def("take_ended", &CommandQueue::take_ended)

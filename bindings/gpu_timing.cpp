@@ -140,6 +140,10 @@ void bind_gpu_timing(nb::module_& module) {
           nb::arg("kernel"), nb::arg("threads"), nb::arg("shared"))
       .def("order_matters",
            [](const Launches& self, std::size_t launch) { return self.order_matters(launch); })
+      .def(
+          "warm_instructions", [](Launches& self, std::size_t launch) { self.warm_instructions(launch); },
+          nb::arg("launch"),
+          "Fills the instruction caches of all SMs with the code of a launch, between runs.")
       .def("take_profile", &Launches::profile, nb::arg("launch"), nb::arg("operations") = true)
       .def("take_output", [](Launches& self) { return output_by_launch(self.take_output()); })
       .def("release", [](Launches& self, std::size_t launch) { self.release(launch); });

@@ -95,6 +95,24 @@ TEST(instructions_come_from_l0_l1_or_beyond) {
   check_equal(statistics.fetch_l1_misses.value(), 2, "misses of the L1");
 }
 
+TEST(warm_caches_have_the_end_of_what_they_cannot_hold) {
+  SmSpec spec;
+  spec.sub_cores = 1;
+  spec.instruction_line = 128;
+  spec.instruction_ways = 2;
+  spec.fetched_lines = 1;
+  spec.l0_instructions = 256;
+  spec.l1_instructions = 4096;
+  spec.l0_miss_latency = 16;
+  spec.l1_miss_latency = 200;
+  InstructionCaches caches(spec);
+  SmStatistics statistics;
+  caches.warm(128, 512);
+  check_equal(caches.fetch(0, 512, statistics), 0, "the last line is in the L0");
+  check_equal(caches.fetch(0, 128, statistics), 16, "the first one in the L1");
+  check_equal(caches.fetch(0, 0, statistics), 200, "what lies before it nowhere");
+}
+
 TEST(constants_share_the_l1_of_instructions) {
   SmSpec spec = small_sm();
   spec.instruction_line = 256;

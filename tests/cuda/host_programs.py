@@ -31,6 +31,26 @@ again:
 """
 ).encode()
 
+_INDEX = """
+  .reg .b32 %r<6>; .reg .b64 %rd<5>; .reg .f32 %f<3>;
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, %r3;
+  mul.wide.u32 %rd1, %r4, 4;"""
+SUMS = (
+    f"""{HEAD}
+.visible .entry add(.param .u64 x, .param .u64 y) {{{_INDEX}
+  ld.param.u64 %rd2, [x]; ld.param.u64 %rd3, [y]; add.u64 %rd2, %rd2, %rd1; add.u64 %rd3, %rd3, %rd1;
+  ld.global.f32 %f1, [%rd2]; ld.global.f32 %f2, [%rd3];
+  add.f32 %f2, %f1, %f2; st.global.f32 [%rd3], %f2; ret;
+}}
+.visible .entry twice(.param .u64 y) {{{_INDEX}
+  ld.param.u64 %rd3, [y]; add.u64 %rd3, %rd3, %rd1;
+  ld.global.f32 %f1, [%rd3]; add.f32 %f1, %f1, %f1;
+{"  add.f32 %f1, %f1, 0f00000000;" * 512}
+  st.global.f32 [%rd3], %f1; ret;
+}}
+"""
+).encode()
+
 
 def compiled(folder: Path, source: str, data: bytes, name: str, *libraries: str) -> Path:
     """A program with a fat binary."""
@@ -53,3 +73,10 @@ def lives_program(folder: Path) -> Path:
     runtime = str(library_folder() / "libcudart.so.13")
     source = (FIXTURES / "lives.cpp").read_text()
     return compiled(folder, source, container((SPIN, 70)), "lives", "-std=c++17", "-pthread", runtime)
+
+
+def sums_program(folder: Path) -> Path:
+    """`fixtures/sums.cpp`: a program with two kernels, whose output needs all launches."""
+    runtime = str(library_folder() / "libcudart.so.13")
+    source = (FIXTURES / "sums.cpp").read_text()
+    return compiled(folder, source, container((SUMS, 70)), "sums", runtime)

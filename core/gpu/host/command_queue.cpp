@@ -18,6 +18,12 @@ CommandQueue::CommandQueue(Scheduler& scheduler, const std::vector<Component*>& 
     if (engine == nullptr) throw std::invalid_argument(component->name() + " is not a copy engine");
     engine->attach(table_);
   }
+  for (Component* component : memory)
+    if (auto* slice = dynamic_cast<memory::SharedCache*>(component)) l2_.push_back(slice);
+}
+
+void CommandQueue::empty_l2() {
+  for (memory::SharedCache* slice : l2_) slice->empty();
 }
 
 CommandId CommandQueue::enqueue_kernel(std::uint32_t launch, Device& device, LoadedModule& module,

@@ -51,6 +51,9 @@ class CommandQueue {
   CommandId enqueue_range(RangeCommandKind kind, std::uint64_t address, std::uint64_t bytes,
                           const SubmitOptions& options);
 
+  // Makes the L2 cold, as a profiler does before a launch: without time, and without writes to memory.
+  void empty_l2();
+
   // The next run ends when this command has; 0: when all have.
   void stop_after(CommandId id) { scheduler_->stop_after(id); }
   // Whether streams may use the same memory in an order that shows.
@@ -70,6 +73,7 @@ class CommandQueue {
   Scheduler* scheduler_;
   TouchedMemory touched_;
   memory::Origins origins_;
+  std::vector<memory::SharedCache*> l2_;
   CommandId next_ = 1;
 };
 

@@ -8,6 +8,18 @@
 
 namespace manyscale::gpu {
 
+namespace {
+
+// Of all functions of a program, each from a multiple of 256 on.
+std::uint64_t code_bytes(const SassProgram& program) {
+  std::uint64_t bytes = 0;
+  for (const SassFunction& function : program.functions)
+    bytes += (function.instructions.size() * 16 + 255) / 256 * 256;
+  return bytes;
+}
+
+}  // namespace
+
 KernelLaunches::KernelLaunches(Scheduler& scheduler, const std::vector<Component*>& sms)
     : scheduler_(&scheduler) {
   scheduler.attach(table_);
@@ -47,6 +59,12 @@ std::pair<std::int64_t, std::uint32_t> KernelLaunches::occupancy(LoadedModule& m
   return {scheduler_->fitting(timed), timed.machine->registers};
 }
 
+void KernelLaunches::warm_instructions(std::size_t index) {
+  const TimedLaunch& launch = *table_->launches.at(index);
+  const std::uint64_t bytes = code_bytes(*launch.machine);
+  for (Sm* sm : sms_) sm->warm_instructions(launch.code_address, bytes);
+}
+
 LaunchOutcome KernelLaunches::outcome(std::size_t index) const {
   const TimedLaunch& launch = *table_->launches.at(index);
   std::size_t instructions = 0;
@@ -84,8 +102,7 @@ const KernelLaunches::Lowered& KernelLaunches::lowered(const Program& program) {
   if (!code.machine) {
     code.machine = std::make_shared<SassProgram>(lower(program));
     code.address = next_address_;
-    for (const SassFunction& function : code.machine->functions)
-      next_address_ += (function.instructions.size() * 16 + 255) / 256 * 256;
+    next_address_ += code_bytes(*code.machine);
   }
   return code;
 }

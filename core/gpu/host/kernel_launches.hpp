@@ -45,6 +45,8 @@ class KernelLaunches {
   // Of a kernel with blocks of so many threads: the CTAs that fit on an SM, and the registers of a thread.
   std::pair<std::int64_t, std::uint32_t> occupancy(LoadedModule& module, std::uint32_t kernel,
                                                    std::uint32_t threads, std::uint64_t shared);
+  // Fills the instruction caches of all SMs with the code of a launch, as a run of it before would have.
+  void warm_instructions(std::size_t index);
   LaunchOutcome outcome(std::size_t index) const;
   const Program& program(std::size_t index) const { return *table_->launches.at(index)->launch.program; }
   // Whether its results can depend on the order in which CTAs run.

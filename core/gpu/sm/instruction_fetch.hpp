@@ -39,6 +39,14 @@ class InstructionCaches {
     }
     return latency;
   }
+  // Holds these instructions, the last of them if there are too many, as after a run of the same kernel.
+  void warm(std::uint64_t address, std::uint64_t bytes) {
+    for (std::uint64_t line = address / line_bytes_ * line_bytes_; line < address + bytes;
+         line += line_bytes_) {
+      l1_.fill(line, 1);
+      for (L1Cache& l0 : l0_) l0.fill(line, 1);
+    }
+  }
   // Whether the L1 has the line of a constant; it has it afterwards.
   bool find_constant(std::uint64_t address) {
     const std::uint64_t line = kConstantBase + address / line_bytes_ * line_bytes_;

@@ -56,6 +56,8 @@ class Sm final : public Component {
     std::string printed;
     std::vector<std::string> warnings;
   };
+  // Holds these instructions in its caches; between runs.
+  void warm_instructions(std::uint64_t address, std::uint64_t bytes) { instructions_.warm(address, bytes); }
   std::vector<PrintfBuffer> take_printf_buffers() { return std::exchange(printf_buffers_, {}); }
   // What was counted for a launch that has ended; null if none of it ran here. It can be taken once.
   std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);

@@ -100,6 +100,11 @@ class CacheArray {
     lines_[at].pinned = false;
     if (rules_.lowest_stamp_leaves) stamps_[at] = 0;
   }
+  // Frees an entry, and forgets which line it had.
+  void forget(std::uint32_t at) {
+    remove(at, LineState::invalid);
+    tags_[at] = no_tag;
+  }
   // Fills an entry with a line.
   void fill(std::uint32_t at, std::uint64_t line, LineState state, std::uint8_t valid);
 

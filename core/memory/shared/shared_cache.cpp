@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/shared/shared_cache.hpp"
 
+#include <stdexcept>
+
 #include "engine/registry.hpp"
 
 namespace manyscale::memory {
@@ -35,6 +37,14 @@ void SharedCache::start() {
 
 void SharedCache::settle() {
   static_cast<CacheCounts&>(level_.statistics) = traffic_.total();
+}
+
+void SharedCache::empty() {
+  if (spec_.keep_values) throw std::logic_error(name() + " keeps values and cannot be emptied");
+  for (std::uint32_t at = 0; at < level_.array.lines(); ++at) {
+    const CacheArray::Line& held = level_.array.line(at);
+    if (is_present(held.state) && !held.pinned) level_.array.forget(at);
+  }
 }
 
 void SharedCache::receive(const Message& message, std::uint32_t lane) {

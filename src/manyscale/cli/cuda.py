@@ -26,6 +26,16 @@ from manyscale.cli.options import (
     Seed,
     Threads,
 )
+from manyscale.cli.profiler_options import (
+    ColdL2,
+    KernelPattern,
+    Launches,
+    LockClock,
+    Skip,
+    Stop,
+    WarmInstructions,
+    clock_change,
+)
 from manyscale.cli.run import output_directory
 from manyscale.errors import InputError, ManyscaleError
 
@@ -98,6 +108,13 @@ def cuda(
             "--instructions", min=0, metavar="N", help="Warp instructions of a launch at most; 0: any."
         ),
     ] = 0,
+    cold_l2: ColdL2 = False,
+    warm_instructions: WarmInstructions = False,
+    lock_clock: LockClock = None,
+    kernel: KernelPattern = None,
+    skip: Skip = 0,
+    launches: Launches = None,
+    stop: Stop = False,
     isa: CodeChoice = "ptx",
     allow_newer: AllowNewer = False,
     threads: Threads = 1,
@@ -131,13 +148,13 @@ def cuda(
     its own, and leaves a run directory below runs/, or below --out.
     """
     from manyscale.cli.cuda_report import print_report, report_data
-    from manyscale.cuda import HostOptions, NodeOptions, Program
+    from manyscale.cuda import HostOptions, NodeOptions, Profiling, Program
     from manyscale.cuda.run_directory import run_recorded
     from manyscale.machine import load_machine
 
     costs = {"cuda.call_time": call_time, "cuda.pageable_bandwidth": pageable}
     options = [f"{path}={value}" for path, value in costs.items() if value is not None]
-    resolved = load_machine(machine, [*(changes or []), *options])
+    resolved = load_machine(machine, [*(changes or []), *clock_change(lock_clock), *options])
     node = NodeOptions(
         gpus=gpus,
         functional=functional,
@@ -147,6 +164,7 @@ def cuda(
         until=None if limit is None else _time("--limit", limit),
         isa=isa,
         allow_newer=allow_newer,
+        profiling=Profiling(cold_l2, warm_instructions, kernel, skip, launches, stop),
     )
     host = HostOptions(measured=host_time == "measured")
     if environment:

@@ -147,6 +147,8 @@ def _facts(run: CudaRun, directory: Path) -> str:
     options = run.node.options
     what = [f"exit code {run.exit_code}"]
     time = "executed" if options.functional else f"simulated {_time(run.simulated)}"
+    if run.node.selection.untimed:
+        what.append(f"{run.node.selection.untimed:,} launches executed without time")
     what += [simulated(time, run.wall_seconds), f"{run.records.calls.count:,} calls"]
     machine = run.node.machine.name or "the machine"
     gpus = f"{options.gpus} x {machine}" if options.gpus > 1 else machine
@@ -183,6 +185,9 @@ def report_data(run: CudaRun) -> dict[str, Any]:
                 "thread_instructions": record.thread_instructions,
                 "issued_instructions": record.issued_instructions,
                 "occupancy": record.occupancy,
+                "achieved_occupancy": record.achieved_occupancy,
+                "l1_hit_rate": record.l1_hit_rate,
+                "l2_hit_rate": record.l2_hit_rate,
                 "registers": record.registers,
                 "l2_bytes": record.l2_bytes,
                 "dram_bytes": record.dram_bytes,
@@ -203,6 +208,7 @@ def report_data(run: CudaRun) -> dict[str, Any]:
             }
             for kind, records in groups.items()
         ],
+        "untimed_launches": run.node.selection.untimed,
         **plain(headline(run)),
         "notes": run.records.notes,
     }

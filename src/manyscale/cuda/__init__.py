@@ -8,6 +8,7 @@
 from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
 from .node import Node, NodeOptions
+from .profiling import Profiling
 from .program import CudaRun, HostOptions, Program, run
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LaunchRecord",
     "Node",
     "NodeOptions",
+    "Profiling",
     "Program",
     "run",
 ]

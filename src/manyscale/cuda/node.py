@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from manyscale.machine import Machine
 
 from .functional_gpu import FunctionalGpu
 from .memory import Heap
+from .profiling import LaunchSelection, Profiling
 from .properties import describe
 from .run_monitor import RunMonitor
 from .timed_gpu import TimedGpu
@@ -37,6 +38,7 @@ class NodeOptions:
     until: int | None = None  # femtoseconds of simulated time
     isa: Isa = "ptx"  # what kernels run as
     allow_newer: bool = False  # take PTX for newer GPUs than the machine's
+    profiling: Profiling = field(default_factory=Profiling)
 
 
 class Node:
@@ -50,6 +52,7 @@ class Node:
         self.machine = machine
         self.options = options
         self.monitor = RunMonitor()
+        self.selection = LaunchSelection(options.profiling)
         self._first = _core.GpuDevice()
         self.heap_file, self.heap_bytes = self._first.share_memory()
         self.heap_address: int = _core.GpuDevice.heap
@@ -87,6 +90,7 @@ class Node:
                 maximum_instructions=options.maximum_instructions,
             )
             gpu.monitor = self.monitor
+            gpu.profiling, gpu.selection = options.profiling, self.selection
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until

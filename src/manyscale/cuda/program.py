@@ -29,6 +29,7 @@ from manyscale.results.notebook import NotebookView, facts_table, rows_table
 from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
 from .node import Node, NodeOptions
+from .profiling import StopError
 from .records import Records, copies_of, launches_of
 from .server import Server
 from .session import SessionOptions
@@ -135,6 +136,7 @@ class Program:
         self._status = 0  # as os.waitpid gives it
         self._abandoned = False  # the program died while kernels were simulated
         self._limit_reached = False
+        self._stopped = False  # on purpose, with the last launch that was wanted
         self._simulated = 0
         self._wall_seconds = 0.0
 
@@ -165,7 +167,7 @@ class Program:
 
     def result(self) -> CudaRun:
         """The result so far."""
-        code = os.waitstatus_to_exitcode(self._status)
+        code = 0 if self._stopped else os.waitstatus_to_exitcode(self._status)
         return CudaRun(
             code if code >= 0 else _SIGNAL_EXIT - code,
             self._wall_seconds,
@@ -191,6 +193,7 @@ class Program:
             "host_time": "measured" if host.measured else "zero",
             "call_time_fs": self.runtime.call_time,
             "pageable_bandwidth": self.runtime.pageable_bandwidth,
+            **({"profiling": options.profiling.data()} if options.profiling.data() else {}),
         }
 
     def _serve(self, server: Server, address: str, stdout: int | None) -> None:
@@ -210,6 +213,8 @@ class Program:
                 time.sleep(_SAME_SIGNAL)  # if the signal was for the whole job, it is raised here
         except TimeLimitError:
             self._limit_reached = True
+        except StopError:
+            self._stopped = True
         except KeyboardInterrupt:
             if not self._abandoned:
                 raise

@@ -149,11 +149,12 @@ _KERNEL_NUMBERS = (
     "l2_bytes",
     "dram_bytes",
 )
+_KERNEL_RATIOS = ("occupancy", "achieved_occupancy", "l1_hit_rate", "l2_hit_rate")
 _EXTENTS = tuple(f"{what}_{letter}" for letter in "xyz" for what in ("grid", "block"))
 
 
 def _kernel_columns(kernels: Sequence[LaunchRecord]) -> dict[str, list[Any]]:
-    names = ("name", "isa", *_KERNEL_NUMBERS, "occupancy", "wall_seconds")
+    names = ("name", "isa", *_KERNEL_NUMBERS, *_KERNEL_RATIOS, "wall_seconds")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in kernels] for name in names}
     columns["kernel"] = [readable(record.name) for record in kernels]
     for axis, letter in enumerate("xyz"):
@@ -169,7 +170,7 @@ def _kernel_frame(kernels: Sequence[LaunchRecord]) -> pl.DataFrame:
         "name": pl.String,
         "isa": pl.String,
         **dict.fromkeys(_KERNEL_NUMBERS, pl.Int64),
-        **dict.fromkeys(("occupancy", "wall_seconds"), pl.Float64),
+        **dict.fromkeys((*_KERNEL_RATIOS, "wall_seconds"), pl.Float64),
         "kernel": pl.String,
         **dict.fromkeys(_EXTENTS, pl.Int64),
     }

@@ -16,6 +16,7 @@ from manyscale.system.running import explain_deadlock
 
 from .commands import CopyJob, CopyRecord, LaunchRecord
 from .modules import LoadedKernel
+from .profiling import LaunchSelection, Profiling, StopError
 from .properties import DeviceDescription
 from .run_monitor import Pause, RunMonitor
 from .status import CudaError, status_of_bad_launch
@@ -49,6 +50,11 @@ class RecordedCopy(Queued):
         self.data = b""
 
 
+def _ratio(part: int, whole: int) -> float | None:
+    """None where there was nothing."""
+    return part / whole if whole else None
+
+
 def end_of(queued: Queued) -> int:
     """The end of a finished command, in femtoseconds."""
     assert queued._times is not None
@@ -78,6 +84,8 @@ class TimedGpu(TimedDevice):
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
         self.monitor = RunMonitor()
+        self.profiling = Profiling()
+        self.selection = LaunchSelection(self.profiling)
         self._simulation = self.parts.system.simulation
         self._arrivals: dict[int, int] = {}  # by stream: when its last command arrives
 
@@ -97,9 +105,33 @@ class TimedGpu(TimedDevice):
         workspace: int,
         printed_to: bytearray,
         ended: Callable[[], None],
-    ) -> RecordedLaunch:
-        """Queues a launch."""
+    ) -> Queued:
+        """Queues a launch; while launches are profiled, it has ended when this returns."""
         self.queue.check_usable()
+        profiled = self.profiling.one_by_one
+        if profiled:
+            self.finish_all()
+        if not self.selection.takes_time(kernel.name):
+            return self._execute(stream, kernel, record, packed, workspace, printed_to, ended)
+        if self.profiling.cold_l2:
+            self.queue.commands.empty_l2()
+        queued = self._enqueue(stream, kernel, record, packed, workspace, printed_to, ended)
+        if profiled:
+            self.finish(queued)
+            if self.profiling.stop and self.selection.complete:
+                raise StopError
+        return queued
+
+    def _enqueue(
+        self,
+        stream: Stream,
+        kernel: LoadedKernel,
+        record: LaunchRecord,
+        packed: bytes,
+        workspace: int,
+        printed_to: bytearray,
+        ended: Callable[[], None],
+    ) -> RecordedLaunch:
         try:
             launch = self.queue.add_launch(
                 self.native,
@@ -115,6 +147,8 @@ class TimedGpu(TimedDevice):
             )
         except _core.BadLaunch as error:
             raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
+        if self.profiling.warm_instructions:
+            self.queue.launches.warm_instructions(launch)
         record.isa = kernel.native.isa
         queued = RecordedLaunch(
             self,
@@ -130,6 +164,41 @@ class TimedGpu(TimedDevice):
         options = self._submit_options(stream)
         command = self.queue.commands.enqueue_kernel(launch, self.native, kernel.native, packed, options)
         return stream.queued(self.queue.submitted(queued, command))
+
+    def _execute(
+        self,
+        stream: Stream,
+        kernel: LoadedKernel,
+        record: LaunchRecord,
+        packed: bytes,
+        workspace: int,
+        printed_to: bytearray,
+        ended: Callable[[], None],
+    ) -> Queued:
+        """Executes a launch without time; all queued commands have ended."""
+        try:
+            result = self.native.launch(
+                kernel.native,
+                record.grid,
+                record.block,
+                record.shared,
+                packed,
+                self.threads,
+                False,
+                self.maximum_instructions,
+                workspace,
+            )
+        except _core.KernelFault as error:
+            self.queue.fault = KernelError.of(error)
+            raise self.queue.fault from None
+        except _core.BadLaunch as error:
+            raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
+        printed_to += result.printed
+        ended()
+        now = max(self.host_time, self._simulation.now)
+        queued = Queued(self, stream.number, kernel.name)
+        queued.complete(now, now)
+        return stream.queued(queued)
 
     def enqueue_copy(self, stream: Stream, job: CopyJob, record: CopyRecord) -> RecordedCopy:
         """Queues a copy or a fill."""
@@ -266,6 +335,10 @@ class TimedGpu(TimedDevice):
         record.issued_instructions = counts["issued_instructions"]
         record.registers = outcome["registers"]
         record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
+        record.achieved_occupancy = _ratio(counts["warp_cycles"], counts["active_cycles"] * self.warps_per_sm)
+        record.l1_hit_rate = _ratio(counts["l1_hits"], counts["l1_hits"] + counts["l1_misses"])
+        l2 = ended.traffic.l2
+        record.l2_hit_rate = _ratio(l2["hits"], l2["reads"] + l2["writes"])
         record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
         record.wall_seconds = wall_seconds
         self.queue.launches.release(index)
