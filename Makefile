@@ -9,7 +9,7 @@ JOBS := $(shell nproc)
 NATIVE := $(shell find core bindings cudart guard machines runtime cmake -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: install develop demo wheel docs validation test test-core test-cuda lint lint-types lint-python lint-cpp lint-alone lint-text bench test-asan test-tsan test-cudart \
-  coverage mutation fuzz format clean FORCE
+  coverage mutation fuzz newcomer docs-outputs format clean FORCE
 
 install: $(VENV)/.installed
 # With the tools for tests, checks and documentation.
@@ -56,6 +56,14 @@ wheel:
 # The documentation as a site, in build/site.
 docs: develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# What README, tutorials and how-to pages show of their commands, made again; with PICTURES=1 (needs Chromium) their pictures.
+docs-outputs: develop
+	$(BIN)/python tools/update_docs_outputs.py $(if $(PICTURES),--pictures)
+
+# The README to the letter, in a fresh clone and an empty environment: installs, compiles and takes minutes.
+newcomer: develop
+	$(BIN)/python tests/newcomer/newcomer.py
 
 # The tables of docs/validation.md, re-measured.
 validation: develop

@@ -2,7 +2,8 @@
 """The pages of the documentation, as tests see them.
 
 A block with `<!-- not run -->` before it is left out. A ```text block whose first line is a comment with the name of a
-file is that file; one right after a ```python block is what that block prints.
+file is that file; one right after a ```python block is what that block prints, and one with `<!-- output -->` before it
+what the commands of the ```sh block before print (tools/update_docs_outputs.py).
 """
 
 import re
@@ -20,7 +21,9 @@ PAGES = [
 ]
 
 _FENCE = re.compile(
-    r"^(?P<indent> *)(?P<skip><!-- not run -->\n+ *)?```(?P<language>\w+)\n(?P<text>.*?)^ *```$", re.M | re.S
+    r"^(?P<indent> *)(?P<skip><!-- not run -->\n+ *)?(?P<shows><!-- output(?:: (?P<output>[^\n]*))? -->\n+ *)?"
+    r"```(?P<language>\w+)\n(?P<text>.*?)^ *```$",
+    re.M | re.S,
 )
 _FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)$")
 
@@ -36,6 +39,9 @@ class Block:
     line: int
     skipped: bool
     follows: bool  # nothing stands between the block before and this one
+    output: str | None  # which lines of the commands before it shows; empty: all
+    indent: str
+    span: tuple[int, int]  # of the text on the page
 
     @property
     def file(self) -> str | None:
@@ -53,7 +59,19 @@ def blocks(page: Path) -> list[Block]:
         line = text.count("\n", 0, match.start("text")) + 1
         follows = end > 0 and not text[end : match.start()].strip()
         inner = re.sub(rf"^{match['indent']}", "", match["text"], flags=re.M)
-        found.append(Block(match["language"], inner, line, bool(match["skip"]), follows))
+        output = (match["output"] or "") if match["shows"] else None
+        found.append(
+            Block(
+                match["language"],
+                inner,
+                line,
+                bool(match["skip"]),
+                follows,
+                output,
+                match["indent"],
+                match.span("text"),
+            )
+        )
         end = match.end()
     return found
 

@@ -221,14 +221,20 @@ def picture(name: str, page: Path) -> list[Path]:
     return written
 
 
-def section_picture(browser: Any, anchor: str, width: int) -> bytes:
-    """A section of a page, opened."""
+def opened(browser: Any, anchor: str) -> list[float]:
+    """Opens a section of a page; says where it begins, and its height."""
     browser.run(f"document.getElementById('{anchor}').open = true")
     browser.run("return new Promise((resolve) => setTimeout(resolve, 1500))")
-    box = browser.run(
+    box: list[float] = browser.run(
         f"const box = document.getElementById('{anchor}').getBoundingClientRect();"
         "return [box.top + window.scrollY, box.height]"
     )
+    return box
+
+
+def section_picture(browser: Any, anchor: str, width: int) -> bytes:
+    """A section of a page, opened."""
+    box = opened(browser, anchor)
     data = shot(browser, width, box[0], min(box[1], 1100))
     browser.run(f"document.getElementById('{anchor}').open = false")
     return data

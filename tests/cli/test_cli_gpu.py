@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from manyscale.cli import demo_steps
 from manyscale.cli.app import app, main
 
 pytestmark = pytest.mark.core
 
-DEMO = Path(demo_steps.__file__).with_name("demo.ptx")
+DEMO = Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx"
 HEADER = ".version 8.0\n.target sm_70\n.address_size 64\n"
 ADD_ONE = (
     HEADER

@@ -12,7 +12,6 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
-import manyscale.cli.demo
 import manyscale.cli.progress
 from manyscale import identical, load
 from manyscale.cli.app import app, main
@@ -20,7 +19,7 @@ from manyscale.report.run_page import run_page
 
 pytestmark = pytest.mark.core
 
-DEMO = Path(manyscale.cli.demo.__file__).with_suffix(".ptx")
+DEMO = Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx"
 HEADER = ".version 8.0\n.target sm_70\n.address_size 64\n"
 SMALL = ("--machine", "v100", "--set", "gpu.sm_count=4", "--set", "gpu.l2_slices=4")
 SAXPY = (

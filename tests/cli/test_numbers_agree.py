@@ -83,7 +83,7 @@ TOPOLOGIES = {"fat-tree": "fat.tree", "torus": "torus", "dragonfly": "dragonfly"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what runs need."""
     path = tmp_path_factory.mktemp("numbers")
-    shutil.copy(ROOT / "src/manyscale/cli/demo.ptx", path / "k.ptx")
+    shutil.copy(ROOT / "examples/gpu/kernels.ptx", path / "k.ptx")
     shutil.copy(ROOT / "src/manyscale/cpu/samples/heat.xz", path / "heat.xz")
     make_phold().save(path / "system.toml")
     program = cpu.Program(path / "heat.xz", ["2", "24", "2"])

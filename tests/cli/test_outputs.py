@@ -15,7 +15,6 @@ import typer
 from run_directories import kernel_run
 
 from manyscale import cpu
-from manyscale.cli import demo_steps
 from manyscale.cli.app import app, main
 from manyscale.cpu import gem5_trace
 from manyscale.results import files, load
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.core
 
 HEAT = [str(cpu.sample("heat")), "-m", "boom", "-n", "1"]
 HEAT_ARGUMENTS = ["--", "1", "8", "1"]
-DEMO = str(Path(demo_steps.__file__).with_name("demo.ptx"))
+DEMO = str(Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx")
 SAXPY = [
     "--kernel",
     "saxpy",

@@ -16,7 +16,7 @@ from manyscale.machine import Machine, load_machine
 
 pytestmark = pytest.mark.core
 
-KERNELS = Path(__file__).parents[2] / "src" / "manyscale" / "cli" / "demo.ptx"
+KERNELS = Path(__file__).parents[2] / "examples" / "gpu" / "kernels.ptx"
 SMALL = ("gpu.sm_count=2", "gpu.l2_slices=2", "gpu.memory.stacks=1", "gpu.memory.channels_per_stack=2")
 COUNT = 512
 

@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from manyscale import _core, cpu, gpu, network
-from manyscale.cli import demo_steps
 from manyscale.machine import load_machine
 from manyscale.machine.memory import MemoryWorkload, build_memory
 from manyscale.results import load
 from manyscale.spec import build
 from systems import make_phold
 
-PTX = Path(demo_steps.__file__).with_name("demo.ptx").read_text()
+PTX = (Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx").read_text()
 HEAT = cpu.Program(cpu.sample("heat"), ["1", "8", "1"])
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from manyscale.cli import demo_steps, forecast
+from manyscale.cli import forecast
 from manyscale.network.job import program_for
 
-PTX = str(Path(demo_steps.__file__).with_name("demo.ptx"))
+PTX = str(Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx")
 SAXPY = ("--arg", "2", "--arg", "f32[4]", "--arg", "f32[4]", "--arg", "4")
 
 

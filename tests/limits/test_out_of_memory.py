@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from manyscale import cpu, host_memory
-from manyscale.cli import demo_steps
 from manyscale.errors import OutOfMemoryError
 from manyscale.results import load
 from systems import make_ring
 
 HERE = Path(__file__).parent
-PTX = str(Path(demo_steps.__file__).with_name("demo.ptx"))
+PTX = str(Path(__file__).resolve().parents[2] / "examples/gpu/kernels.ptx")
 HEAT = str(cpu.sample("heat"))
 SAXPY = ("--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "2.5", "--arg", "f32[1024]:ones")
 MIB = 2**20

@@ -36,7 +36,7 @@ def gpu(machine: Any, out: Path, file: Path | None) -> None:
     from manyscale.gpu import TimedDevice
 
     device = TimedDevice(machine, echo=False)
-    kernel = device.load(Path(__file__).parents[2] / "src" / "manyscale" / "cli" / "demo.ptx")["saxpy"]
+    kernel = device.load(Path(__file__).parents[2] / "examples" / "gpu" / "kernels.ptx")["saxpy"]
     with device.record(out):
         x, y = device.array(np.ones(COUNT, np.float32)), device.zeros(COUNT)
         kernel[COUNT // 256, 256](2.5, x, y, COUNT)
@@ -48,7 +48,7 @@ def uvm(machine: Any, out: Path, file: Path | None) -> None:
     from manyscale.gpu import TimedDevice
 
     device = TimedDevice(machine, echo=False, allow_newer=True)
-    kernel = device.load(Path(__file__).parents[2] / "src" / "manyscale" / "cli" / "demo.ptx")["saxpy"]
+    kernel = device.load(Path(__file__).parents[2] / "examples" / "gpu" / "kernels.ptx")["saxpy"]
     with device.record(out):
         x, y = device.managed(COUNT * 8), device.managed(COUNT * 8)
         x.set(np.ones(COUNT * 8, np.float32))

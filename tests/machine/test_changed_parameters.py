@@ -295,7 +295,7 @@ def test_commands_refuse_what_nothing_reads(name: str, tmp_path: Path, monkeypat
 
     words, change, said = COMMANDS[name]
     monkeypatch.chdir(tmp_path)
-    shutil.copy(Path(__file__).parents[2] / "src/manyscale/cli/demo.ptx", "k.ptx")
+    shutil.copy(Path(__file__).parents[2] / "examples/gpu/kernels.ptx", "k.ptx")
     shutil.copy(cpu.sample("heat"), "heat.xz") if Path(str(cpu.sample("heat"))).is_file() else None
     true = shutil.which("true")
     if "{set}" in words:

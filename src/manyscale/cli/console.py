@@ -10,6 +10,7 @@ import functools
 import json
 import logging
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -29,11 +30,11 @@ def messages() -> Console:
 
 
 def tables() -> Console:
-    """A console on standard output, for tables; wide when piped, so that nothing is cut off."""
+    """A console on standard output, for tables; wide when piped, so that nothing is cut off, or as COLUMNS says."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_WITHOUT_TERMINAL
     return console
 

@@ -448,7 +448,8 @@ def _print(
         "run as": code,
     }
     if moved is not None:
-        facts["page faults"] = f"{moved['faults']:,} in {moved['fault_batches']:,} batches"
+        batches = moved["fault_batches"]
+        facts["page faults"] = f"{moved['faults']:,} in {batches:,} batch{'' if batches == 1 else 'es'}"
         facts["pages prefetched"] = f"{moved['pages_prefetched']:,}"
         facts["bytes to device"] = f"{moved['bytes_to_device']:,} B"
     if out is not None:

@@ -104,11 +104,12 @@ def _faults(evidence: Evidence) -> dict[str, str]:
         if not faults:
             continue
         stalled = evidence.value(uvm, "stalled") / 10**15
+        batches = evidence.value(uvm, "fault_batches")
         kernels = sum(evidence.metrics(each).get("duration", 0.0) for each in evidence.kernels())
         return {
             "time of kernels": shown(kernels or evidence.seconds, "s"),
             "time with a stalled access": f"{shown(stalled, 's')}, {percent(share(stalled, evidence.seconds))}",
-            "page faults": f"{shown(faults)} in {shown(evidence.value(uvm, 'fault_batches'))} batches",
+            "page faults": f"{shown(faults)} in {shown(batches)} batch{'' if batches == 1 else 'es'}",
             "moved to the GPU": shown(evidence.value(uvm, "bytes_to_device"), "B"),
             "pages evicted": shown(evidence.value(uvm, "pages_evicted")),
         }
