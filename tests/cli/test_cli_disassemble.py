@@ -15,7 +15,7 @@ from manyscale.gpu.assembler import assemble, find_assembler
 
 pytestmark = [
     pytest.mark.core,
-    pytest.mark.skipif(find_assembler() is None, reason="there is no ptxas; manyscale[sass] brings one"),
+    pytest.mark.skipif(find_assembler() is None, reason="there is no ptxas"),
 ]
 
 DEMO = Path(manyscale.cli.demo.__file__).with_suffix(".ptx")

@@ -72,7 +72,7 @@ def test_it_shows_counts_and_arrays():
 
 def test_json_has_the_same_as_data():
     shown = run_json(*SAXPY, "-a", "f32[10,100]:ones", "-a", "f32[10,100]", "-a", "1000", "-t", "2")
-    assert list(shown) == ["kernels", "wall_seconds", "printed", "warnings", "arrays", "isa"]
+    assert list(shown) == ["kernels", "wall_seconds", "printed", "warnings", "arrays", "isa", "code"]
     (kernel,) = shown["kernels"]
     assert (kernel["name"], kernel["grid"], kernel["block"]) == ("saxpy", [4], [256])
     assert kernel["thread_instructions"] > kernel["warp_instructions"] > 0

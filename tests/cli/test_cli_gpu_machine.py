@@ -163,7 +163,7 @@ AGAIN: add.u32 %i,%i,1; setp.lt.u32 %p,%i,4000000000; @%p bra AGAIN; ret; }"""
         raise KeyboardInterrupt
 
     monkeypatch.setattr(manyscale.cli.progress.SimulationProgress, "update", stop)
-    assert main(["gpu", "run", "long.ptx", *SMALL, "--out", "part", "--timeline"]) == 130
+    assert main(["gpu", "run", "long.ptx", "--isa", "ptx", *SMALL, "--out", "part", "--timeline"]) == 130
     assert "Partial results are in part" in capsys.readouterr().err
     part = load("part")
     assert (part.status, part.info["partial"]) == ("stopped", True)

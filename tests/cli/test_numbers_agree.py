@@ -296,10 +296,12 @@ def test_a_replay_counts_misses_as_the_run_does(folder: Path, tmp_path: Path) ->
 def test_the_isa_is_said(folder: Path) -> None:
     """What instructions of warps are stands beside their number."""
     with _inside(folder):
-        text = run([*SAXPY.split(), "--machine", "v100", *SMALL.split()])
-        data = json.loads(run([*SAXPY.split(), "--json"], both=False))
-    assert re.search(r"warp instructions\s+[\d,]+ \(PTX\)", text)
-    assert data["isa"] == "ptx"
+        for isa in ("ptx", "sass"):
+            words = [*SAXPY.split(), "--machine", "v100", *SMALL.split(), "--isa", isa]
+            text = run(words)
+            data = json.loads(run([*words, "--json"], both=False))
+            assert re.search(rf"warp instructions\s+[\d,]+ \({isa.upper()}\)", text)
+            assert (data["isa"], data["code"]["isa"]) == (isa, isa)
 
 
 def test_a_recording_says_the_same_in_words_and_in_json(folder: Path, tmp_path: Path) -> None:

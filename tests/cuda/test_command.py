@@ -56,8 +56,7 @@ def test_a_run_leaves_a_directory_and_prints_one_line_of_json(calls: Path, tmp_p
     assert [kernel["name"] for kernel in data["kernels"]] == ["empty"] * 6
     for kernel in data["kernels"]:
         assert (kernel["grid"], kernel["block"]) == ([1, 1, 1], [32, 1, 1])
-        assert kernel["warp_instructions"] == 1
-        assert kernel["thread_instructions"] == 32
+        assert kernel["thread_instructions"] == 32 * kernel["warp_instructions"] > 0
         assert kernel["cycles"] > 2000
         assert 0 < kernel["occupancy"] <= 1
     assert data["total_cycles"] == sum(kernel["cycles"] for kernel in data["kernels"])

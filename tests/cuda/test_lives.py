@@ -89,7 +89,19 @@ def test_nothing_is_left_when_a_process_is_ended(
 ) -> None:
     """Whether the program waits or a kernel is being simulated."""
     with started(
-        tmp_path, "cuda", "--out", "run", "--", lives, "empty", "child", "daemon", "ready", what
+        tmp_path,
+        "cuda",
+        "--isa",
+        "ptx",
+        "--out",
+        "run",
+        "--",
+        lives,
+        "empty",
+        "child",
+        "daemon",
+        "ready",
+        what,
     ) as one:
         program, child = process_of(one, "ready"), process_of(one, "child")
         wait_until(lambda: (tmp_path / "run" / "journal.log").exists(), "the first kernel to be kept")
@@ -116,7 +128,7 @@ def test_nothing_is_left_when_a_process_is_ended(
 
 def test_kernels_that_end_while_others_wait_are_kept(lives: str, tmp_path: Path) -> None:
     """A program that queues kernels and waits for all: those that had ended before a kill -9 are there."""
-    with started(tmp_path, "cuda", "--out", "run", "--", lives, "queue") as one:
+    with started(tmp_path, "cuda", "--isa", "ptx", "--out", "run", "--", lives, "queue") as one:
         process_of(one, "queued")
         journal = tmp_path / "run" / "journal.log"
         wait_until(journal.exists, "the first kernels to be kept")
@@ -137,7 +149,7 @@ def test_looking_for_ended_kernels_does_not_change_results(lives: str) -> None:
         program = Program(
             [lives, "short_queue"],
             load_machine("v100").machine,
-            NodeOptions(),
+            NodeOptions(isa="ptx"),
             HostOptions(),
             lambda text: None,
         )
@@ -155,7 +167,18 @@ def test_looking_for_ended_kernels_does_not_change_results(lives: str) -> None:
 def test_a_program_gets_an_error_when_its_simulator_is_killed(lives: str, tmp_path: Path) -> None:
     """Its next call fails with a message, and it can still clean up before it exits."""
     with started(
-        tmp_path, "cuda", "--out", "run", "--", lives, "stubborn", "empty", "ready", "until_lost"
+        tmp_path,
+        "cuda",
+        "--isa",
+        "ptx",
+        "--out",
+        "run",
+        "--",
+        lives,
+        "stubborn",
+        "empty",
+        "ready",
+        "until_lost",
     ) as one:
         process_of(one, "ready")
         assert one.kill(KILL) == -9
@@ -211,7 +234,7 @@ def test_calls_are_the_same_in_every_run(lives: str, tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         with started(
-            folder, "cuda", "--out", "run", "--", lives, "empty", "threads", "forked", "exec"
+            folder, "cuda", "--isa", "ptx", "--out", "run", "--", lives, "empty", "threads", "forked", "exec"
         ) as one:
             assert one.wait() == 0, one.stderr
         files.append((folder / "run" / "calls.parquet").read_bytes())

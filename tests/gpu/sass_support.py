@@ -19,9 +19,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 BYTES = 16  # of an instruction
 _LINE = re.compile(r"^\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;", re.MULTILINE)
 
-needs_assembler = pytest.mark.skipif(
-    find_assembler() is None, reason="there is no ptxas; pip install 'manyscale[sass]' brings one"
-)
+needs_assembler = pytest.mark.skipif(find_assembler() is None, reason="there is no ptxas")
 
 
 def find_disassembler() -> Path | None:

@@ -165,7 +165,7 @@ def test_newer_versions_and_targets_are_taken_if_they_can_be() -> None:
 
 def test_a_missing_assembler_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembler, "find_assembler", lambda: None)
-    with pytest.raises(NoAssemblerError, match=r"scale: .*manyscale\[sass\]"):
+    with pytest.raises(NoAssemblerError, match=r"scale: .*pip install nvidia-cuda-nvcc-cu12"):
         assemble(_PTX.encode(), "scale", "sm_70")
     with pytest.raises(InputError, match="sm_60 cannot be read; sm_70 to sm_90 can"):
         assemble(_PTX.encode(), "scale", "sm_60")

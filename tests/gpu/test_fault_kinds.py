@@ -25,7 +25,8 @@ KINDS = {
 def device(timed: bool, **options: Any) -> gpu.Device:
     if not timed:
         return gpu.Device(**options)
-    return gpu.TimedDevice("v100", changes=["gpu.sm_count=2"], allow_newer=True, echo=False, **options)
+    options = {"isa": "ptx", "allow_newer": True, "echo": False, **options}
+    return gpu.TimedDevice("v100", changes=["gpu.sm_count=2"], **options)
 
 
 def fault(body: str, on: gpu.Device) -> KernelError:

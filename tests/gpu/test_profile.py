@@ -19,7 +19,8 @@ WARPS = 16 * 8
 
 
 def device(*changes, **options):
-    return gpu.TimedDevice(load_machine("v100-sst", [*SMALL, *changes]).machine, allow_newer=True, **options)
+    options = {"isa": "ptx", "allow_newer": True, **options}
+    return gpu.TimedDevice(load_machine("v100-sst", [*SMALL, *changes]).machine, **options)
 
 
 def launched(bound: Bound, **options) -> gpu.TimedLaunch:

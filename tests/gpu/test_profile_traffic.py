@@ -20,7 +20,7 @@ READ = "ld.volatile.global.u32 %x1,[%a];"
 
 
 def device(*changes: str, threads: int = 1) -> tuple[gpu.TimedDevice, WatchedCommands]:
-    on = gpu.TimedDevice(load_machine("v100-sst", [*SMALL, *changes]).machine, threads=threads)
+    on = gpu.TimedDevice(load_machine("v100-sst", [*SMALL, *changes]).machine, threads=threads, isa="ptx")
     return on, watch(on)
 
 

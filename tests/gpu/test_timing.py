@@ -42,7 +42,8 @@ REPEATED = 64
 
 
 def device(*changes, **options):
-    return gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, allow_newer=True, **options)
+    options = {"isa": "ptx", "allow_newer": True, **options}
+    return gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, **options)
 
 
 def cycles_of(instruction, *changes, ring=None):

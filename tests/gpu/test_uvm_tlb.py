@@ -15,7 +15,7 @@ TIMED = CHAIN - 1  # of them: the clock does not wait for the last
 
 def chain_cycles(offsets, *changes):
     """Cycles of a chain of loads that goes round these bytes of managed memory, all of it on the device."""
-    on = device(*changes)
+    on = device(*changes, isa="ptx")
     ring = on.managed((max(offsets) // 8 + 1,), np.uint64)
     values = np.zeros(ring.shape, np.uint64)
     for at, following in zip(offsets, [*offsets[1:], offsets[0]], strict=True):

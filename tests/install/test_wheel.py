@@ -54,19 +54,6 @@ def programs(tmp_path_factory):
     return folder / "bin"
 
 
-@pytest.fixture(scope="module")
-def assembler(programs):
-    """NVIDIA's assembler, for runs of SASS."""
-    run(
-        programs / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        f"manyscale[sass] @ {Path(WHEEL).resolve().as_uri()}",
-    )
-
-
 def levels_of(programs):
     """The levels of the wheel that this processor has."""
     script = "from manyscale import isa_level as i; print(*i.supported_levels(i._flags()))"
@@ -84,7 +71,7 @@ def test_the_core_of_the_highest_level_is_loaded(programs):
 
 
 @pytest.mark.parametrize("group", ["engine", "mem", "gpu", "uvm", "cpu", "net"])
-def test_every_level_gives_the_same_numbers_to_the_bit(programs, assembler, tmp_path_factory, group):
+def test_every_level_gives_the_same_numbers_to_the_bit(programs, tmp_path_factory, group):
     lowest, *others = levels_of(programs)
     stored = tmp_path_factory.mktemp("statistics")
     tool = [programs / "python", ROOT / "tools" / "same_statistics.py"]

@@ -28,7 +28,7 @@ def kernels(resolved: ResolvedMachine) -> Any:
     from manyscale.gpu import TimedDevice
 
     device = TimedDevice(resolved, echo=False)
-    return device.parts.system.to_toml(), device.host_side.command_latency, resolved.machine.gpu.architecture
+    return device.parts.system.to_toml(), device.host_side.command_latency, device.code_rules()
 
 
 def cuda(resolved: ResolvedMachine) -> Any:
@@ -45,7 +45,7 @@ def cuda(resolved: ResolvedMachine) -> Any:
         gpu.parts.system.to_toml(),
         gpu.host_side.command_latency,
         repr(gpu.description),
-        resolved.machine.gpu.architecture,
+        gpu.code_rules(),
     )
 
 

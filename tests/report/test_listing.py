@@ -97,7 +97,7 @@ def test_sass_is_a_pane_of_its_own(source):
 
 @pytest.mark.core
 def test_a_run_keeps_the_ptx_that_its_listing_shows(tmp_path):
-    device = gpu.TimedDevice("v100")
+    device = gpu.TimedDevice("v100", isa="ptx")
     module = device.load(KERNEL)
     with device.record(tmp_path / "run", workload={"kind": "gpu-kernel", "name": "store"}):
         module["store"][1, 32](device.zeros(32))

@@ -82,7 +82,7 @@ def check(
         bool, typer.Option("--all", help="Show every problem, as is done for a single file.")
     ] = False,
     target: Target = None,
-    isa: CodeChoice = "ptx",
+    isa: CodeChoice = None,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Json = False,
@@ -96,7 +96,7 @@ def check(
     and the functions of the CUDA runtime and driver that it and its libraries are
     linked with, or name in their data to ask for while they run.
     """
-    files = [_looked_at(path, target, isa) for path in _found(paths)]
+    files = [_looked_at(path, target, isa or "ptx") for path in _found(paths)]
     with findings_to(junit, sarif, "check") as findings:
         findings.subjects = [str(file.path) for file in files]
         findings.found = [finding for file in files for finding in _findings(file)]

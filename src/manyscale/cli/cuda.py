@@ -115,7 +115,7 @@ def cuda(
     skip: Skip = 0,
     launches: Launches = None,
     stop: Stop = False,
-    isa: CodeChoice = "ptx",
+    isa: CodeChoice = None,
     allow_newer: AllowNewer = False,
     threads: Threads = 1,
     seed: Seed = None,

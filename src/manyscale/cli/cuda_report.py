@@ -51,6 +51,8 @@ def print_report(console: Console, run: CudaRun, directory: Path) -> None:
     console.print()
     if not run.records.calls.count:
         console.print(_NO_CALL, markup=False)
+    if note := run.code["note"]:
+        console.print(f"{note}.", markup=False, highlight=False)
     console.print(_facts(run, directory), markup=False)
 
 
@@ -210,5 +212,6 @@ def report_data(run: CudaRun) -> dict[str, Any]:
         ],
         "untimed_launches": run.node.selection.untimed,
         **plain(headline(run)),
+        "code": run.code,
         "notes": run.records.notes,
     }

@@ -99,7 +99,7 @@ def run(
     ] = False,
     changes: Changes = None,
     threads: Threads = 1,
-    isa: CodeChoice = "ptx",
+    isa: CodeChoice = None,
     allow_newer: AllowNewer = False,
     target: Target = None,
     seed: Seed = None,
@@ -145,6 +145,7 @@ def run(
 
     from manyscale.gpu import Device, DeviceArray, TimedDevice
     from manyscale.gpu.argument_text import parse_arguments
+    from manyscale.gpu.isa import described_code
 
     random = np.random.default_rng(seed or 0)
     given = parse_arguments(arguments or [], random)
@@ -157,7 +158,7 @@ def run(
         "check": check,
         "maximum_instructions": limit,
         "echo": not json,
-        "isa": isa,
+        **({} if isa is None else {"isa": isa}),
         "allow_newer": allow_newer,
     }
     device = Device(**options) if resolved is None else TimedDevice(resolved, seed=seed or 0, **options)
@@ -194,12 +195,12 @@ def run(
     if json:
         data = (
             _data(launch, shape, summaries, moved)
-            | {"isa": launch.isa}
+            | {"isa": launch.isa, "code": described_code(device.loaded_code, timed=resolved is not None)}
             | ({} if out is None else {"directory": str(out)})
         )
         emit_json(data | ({} if moved is None else {"unified_memory": moved}))
     elif not quiet:
-        _print(launch, shape, summaries, out, moved, _code_in_words(chosen.module))
+        _print(launch, shape, summaries, out, moved, _code_in_words(chosen.module, resolved is not None))
     if check and launch.warnings:
         raise typer.Exit(_FOUND_SOMETHING)
 
@@ -386,14 +387,14 @@ def _summary(array: npt.NDArray[Any], shown: int) -> dict[str, Any]:
     }
 
 
-def _code_in_words(module: Module) -> str:
-    """The ISA of a module, with the reason if it was not requested."""
-    from manyscale.gpu.isa import IsaChoice
+def _code_in_words(module: Module, timed: bool) -> str:
+    """The ISA of a module, with the reason, and what that means for its time."""
+    from manyscale.gpu.isa import LESS_ACCURATE
 
+    reason = module.isa_reason.splitlines()[0].rstrip(":")
     if module.isa == "sass":
-        return f"SASS ({module.isa_reason})"
-    fallback = module.isa_choice is IsaChoice.FALLBACK
-    return f"PTX: {module.isa_reason.splitlines()[0]}" if fallback else "PTX"
+        return f"SASS ({reason})"
+    return f"PTX, {LESS_ACCURATE} ({reason})" if timed else f"PTX ({reason})"
 
 
 def _data(

@@ -102,10 +102,11 @@ Quiet = Annotated[
 ]
 
 CodeChoice = Annotated[
-    Literal["auto", "sass", "ptx"],
+    Literal["auto", "sass", "ptx"] | None,
     typer.Option(
         "--isa",
-        help="What kernels run as: SASS, PTX, or (auto) SASS where it can be made and executed.",
+        help="What kernels run as: SASS, PTX (less accurate times), or SASS where it can be had (auto, if neither this "
+        "option nor the machine says otherwise).",
     ),
 ]
 

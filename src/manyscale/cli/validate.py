@@ -63,7 +63,7 @@ def validate(
             metavar="FORM",
             help="How kernels of the GPU validations run: ptx, sass, auto, or both beside each other.",
         ),
-    ] = "ptx",
+    ] = "auto",
     markdown: Annotated[
         Path | None,
         typer.Option(

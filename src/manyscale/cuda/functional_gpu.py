@@ -13,6 +13,9 @@ import numpy.typing as npt
 from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import Device
+from manyscale.gpu.isa import CodeRules, Isa, rules_for
+from manyscale.gpu.parsing import ParsedModule
+from manyscale.machine import Machine
 
 from .commands import CopyJob, CopyRecord, LaunchRecord
 from .modules import LoadedKernel
@@ -53,6 +56,7 @@ class FunctionalGpu(Device):
         self,
         number: int,
         description: DeviceDescription,
+        machine: Machine,
         native: _core.GpuDevice,
         heap: npt.NDArray[np.uint8],
         *,
@@ -64,6 +68,7 @@ class FunctionalGpu(Device):
         )
         self.number = number
         self.description = description
+        self.machine = machine
         self.host_time = 0
         self.last_end = 0
         self.profiles: dict[str, Any] = {}
@@ -77,6 +82,10 @@ class FunctionalGpu(Device):
     def capability(self) -> int:
         """The compute capability that the program sees, 70 for 7.0."""
         return self.description.capability
+
+    def code_rules(self, parsed: ParsedModule | None = None, isa: Isa | None = None) -> CodeRules:
+        """As on the same GPU with time."""
+        return rules_for(self.machine, isa or self.isa, f"sm_{self.capability}")
 
     def stream(self, priority: int = 0) -> InstantStream:
         self._streams += 1

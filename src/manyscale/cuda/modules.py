@@ -10,7 +10,7 @@ from manyscale import _core
 from manyscale.errors import InputError
 from manyscale.gpu.arguments import KernelParameter
 from manyscale.gpu.checking import describe_problems, problems_of
-from manyscale.gpu.isa import IsaChoice, LoadedCode, load_code
+from manyscale.gpu.isa import LESS_ACCURATE, IsaChoice, LoadedCode, load_code
 from manyscale.gpu.parsing import ParsedModule
 from manyscale.gpu.sass import read_sass
 from manyscale.gpu.targets import fits, refusal
@@ -108,6 +108,7 @@ class CudaModule:
             for address, size in loaded.native.managed:
                 self._manage(gpu, address, size)
             self._loaded[gpu] = loaded
+            gpu.loaded_code[self.name] = loaded
         return loaded
 
     def _on(self, gpu: Gpu) -> _core.GpuModule:
@@ -137,9 +138,14 @@ class CudaModule:
                 f"{gpu.capability // 10}.{gpu.capability % 10}, as --allow-newer wants it"
             )
         try:
-            return load_code(gpu.native, parsed, gpu.isa, f"sm_{gpu.capability}")
+            code = load_code(gpu.native, parsed, gpu.code_rules(parsed))
         except InputError as error:
             raise CudaError(Status.NOT_SUPPORTED, str(error)) from None
+        if code.choice is IsaChoice.FALLBACK and gpu.has_time:
+            self._notify_once(
+                f"{self.name}: its kernels run as PTX, {LESS_ACCURATE} ({code.reason.splitlines()[0].rstrip(':')})"
+            )
+        return code
 
     def _images(self) -> list[Image]:
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyscale import _core
 from manyscale.errors import InputError
-from manyscale.gpu.isa import Isa, isa_of
+from manyscale.gpu.isa import Isa, isa_for
 from manyscale.machine import Machine
 
 from .functional_gpu import FunctionalGpu
@@ -36,7 +36,7 @@ class NodeOptions:
     seed: int = 0
     maximum_instructions: int = 0  # of a launch; 0: no limit
     until: int | None = None  # femtoseconds of simulated time
-    isa: Isa = "ptx"  # what kernels run as
+    isa: Isa | None = None  # what kernels run as; None: as the machine says, else "auto"
     allow_newer: bool = False  # take PTX for newer GPUs than the machine's
     profiling: Profiling = field(default_factory=Profiling)
 
@@ -74,6 +74,7 @@ class Node:
             gpu = FunctionalGpu(
                 number,
                 description,
+                self.machine,
                 native,
                 self._bytes,
                 threads=options.threads,
@@ -94,7 +95,8 @@ class Node:
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until
-        gpu.isa, gpu.allow_newer = isa_of(options.isa), options.allow_newer
+        gpu.isa, gpu.allow_newer = isa_for(self.machine, options.isa), options.allow_newer
+        gpu.code_rules()  # reads what the machine says of them
         return gpu
 
     def replace(self, gpu: Gpu) -> Gpu:

@@ -19,6 +19,7 @@ from typing import Any
 
 from manyscale import units
 from manyscale.errors import InputError
+from manyscale.gpu.isa import described_code
 from manyscale.guard import ProcessTree
 from manyscale.interrupts import STOP_SIGNALS
 from manyscale.machine import Machine, ResolvedMachine, resolve_machine
@@ -70,6 +71,13 @@ class CudaRun(NotebookView):
         if self.killed_by is not None:
             return f"the program was ended by {self.killed_by}"
         return f"the program ended with exit code {self.exit_code}" if self.exit_code else None
+
+    @property
+    def code(self) -> dict[str, Any]:
+        """What the kernels ran as: the ISA, the assembler that made it, and the same of each module."""
+        gpus = (*self.node.retired, *self.node.gpus)
+        loaded = {name: code for gpu in gpus for name, code in gpu.loaded_code.items()}
+        return described_code(loaded, timed=not self.node.options.functional)
 
     def _notebook(self) -> Iterable[str]:
         facts = {

@@ -66,7 +66,7 @@ def _machine_text(program: Program) -> str:
         "pageable_bandwidth": units.format(program.runtime.pageable_bandwidth, units.BANDWIDTH),
     }
     system = gpu.parts.system if isinstance(gpu, TimedDevice) else None
-    return completed_toml(program.machine, system, {"cuda": costs})
+    return completed_toml(program.machine, system, {"cuda": costs, "gpu": gpu.code_rules().stated()})
 
 
 class CudaJournal:
@@ -124,6 +124,7 @@ def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial:
     writer.write_table(CALLS_FILE, run.records.calls.frame())
     for name, text in run.records.ptx.items():
         writer.write_file(f"{PTX_FOLDER}/{name}", text)
+    writer.describe_code(run.code)
     if run.records.notes:
         writer.write_file(NOTES_FILE, ("\n".join(run.records.notes) + "\n").encode())
     columns = _statistics(run.node)

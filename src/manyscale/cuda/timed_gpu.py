@@ -10,6 +10,8 @@ from typing import Any
 from manyscale import _core
 from manyscale.errors import DeadlockError, KernelError
 from manyscale.gpu import KernelProfile, TimedDevice
+from manyscale.gpu.isa import CodeRules, Isa, rules_for
+from manyscale.gpu.parsing import ParsedModule
 from manyscale.gpu.stream import Event, Queued, QueuedLaunch, Stream
 from manyscale.machine import Machine
 from manyscale.system.running import explain_deadlock
@@ -74,9 +76,9 @@ class TimedGpu(TimedDevice):
         native: _core.GpuDevice,
         **options: Any,
     ) -> None:
+        self.description = description
         super().__init__(machine, native=native, echo=False, **options)
         self.number = number
-        self.description = description
         self.host_time = 0  # femtoseconds
         self.until: int = _core.never  # limit of simulated time
         self.last_end = 0  # end of the last finished command
@@ -93,6 +95,10 @@ class TimedGpu(TimedDevice):
     def capability(self) -> int:
         """The compute capability that the program sees, 70 for 7.0."""
         return self.description.capability
+
+    def code_rules(self, parsed: ParsedModule | None = None, isa: Isa | None = None) -> CodeRules:
+        """How the ISA of a module is chosen: where the machine states no architecture, by what the program sees."""
+        return rules_for(self.machine, isa or self.isa, f"sm_{self.capability}")
 
     # --- Submission ---
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ptxas, NVIDIA's assembler: PTX to cubins whose line tables name the line of PTX of each SASS instruction.
 
-It needs no GPU. Cubins are kept in the user's cache folder, by the hash of what they were made from.
+It needs no GPU, and comes with the package on the platforms that it exists for. Cubins are kept in the user's cache
+folder (see `cubin_cache`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib.util
 import os
 import re
@@ -19,23 +19,31 @@ from pathlib import Path
 
 from manyscale.errors import InputError
 from manyscale.guard import temporary_folder
-from manyscale.results.files import replace_file
+
+from . import cubin_cache
 
 OLDEST_ARCHITECTURE = 70  # the first whose SASS is read
 NEWEST_ARCHITECTURE = 90
 
-_INSTALL = "pip install 'manyscale[sass]' brings one (ptxas of CUDA 12), or put ptxas on the PATH"
+_PACKAGE = "nvidia-cuda-nvcc-cu12"
+_INSTALL = f"pip install {_PACKAGE} brings one (ptxas of CUDA 12), or put ptxas on the PATH"
 _ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)([af]?)")
 _TARGET = re.compile(rb"^([ \t]*\.target[ \t]+)sm_(\d+)[af]?([^\n]*)", re.MULTILINE)
 _VERSION = re.compile(rb"^([ \t]*\.version[ \t]+)\d+\.\d+", re.MULTILINE)
 _KNOWN_VERSION = re.compile(r"Unsupported \.version .*current version is '(\d+\.\d+)'")
+_RELEASE = re.compile(r"\bV(\d+(?:\.\d+)+)")
 # Increased whenever the input of the assembler changes, so that older results are not used.
-_CACHE_VERSION = 1
-_CACHED_FILES = 1000
+_INPUT_VERSION = 2
+ANY_ASSEMBLER = "any"
+NO_ASSEMBLER = "none"
 
 
 class NoAssemblerError(InputError):
     """ptxas is not installed."""
+
+
+class OtherAssemblerError(InputError):
+    """The machine states another version of ptxas than the one that is installed."""
 
 
 class AssemblyError(InputError):
@@ -52,16 +60,15 @@ def assemble(ptx: bytes, name: str, architecture: str) -> bytes:
     assembler = find_assembler()
     if assembler is None:
         raise NoAssemblerError(f"{name}: SASS needs an assembler; {_INSTALL}")
-    text = _for_architecture(with_line_marks(ptx), number, suffix)
     options = (f"-arch=sm_{number}{suffix}", "-lineinfo")
-    kept = _cache_file(text, options, assembler)
-    if kept is not None:
-        with contextlib.suppress(OSError):
-            return kept.read_bytes()
-    made = _run(assembler, options, text, name)
-    if kept is not None:
-        _keep(kept, made)
-    return made
+    key = cubin_cache.key(ptx, (_INPUT_VERSION, options, assembler_version()))
+    kept = cubin_cache.read(key)
+    if kept is None:
+        kept = _run(assembler, options, _for_architecture(with_line_marks(ptx), number, suffix))
+        cubin_cache.write(key, kept)
+    if isinstance(kept, str):
+        raise AssemblyError(f"{name}: the assembler refuses it ({' '.join(options)}):\n{kept}")
+    return kept
 
 
 def find_assembler() -> Path | None:
@@ -71,6 +78,49 @@ def find_assembler() -> Path | None:
         return found
     command = shutil.which("ptxas")
     return None if command is None else Path(command)
+
+
+def assembler_version() -> str | None:
+    """The version of the assembler, such as "12.9.86"; None: there is no assembler."""
+    assembler = find_assembler()
+    if assembler is None:
+        return None
+    if assembler == _packaged_assembler():
+        with contextlib.suppress(ValueError):  # its folder says so; quicker than starting it
+            return _packaged_version(assembler)
+    about = assembler.stat()
+    return _version_of(assembler, about.st_size, about.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _packaged_version(assembler: Path) -> str:
+    name = "nvidia_cuda_nvcc_cu12" if assembler.parents[1].name == "cuda_nvcc" else "nvidia_cuda_nvcc"
+    (package,) = assembler.parents[3].glob(f"{name}-*.dist-info")
+    return package.name.removesuffix(".dist-info").partition("-")[2]
+
+
+@functools.lru_cache(maxsize=8)
+def _version_of(assembler: Path, size: int, changed: int) -> str:
+    done = subprocess.run([str(assembler), "--version"], capture_output=True, text=True, check=False)
+    found = _RELEASE.search(done.stdout)
+    return found[1] if found else "unknown"
+
+
+def require_version(wanted: str, name: str) -> None:
+    """Refuses to assemble a module with another version of ptxas than the machine states ("any": each is right)."""
+    if wanted == ANY_ASSEMBLER:
+        return
+    if wanted == NO_ASSEMBLER:
+        raise NoAssemblerError(
+            f'{name}: the machine states that there is no assembler: gpu.assembler = "none"'
+        )
+    there = assembler_version()
+    if there != wanted:
+        found = "none is installed" if there is None else f"ptxas {there} is installed"
+        raise OtherAssemblerError(
+            f"{name}: the machine states ptxas {wanted} (gpu.assembler), and {found}, whose SASS may take other times; "
+            f"pip install {_PACKAGE}=={wanted}, or take another with --set gpu.assembler=any"
+        )
 
 
 def can_assemble_for(architecture: str | None) -> bool:
@@ -114,14 +164,14 @@ def _for_architecture(ptx: bytes, number: int, suffix: str) -> bytes:
     return _TARGET.sub(lowered, ptx, count=1)
 
 
-def _run(assembler: Path, options: tuple[str, ...], ptx: bytes, name: str) -> bytes:
+def _run(assembler: Path, options: tuple[str, ...], ptx: bytes) -> bytes | str:
+    """The cubin, or the reasons of the assembler for making none."""
     done, made = _attempt(assembler, options, ptx)
     older = _KNOWN_VERSION.search(done)
     if made is None and older is not None:
         done, made = _attempt(assembler, options, _VERSION.sub(rb"\g<1>" + older[1].encode(), ptx, count=1))
     if made is None:
-        reason = "\n".join(line for line in done.splitlines() if line.strip()) or "it gave no reason"
-        raise AssemblyError(f"{name}: the assembler refuses it ({' '.join(options)}):\n{reason}")
+        return "\n".join(line for line in done.splitlines() if line.strip()) or "it gave no reason"
     return made
 
 
@@ -143,34 +193,6 @@ def _attempt(assembler: Path, options: tuple[str, ...], ptx: bytes) -> tuple[str
         if done.returncode != 0 or not result.is_file():
             return messages, None
         return messages, result.read_bytes()
-
-
-def cache_folder() -> Path:
-    """Where cubins are kept: `manyscale/sass` in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "manyscale" / "sass"
-
-
-def _cache_file(ptx: bytes, options: tuple[str, ...], assembler: Path) -> Path | None:
-    try:
-        about = assembler.stat()
-    except OSError:
-        return None
-    key = hashlib.sha256(
-        repr((_CACHE_VERSION, options, str(assembler), about.st_size, about.st_mtime_ns)).encode()
-    )
-    key.update(ptx)
-    return cache_folder() / f"{key.hexdigest()}.cubin"
-
-
-def _keep(kept: Path, made: bytes) -> None:
-    """Stores a cubin; a cache that cannot be written is ignored."""
-    with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(kept, lambda file: file.write(made))
-        stored = sorted(kept.parent.glob("*.cubin"), key=lambda file: file.stat().st_mtime)
-        for old in stored[:-_CACHED_FILES]:
-            old.unlink(missing_ok=True)
 
 
 # Tokens of PTX, as far as finding the starts of instructions needs them.

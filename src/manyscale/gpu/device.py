@@ -17,7 +17,7 @@ from manyscale import _core
 from manyscale.errors import InputError, KernelError, OutOfMemoryError
 
 from .array import ArrayCopy, DeviceArray, copy_now, extents_of, host_array
-from .isa import Isa, IsaChoice, isa_of, load_code
+from .isa import CodeRules, Isa, IsaChoice, LoadedCode, isa_of, load_code
 from .launch import Launch
 from .managed import PAGE, AdviceName, ManagedArray, Side, advice_of, side_of
 from .module import Module
@@ -50,8 +50,8 @@ class Device:
     `threads`: host threads that share the CTAs of a grid; the results do not depend on it. `check`: find races in
     shared memory and uninitialised reads; findings are in `Launch.warnings`.
     `maximum_instructions`: limit of warp instructions per launch, 0 for none. `echo`: show what
-    kernels print. `isa`: whether kernels run as PTX, as SASS (`"sass"`), or as SASS where that can be
-    made and executed (`"auto"`). `allow_newer`: take PTX for newer GPUs than the machine's,
+    kernels print. `isa`: what kernels run as: PTX (`"ptx"`; also `"auto"`, for no machine says whose SASS it would
+    be) or SASS (`"sass"`) of the GPU that the PTX is for. `allow_newer`: take PTX for newer GPUs than the machine's,
     with a warning; without it that is an error. `native`: a device of the core, such as one that shares its memory with
     another.
     """
@@ -65,7 +65,7 @@ class Device:
         check: bool = False,
         maximum_instructions: int = 0,
         echo: bool = True,
-        isa: Isa = "ptx",
+        isa: Isa = "auto",
         allow_newer: bool = False,
         native: _core.GpuDevice | None = None,
     ) -> None:
@@ -86,6 +86,7 @@ class Device:
         self.allow_newer: bool = allow_newer
         self._managed: dict[int, int] = {}  # bytes of managed memory, by address
         self.code_files: dict[str, bytes] = {}  # PTX and sources of the modules, for a run directory
+        self.loaded_code: dict[str, LoadedCode] = {}  # by the names of the modules
 
     def load(self, source: Any, *, target: str | None = None, isa: Isa | None = None) -> Module:
         """Loads a module: the path of a `.ptx`, `.cu` or `.cubin` file, PTX text, the contents of a cubin, or a kernel
@@ -102,13 +103,15 @@ class Device:
             parsed = source if isinstance(source, ParsedModule) else parse(source, target=target)
             name = parsed.name
             self._check_target(parsed)
-            code = load_code(
-                self.native, parsed, isa_of(self.isa if isa is None else isa), self._architecture(parsed)
-            )
+            code = load_code(self.native, parsed, self.code_rules(parsed, isa))
         except MemoryError as error:
             raise OutOfMemoryError(f"{name}: there is not enough memory for it and its variables") from error
         self.code_files |= parsed.files
-        module = self.module_type(self, code.native, parsed.name, parsed.kernels)
+        return self._module(code, parsed.name, parsed.kernels)
+
+    def _module(self, code: LoadedCode, name: str, kernels: list[str]) -> Module:
+        self.loaded_code[name] = code
+        module = self.module_type(self, code.native, name, kernels)
         module.isa, module.isa_choice, module.isa_reason = code.isa, code.choice, code.reason
         return module
 
@@ -120,10 +123,8 @@ class Device:
             why = refusal(name, "SASS", cubin_target(data, file.architecture), self.capability)
             if why is not None:
                 raise WrongTargetError(why)
-        module = self.module_type(self, self.native.load(file), name, file.kernels)
-        module.isa, module.isa_choice = "sass", IsaChoice.CUBIN
-        module.isa_reason = "the file has SASS only"
-        return module
+        code = LoadedCode(self.native.load(file), "sass", IsaChoice.CUBIN, "the file has SASS only")
+        return self._module(code, name, file.kernels)
 
     @property
     def capability(self) -> int | None:
@@ -141,9 +142,10 @@ class Device:
             raise WrongTargetError(why)
         warnings.warn(why, NewerTargetWarning, stacklevel=3)
 
-    def _architecture(self, parsed: ParsedModule) -> str | None:
-        """The architecture for which a module is assembled; None: SASS of this GPU cannot be read."""
-        return architecture_near(parsed.target)
+    def code_rules(self, parsed: ParsedModule | None = None, isa: Isa | None = None) -> CodeRules:
+        """How the ISA of a module is chosen; `isa` replaces that of the device."""
+        near = None if parsed is None else architecture_near(parsed.target)
+        return CodeRules(isa_of(isa or self.isa), near, why_ptx=IsaChoice.UNTIMED)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> DeviceArray:
         """A new array, uninitialised."""

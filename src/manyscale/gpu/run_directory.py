@@ -17,6 +17,8 @@ from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter
 from manyscale.system import running
 
+from .isa import described_code
+
 if TYPE_CHECKING:
     from .profile import KernelProfile
     from .timed_device import TimedDevice, TimedLaunch
@@ -41,7 +43,7 @@ def record(
     facts = {"kind": "gpu-program", "name": Path(sys.argv[0]).name} if workload is None else workload
     system = device.parts.system
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=device.seed) as writer:
-        writer.write_machine(completed_toml(device.resolved, system))
+        writer.write_machine(completed_toml(device.resolved, system, {"gpu": device.code_rules().stated()}))
         if timeline:
             system.simulation.enable_timeline()
         try:
@@ -58,6 +60,7 @@ def record(
         else:
             writer.write_stats(_statistics(device, launches))
         finally:
+            writer.describe_code(described_code(device.loaded_code))
             _write_operations(writer, launches)
             if launches:
                 for name, content in device.code_files.items():

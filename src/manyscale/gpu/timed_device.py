@@ -26,14 +26,15 @@ from manyscale.machine.uvm import add_unified_memory
 from manyscale.system.running import Result, explain_deadlock, statistics_columns
 
 from .array import ArrayCopy
-from .assembler import can_assemble_for
 from .command_queue import CommandQueue
 from .device import Device
+from .isa import CodeRules, Isa, isa_for, rules_for
 from .launch import Launch
 from .managed import ManagedArray, UnifiedMemory
 from .parsing import ParsedModule
 from .profile import KernelProfile, Profiler
 from .run_directory import record
+from .sass import architecture_near
 from .stream import (
     Activity,
     ActivityKind,
@@ -71,7 +72,9 @@ class TimedDevice(Device):
     `machine` is a machine with a GPU, or the name or file of one, such as "v100"; `changes` are changes of its
     parameters, such as "gpu.clock=1GHz". `threads`: host threads that the simulation
     runs on; the results do not depend on it. Launches and copies without a stream wait for all that is queued and run
-    to their end. `page_log`: rows of the page log of managed memory to keep, see `uvm.log()`.
+    to their end. `page_log`: rows of the page log of managed memory to keep, see `uvm.log()`. `isa`: what
+    kernels run as; if neither this nor the machine says, `"auto"`: SASS of the machine's GPU where it can be had, else
+    PTX, whose time is less accurate.
     """
 
     module_type = StreamModule
@@ -85,15 +88,17 @@ class TimedDevice(Device):
         seed: int = 0,
         echo: bool = True,
         page_log: int = 0,
+        isa: Isa | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(threads=threads, echo=echo, **options)
         self.resolved = resolve_machine(machine, changes)
         self.machine: Machine = self.resolved.machine
+        super().__init__(threads=threads, echo=echo, isa=isa_for(self.machine, isa), **options)
         self.seed = seed
         self.parts = build_gpu(self.machine, seed=seed)
         self.host_side = add_host_side(self.parts, self.machine.link)
         unified = add_unified_memory(self.parts, self.machine, log_rows=page_log)
+        self.code_rules()  # reads what the machine says of them
         self.resolved.check_read(KERNELS)
         self.uvm = UnifiedMemory(self.parts, unified, self.native)
         self.warps_per_sm = int(self.parts.sms[0].spec.model_dump()["warps"])
@@ -253,11 +258,10 @@ class TimedDevice(Device):
         gpu = self.machine.gpu
         return None if gpu is None or gpu.architecture is None else capability_of(gpu.architecture)
 
-    def _architecture(self, parsed: ParsedModule) -> str | None:
-        gpu = self.machine.gpu
-        if gpu is None or gpu.architecture is None:
-            return super()._architecture(parsed)
-        return gpu.architecture if can_assemble_for(gpu.architecture) else None
+    def code_rules(self, parsed: ParsedModule | None = None, isa: Isa | None = None) -> CodeRules:
+        """How the ISA of a module is chosen; `isa` replaces that of the device."""
+        near = None if parsed is None else architecture_near(parsed.target)
+        return rules_for(self.machine, isa or self.isa, near, check=self.check)
 
     # --- Managed memory ---
 

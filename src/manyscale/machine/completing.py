@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from manyscale.machine.loading import ResolvedMachine
     from manyscale.system import System
 
+_THIS_RUN = "this run"
+
 
 @dataclass(frozen=True)
 class _Used:
@@ -34,6 +36,7 @@ class _Used:
     section: str
     values: dict[str, Any]
     sources: Mapping[str, str]
+    replaces: bool = False  # what the machine states: the run was told otherwise
 
 
 def completed_toml(
@@ -52,8 +55,8 @@ def complete(
     """The machine that a system was built from, with all that the system's models have stated in it.
 
     What the description left to a default or to a DRAM standard is then there with its source, so the machine gives the
-    same system even if those change. `others` are values of sections that no component has, by the paths of these.
-    A functional run has no system.
+    same system even if those change. `others` are values of sections that no component has, by the paths of these;
+    they replace what the machine states. A functional run has no system.
     """
     found = dict(sources)
     data = dump(machine, reads=False)
@@ -62,7 +65,7 @@ def complete(
             for used in find(machine, system):
                 _fill(machine, data, used, found)
     for section, values in (others or {}).items():
-        _fill(machine, data, _Used(section, values, {}), found)
+        _fill(machine, data, _Used(section, values, {}, replaces=True), found)
     return build(type(machine), data, machine.name or "the machine"), found
 
 
@@ -82,9 +85,10 @@ def _fill(machine: Machine, data: dict[str, Any], used: _Used, sources: dict[str
         stated = section
         for part in above:
             stated = stated.setdefault(part, {})
-        if name not in stated:
+        if name not in stated or (used.replaces and stated[name] != value):
             stated[name] = value
-            sources[f"{used.section}.{row.path}"] = used.sources.get(row.path, DEFAULT)
+            other = _THIS_RUN if used.replaces else DEFAULT
+            sources[f"{used.section}.{row.path}"] = used.sources.get(row.path, other)
 
 
 def _spec_of(system: System, component: str, *models: str) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from manyscale.machine.model_specs import any_of
 from manyscale.machine.uvm import UnifiedMemory
@@ -76,6 +76,12 @@ class Gpu(Spec):
 
     architecture: str | None = parameter(
         None, doc='whose SASS its SMs execute, such as "sm_70"; not stated: that of the program'
+    )
+    isa: Literal["auto", "sass", "ptx"] | None = parameter(
+        None, doc="what kernels run as, where a run does not say; auto: SASS where it can be had, else PTX"
+    )
+    assembler: str | None = parameter(
+        None, doc='version of ptxas that makes SASS of PTX, such as "12.9.86"; "any", or "none" for PTX'
     )
     clock: Frequency | None = parameter(None, doc="core clock of the SMs", minimum="1Hz")
     sm_count: Count | None = parameter(None, doc="number of SMs", minimum=1)

@@ -47,6 +47,7 @@ def findings(evidence: Evidence) -> list[Finding]:
     """What limits the run, the heaviest first; at least one sentence."""
     rules: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
         _status,
+        _code,
         _kernels,
         _page_faults,
         _cores,
@@ -68,6 +69,14 @@ def _status(evidence: Evidence) -> Iterator[Finding]:
     if evidence.run.status != "done":
         why = f": {info['error']}" if info.get("error") else ""
         yield Finding(f"The run is not whole ({evidence.run.status}){why}", 9.0, "warn")
+
+
+def _code(evidence: Evidence) -> Iterator[Finding]:
+    """Of kernels that ran in the form whose time is less accurate."""
+    code = evidence.run.info.get("code")
+    note = code.get("note") if isinstance(code, dict) else None
+    if isinstance(note, str):
+        yield Finding(f"{note}.", 1.0, "warn")
 
 
 def _kernels(evidence: Evidence) -> Iterator[Finding]:

@@ -133,6 +133,11 @@ class RunWriter:
         self._info["machine"] = {"file": MACHINE_FILE, "hash": _hash(text)}
         self._write_info()
 
+    def describe_code(self, code: Mapping[str, Any]) -> None:
+        """Keep what the kernels of the run were executed as."""
+        _json(code, "the code")
+        self._info["code"] = dict(code)
+
     def write_stats(self, columns: Columns) -> None:
         """Keep the statistics; the columns are those of `statistics.frame`."""
         self._use_reserve()

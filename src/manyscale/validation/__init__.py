@@ -42,13 +42,13 @@ FORMS: dict[str, Callable[..., list[Row]]] = {
 }
 
 
-def validate(only: str | None = None, machine: str | None = None, isa: Isa = "ptx") -> list[Row]:
+def validate(only: str | None = None, machine: str | None = None, isa: Isa = "auto") -> list[Row]:
     """The rows of the validation named `only`, or of all."""
     return [row for _, rows in tables(only, machine, isa) for row in rows]
 
 
 def tables(
-    only: str | None = None, machine: str | None = None, isa: Isa = "ptx"
+    only: str | None = None, machine: str | None = None, isa: Isa = "auto"
 ) -> Iterator[tuple[str, list[Row]]]:
     """Each validation with its rows, when they are there; only the one named `only`, if it is given.
 

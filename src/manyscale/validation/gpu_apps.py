@@ -23,7 +23,7 @@ _LU_BLOCK = 16
 _LU_TOLERANCE = 1e-6  # of the largest element
 
 
-def rows(machine: str = "v100-sst", isa: Isa = "ptx") -> list[Row]:
+def rows(machine: str = "v100-sst", isa: Isa = "auto") -> list[Row]:
     """All programs."""
     return [
         Row("vectorAdd, 163840 elements", vector_add(machine, isa), 5_271, "cycles", _SOURCE),
@@ -31,7 +31,7 @@ def rows(machine: str = "v100-sst", isa: Isa = "ptx") -> list[Row]:
     ]
 
 
-def vector_add(machine: str, isa: Isa = "ptx") -> int:
+def vector_add(machine: str, isa: Isa = "auto") -> int:
     """The cycles of one launch that adds two vectors."""
     device = GpuTarget(machine, isa).device()
     random = np.random.default_rng(1)
@@ -44,7 +44,7 @@ def vector_add(machine: str, isa: Isa = "ptx") -> int:
     return _cycles(launch)
 
 
-def blocked_lu(machine: str, isa: Isa = "ptx") -> int:
+def blocked_lu(machine: str, isa: Isa = "auto") -> int:
     """The cycles of the 46 launches that factor a matrix in place, without pivots."""
     device = GpuTarget(machine, isa).device()
     matrix = np.random.default_rng(1).random((_SIDE, _SIDE)) + _SIDE * np.eye(_SIDE)  # needs no pivots

@@ -36,7 +36,7 @@ Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
 
-def rows(machine: str = "v100-sst", isa: Isa = "ptx") -> list[Row]:
+def rows(machine: str = "v100-sst", isa: Isa = "auto") -> list[Row]:
     """How much faster the code gets with faster SMs, and with faster memory where that helps most."""
     slow, usual, fast = (step_seconds(machine, clock, MEMORY_CLOCKS[0], isa=isa) for clock in SM_CLOCKS)
     fast_memory = step_seconds(machine, SM_CLOCKS[0], MEMORY_CLOCKS[-1], isa=isa)
@@ -48,7 +48,7 @@ def rows(machine: str = "v100-sst", isa: Isa = "ptx") -> list[Row]:
 
 
 def step_seconds(
-    machine: str, sm_clock: int, memory_clock: int, edge: int = _EDGE, isa: Isa = "ptx"
+    machine: str, sm_clock: int, memory_clock: int, edge: int = _EDGE, isa: Isa = "auto"
 ) -> float:
     """Simulated seconds of a step that finds in the caches what the step before has left; clocks in MHz."""
     blast = Blast(GpuTarget(_clocked(machine, sm_clock, memory_clock), isa).device(), edge)

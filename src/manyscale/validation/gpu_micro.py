@@ -130,7 +130,7 @@ _HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 _EMPTY = _HEAD + ".visible .entry empty() { ret; }"
 
 
-def rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
+def rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     """All microbenchmarks; of GPUs for which fewer measurements are published, those."""
     found = [*latency_rows(machine, isa), *throughput_rows(machine, isa), *whole_gpu_rows(machine, isa)]
     measured = _MEASURED.get(load_machine(machine).machine.name or "")
@@ -144,7 +144,7 @@ def rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
     ]
 
 
-def latency_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
+def latency_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     """Cycles until a dependent instruction issues, in one warp."""
     target = GpuTarget(machine, isa)
     found = [
@@ -167,7 +167,7 @@ def latency_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
     ]
 
 
-def throughput_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
+def throughput_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     """Operations per cycle of one SM that is full of independent work."""
     target = GpuTarget(machine, isa)
     found = [
@@ -178,7 +178,7 @@ def throughput_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
     return [*found, Row("32-way bank conflict", conflict, 4, "B/clk/SM", "one of 32 banks of 4 B")]
 
 
-def whole_gpu_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
+def whole_gpu_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     """What all SMs together get from the L2 and from memory, and the cost of a launch."""
     target = GpuTarget(machine, isa)
     empty = _empty(target)

@@ -15,7 +15,7 @@ class GpuTarget:
     """A machine by its name, its file or its description, and the form of the kernels."""
 
     machine: str | Machine
-    isa: Isa = "ptx"
+    isa: Isa = "auto"
 
     def device(self) -> TimedDevice:
         """A new GPU of that machine."""

@@ -161,6 +161,7 @@ def simulation(parent: Parent, evidence: Evidence) -> None:
             "created": str(info["created"]),
             "ended": str(info.get("ended")),
             **{f"version of {name}": str(version) for name, version in info["versions"].items()},
+            **_code_facts(info.get("code")),
         }
     )
     others = {
@@ -175,3 +176,10 @@ def simulation(parent: Parent, evidence: Evidence) -> None:
     if evidence.troubles:
         troubles = "; ".join(dict.fromkeys(evidence.troubles))
         section.finding(f"Not all that the run left could be shown: {troubles}", "warn")
+
+
+def _code_facts(code: object) -> dict[str, str]:
+    """What kernels ran as, and the assembler that made it."""
+    if not isinstance(code, dict) or not isinstance(code.get("isa"), str):
+        return {}
+    return {"kernels run as": code["isa"].upper(), "assembler": str(code.get("assembler") or "none")}
