@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of a streaming multiprocessor, each alone: when they accept, and when what they give is ready.
+#include "gpu/sm/coalesce.hpp"
 #include "gpu/sm/constant_cache.hpp"
 #include "gpu/sm/data_stage.hpp"
 #include "gpu/sm/dependence_counters.hpp"
 #include "gpu/sm/execution_pipes.hpp"
 #include "gpu/sm/instruction_fetch.hpp"
-#include "gpu/sm/memory_queue.hpp"
+#include "gpu/sm/mio_queue.hpp"
 #include "gpu/sm/scoreboard.hpp"
+#include "gpu/sm/tag_stage.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale;
@@ -36,7 +38,6 @@ SmSpec small_sm() {
   spec.constant_ways = 2;
   spec.constant_latency = 27;
   spec.constant_l15_latency = 89;
-  spec.constant_miss_latency = 245;
   spec.timing.integer = {4, 2};
   spec.timing.other_unit = 1;
   spec.timing.queued_unit = 2;
@@ -58,14 +59,117 @@ struct WaitingWarp {
   }
 };
 
-TEST(the_memory_queue_accepts_until_it_is_full) {
-  MemoryQueue queue(small_sm());
-  check_equal(queue.enter(10), 10, "the first passes at once");
-  check(queue.free_at() <= 10, "a second slot is free");
-  check_equal(queue.enter(10), 14, "address generation takes one every four cycles");
-  check_equal(queue.free_at(), 11, "the first has left a cycle after it passed");
-  check_equal(queue.enter(11), 18, "in order");
-  check_equal(queue.free_at(), 15, "the second leaves at 15, and not at 14");
+// Cycles at which warps of some sub-cores issue memory instructions one after the other: Huerta et al., MICRO
+// 2025, Table 1.
+std::vector<std::vector<Cycle>> issue_cycles(std::size_t sub_cores, unsigned instructions) {
+  SmSpec spec;
+  spec.memory_queue = 5;
+  spec.timing.operand_read = 11;
+  std::vector<MioQueue> queues(sub_cores, MioQueue(spec));
+  std::vector<std::vector<Cycle>> issued(sub_cores);
+  std::vector<Cycle> next(sub_cores, 2);
+  Cycle lsu_free = 0;
+  while (issued.back().size() < instructions) {
+    std::size_t first = 0;  // sub-cores that could issue in one cycle do so in their order
+    for (std::size_t i = 0; i < sub_cores; ++i) {
+      next[i] = std::max(next[i], queues[i].free_at());
+      if (next[i] < next[first]) first = i;
+    }
+    const Cycle begin = std::max(queues[first].enter(next[first], MioUnit::address, 4), lsu_free);
+    lsu_free = begin + 2;
+    queues[first].leave(begin);
+    issued[first].push_back(next[first]++);
+  }
+  return issued;
+}
+
+TEST(the_mio_queue_accepts_until_it_is_full) {
+  const auto alone = issue_cycles(1, 8);
+  const std::vector<Cycle> published{2, 3, 4, 5, 6, 13, 17, 21};
+  for (std::size_t i = 0; i < published.size(); ++i) check_equal(alone[0][i], published[i], "one sub-core");
+  const auto together = issue_cycles(4, 8);
+  for (std::size_t sub_core = 0; sub_core < 4; ++sub_core) {
+    check_equal(together[sub_core][4], 6, "five are taken at once");
+    check_equal(together[sub_core][5], 13 + 2 * static_cast<Cycle>(sub_core), "the sixth waits for the LSU");
+    check_equal(together[sub_core][6], 21 + 2 * static_cast<Cycle>(sub_core),
+                "the LSU takes one every two cycles");
+  }
+}
+
+TEST(instructions_of_the_mio_queue_do_not_overtake) {
+  SmSpec spec;
+  spec.memory_queue = 4;
+  spec.timing.operand_read = 0;
+  MioQueue queue(spec);
+  const auto enter = [&](Cycle now, MioUnit unit, Cycle interval) {
+    const Cycle begin = queue.enter(now, unit, interval);
+    queue.leave(begin);
+    return begin;
+  };
+  check_equal(enter(0, MioUnit::xu, 8), 0, "a special function begins at once");
+  check_equal(enter(1, MioUnit::xu, 8), 8, "the next when the XU pipe is free");
+  check_equal(enter(2, MioUnit::address, 4), 8, "a load behind it not before it");
+  check_equal(enter(3, MioUnit::address, 4), 12, "and the address unit takes one every four cycles");
+  check_equal(queue.free_at(), 0, "the first has left");
+  check_equal(enter(4, MioUnit::shuffle, 2), 12, "a shuffle does not need the address unit");
+  check_equal(queue.free_at(), 8, "the slot of the second is free at 8, and not at 7");
+}
+
+TEST(the_tag_stage_takes_four_lines_a_cycle_after_the_first) {
+  TagStage tags(4);
+  check_equal(tags.enter(10, 1), 10, "a free stage");
+  check_equal(tags.enter(10, 9), 11, "a line takes a cycle");
+  check_equal(tags.look_up(0), 11, "the first line");
+  check_equal(tags.look_up(3), 11, "the fourth in the same cycle");
+  check_equal(tags.look_up(4), 12, "the fifth in the next");
+  check_equal(tags.look_up(8), 13, "the ninth");
+  check_equal(tags.free_at(), 14, "nine lines take 1 + 8 / 4 cycles");
+  tags.enter(14, 2);
+  check_equal(tags.free_at(), 15, "fractions add up: two lines take a cycle and a quarter");
+  for (int i = 0; i < 3; ++i) tags.enter(14, 2);
+  check_equal(tags.free_at(), 19, "four of them five cycles");
+}
+
+// An access of all lanes with a stride.
+Access strided(std::uint64_t stride, std::uint8_t bytes) {
+  Access access;
+  access.mask = kAllLanes;
+  access.bytes = bytes;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    access.addresses[lane] = (std::uint64_t{1} << 32) + lane * stride;
+  return access;
+}
+
+// Cycles of a load from the L1 by stride, as gpu-strides of RRZE-HPC/gpu-benches measured them on an A100.
+TEST(passes_over_the_banks_of_the_l1_follow_the_stride) {
+  for (const unsigned stride : {1U, 2U, 4U, 8U, 16U, 32U})
+    check_equal(bank_passes(strided(4 * stride, 4), 32).taken, stride, "floats, powers of two");
+  check_equal(bank_passes(strided(4 * 3, 4), 32).taken, 1U, "odd strides have no conflicts");
+  check_equal(bank_passes(strided(4 * 33, 4), 32).taken, 1U, "nor do they with a line each");
+  check_equal(bank_passes(strided(0, 8), 32).taken, 2U,
+              "a double takes two passes, even if all want the same");
+  check_equal(bank_passes(strided(8, 8), 32).taken, 2U, "doubles beside each other");
+  check_equal(bank_passes(strided(8 * 2, 8), 32).taken, 4U, "every second double");
+  check_equal(bank_passes(strided(8 * 6, 8), 32).taken, 4U, "every sixth");
+  check_equal(bank_passes(strided(8 * 16, 8), 32).taken, 32U, "a line each");
+  Access half = strided(8, 8);
+  half.mask = 0xffff;
+  check_equal(bank_passes(half, 32).taken, 1U, "half a warp of doubles");
+}
+
+// NVIDIA developer forum 77228: loads of shared memory whose lanes want the same in pairs return two
+// registers at once.
+TEST(shared_loads_pack_registers_of_lanes_that_want_the_same) {
+  const auto passes = [](const Access& access) { return bank_passes(access, 32, false, true).taken; };
+  check_equal(passes(strided(16, 16)), 4U, "LDS.128 of neighbours");
+  check_equal(passes(strided(0, 16)), 2U, "of one address");
+  check_equal(passes(strided(0, 8)), 1U, "LDS.64 of one address");
+  Access pairs = strided(0, 16);
+  for (unsigned lane = 0; lane < kLanes; ++lane) pairs.addresses[lane] += lane / 2 * 16;
+  check_equal(passes(pairs), 2U, "in pairs");
+  Access fours = strided(0, 16);
+  for (unsigned lane = 0; lane < kLanes; ++lane) fours.addresses[lane] += lane % 8 * 16;
+  check_equal(passes(fours), 4U, "eight addresses, but not in pairs");
 }
 
 TEST(the_data_stage_tells_conflicts_apart) {
@@ -118,12 +222,17 @@ TEST(constants_share_the_l1_of_instructions) {
   spec.instruction_line = 256;
   InstructionCaches behind(spec);
   ConstantCache cache(spec);
-  check_equal(cache.look_up(0, behind), 245, "the first load");
-  check_equal(cache.look_up(63, behind), 27, "a line of 64 bytes");
-  check_equal(cache.look_up(64, behind), 89, "the next line of 64 is in the L1's line of 256");
-  check_equal(cache.look_up(128, behind), 89, "it takes the entry of the oldest");
-  check_equal(cache.look_up(0, behind), 89, "which is gone");
-  check_equal(cache.look_up(256, behind), 245, "beyond the L1's line");
+  const auto check_found = [&](std::uint64_t address, Cycle latency, bool missed, const char* what) {
+    const ConstantCache::Found found = cache.look_up(address, behind);
+    check_equal(found.latency, latency, what);
+    check_equal(found.missed, missed, what);
+  };
+  check_found(0, 89, true, "the first load");
+  check_found(63, 27, false, "a line of 64 bytes");
+  check_found(64, 89, false, "the next line of 64 is in the L1's line of 256");
+  check_found(128, 89, false, "it takes the entry of the oldest");
+  check_found(0, 89, false, "which is gone");
+  check_found(256, 89, true, "beyond the L1's line");
 }
 
 TEST(a_counter_holds_until_the_last_result) {

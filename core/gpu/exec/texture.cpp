@@ -81,11 +81,17 @@ const Texture* TextureTable::find(std::uint64_t handle) const {
   return &textures_[handle - 1];
 }
 
-TextureReader::TextureReader(const Texture& texture, const std::byte* memory, unsigned axes)
-    : texture_(texture), memory_(memory), axes_(axes) {
+TextureReader::TextureReader(const Texture& texture, const std::byte* memory, unsigned axes,
+                             TextureFootprint& footprint)
+    : texture_(texture), memory_(memory), axes_(axes), footprint_(footprint) {
   if (texture.layered || texture.cube) layers_ = texture.extent[axes < 3 ? axes : 2];
   row_bytes_ = texture.pitch != 0 ? texture.pitch : std::uint64_t{texture.extent[0]} * texture.texel_bytes();
   slice_bytes_ = axes == 1 ? row_bytes_ : row_bytes_ * texture.extent[1];
+}
+
+// A lane needs so many texels.
+void TextureReader::needs_texels(unsigned count) const {
+  footprint_.lane_bytes = std::max(footprint_.lane_bytes, count * texture_.texel_bytes());
 }
 
 std::uint64_t TextureReader::bytes() const {
@@ -171,6 +177,8 @@ Colour TextureReader::texel(const std::array<std::int64_t, 3>& index, std::uint3
   std::uint64_t offset = static_cast<std::uint64_t>(index[0]) * texture_.texel_bytes() + layer * slice_bytes_;
   if (axes_ > 1) offset += static_cast<std::uint64_t>(index[1]) * row_bytes_;
   if (axes_ > 2) offset += static_cast<std::uint64_t>(index[2]) * slice_bytes_;
+  const std::uint64_t sector = (texture_.memory + offset) / 32 * 32;
+  if (footprint_.sectors.empty() || footprint_.sectors.back() != sector) footprint_.sectors.push_back(sector);
   const unsigned bytes = format_bytes(texture_.format);
   for (unsigned i = 0; i < texture_.channels; ++i) {
     const std::uint32_t bits = component(memory_ + offset + i * bytes);
@@ -183,6 +191,7 @@ Colour TextureReader::fetch(const Indices& indices, const Indices& offsets, std:
   std::array<std::int64_t, 3> index{};
   for (unsigned axis = 0; axis < axes_; ++axis)
     index[axis] = address(axis, std::int64_t{indices[axis]} + offsets[axis]);
+  needs_texels(1);
   return texel(index, clamp_layer(layer));
 }
 
@@ -194,6 +203,7 @@ Colour TextureReader::sample(const Coordinates& coordinates, const Indices& offs
     for (unsigned axis = 0; axis < axes_; ++axis)
       index[axis] = address(
           axis, static_cast<std::int64_t>(std::floor(position(axis, coordinates[axis], offsets[axis]))));
+    needs_texels(1);
     return texel(index, layer);
   }
   std::array<TexelPair, 3> pairs;
@@ -201,6 +211,7 @@ Colour TextureReader::sample(const Coordinates& coordinates, const Indices& offs
     pairs[axis] = neighbours(axis, coordinates[axis], offsets[axis]);
   std::array<double, 4> sums{};
   Colour colour{};
+  needs_texels(1U << axes_);
   for (unsigned corner = 0; corner < 1u << axes_; ++corner) {
     double weight = 1;
     for (unsigned axis = 0; axis < axes_; ++axis) {
@@ -223,6 +234,7 @@ Colour TextureReader::gather(const Coordinates& coordinates, const Indices& offs
                   y = neighbours(1, coordinates[1], offsets[1]);
   constexpr std::array<std::array<unsigned, 2>, 4> kOrder{{{0, 1}, {1, 1}, {1, 0}, {0, 0}}};
   Colour colour{};
+  needs_texels(4);
   for (unsigned i = 0; i < 4; ++i)
     colour[i] = texel({x.index[kOrder[i][0]], y.index[kOrder[i][1]], 0}, clamp_layer(layer))[component];
   return colour;

@@ -48,13 +48,27 @@ class TextureTable {
 // have are 0, 0 and 1.
 using Colour = std::array<std::uint32_t, 4>;
 
+// What a texture instruction reads of memory, as a texture unit sees it. Leaves out: the tiles of CUDA
+// arrays, whose rows lie one after the other here.
+struct TextureFootprint {
+  std::vector<std::uint64_t>
+      sectors;              // addresses of sectors of 32 B, in the order of lanes; some more than once
+  unsigned lane_bytes = 0;  // of the texels that the lane with most of them needs
+
+  void clear() {
+    sectors.clear();
+    lane_bytes = 0;
+  }
+};
+
 // Reads one texture as texture units do: in one to three dimensions, within a layer if there are layers. The
 // rules are those of the chapter "Texture Fetching" of the CUDA programming guide, with weights of 8
 // fractional bits.
 class TextureReader {
  public:
-  // `memory` is the host's copy of the texels; `axes` are the dimensions within a layer.
-  TextureReader(const Texture& texture, const std::byte* memory, unsigned axes);
+  // `memory` is the host's copy of the texels; `axes` are the dimensions within a layer. What is read is
+  // added to the footprint.
+  TextureReader(const Texture& texture, const std::byte* memory, unsigned axes, TextureFootprint& footprint);
 
   using Coordinates = std::array<float, 3>;
   using Indices = std::array<std::int32_t, 3>;
@@ -85,10 +99,12 @@ class TextureReader {
   // A component of a texel: of floating-point numbers the value, of integers the bits.
   Colour texel(const std::array<std::int64_t, 3>& index, std::uint32_t layer) const;
   std::uint32_t component(const std::byte* at) const;
+  void needs_texels(unsigned count) const;
 
   const Texture& texture_;
   const std::byte* memory_;
   unsigned axes_;
+  TextureFootprint& footprint_;
   std::uint32_t layers_ = 1;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t slice_bytes_ = 0;  // from z to z, or from layer to layer

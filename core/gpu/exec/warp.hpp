@@ -13,6 +13,7 @@
 
 #include "gpu/exec/op.hpp"
 #include "gpu/exec/program.hpp"
+#include "gpu/exec/texture.hpp"
 
 namespace manyscale::gpu {
 
@@ -62,6 +63,7 @@ struct Access {
   std::uint8_t bytes = 0;  // per lane, all elements of a vector
   Mask mask = 0;
   alignas(64) std::array<std::uint64_t, kLanes> addresses{};  // of the lanes in mask; in their space
+  TextureFootprint texture;                                   // of a texture instruction, which has no mask
 };
 
 // The registers and the local memory of one activation of a function.

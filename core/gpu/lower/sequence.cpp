@@ -270,7 +270,9 @@ Sequence sequence_of(const Values& values, const Selection& selection, std::uint
     case Class::atomic:
       return atomic(values, op);
     case Class::texture:
-      return alone(InstructionKind::texture);
+      return alone(name == "suld"   ? InstructionKind::load_global
+                   : name == "sust" ? InstructionKind::store_global
+                                    : InstructionKind::texture);
     case Class::warp:
       return warp_instruction(name);
     case Class::barrier:

@@ -35,7 +35,8 @@ PipeTable::PipeTable(const SmSpec& spec) {
   set(InstructionKind::exit, Pipe::cbu, t.branch);
   set(other, Pipe::other, t.other);
 
-  for (const InstructionKind kind : {load_global, load_local}) resource_[index(kind)] = MemoryResource::line;
+  for (const InstructionKind kind : {load_global, load_local, texture})
+    resource_[index(kind)] = MemoryResource::line;
   for (const InstructionKind kind : {store_global, store_local, reduce_global})
     resource_[index(kind)] = MemoryResource::store;
 

@@ -23,6 +23,8 @@ class PipeTable {
 
   const InstructionTiming& timing(InstructionKind kind) const { return timing_[index(kind)]; }
   Pipe pipe_of(InstructionKind kind) const { return pipe_of_[index(kind)]; }
+  // Whether an instruction issues into the MIO queue.
+  bool queued(InstructionKind kind) const { return pipe_of(kind) == Pipe::lsu || pipe_of(kind) == Pipe::xu; }
   MemoryResource resource(InstructionKind kind) const { return resource_[index(kind)]; }
   // Cycles that a result takes longer to the pipe that reads it than within the pipe that made it.
   Cycle crossing(Pipe from, Pipe to) const {

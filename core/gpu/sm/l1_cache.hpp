@@ -89,6 +89,7 @@ class PendingLines {
   static constexpr std::uint32_t kEnd = ~std::uint32_t{0};
 
   std::size_t lines() const { return pending_.size(); }
+  bool contains(std::uint64_t line) { return pending_.find(line) != nullptr; }
 
   // The sectors of the line that nobody has asked for yet.
   std::uint8_t not_asked(std::uint64_t line, std::uint8_t wanted) {

@@ -24,8 +24,8 @@ struct alignas(64) OperationProfile {
   std::int64_t issued = 0;  // SASS instructions
   std::int64_t threads = 0;
   std::int64_t executed = 0;         // by warps; `threads` is the sum of those that took part
-  std::int64_t stall_memory = 0;     // Long Scoreboard and LG Throttle
-  std::int64_t stall_shared = 0;     // Short Scoreboard and Barrier
+  std::int64_t stall_memory = 0;     // Long Scoreboard, LG Throttle and Tex Throttle
+  std::int64_t stall_shared = 0;     // Short Scoreboard, MIO Throttle and Barrier
   std::int64_t stall_execution = 0;  // Wait and Math Pipe Throttle
   std::int64_t stall_other = 0;      // No Instruction and Not Selected
   std::int64_t stall_fault = 0;      // page faults of managed memory

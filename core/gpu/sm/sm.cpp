@@ -25,7 +25,8 @@ Sm::Sm(const Spec& spec)
       l1_(static_cast<std::uint64_t>(spec.l1.size), static_cast<std::uint64_t>(spec.l1.line),
           static_cast<std::uint64_t>(spec.l1.ways)),
       instructions_(spec),
-      constants_(spec) {
+      constants_(spec),
+      tags_(spec.l1.tags) {
   greedy_ = warp_scheduler_->greedy();
   round_robin_ = warp_scheduler_->round_robin();
   rank_ = warp_scheduler_->rank();
@@ -39,7 +40,7 @@ Sm::Sm(const Spec& spec)
         static_cast<std::uint16_t>(i % spec.sub_cores * slots_per_sub_core_ + i / spec.sub_cores));
   scoreboards_.resize(static_cast<std::size_t>(spec.warps));
   for (std::int64_t i = 0; i < spec.sub_cores; ++i)
-    sub_cores_.push_back({.queue = MemoryQueue(spec), .last = static_cast<std::uint32_t>(i)});
+    sub_cores_.push_back({.queue = MioQueue(spec), .last = static_cast<std::uint32_t>(i)});
   for (std::int64_t i = 0; i < spec.warps; ++i) warps_.push_back(std::make_unique<WarpSlot>());
   declare(statistics_);
   clock_.on_tick<&Sm::tick>();

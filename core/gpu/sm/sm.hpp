@@ -2,9 +2,9 @@
 // A streaming multiprocessor: sub-cores that issue one SASS instruction per cycle each, of warps whose
 // operands are ready. The functional model executes an instruction when it issues, so time and values never
 // disagree. The SM sleeps when no warp can issue. Its stages have files of their own: execution_pipes,
-// scoreboard, dependence_counters, instruction_fetch, constant_cache, memory_queue, data_stage, l1_cache,
-// pending_translations; here is what joins them. Leaves out: write-port conflicts, and TLBs for memory that
-// is not managed.
+// scoreboard, dependence_counters, instruction_fetch, constant_cache, mio_queue, tag_stage, data_stage,
+// l1_cache, pending_translations; here is what joins them. Leaves out: write-port conflicts, and TLBs for
+// memory that is not managed.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,9 +23,10 @@
 #include "gpu/sm/instruction_fetch.hpp"
 #include "gpu/sm/l1_cache.hpp"
 #include "gpu/sm/launch_record.hpp"
-#include "gpu/sm/memory_queue.hpp"
+#include "gpu/sm/mio_queue.hpp"
 #include "gpu/sm/pending_translations.hpp"
 #include "gpu/sm/scoreboard.hpp"
+#include "gpu/sm/tag_stage.hpp"
 #include "gpu/sm/timed_launch.hpp"
 #include "gpu/sm/warp_scheduler.hpp"
 #include "gpu/uvm/translation.hpp"
@@ -114,6 +115,7 @@ class Sm final : public Component {
     std::uint64_t priority = 0;  // that the warp scheduler gave the warp
     std::uint8_t pipe = 0;       // that its next instruction needs
     bool dual_pipe = false;      // or the multiplier
+    bool queued = false;         // through the MIO queue
     MemoryResource resource = MemoryResource::none;
     bool yields = false;  // after its last instruction other warps go first
     bool pipe_was_busy = false;
@@ -141,11 +143,12 @@ class Sm final : public Component {
     std::uint8_t asked = 0;
   };
 
-  // An instruction of global or local memory while its lines are accessed.
+  // An instruction of global or local memory, or of textures, while its lines are accessed.
   struct GlobalAccess {
     WarpSlot& slot;
     const SassInstruction& instruction;
     std::uint32_t warp = 0;
+    PendingAccess::Operation operation = PendingAccess::Operation::read;
     std::uint8_t rounds = 0;                  // of an atomic operation
     Cycle translation = 0;                    // latency of the TLB, of managed memory
     std::uint32_t load = PendingLines::kEnd;  // that waits for its lines; kEnd: none does
@@ -154,7 +157,7 @@ class Sm final : public Component {
 
   struct SubCore {
     std::array<Cycle, kPipes> free{};
-    MemoryQueue queue;
+    MioQueue queue;
     std::uint32_t last = 0;  // warp slot that issued last
     Cycle idle_until = 0;    // none of its warps can issue before, as things are
   };
@@ -191,7 +194,9 @@ class Sm final : public Component {
   }
 
   // --- Memory (sm_memory.cpp) ---
-  Cycle enter_memory(SubCore& sub, Cycle now);
+  Cycle enter_memory(SubCore& sub, InstructionKind kind, Cycle now);
+  Cycle enter_queue(SubCore& sub, const SassInstruction& instruction, Cycle interval, Cycle now,
+                    SmStatistics& statistics);
   void access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
               Cycle now);
   void access_spilled(std::uint32_t index, const SassInstruction& instruction, Cycle begin);
@@ -201,7 +206,12 @@ class Sm final : public Component {
                      Cycle begin);
   void access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                      Cycle begin);
+  void access_texture(std::uint32_t index, const SassInstruction& instruction,
+                      const TextureFootprint& texture, Cycle begin);
+  void access_lines(GlobalAccess& global, Stall why, Cycle begin, Cycle hit);
   void access_line(GlobalAccess& global, const LineAccess& touched, Cycle when);
+  void find_lines(const Access& access, bool local);
+  void wait_for_load(const GlobalAccess& global, Stall why, Cycle begin);
   bool pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle& when);
   std::uint32_t wait_for_line(GlobalAccess& global);
   void set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer,
@@ -275,6 +285,10 @@ class Sm final : public Component {
   std::vector<Load> loads_;
   std::vector<std::uint32_t> free_loads_;
   std::int64_t outstanding_writes_ = 0;  // lines
+  PendingLines constant_lines_;          // on their way to the constant caches
+  Cycle lsu_free_ = 0;                   // for a further instruction
+  Cycle texture_free_ = 0;
+  TagStage tags_;
   DataStage data_stage_;
   Cycle request_free_ = 0;  // of the way to the network
   Lines lines_;

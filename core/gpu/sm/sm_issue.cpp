@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kInstructionBytes = 16;
 constexpr auto kFma = static_cast<std::size_t>(Pipe::fma);
-constexpr auto kLsu = static_cast<std::size_t>(Pipe::lsu);
 
 // Whether an operation is the next in the text after another, or the first behind a reconvergence point.
 bool follows(const Code& code, const Op* first, const Op* second) {
@@ -80,7 +79,7 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
       next = std::min(next, when);
       return;
     }
-    if (candidate.pipe == kLsu && !can_use_memory(sub, candidate.resource, now, when)) {
+    if (candidate.queued && !can_use_memory(sub, candidate.resource, now, when)) {
       candidate.queue_was_full = true;
       next = std::min(next, when);
       return;
@@ -118,7 +117,7 @@ std::size_t Sm::pipe_for(const SubCore& sub, const SassInstruction& instruction)
   return instruction.dual_pipe && sub.free[kFma] < sub.free[own] ? kFma : own;
 }
 
-// Whether there is room for a memory instruction.
+// Whether there is room for an instruction that issues into the MIO queue.
 bool Sm::can_use_memory(const SubCore& sub, MemoryResource resource, Cycle now, Cycle& when) const {
   when = sub.queue.free_at();
   if (when > now) return false;
@@ -183,8 +182,13 @@ void Sm::account(std::uint32_t index, Cycle now) {
   }
   const Cycle rest = now - slot.after - waited;
   if (candidate.queue_was_full) {
-    statistics.stall_lg_throttle += rest;
-    profile.stall_memory += rest;
+    const InstructionKind kind = slot.at->kind;
+    const bool texture = kind == InstructionKind::texture;
+    const bool global = candidate.resource != MemoryResource::none || kind == InstructionKind::atomic_global;
+    (texture  ? statistics.stall_tex_throttle
+     : global ? statistics.stall_lg_throttle
+              : statistics.stall_mio_throttle) += rest;
+    (global ? profile.stall_memory : profile.stall_shared) += rest;
     if (slot.reduces && candidate.resource == MemoryResource::store) statistics.stall_atomic += rest;
   } else if (candidate.pipe_was_busy) {
     statistics.stall_math_pipe_throttle += rest;
@@ -212,7 +216,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   record.busy[pipe] += interval;
   ++profile.issued;
   sub.last = index;
-  sub.free[pipe] = now + interval;
+  const bool queued = pipes_.queued(instruction.kind);
+  sub.free[pipe] = now + (queued ? 1 : interval);
   slot.after = now + 1;
   Candidate& candidate = this->candidate(index);
   candidate.pipe_was_busy = candidate.queue_was_full = false;
@@ -235,7 +240,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   if (own_pipe == Pipe::lsu && instruction.kind != InstructionKind::shuffle) {
     access(sub, index, instruction, instruction.executes && executed != 0, now);
   } else {
-    const Cycle ready = now + timing.latency;
+    const Cycle begin = queued ? enter_queue(sub, instruction, interval, now, record.statistics) : now;
+    const Cycle ready = begin + timing.latency;
     const Stall why = instruction.kind == InstructionKind::shuffle ? Stall::short_scoreboard : Stall::wait;
     if (instruction.control.closes_copies)
       slot.counters.close_copies(instruction.control.write_counter, ready, slot.function->limited_counters,
@@ -245,7 +251,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     else
       set_ready(slot, instruction, ready, why, own_pipe);
     if (scheduled) {
-      const Cycle read = std::min(ready, now + Cycle{spec_.timing.operand_read});
+      const Cycle read = std::min(ready, begin + Cycle{spec_.timing.operand_read});
       count(slot, instruction.control.read_counter, {read, Stall::wait});
     } else {
       slot.board->set_predicates(instruction.writes_predicates, ready);
@@ -351,6 +357,7 @@ void Sm::find_earliest(std::uint32_t index) {
   Candidate& candidate = this->candidate(index);
   candidate.pipe = static_cast<std::uint8_t>(pipes_.pipe_of(slot.at->kind));
   candidate.dual_pipe = slot.at->dual_pipe;
+  candidate.queued = pipes_.queued(slot.at->kind);
   candidate.resource = pipes_.resource(slot.at->kind);
   sub_core_of(index).idle_until = 0;
   slot.reason = waiting.why;

@@ -25,6 +25,11 @@ bool is_atomic(InstructionKind kind) {
 bool is_local(InstructionKind kind) {
   return kind == InstructionKind::load_local || kind == InstructionKind::store_local;
 }
+// Whether the L1's tags are looked up.
+bool has_tags(InstructionKind kind) {
+  return kind != InstructionKind::load_shared && kind != InstructionKind::store_shared &&
+         kind != InstructionKind::atomic_shared && kind != InstructionKind::load_constant;
+}
 bool is_store(InstructionKind kind) {
   return kind == InstructionKind::store_global || kind == InstructionKind::store_local;
 }
@@ -49,26 +54,47 @@ void Sm::set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle whe
   slot.board->set(registers, instruction.writes, when, writer, pipe, added);
 }
 
-// Passes the sub-core's address generation unit; returns when the access reaches the stage that the sub-cores
-// share.
-Cycle Sm::enter_memory(SubCore& sub, Cycle now) {
-  return data_stage_.begin(sub.queue.enter(now));
+// Passes the MIO queue and the sub-core's address generation unit; returns when the LSU, which the sub-cores
+// share, takes the instruction.
+Cycle Sm::enter_memory(SubCore& sub, InstructionKind kind, Cycle now) {
+  Cycle ready = sub.queue.enter(now, MioUnit::address, spec_.address_interval);
+  if (has_tags(kind)) ready = std::max(ready, tags_.free_at());
+  const Cycle begin = data_stage_.begin(std::max(ready, lsu_free_));
+  lsu_free_ = begin + spec_.lsu_interval;
+  sub.queue.leave(begin);
+  return begin;
+}
+
+// Passes the MIO queue to the XU pipe, or for a shuffle to the stage that moves data between lanes; returns
+// when it is there.
+Cycle Sm::enter_queue(SubCore& sub, const SassInstruction& instruction, Cycle interval, Cycle now,
+                      SmStatistics& statistics) {
+  const bool shuffles = instruction.kind == InstructionKind::shuffle;
+  Cycle begin = sub.queue.enter(now, shuffles ? MioUnit::shuffle : MioUnit::xu, interval);
+  if (shuffles) {
+    begin = data_stage_.begin(begin);
+    data_stage_.use(begin, 1, 1, statistics);
+  }
+  sub.queue.leave(begin);
+  return begin;
 }
 
 void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
                 Cycle now) {
   WarpSlot& slot = *warps_[index];
   if (is_local(instruction.kind) && !instruction.executes)
-    return access_spilled(index, instruction, enter_memory(sub, now));
+    return access_spilled(index, instruction, enter_memory(sub, instruction.kind, now));
   if (!executed) {  // no lane takes part
     const Cycle done = now + spec_.timing.other.latency;
     set_ready(slot, instruction, done, Stall::wait);
     count(slot, instruction.control.read_counter, {done, Stall::wait});
     return;
   }
-  const Cycle begin = enter_memory(sub, now);
+  const Cycle begin = enter_memory(sub, instruction.kind, now);
   count(slot, instruction.control.read_counter, {begin + spec_.timing.operand_read, Stall::wait});
   Access& access = *slot.warp->access;
+  if (instruction.kind == InstructionKind::texture)
+    return access_texture(index, instruction, access.texture, begin);
   if (instruction.kind == InstructionKind::load_constant || access.mask == 0)
     return access_constants(index, instruction, access, begin);
   if (instruction.warp_aggregated && access.mask == kAllLanes) access.mask = 1;
@@ -88,7 +114,6 @@ void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instru
       const std::uint64_t offset = address % kLocalPerWarp;
       address = kLocalBase + index * kLocalPerWarp * kLanes + offset / 4 * 4 * kLanes + lane * 4 + offset % 4;
     }
-    access.bytes = std::min<std::uint8_t>(access.bytes, 4);  // further words are in further rows
   }
   access_global(index, instruction, access, begin);
 }
@@ -104,31 +129,22 @@ void Sm::access_spilled(std::uint32_t index, const SassInstruction& instruction,
   access_global(index, instruction, access, begin);
 }
 
-// Constants are read one address after the other. Kernel parameters and textures leave no addresses: they
-// take the time of a constant that is there.
-void Sm::access_constants(std::uint32_t index, const SassInstruction& instruction, const Access& access,
-                          Cycle begin) {
-  Cycle ready = begin + constants_.hit_latency();
-  Cycle passes = 0;
-  for (Mask left = access.mask; left != 0; ++passes) {
-    const std::uint64_t address = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
-    for (Mask rest = left; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (access.addresses[lane] == address) left &= ~(Mask{1} << lane);
-    }
-    ready = std::max(ready, begin + passes + constants_.look_up(address, instructions_));
-  }
-  SmStatistics& statistics = warps_[index]->record->statistics;
-  if (passes != 0) ++statistics.constant_requests;
-  statistics.constant_wavefronts += passes;
-  data_stage_.use(begin, std::max<Cycle>(1, passes), 1, statistics);
-  set_ready(*warps_[index], instruction, ready, Stall::long_scoreboard, Pipe::lsu, 0, data_stage_.conflict());
+// Lets an instruction wait for the lines that are not there.
+void Sm::wait_for_load(const GlobalAccess& global, Stall why, Cycle begin) {
+  Load& load = loads_[global.load];
+  load.lines = global.missing_lines;
+  load.conflict = static_cast<std::uint32_t>(data_stage_.conflict());
+  load.begin = begin;
+  ++global.slot.loads;
+  if (global.instruction.control.copies) load.copy = global.slot.counters.begin_copy();
+  set_ready(global.slot, global.instruction, kPending, why, Pipe::lsu, global.load, data_stage_.conflict());
 }
 
 void Sm::access_shared(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                        Cycle begin) {
   const bool atomic = instruction.kind == InstructionKind::atomic_shared;
-  const auto [taken, needed] = bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic);
+  const auto [taken, needed] = bank_passes(access, static_cast<unsigned>(spec_.shared_banks), atomic,
+                                           instruction.kind == InstructionKind::load_shared);
   const Cycle passes = taken;
   SmStatistics& statistics = warps_[index]->record->statistics;
   ++statistics.shared_requests;
@@ -143,14 +159,16 @@ void Sm::access_shared(std::uint32_t index, const SassInstruction& instruction, 
 void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, const Access& access,
                        Cycle begin) {
   WarpSlot& slot = *warps_[index];
-  coalesce(access, static_cast<std::uint64_t>(spec_.l1.line), lines_);
+  const bool local = access.space == Space::local || is_local(instruction.kind);
+  Passes passes = bank_passes(access, static_cast<unsigned>(spec_.l1.banks));
+  find_lines(access, local);
   SmStatistics& statistics = slot.record->statistics;
   ++statistics.global_requests;
-  data_stage_.use(begin, lines_.count, lines_.count, statistics);
+  statistics.global_wavefronts += passes.taken;
+  statistics.global_wavefronts_needed += passes.needed;
+  data_stage_.use(begin, passes.taken, passes.taken, statistics);
   const bool at_l2 = is_atomic(instruction.kind);
-  const bool local = access.space == Space::local || is_local(instruction.kind);
   count_sectors(access, instruction.kind, local, statistics);
-  const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::long_scoreboard;
   if (is_store(instruction.kind) || instruction.kind == InstructionKind::reduce_global) {
     slot.reduces = at_l2;
     slot.store_conflict = static_cast<std::uint32_t>(data_stage_.conflict());
@@ -158,23 +176,36 @@ void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, 
   GlobalAccess global{.slot = slot,
                       .instruction = instruction,
                       .warp = index,
+                      .operation = operation_of(instruction.kind),
                       .rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0)};
-  for (unsigned i = 0; i < lines_.count; ++i) access_line(global, lines_.at[i], begin + i);
-  if (global.load == PendingLines::kEnd) {
-    const Cycle latency = spec_.l1.hit_latency + global.translation;
-    set_ready(slot, instruction, begin + latency + lines_.count - 1, why, Pipe::lsu, 0,
-              data_stage_.conflict());
-    return;
-  }
-  Load& load = loads_[global.load];
-  load.lines = global.missing_lines;
-  load.conflict = static_cast<std::uint32_t>(data_stage_.conflict());
-  load.begin = begin;
-  ++slot.loads;
-  if (instruction.control.copies) {
-    load.copy = slot.counters.begin_copy();
-  }
-  set_ready(slot, instruction, kPending, why, Pipe::lsu, global.load, data_stage_.conflict());
+  const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::long_scoreboard;
+  access_lines(global, why, begin, spec_.l1.hit_latency + passes.taken - 1);
+}
+
+// The lines that an access touches. Of local memory, words of all lanes lie beside each other, further words
+// of a lane in further rows.
+void Sm::find_lines(const Access& access, bool local) {
+  const auto line_bytes = static_cast<std::uint64_t>(spec_.l1.line);
+  if (!local || access.bytes <= 4) return coalesce(access, line_bytes, lines_);
+  Access row = access;
+  row.bytes = 4;
+  coalesce(row, line_bytes, lines_);
+  const unsigned first = lines_.count;
+  for (unsigned word = 1; word < access.bytes / 4U; ++word)
+    for (unsigned i = 0; i < first; ++i)
+      lines_.at[lines_.count++] = {lines_.at[i].line + std::uint64_t{word} * kLanes * 4,
+                                   lines_.at[i].sectors};
+}
+
+// Looks up the lines of an access, from `begin` on as the tag stage takes them; `hit` is the latency if all
+// are there.
+void Sm::access_lines(GlobalAccess& global, Stall why, Cycle begin, Cycle hit) {
+  if (lines_.count != 0) tags_.enter(begin, lines_.count);
+  for (unsigned i = 0; i < lines_.count; ++i) access_line(global, lines_.at[i], tags_.look_up(i));
+  if (global.load != PendingLines::kEnd) return wait_for_load(global, why, begin);
+  const Cycle looked_up = lines_.count != 0 ? tags_.look_up(lines_.count - 1) - begin : 0;
+  const Cycle latency = std::max(hit, spec_.l1.hit_latency + looked_up) + global.translation;
+  set_ready(global.slot, global.instruction, begin + latency, why, Pipe::lsu, 0, data_stage_.conflict());
 }
 
 // Makes the load of an access wait for one more line.
@@ -189,8 +220,7 @@ bool Sm::pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle
   const bool remote = remote_ranges_ != nullptr && remote_ranges_->contains(touched.line);
   if (!remote && (managed_ == nullptr || !managed_->contains(touched.line))) [[likely]]
     return true;
-  PendingAccess pending{touched.line, global.warp, touched.sectors, global.rounds,
-                        operation_of(global.instruction.kind)};
+  PendingAccess pending{touched.line, global.warp, touched.sectors, global.rounds, global.operation};
   if (!remote) {
     global.translation = spec_.tlb.latency;
     when += global.translation;
@@ -215,19 +245,19 @@ bool Sm::pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle
 
 // One line of an access of global or local memory.
 inline void Sm::access_line(GlobalAccess& global, const LineAccess& touched, Cycle when) {
+  using Operation = PendingAccess::Operation;
   WarpSlot& slot = global.slot;
-  const InstructionKind kind = global.instruction.kind;
   if ((remote_ranges_ != nullptr || managed_ != nullptr) && !pass_translation(global, touched, when)) return;
-  if (is_store(kind)) {
+  if (global.operation == Operation::write) {
     ++slot.writes;
     ++outstanding_writes_;
     request(*slot.record, touched.line, touched.sectors, memory::Op::write, global.warp, when);
     return;
   }
-  if (is_atomic(kind)) {
+  if (global.operation != Operation::read) {
     l1_.drop(touched.line, touched.sectors);
     memory::Value value = 0;
-    if (kind == InstructionKind::reduce_global) {
+    if (global.operation == Operation::reduction) {
       ++slot.writes;
       ++outstanding_writes_;
       value = global.warp | kReduction;
@@ -324,6 +354,10 @@ void Sm::receive(const Message& message, std::uint32_t) {
   const Cycle ready = cycle + spec_.l1.return_latency;
   switch (message.op) {
     case memory::Op::data:
+      if (constant_lines_.lines() != 0)
+        constant_lines_.arrive(message.address, message.sectors,
+                               [&](std::uint32_t load) { load_arrived(load, cycle); });
+      if (!pending_.contains(message.address)) break;
       l1_.fill(message.address, message.sectors);
       pending_.arrive(message.address, message.sectors,
                       [&](std::uint32_t load) { load_arrived(load, ready); });

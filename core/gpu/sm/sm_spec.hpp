@@ -42,6 +42,8 @@ struct L1Spec {
   std::int64_t miss_latency = 0;
   std::int64_t return_latency = 0;
   std::int64_t request_interval = 1;
+  std::int64_t tags = 1;
+  std::int64_t banks = 1;
 };
 
 // The TLB of an SM; only managed memory needs it.
@@ -66,12 +68,14 @@ struct SmSpec {
   std::int64_t shared_banks = 1;
   std::int64_t address_interval = 1;
   std::int64_t memory_queue = 1;
+  std::int64_t lsu_interval = 1;
+  std::int64_t texture_units = 1;
+  std::int64_t texture_latency = 1;
   std::int64_t constant_size = 256;
   std::int64_t constant_line = 64;
   std::int64_t constant_ways = 1;
   std::int64_t constant_latency = 1;
   std::int64_t constant_l15_latency = 1;
-  std::int64_t constant_miss_latency = 1;
   std::int64_t instruction_line = 16;
   std::int64_t instruction_ways = 1;
   std::int64_t fetched_lines = 1;
@@ -89,13 +93,15 @@ struct SmStatistics {
   Counter ctas, warp_instructions, thread_instructions, issued_instructions;
   Counter active_cycles, warp_cycles;
   Counter stall_wait, stall_long_scoreboard, stall_short_scoreboard, stall_barrier, stall_no_instruction,
-      stall_math_pipe_throttle, stall_not_selected, stall_lg_throttle, stall_drain, stall_fault;
+      stall_math_pipe_throttle, stall_not_selected, stall_lg_throttle, stall_mio_throttle, stall_tex_throttle,
+      stall_drain, stall_fault;
   Counter issued_alu, issued_fma, issued_fp64, issued_xu, issued_tensor, issued_lsu, issued_cbu, issued_other;
   Counter busy_alu, busy_fma, busy_fp64, busy_xu, busy_tensor, busy_lsu, busy_cbu, busy_other;
   Counter global_requests, global_sectors, l1_hits, l1_misses, shared_requests, shared_wavefronts;
   Counter global_bytes, global_lines, load_sectors, load_sectors_needed, store_sectors, store_sectors_needed,
       lines_needed, local_requests, local_lines, local_store_sectors, l2_requests, missed_loads,
       missed_load_cycles;
+  Counter global_wavefronts, global_wavefronts_needed, texture_requests, texture_sectors, texture_cycles;
   Counter shared_conflicts, shared_atomic_conflicts, constant_requests, constant_wavefronts, data_cycles;
   Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, fetch_l0_misses, fetch_l1_misses;
   Counter stall_conflict, stall_local, stall_atomic;
@@ -178,7 +184,11 @@ struct describe<gpu::L1Spec> {
       Field<S, std::int64_t>{"return_latency", &S::return_latency, Unit::cycles,
                              "from the network to the use of what was loaded", 0, 1e6},
       Field<S, std::int64_t>{"request_interval", &S::request_interval, Unit::cycles, "between two requests",
-                             1, 1e6}};
+                             1, 1e6},
+      Field<S, std::int64_t>{
+          "tags", &S::tags, Unit::count,
+          "lines of an instruction that are looked up in a cycle, after a first cycle with one", 1, 64},
+      Field<S, std::int64_t>{"banks", &S::banks, Unit::count, "of the data array, 4 bytes wide", 1, 256}};
 };
 
 template <>
@@ -223,7 +233,14 @@ struct describe<gpu::SmSpec> {
       Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
                              "between two memory instructions of a sub-core", 1, 1e6},
       Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
-                             "slots of a sub-core's memory queue", 1, 64},
+                             "slots of a sub-core's MIO queue: memory, textures, shuffles, special functions",
+                             1, 64},
+      Field<S, std::int64_t>{"lsu_interval", &S::lsu_interval, Unit::cycles,
+                             "between two instructions that the sub-cores give to the LSU", 1, 1e6},
+      Field<S, std::int64_t>{"texture_units", &S::texture_units, Unit::count,
+                             "lanes of a texture instruction in a cycle, with 16 B of texels each", 1, 32},
+      Field<S, std::int64_t>{"texture_latency", &S::texture_latency, Unit::cycles,
+                             "of a texture instruction whose texels are in the L1", 1, 1e6},
       Field<S, std::int64_t>{"constant_size", &S::constant_size, Unit::bytes, "constant cache of the SM", 64,
                              1e9},
       Field<S, std::int64_t>{"constant_line", &S::constant_line, Unit::bytes, "of the constant cache", 16,
@@ -233,9 +250,9 @@ struct describe<gpu::SmSpec> {
       Field<S, std::int64_t>{"constant_latency", &S::constant_latency, Unit::cycles,
                              "of a load that the constant cache holds", 1, 1e6},
       Field<S, std::int64_t>{"constant_l15_latency", &S::constant_l15_latency, Unit::cycles,
-                             "of a load of constants that the SM's instruction cache holds", 1, 1e6},
-      Field<S, std::int64_t>{"constant_miss_latency", &S::constant_miss_latency, Unit::cycles,
-                             "of a load of constants that come from the L2", 1, 1e6},
+                             "of a load of constants that the SM's instruction cache holds; those from the "
+                             "L2 come later by its latency",
+                             1, 1e6},
       Field<S, std::int64_t>{"instruction_line", &S::instruction_line, Unit::bytes,
                              "of the instruction caches", 16, 4096},
       Field<S, std::int64_t>{"instruction_ways", &S::instruction_ways, Unit::count,
@@ -279,15 +296,20 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"stall_barrier", &S::stall_barrier, "cycle", "Barrier: other warps of the CTA"},
       Statistic<S, Counter>{"stall_no_instruction", &S::stall_no_instruction, "cycle",
                             "No Instruction: the line of instructions was not in the cache"},
-      Statistic<S, Counter>{
-          "stall_math_pipe_throttle", &S::stall_math_pipe_throttle, "cycle",
-          "Math Pipe Throttle: the pipe was busy; here also the LSU (Nsight Compute: MIO Throttle)"},
+      Statistic<S, Counter>{"stall_math_pipe_throttle", &S::stall_math_pipe_throttle, "cycle",
+                            "Math Pipe Throttle: the pipe was busy"},
       Statistic<S, Counter>{"stall_not_selected", &S::stall_not_selected, "cycle",
                             "Not Selected: eligible, but another warp issued"},
+      Statistic<S, Counter>{"stall_lg_throttle", &S::stall_lg_throttle, "cycle",
+                            "LG Throttle: the MIO queue was full, or MSHRs of the L1 were, for an "
+                            "instruction of global or local memory"},
       Statistic<S, Counter>{
-          "stall_lg_throttle", &S::stall_lg_throttle, "cycle",
-          "LG Throttle: the memory queue was full; here also for shared memory (Nsight Compute: MIO "
-          "Throttle), and for MSHRs of the L1"},
+          "stall_mio_throttle", &S::stall_mio_throttle, "cycle",
+          "MIO Throttle: the MIO queue was full, for shared memory, constants, a shuffle, a special "
+          "function or a conversion"},
+      Statistic<S, Counter>{
+          "stall_tex_throttle", &S::stall_tex_throttle, "cycle",
+          "Tex Throttle: the MIO queue was full, or MSHRs of the L1 were, for a texture instruction"},
       Statistic<S, Counter>{"stall_drain", &S::stall_drain, "cycle",
                             "Drain: stores to be complete after EXIT"},
       Statistic<S, Counter>{"stall_fault", &S::stall_fault, "cycle",
@@ -346,6 +368,13 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"missed_load_cycles", &S::missed_load_cycles, "cycle",
                             "from when they reached the L1 until they were complete, all together"},
       Statistic<S, Counter>{"l2_requests", &S::l2_requests, "1", "requests to the L2"},
+      Statistic<S, Counter>{"global_wavefronts", &S::global_wavefronts, "1",
+                            "passes over the banks of the L1 that global and local memory instructions took"},
+      Statistic<S, Counter>{"global_wavefronts_needed", &S::global_wavefronts_needed, "1",
+                            "passes that they would take if they were coalesced"},
+      Statistic<S, Counter>{"texture_requests", &S::texture_requests, "1", "texture instructions"},
+      Statistic<S, Counter>{"texture_sectors", &S::texture_sectors, "1", "sectors of 32 B they touched"},
+      Statistic<S, Counter>{"texture_cycles", &S::texture_cycles, "cycle", "the texture units were busy"},
       Statistic<S, Counter>{"shared_conflicts", &S::shared_conflicts, "1",
                             "wavefronts of shared memory that bank conflicts add"},
       Statistic<S, Counter>{"shared_atomic_conflicts", &S::shared_atomic_conflicts, "1",
@@ -355,7 +384,7 @@ struct describe<gpu::SmStatistics> {
       Statistic<S, Counter>{"constant_wavefronts", &S::constant_wavefronts, "1",
                             "wavefronts they took, one for each address"},
       Statistic<S, Counter>{"data_cycles", &S::data_cycles, "cycle",
-                            "the stage that L1, shared memory and constants share was busy"},
+                            "the stage that L1, shared memory, constants and shuffles share was busy"},
       Statistic<S, Counter>{"atomic_requests", &S::atomic_requests, "1",
                             "requests to the L2 of atomic operations"},
       Statistic<S, Counter>{"atomic_rounds", &S::atomic_rounds, "1",

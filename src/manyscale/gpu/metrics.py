@@ -119,9 +119,22 @@ STALLS = (
         "lg_throttle",
         "stall_lg_throttle",
         "LG Throttle",
-        "wait for a slot of the memory queue",
+        "wait for a slot of the MIO queue or an MSHR, for global or local memory",
         "lg_throttle",
-        "of shared memory instructions (MIO Throttle), and for MSHRs of the L1",
+    ),
+    Stall(
+        "mio_throttle",
+        "stall_mio_throttle",
+        "MIO Throttle",
+        "wait for a slot of the MIO queue, for shared memory, constants, shuffles or special functions",
+        "mio_throttle",
+    ),
+    Stall(
+        "tex_throttle",
+        "stall_tex_throttle",
+        "Tex Throttle",
+        "wait for a slot of the MIO queue or an MSHR, for textures",
+        "tex_throttle",
     ),
     Stall(
         "short_scoreboard",
@@ -145,7 +158,6 @@ STALLS = (
         "Math Pipe Throttle",
         "wait for a pipe that is busy",
         "math_pipe_throttle",
-        "for the LSU (MIO Throttle)",
     ),
     Stall(
         "no_instruction",

@@ -324,6 +324,8 @@ class SmL1(Spec):
     miss_latency: int | None = None
     return_latency: int | None = None
     request_interval: int | None = None
+    tags: int | None = None
+    banks: int | None = None
 
 class SmTlb(Spec):
     entries: int | None = None
@@ -345,12 +347,14 @@ class Sm(Spec):
     shared_banks: int | None = None
     address_interval: int | None = None
     memory_queue: int | None = None
+    lsu_interval: int | None = None
+    texture_units: int | None = None
+    texture_latency: int | None = None
     constant_size: int | None = None
     constant_line: int | None = None
     constant_ways: int | None = None
     constant_latency: int | None = None
     constant_l15_latency: int | None = None
-    constant_miss_latency: int | None = None
     instruction_line: int | None = None
     instruction_ways: int | None = None
     fetched_lines: int | None = None

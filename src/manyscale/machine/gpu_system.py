@@ -158,6 +158,10 @@ def _whole(machine: Machine, where: str) -> Gpu:
 def channel_count(memory: GpuMemory, slices: int, where: str) -> int:
     """Channels of the GPU's memory."""
     stacked = None
+    if memory.channels_per_stack is not None and memory.stacks is None:
+        raise InputError(
+            f"{where}: gpu.memory.channels_per_stack: of how many stacks? gpu.memory.stacks says it"
+        )
     if (
         memory.channels_per_stack is not None and memory.stacks is not None
     ):  # a number of stacks alone says nothing

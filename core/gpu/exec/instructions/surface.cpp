@@ -47,8 +47,7 @@ bool resolve_index(std::int64_t& index, std::int64_t end, Outside outside, const
 }
 
 // Where in memory a lane's elements are; null if outside and nothing is to be done.
-std::byte* locate(const Warp& warp, const Op& op, const Access& access, const Texture& surface,
-                  unsigned lane) {
+std::byte* locate(Warp& warp, const Op& op, const Access& access, const Texture& surface, unsigned lane) {
   const GeometryInfo& geometry = access.info();
   unsigned next = access.elements;
   const auto coordinate = [&] { return warp.lanes<const std::int32_t>(warp.listed(op, next++))[lane]; };
@@ -70,6 +69,7 @@ std::byte* register_of(Warp& warp, const Op& op, const Access& access, unsigned 
 template <bool Store>
 void access_surface(Warp& warp, const Op& op) {
   const auto access = std::bit_cast<Access>(op.immediate);
+  warp.access->mask = 0;
   const auto* handles = warp.lanes<const std::uint64_t>(op.src[0]);
   for_each_active(warp.mask, [&](unsigned lane) {
     const Texture& surface = find_texture(warp, handles[lane], lane);
@@ -143,8 +143,7 @@ constexpr Opcode kOpcodes[] = {{"suld", decode_access<false>}, {"sust", decode_a
 
 }  // namespace
 
-std::byte* surface_address(const Warp& warp, const Texture& surface, const SurfaceElement& wanted,
-                           unsigned lane) {
+std::byte* surface_address(Warp& warp, const Texture& surface, const SurfaceElement& wanted, unsigned lane) {
   const GeometryInfo& geometry = info_of(wanted.geometry);
   check_geometry(surface, geometry, lane);
   const std::uint64_t width = std::uint64_t{surface.extent[0]} * surface.texel_bytes();
@@ -171,8 +170,14 @@ std::byte* surface_address(const Warp& warp, const Texture& surface, const Surfa
   inside &= resolve_index(y, static_cast<std::int64_t>(rows), wanted.outside, "row", lane);
   inside &= resolve_index(slice, static_cast<std::int64_t>(slices), wanted.outside, "layer", lane);
   if (!inside) return nullptr;
-  return memory + (static_cast<std::uint64_t>(slice) * rows + static_cast<std::uint64_t>(y)) * row +
-         static_cast<std::uint64_t>(element * size);
+  const std::uint64_t offset =
+      (static_cast<std::uint64_t>(slice) * rows + static_cast<std::uint64_t>(y)) * row +
+      static_cast<std::uint64_t>(element * size);
+  warp.access->space = ptx::Space::global;
+  warp.access->bytes = static_cast<std::uint8_t>(size);
+  warp.access->mask |= Mask{1} << lane;
+  warp.access->addresses[lane] = surface.memory + offset;
+  return memory + offset;
 }
 
 std::span<const Opcode> surface_opcodes() {

@@ -23,8 +23,7 @@ struct SurfaceElement {
 };
 
 // Its address in memory; null if it is outside and nothing is to be done. A fault of the lane where that is
-// one.
-std::byte* surface_address(const Warp& warp, const Texture& surface, const SurfaceElement& element,
-                           unsigned lane);
+// one. The warp's access gets the lane and its address.
+std::byte* surface_address(Warp& warp, const Texture& surface, const SurfaceElement& element, unsigned lane);
 
 }  // namespace manyscale::gpu

@@ -79,11 +79,11 @@ struct Read {
 };
 static_assert(sizeof(Read) == sizeof(Op::immediate));
 
-TextureReader open(const Warp& warp, const Texture& texture, const GeometryInfo& geometry, unsigned lane) {
+TextureReader open(Warp& warp, const Texture& texture, const GeometryInfo& geometry, unsigned lane) {
   check_geometry(texture, geometry, lane);
   const std::byte* memory = warp.launch().memory->checked(texture.memory, texture.bytes);
   if (memory == nullptr) throw Fault("the memory of the texture has been freed", lane);
-  TextureReader reader(texture, memory, geometry.axes);
+  TextureReader reader(texture, memory, geometry.axes, warp.access->texture);
   if (reader.bytes() > texture.bytes) throw Fault("the texture is larger than its memory", lane);
   return reader;
 }
@@ -123,7 +123,7 @@ void check_level(Warp& warp, Slot slot, bool by_index, unsigned lane) {
 
 }  // namespace
 
-Colour read_point(const Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane) {
+Colour read_point(Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane) {
   const Texture& texture = find_texture(warp, handle, lane);
   if (point.geometry == Geometry::two && texture.dimensions == 1 && !texture.layered && !texture.cube)
     point.geometry = Geometry::one;
@@ -162,6 +162,7 @@ void read_texture(Warp& warp, const Op& op) {
   const Texture* texture = nullptr;
   std::optional<TextureReader> reader;
   std::uint64_t last = 0;
+  warp.access->texture.clear();
   for_each_active(warp.mask, [&](unsigned lane) {
     if (texture == nullptr || handles[lane] != last) {
       last = handles[lane];
@@ -364,6 +365,7 @@ using Answer = std::uint32_t (*)(const Texture&);
 template <Answer answer>
 void query(Warp& warp, const Op& op) {
   const auto* handles = warp.lanes<const std::uint64_t>(op.src[0]);
+  warp.access->texture.clear();
   auto* results = warp.lanes<std::uint32_t>(op.dst);
   for_each_active(warp.mask, [&](unsigned lane) {
     if (op.src[1] != kNoSlot) check_level(warp, op.src[1], true, lane);

@@ -52,7 +52,7 @@ struct TexturePoint {
 };
 // Its colour. SASS has no textures of one dimension that are filtered: they are of two, and so are
 // read as if they had one.
-Colour read_point(const Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane);
+Colour read_point(Warp& warp, std::uint64_t handle, TexturePoint point, unsigned lane);
 
 // The slot of the handle in an operand [handle, {coordinates}].
 Slot handle_of(Builder& builder, const ptx::Operand& operand);

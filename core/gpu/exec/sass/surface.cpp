@@ -35,7 +35,7 @@ struct Access {
 };
 static_assert(sizeof(Access) == sizeof(Op::immediate));
 
-std::byte* address_of(const Warp& warp, const Op& op, const Access& access, unsigned lane) {
+std::byte* address_of(Warp& warp, const Op& op, const Access& access, unsigned lane) {
   const GeometryInfo& geometry = info_of(access.geometry);
   const Texture& surface = find_texture(warp, warp.lanes<U32>(op.src[0])[lane], lane);
   SurfaceElement element;
@@ -49,6 +49,7 @@ std::byte* address_of(const Warp& warp, const Op& op, const Access& access, unsi
 }
 
 void load(Warp& warp, const Op& op) {
+  warp.access->mask = 0;
   const auto access = std::bit_cast<Access>(op.immediate);
   for_each_active(warp.mask, [&](unsigned lane) {
     std::array<U32, 4> value{};
@@ -59,6 +60,7 @@ void load(Warp& warp, const Op& op) {
 }
 
 void store(Warp& warp, const Op& op) {
+  warp.access->mask = 0;
   const auto access = std::bit_cast<Access>(op.immediate);
   for_each_active(warp.mask, [&](unsigned lane) {
     std::array<U32, 4> value{};
@@ -92,6 +94,7 @@ T updated(const Access& access, T old, T value) {
 }
 
 void update(Warp& warp, const Op& op) {
+  warp.access->mask = 0;
   const auto access = std::bit_cast<Access>(op.immediate);
   for_each_active(warp.mask, [&](unsigned lane) {
     std::byte* at = address_of(warp, op, access, lane);
@@ -189,6 +192,7 @@ void decode_update(MachineBuilder& builder) {
 // --- TXQ: the extents of a texture, as far as a mask asks for them, and its levels
 
 void query(Warp& warp, const Op& op) {
+  warp.access->texture.clear();
   for_each_active(warp.mask, [&](unsigned lane) {
     const Texture& texture = find_texture(warp, warp.lanes<U32>(op.src[0])[lane], lane);
     const std::array<U32, 4> values = {texture.extent[0], texture.extent[1], texture.extent[2], 1};

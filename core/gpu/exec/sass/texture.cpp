@@ -31,6 +31,7 @@ void fetch_texture(Warp& warp, const Op& op) {
   const GeometryInfo& geometry = info_of(fetch.geometry);
   const U32* handles = warp.lanes<U32>(op.src[0]);
   std::array<Colour, kLanes> colours;
+  warp.access->texture.clear();
   for_each_active(warp.mask, [&](unsigned lane) {
     unsigned next = 4;
     const auto word = [&] { return warp.lanes<U32>(warp.listed(op, next++))[lane]; };

@@ -44,8 +44,8 @@ _WAITING = (
     ),
     _Wait(
         "memory instructions",
-        ("lg_throttle",),
-        "wait for a slot of the memory queue (LG Throttle)",
+        ("lg_throttle", "mio_throttle", "tex_throttle"),
+        "wait for a slot of the MIO queue (LG Throttle, MIO Throttle, Tex Throttle)",
         "Use fewer and wider memory instructions",
         of_memory=True,
     ),

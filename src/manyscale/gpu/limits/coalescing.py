@@ -21,6 +21,7 @@ def uncoalesced(execution: Execution) -> Iterator[Cause]:
     needed = sm["load_sectors_needed"] + sm["store_sectors_needed"]
     if touched <= needed:
         return
+    wavefronts = sm["global_wavefronts"] - sm["global_wavefronts_needed"]
     lines = sm["global_lines"] - sm["lines_needed"]
     reads, writes = sm["l1_misses"], sm["store_sectors"]
     excess = max(reads - sm["load_sectors_needed"], 0) + writes - sm["store_sectors_needed"]
@@ -28,7 +29,8 @@ def uncoalesced(execution: Execution) -> Iterator[Cause]:
     bytes_needed = needed * SECTOR_BYTES
     requests = sm["lines_needed"] / max(sm["global_lines"], 1) if excess else 1.0
     after = {
-        "data_stage": demands["data_stage"] - lines / execution.sms,
+        "data_stage": demands["data_stage"] - wavefronts / execution.sms,
+        "tag_stage": demands["tag_stage"] - lines / execution.peaks.tags / execution.sms,
         "requests": demands["requests"] * requests,
         "crossbar": execution.crossbar(
             min(reads, sm["load_sectors_needed"]), sm["store_sectors_needed"] + sm["local_store_sectors"]
@@ -70,6 +72,8 @@ def narrow(execution: Execution) -> Iterator[Cause]:
         "address_units": demands["address_units"]
         - instructions * execution.peaks.address_interval / sub_cores,
         "data_stage": demands["data_stage"] - lines / execution.sms,
+        "tag_stage": demands["tag_stage"]
+        - (lines + (execution.peaks.tags - 1) * instructions) / execution.peaks.tags / execution.sms,
     }
     yield Cause(
         "narrow accesses",

@@ -57,6 +57,10 @@ class Execution:
             "issue_slots": sm["issued_instructions"] / sub_cores,
             "address_units": self.memory_instructions * peaks.address_interval / sub_cores,
             "data_stage": sm["data_cycles"] / self.sms,
+            "tag_stage": (sm["global_lines"] + (peaks.tags - 1) * sm["global_requests"])
+            / peaks.tags
+            / self.sms,
+            "texture_units": sm["texture_cycles"] / self.sms,
             "requests": sm["l2_requests"] * peaks.request_interval / self.sms,
             "crossbar": self.crossbar(sm["l1_misses"], sm["store_sectors"] + sm["local_store_sectors"]),
             "l2": self.counts.l2_bytes / peaks.l2_bytes * peaks.clock,
@@ -74,7 +78,9 @@ class Execution:
     @cached_property
     def memory_instructions(self) -> int:
         sm = self.sm
-        return sm["global_requests"] + sm["shared_requests"] + sm["constant_requests"]
+        return (
+            sm["global_requests"] + sm["shared_requests"] + sm["constant_requests"] + sm["texture_requests"]
+        )
 
     def share(self, cycles: float) -> float:
         """What part of all cycles of warps these are."""

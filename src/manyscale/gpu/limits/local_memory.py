@@ -26,6 +26,7 @@ def local_memory(execution: Execution) -> Iterator[Cause]:
         "pipe_lsu": demands["pipe_lsu"] - requests / sub_cores,
         "address_units": demands["address_units"] - requests * execution.peaks.address_interval / sub_cores,
         "data_stage": demands["data_stage"] - sm["local_lines"] / execution.sms,
+        "tag_stage": demands["tag_stage"] - sm["local_lines"] / execution.peaks.tags / execution.sms,
         "requests": demands["requests"] * (1 - stores),
         "crossbar": execution.crossbar(sm["l1_misses"], sm["store_sectors"]),
         "l2": demands["l2"] * (1 - stores),
