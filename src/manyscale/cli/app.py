@@ -24,6 +24,7 @@ from manyscale.interrupts import StopSignals, stop_signals
 MODULES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
     "cuda": ("cuda",),
+    "correlate": ("correlate",),
     "gpu": ("gpu",),
     "cpu": ("cpu",),
     "mem": ("mem",),

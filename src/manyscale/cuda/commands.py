@@ -71,7 +71,7 @@ class LaunchRecord:
     occupancy: float = 0.0
     achieved_occupancy: float | None = None  # of an SM with a CTA, in the mean
     l1_hit_rate: float | None = None  # of sectors of loads; None: there were none
-    l2_hit_rate: float | None = None  # of requests
+    l2_hit_rate: float | None = None  # of bytes, those written too; the rest came from memory
     l2_bytes: int = 0
     dram_bytes: int = 0
     wall_seconds: float = 0.0

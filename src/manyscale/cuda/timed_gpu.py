@@ -343,8 +343,8 @@ class TimedGpu(TimedDevice):
         record.occupancy = outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm
         record.achieved_occupancy = _ratio(counts["warp_cycles"], counts["active_cycles"] * self.warps_per_sm)
         record.l1_hit_rate = _ratio(counts["l1_hits"], counts["l1_hits"] + counts["l1_misses"])
-        l2 = ended.traffic.l2
-        record.l2_hit_rate = _ratio(l2["hits"], l2["reads"] + l2["writes"])
+        moved = ended.traffic.l2_bytes
+        record.l2_hit_rate = _ratio(max(0, moved - ended.traffic.l2["bytes_in"]), moved)
         record.l2_bytes, record.dram_bytes = ended.traffic.l2_bytes, ended.traffic.dram_bytes
         record.wall_seconds = wall_seconds
         self.queue.launches.release(index)

@@ -374,9 +374,9 @@ DEFINITIONS: tuple[Definition, ...] = (
     (
         "l2_hit_rate",
         "%",
-        "requests that the L2 served by itself",
+        "data between SMs and L2 that did not have to come from memory, writes included",
         "lts__t_sector_hit_rate.pct",
-        lambda c: percent(c.l2["hits"], c.l2["reads"] + c.l2["writes"]),
+        lambda c: percent(max(0, c.l2_bytes - c.l2["bytes_in"]), c.l2_bytes),
     ),
     ("l2_bytes", "B", "data between SMs and L2", "lts__t_bytes.sum", lambda c: c.l2_bytes),
     (

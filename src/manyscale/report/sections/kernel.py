@@ -244,7 +244,7 @@ _ACCESS = {
     "shared_wavefronts_per_request": ("wavefronts per shared request", "1", "1 without bank conflicts"),
     "shared_conflicts": ("bank conflicts", "1", "wavefronts that bank conflicts add"),
     "l1_hit_rate": ("L1 hits", "%", "sectors of loads found in L1"),
-    "l2_hit_rate": ("L2 hits", "%", "requests that the L2 served by itself"),
+    "l2_hit_rate": ("L2 hits", "%", "data between SMs and L2 that did not have to come from memory"),
     "l2_throughput": ("L2 throughput", "B/s", "between SMs and L2"),
     "dram_throughput": ("DRAM throughput", "B/s", "between L2 and memory"),
     "dram_row_hit_rate": ("DRAM row hits", "%", "bursts that found their row open"),
