@@ -67,7 +67,7 @@ def correlate(
             help="Simulate three times more, to see whether latency, bandwidth or issue decides the time of a kernel.",
         ),
     ] = False,
-    isa: CodeChoice = "auto",
+    isa: CodeChoice = None,
     threads: Threads = 1,
     out: Out = None,
     report: Annotated[

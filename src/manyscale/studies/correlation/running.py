@@ -12,6 +12,7 @@ from pathlib import Path
 from manyscale import cuda
 from manyscale.cuda import CudaRun, NodeOptions, Profiling
 from manyscale.errors import InputError, ManyscaleError
+from manyscale.gpu.isa import Isa
 from manyscale.machine import ResolvedMachine, load_machine
 from manyscale.machine.gpu_system import build_gpu
 
@@ -66,7 +67,7 @@ def correlate(
     )
 
 
-def default_options(measured: Measurements, isa: str = "auto") -> NodeOptions:
+def default_options(measured: Measurements, isa: Isa | None = None) -> NodeOptions:
     """How launches are simulated so that they compare with these measurements."""
     numbered = [
         index if launch.number is None else launch.number for index, launch in enumerate(measured.launches)
@@ -78,7 +79,7 @@ def default_options(measured: Measurements, isa: str = "auto") -> NodeOptions:
         launches=max(numbered) + 1 if unnamed else None,  # later ones have nothing to be compared with
         stop=unnamed,
     )
-    return NodeOptions(isa=isa, profiling=profiling)  # type: ignore[arg-type]
+    return NodeOptions(isa=isa, profiling=profiling)
 
 
 def _read(path: str | os.PathLike[str], program: str) -> Measurements:
