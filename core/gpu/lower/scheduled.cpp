@@ -148,7 +148,7 @@ bool has_word(const Instruction& instruction, std::string_view word) {
 // Facts of every architecture whose SASS is read (sm_70 and later), which the bits of its instructions rely
 // on: registers are in two banks, by whether their number is even, each of which gives one in a cycle, and
 // the operand cache knows the positions A, B and C (Jia et al., arXiv:1804.06826, for Volta;
-// arXiv:1903.07486 for Turing).
+// arXiv:1903.07486 for Turing; Huerta et al., MICRO 2025, section 5.3, for later ones).
 constexpr unsigned kRegisterBanks = 2;
 constexpr unsigned kPositions = 3;
 
