@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace manyscale::gpu {
 
 namespace {
 
 constexpr unsigned kPredicates = 7;
+// More than a thread can have: pairs leave gaps that the count of those in use leaves out.
+constexpr unsigned kRegisters = 255;
 
 // A stretch of operations in which a value is needed.
 struct Interval {
@@ -177,46 +180,66 @@ class Assigner {
     result_.used = std::min(result_.used + kForSpills, needs_.limit);
   }
 
-  // Linear scan over the stretch from a value's first use to its last; where that finds no register although
-  // there are enough, the one that is free the soonest is shared.
+  // Each value in the order of first uses gets the first register that no other value needs in one of the
+  // stretches in which it is needed itself. What is spilled passes through a register where it is mentioned.
   void assign() {
-    std::vector<std::uint32_t> begin(count_, kNoBlock);
-    std::vector<std::uint32_t> end(count_, 0);
-    for (const Interval& interval : intervals_) {
-      begin[interval.value] = std::min(begin[interval.value], interval.first);
-      end[interval.value] = std::max(end[interval.value], interval.last);
-    }
-    std::vector<std::uint32_t> order;
+    std::vector<std::vector<Interval>> needed(count_);
+    for (const Interval& interval : intervals_)
+      if (!result_.spilled[interval.value])
+        needed[interval.value].push_back(
+            {interval.value, interval.first, std::max(interval.first + 1, interval.last)});
     for (std::uint32_t id = 0; id < count_; ++id)
-      if (begin[id] != kNoBlock) order.push_back(id);
-    std::ranges::sort(order, {}, [&](std::uint32_t id) { return std::pair(begin[id], id); });
-    std::vector<std::uint32_t> free_at(std::max(needs_.limit, 8U), 0);
-    std::vector<std::uint32_t> predicate_free(kPredicates, 0);
+      for (std::uint32_t i = first_[id]; result_.spilled[id] && i < first_[id + 1]; ++i)
+        needed[id].push_back({id, mentions_[i].op, mentions_[i].op + 1});
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t id = 0; id < count_; ++id) {
+      std::ranges::sort(needed[id], {}, &Interval::first);
+      if (!needed[id].empty()) order.push_back(id);
+    }
+    std::ranges::sort(order, {}, [&](std::uint32_t id) { return std::pair(needed[id][0].first, id); });
+    std::vector<Occupancy> registers(kRegisters);
+    std::vector<Occupancy> predicates(kPredicates);
     for (std::uint32_t id : order) {
       const unsigned words = needs_.words[id];
-      if (words == 0) {
-        const auto best = std::ranges::min_element(predicate_free);
-        result_.first[id] = static_cast<std::uint8_t>(best - predicate_free.begin());
-        *best = end[id];
-        continue;
-      }
-      std::uint32_t at = 0;
-      std::uint32_t soonest = 0;
-      std::uint32_t soonest_free = kNoBlock;
-      for (; at + words <= free_at.size(); at += words) {
-        std::uint32_t free = 0;
-        for (unsigned i = 0; i < words; ++i) free = std::max(free, free_at[at + i]);
-        if (free <= begin[id]) break;
-        if (free < soonest_free) {
-          soonest_free = free;
-          soonest = at;
-        }
-      }
-      if (at + words > free_at.size()) at = soonest;
-      for (unsigned i = 0; i < words; ++i)
-        free_at[at + i] = std::max(free_at[at + i], result_.spilled[id] ? begin[id] : end[id]);
-      result_.first[id] = static_cast<std::uint8_t>(at);
+      result_.first[id] = words == 0 ? give(needed[id], 1, predicates) : give(needed[id], words, registers);
     }
+  }
+
+  // When a register, or a predicate, holds something: by the first operation of a stretch, its last.
+  using Occupancy = std::map<std::uint32_t, std::uint32_t>;
+
+  // Operations in which a register is needed by a value and by others.
+  static std::uint64_t overlap(const Occupancy& occupied, std::span<const Interval> needed) {
+    std::uint64_t result = 0;
+    for (const Interval& interval : needed) {
+      auto found = occupied.upper_bound(interval.first);
+      if (found != occupied.begin()) --found;
+      for (; found != occupied.end() && found->first < interval.last; ++found)
+        if (found->second > interval.first)
+          result += std::min(found->second, interval.last) - std::max(found->first, interval.first);
+    }
+    return result;
+  }
+
+  // The first registers that are free, a pair at an even one; where there are none, those that the fewest
+  // operations need besides.
+  static std::uint8_t give(std::span<const Interval> needed, unsigned words, std::vector<Occupancy>& file) {
+    std::size_t best = 0;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::size_t at = 0; at + words <= file.size() && least != 0; at += words) {
+      std::uint64_t shared = 0;
+      for (unsigned i = 0; i < words && shared < least; ++i) shared += overlap(file[at + i], needed);
+      if (shared < least) {
+        least = shared;
+        best = at;
+      }
+    }
+    for (unsigned i = 0; i < words; ++i)
+      for (const Interval& interval : needed) {
+        auto& last = file[best + i][interval.first];
+        last = std::max(last, interval.last);
+      }
+    return static_cast<std::uint8_t>(best);
   }
 
   void count_kept() {
