@@ -345,6 +345,14 @@ void bind_cpu(nb::module_& module) {
       },
       nb::arg("cores"));
   module.def("cpu_details", &details, nb::arg("program"), nb::arg("cores"));
+  module.def(
+      "cpu_instructions",
+      [](const std::vector<Component*>& cores) {
+        std::int64_t sum = 0;
+        for (Component* core : cores) sum += model<Core>(*core, "cpu.core").instructions();
+        return sum;
+      },
+      nb::arg("cores"), "Instructions that cores have committed; of a run that goes on, on one thread only.");
   module.def("cpu_core_details", &core_details, nb::arg("cores"));
   module.def("cpu_konata", &konata, nb::arg("core"), nb::arg("label"));
   module.def("cpu_region_log", &region_log, nb::arg("core"));

@@ -75,10 +75,27 @@ class DramExerciser final : public Component {
   std::uint64_t line_ = 0;
 };
 
-const memory::CommandLog& log_of(const Component& component) {
+const memory::Dram& dram_of(const Component& component) {
   const auto* dram = dynamic_cast<const memory::Dram*>(&component);
   if (dram == nullptr) throw std::invalid_argument(component.name() + " is no memory.dram");
-  return dram->log();
+  return *dram;
+}
+
+const memory::CommandLog& log_of(const Component& component) {
+  return dram_of(component).log();
+}
+
+// The interval in femtoseconds, and for each interval how long data of reads and of writes moved on the bus.
+nb::dict bus_over_time(const Component& component) {
+  auto [reads, writes] = dram_of(component).bus_over_time();
+  const Time interval = std::max(reads.interval(), writes.interval());
+  reads.widen(interval);
+  writes.widen(interval);
+  nb::dict out;
+  out["interval"] = interval;
+  out["reads"] = reads.sums();
+  out["writes"] = writes.sums();
+  return out;
 }
 
 nb::list commands(const Component& component) {
@@ -132,6 +149,8 @@ nb::dict exercise(const nb::dict& parameters, const Exercise& wanted, std::uint6
 }  // namespace
 
 void bind_dram(nb::module_& module) {
+  module.def("dram_bus_over_time", &bus_over_time, nb::arg("component"),
+             "How long data moved on a channel's bus in each interval: reads and writes.");
   module.def("dram_commands", &commands, nb::arg("component"),
              "The commands of a memory.dram that logs them: (cycle, command, rank, bank group, bank, row, "
              "column), -1 where a command has no such thing.");

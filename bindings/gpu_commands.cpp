@@ -122,6 +122,7 @@ void bind_gpu_commands(nb::module_& module) {
           nb::keep_alive<1, 2>(), nb::arg("device"), nb::arg("kind"), nb::arg("address"), nb::arg("source"),
           nb::arg("bytes"), nb::arg("host"), nb::arg("options"), nb::arg("pinned") = 0,
           nb::arg("rows") = CopyRows{})
+      .def_prop_ro("ended_ctas", &CommandQueue::ended_ctas)
       .def("enqueue_record", &CommandQueue::enqueue_record, nb::arg("options"))
       .def("enqueue_wait", &CommandQueue::enqueue_wait, nb::arg("event"), nb::arg("options"))
       .def("enqueue_range", &CommandQueue::enqueue_range, nb::arg("kind"), nb::arg("address"),

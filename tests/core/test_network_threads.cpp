@@ -92,11 +92,11 @@ TEST(links_account_for_every_byte) {
 }
 
 TEST(load_over_time_is_kept_in_a_bounded_number_of_intervals) {
-  LinkSeries load(10);
+  TimeSeries load(10);
   for (Time time = 0; time < 100'000; time += 7) load.add(time, time + 7, 7);
   double sum = 0;
   for (const float part : load.sums()) sum += part;
-  check(load.sums().size() <= LinkSeries::most_intervals && load.interval() == 1280,
+  check(load.sums().size() <= TimeSeries::most_intervals && load.interval() == 1280,
         "intervals double when they run out");
   check_near(sum, 100'002, 1e-4, "nothing is lost");
   check_near(load.sums()[3], 1280, 0.03, "a byte per femtosecond");

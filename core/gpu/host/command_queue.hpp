@@ -56,6 +56,8 @@ class CommandQueue {
 
   // The next run ends when this command has; 0: when all have.
   void stop_after(CommandId id) { scheduler_->stop_after(id); }
+  // CTAs that have ended since the beginning; may be read while the simulation runs.
+  std::int64_t ended_ctas() const { return scheduler_->ended_ctas(); }
   // Whether streams may use the same memory in an order that shows.
   bool may_race() const { return touched_.shared_between_streams(); }
   // The commands that have ended since the last call, in the order of their ends. They are forgotten.

@@ -3,6 +3,7 @@
 // kernels on SMs with free resources for them, gives copies to the copy engines and moves of managed memory
 // to unified memory.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <unordered_map>
@@ -61,6 +62,8 @@ class Scheduler final : public Component {
   // The next run ends when this command has ended, if nothing ends it before; 0: no command does.
   void stop_after(CommandId command) { stop_after_ = command; }
   void resume() override;
+  // CTAs that have ended, of all launches; may be read while the simulation runs.
+  std::int64_t ended_ctas() const { return ended_ctas_.load(std::memory_order_relaxed); }
   // CTAs of a launch that fit on an SM at the same time.
   std::int64_t fitting(const TimedLaunch& launch) const;
 
@@ -122,6 +125,7 @@ class Scheduler final : public Component {
   std::vector<Running> running_;                                             // the urgent first
   std::uint32_t next_sm_ = 0;
   Cycle next_start_ = 0;  // of a CTA, not before
+  std::atomic<std::int64_t> ended_ctas_ = 0;
 };
 
 }  // namespace manyscale::gpu

@@ -14,7 +14,7 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
   const std::uint64_t first = local >> map_.burst_shift();
   const Cycle to_data = write ? spec_.tcwl : spec_.tcl;
   const Cycle to_column = write ? spec_.trcd_write : spec_.trcd;
-  Served served{never, 0};
+  Served served{never, 0, 0};
   for (std::uint32_t left = burst_mask(local, sectors, map_.burst_shift()); left != 0; left &= left - 1) {
     const DramAddress address = map_.decode(first + static_cast<std::uint64_t>(std::countr_zero(left)));
     Bank& bank = banks_[address.bank];
@@ -41,8 +41,9 @@ BankedChannel::Served BankedChannel::serve(std::uint64_t address, std::uint8_t s
     // A hit that waits for the bus begins with its column command.
     served.started = std::min(served.started, started == column ? data - to_data : started);
     served.finished = bus_;
-    counts.bus_busy += spec_.burst_cycles * period_;
+    served.moving += spec_.burst_cycles * period_;
   }
+  counts.bus_busy += served.moving;
   return served;
 }
 

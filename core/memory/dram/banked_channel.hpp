@@ -21,6 +21,7 @@ class BankedChannel {
   struct Served {
     Cycle started;   // with the first command
     Cycle finished;  // with the last beat
+    Time moving;     // how long the bus was taken
   };
 
   // Counts for the request what becomes of its bursts.

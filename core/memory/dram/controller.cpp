@@ -304,7 +304,10 @@ void DramController::issue_column(const Plan& plan) {
   const std::uint32_t bank = burst.address.bank;
   DramCounts& counts = counts_of(burst.request);
   ++(burst.precharged ? counts.row_conflicts : burst.activated ? counts.row_misses : counts.row_hits);
-  counts.bus_busy += spec_.burst_cycles * period_;
+  const Time moving = spec_.burst_cycles * period_;
+  counts.bus_busy += moving;
+  const Cycle data = plan.cycle + (direction_ == reading ? spec_.tcl : spec_.tcwl);
+  statistics_.note_bus(direction_ == writing, data * period_, moving);
   start(requests_[burst.request], plan.cycle);
   queue.pop_hit(bank);
   const bool close = spec_.closed_page && queues_[reading].hit_in(bank) == BurstQueue::none &&

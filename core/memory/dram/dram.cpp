@@ -151,6 +151,7 @@ void Dram::serve_simple(const Message& request, const Message& answer, std::uint
   const SimpleChannel::Served served = simple_->serve(request.sectors, now());
   statistics_.queueing_delay.record(served.started - now());
   traffic_[request.origin].bus_busy += served.moving;
+  statistics_.note_bus(request.op == Op::write, served.started, served.moving);
   if (request.op == Op::read) {
     statistics_.read_latency.record(served.finished - now());
     requests_.send(answer, served.finished - now(), lane);
@@ -164,6 +165,7 @@ void Dram::serve_banked(const Message& request, const Message& answer, std::uint
   const BankedChannel::Served served = banked_->serve(request.address, request.sectors, write,
                                                       clock_.cycle_at(now()), traffic_[request.origin]);
   statistics_.queueing_delay.record(clock_.edge(served.started) - now());
+  statistics_.note_bus(write, clock_.edge(served.finished) - served.moving, served.moving);
   if (!write) {
     const Time delay = clock_.edge(served.finished) - now();
     statistics_.read_latency.record(delay);

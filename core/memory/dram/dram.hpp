@@ -28,6 +28,9 @@ class Dram final : public Component, public Distributable {
   // What was read and written, by origin.
   Attributed<DramCounts>& traffic() { return traffic_; }
 
+  // Time that data moved on the bus in each interval: of reads, and of writes.
+  const std::array<TimeSeries, 2>& bus_over_time() const { return statistics_.bus; }
+
   // The commands so far, where the Spec says to keep them.
   const CommandLog& log() const;
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
+
 #include "engine/statistics.hpp"
+#include "engine/time_series.hpp"
 
 namespace manyscale::memory {
 
@@ -29,6 +32,13 @@ struct DramStatistics : DramCounts {
   Histogram read_queue_length;
   Histogram write_queue_length;
   Histogram input_queue_length;
+  // Time that data moved on the bus, over time: of reads and of writes.
+  std::array<TimeSeries, 2> bus{TimeSeries{bus_interval}, TimeSeries{bus_interval}};
+
+  static constexpr Time bus_interval = 100 * nanosecond;  // doubled as often as needed
+  void note_bus(bool write, Time begin, Time moving) {
+    bus[write].add(begin, begin + moving, static_cast<double>(moving));
+  }
 };
 
 template <class S>

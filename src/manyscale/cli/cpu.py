@@ -129,7 +129,7 @@ def run(
             hot_lines=hot_lines,
             konata=None if konata is None else (konata_from, konata_count),
             out=directory,
-            progress=progress.update,
+            progress=progress,
             command=["manyscale", *sys.argv[1:]],
         )
     if konata is not None:

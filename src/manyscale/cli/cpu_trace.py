@@ -97,7 +97,7 @@ def record(
             threads=threads,
             seed=seed or 0,
             functions=functions or [],
-            progress=progress.update,
+            progress=progress,
             command=["manyscale", *sys.argv[1:]],
         )
     show_output(found.stdout.encode(), b"", json)
@@ -212,7 +212,7 @@ def replay(
                 opened,
                 **options,
                 out=directory,
-                progress=progress.update,
+                progress=progress,
                 command=["manyscale", *sys.argv[1:]],
             )
     if json:

@@ -201,7 +201,7 @@ def job_on_512_nodes(directory: Path, quiet: bool) -> Outcome:
                 out=directory / topology,
                 timeline=range(0, 512, 64),
                 load="5us",
-                progress=progress.update,
+                progress=progress,
                 command=_COMMAND,
             )
         bars[topology] = {

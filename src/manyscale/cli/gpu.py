@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -177,7 +178,7 @@ def run(
             workload |= {"managed": True} if managed else {}
             with (
                 _recorded(device, out, workload, timeline, quiet, force=force),
-                _progress(device, chosen, quiet),
+                _progress(device, chosen, shape[0], quiet),
             ):
                 launch: Launch = chosen[configuration](*values)
         else:
@@ -288,11 +289,13 @@ def _recorded(
 
 
 @contextlib.contextmanager
-def _progress(device: TimedDevice, kernel: Kernel, quiet: bool) -> Iterator[None]:
+def _progress(device: TimedDevice, kernel: Kernel, grid: Sequence[int], quiet: bool) -> Iterator[None]:
     from manyscale.cli.progress import SimulationProgress
 
     with SimulationProgress(f"{kernel.name} on {device.machine.name}", None, quiet) as progress:
-        device.progress = progress.update
+        commands = device.queue.commands
+        progress.measure("CTAs", lambda: commands.ended_ctas, math.prod(grid))
+        device.progress = progress
         yield
 
 

@@ -116,9 +116,7 @@ def run(
         output_directory(out, f"mem-{pattern}", quiet, force=force) as directory,
         SimulationProgress(f"{pattern} on {resolved.machine.name}", None, quiet) as progress,
     ):
-        result = _run(
-            system, directory, text, _workload_facts(workload, loaded), threads, timeline, progress.update
-        )
+        result = _run(system, directory, text, _workload_facts(workload, loaded), threads, timeline, progress)
     facts = summary(system, result) | {"directory": str(directory)}
     if json:
         emit_json(facts | plain(headline(facts, result)))

@@ -118,7 +118,7 @@ def run(
             out=directory,
             timeline=chosen,
             load=load,
-            progress=progress.update,
+            progress=progress,
             command=["manyscale", *sys.argv[1:]],
             notice=lambda program: warn_if_long(
                 program.executed(), "MPI operations", OPERATIONS, "--nodes, --ranks-per-node or --param"

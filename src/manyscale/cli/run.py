@@ -70,7 +70,7 @@ def run(
             threads=threads,
             out=directory,
             timeline=timeline,
-            progress=progress.update,
+            progress=progress,
             command=["manyscale", *sys.argv[1:]],
         )
     if json:

@@ -15,6 +15,7 @@ from typing import Any
 from manyscale import _core
 from manyscale.cpu.line_times import transfer_time
 from manyscale.cpu.result import CpuResult, Process
+from manyscale.cpu.running import counting
 from manyscale.cpu.task_assignments import TaskAssignments, read_task_assignments
 from manyscale.cpu.trace import Trace
 from manyscale.cpu.traced_program import TracedProgram
@@ -25,6 +26,7 @@ from manyscale.machine.completing import completed_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu, openmp_of
 from manyscale.machine.loading import PROGRAMS
 from manyscale.results import RunWriter
+from manyscale.system.dram_over_time import dram_buses
 from manyscale.system.running import keep_partial, statistics_columns
 
 SCHEDULERS = ("recorded", "fifo", "work_stealing", "locality", "critical_path", "task2core")
@@ -175,7 +177,8 @@ def _simulate(
     directory: Path | None,
 ) -> CpuResult:
     try:
-        run = parts.system.run(threads=threads, progress=progress)
+        total = trace.instructions
+        run = parts.system.run(threads=threads, progress=counting(progress, parts, threads, total))
     except (DeadlockError, MemoryError):
         raise
     except ManyscaleError as error:
@@ -187,6 +190,7 @@ def _simulate(
     details["tasks"] = []
     details["task_runs"] = _core.cpu_task_runs(parts.program.native)
     details["konata"] = [""] * len(parts.cores)
+    details["dram"] = dram_buses(parts.system)
     program = TracedProgram.of(trace)
     return CpuResult(program, [Process(trace.run.exit_code, b"", b"")], details, run, parts.clock, directory)
 

@@ -17,6 +17,7 @@ from manyscale.results.notebook import NotebookView, headline_table, plot, rows_
 from manyscale.results.stack_chart import stack_chart
 from manyscale.results.statistics import frame, scalar
 from manyscale.results.totals import Totals
+from manyscale.system.dram_over_time import dram_over_time
 from manyscale.units import TIME, humanize
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _MOST_BARS = 16  # in a notebook
 KONATA_FILE = "pipeline.kanata"
 KONATA = FileKind.magic("a log of a pipeline for Konata", b"Kanata")
 L1_CACHES = ("l1i", "l1")
-TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions")
+TABLES = ("cpi_stack", "caches", "regions", "tasks", "task_runs", "hot_instructions", "dram_over_time")
 
 
 @dataclass(frozen=True)
@@ -315,6 +316,11 @@ class CpuResult(NotebookView, ProgramResult):
         ]
         names = {"task": pl.Int64, "copy": pl.Int64, "core": pl.Int64, "begin": pl.Float64, "end": pl.Float64}
         return pl.DataFrame(rows, schema=names, orient="row")
+
+    @cached_property
+    def dram_over_time(self) -> pl.DataFrame:
+        """Bytes a second that were read from DRAM and written to it, and how busy its buses were, in each interval."""
+        return dram_over_time(self._details["dram"], self.columns)
 
     @property
     def _busy_causes(self) -> list[str]:

@@ -24,6 +24,7 @@ from manyscale.machine.completing import completed_toml
 from manyscale.machine.cpu_system import CpuSystem, build_cpu
 from manyscale.machine.loading import PROGRAMS
 from manyscale.results import RunWriter
+from manyscale.system.dram_over_time import dram_buses
 from manyscale.system.running import keep_partial, statistics_columns
 
 DEFAULT_MACHINE = "broadwell"
@@ -169,15 +170,27 @@ def simulate(
     native = parts.program.native
     with program_errors(program, lambda: (_core.cpu_failure(native), _core.cpu_processes(native))):
         if roi is None:
-            run = parts.system.run(threads=threads, progress=progress)
+            run = parts.system.run(threads=threads, progress=counting(progress, parts, threads))
         else:
-            run = run_interest(program, parts, roi, threads, progress)
+            run = run_interest(program, parts, roi, threads, counting(progress, parts, threads))
     processes = [Process(*process) for process in _core.cpu_processes(native)]
     cores = [core.native for core in parts.cores]
     details: dict[str, Any] = _core.cpu_details(native, cores)
     label = functools.cache(Labels(program))
     details["konata"] = [_core.cpu_konata(core, label) for core in cores]
+    details["dram"] = dram_buses(parts.system)
     return CpuResult(program, processes, details, run, parts.clock, directory)
+
+
+def counting(
+    progress: Callable[[int, int], None] | None, parts: CpuSystem, threads: int, total: int | None = None
+) -> Callable[[int, int], None] | None:
+    """The same progress, which knows how many instructions are committed; only a run on one thread can be asked."""
+    measure = getattr(progress, "measure", None)
+    if measure is not None and threads == 1:
+        cores = [core.native for core in parts.cores]
+        measure("instructions", lambda: _core.cpu_instructions(cores), total)
+    return progress
 
 
 @contextmanager

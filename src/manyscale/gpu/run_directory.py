@@ -16,6 +16,7 @@ from manyscale.errors import KEPT_AFTER
 from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter
 from manyscale.system import running
+from manyscale.system.dram_over_time import DRAM_FILE, dram_buses, dram_over_time
 
 from .isa import described_code
 
@@ -58,7 +59,11 @@ def record(
             )
             raise
         else:
-            writer.write_stats(_statistics(device, launches))
+            columns = _statistics(device, launches)
+            writer.write_stats(columns)
+            carried = dram_over_time(dram_buses(system), columns)
+            if carried.height:
+                writer.write_table(DRAM_FILE, carried)
         finally:
             writer.describe_code(described_code(device.loaded_code))
             _write_operations(writer, launches)

@@ -34,6 +34,7 @@ PARTS: tuple[Part, ...] = (
     network.network,
     network.critical_path,
     general.timeline,
+    memory.dram_over_time,
     memory.levels,
     gpu.metrics,
     cpu.output,

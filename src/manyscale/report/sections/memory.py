@@ -7,7 +7,7 @@ from typing import Any
 
 from manyscale.report.charts import Lines
 from manyscale.report.evidence import Evidence
-from manyscale.report.numbers import share
+from manyscale.report.numbers import percent, scale_of, share
 from manyscale.report.sections.general import Parent
 from manyscale.report.sections.network import histogram
 
@@ -30,6 +30,7 @@ _CHANNEL_UNITS = {
     "queueing": "ns",
 }
 _MOST_CHANNELS = 512
+_FEWEST_INTERVALS = 4  # of a picture over time
 
 
 def levels(parent: Parent, evidence: Evidence) -> None:
@@ -51,6 +52,41 @@ def levels(parent: Parent, evidence: Evidence) -> None:
     chart = latency_chart(evidence)
     if chart is not None:
         section.chart(chart, "Accesses by their latency, in buckets of a quarter of a power of two.")
+
+
+def dram_over_time(parent: Parent, evidence: Evidence) -> None:
+    """Bandwidth of DRAM over the run."""
+    chart = bandwidth_chart(evidence)
+    if chart is None:
+        return
+    section = parent.section("DRAM bandwidth over time")
+    table = evidence.columns("dram_over_time", "busy")
+    busiest = 0.0 if table is None else float(table["busy"].max() or 0)  # type: ignore[arg-type]
+    section.chart(
+        chart,
+        f"Means of intervals; the data buses move data for {percent(busiest)} of the busiest one at most.",
+    )
+
+
+def bandwidth_chart(evidence: Evidence) -> Lines | None:
+    """What was read from DRAM and written to it over time."""
+    table = evidence.columns("dram_over_time", "begin", "seconds", "read", "written", "busy")
+    if table is None or table.height < _FEWEST_INTERVALS:
+        return None
+    per_second, rate = scale_of([float(table["read"].max() or 0), float(table["written"].max() or 0)], "B/s")  # type: ignore[arg-type]
+    factor, unit = scale_of([table.height * float(table["seconds"][0])], "s")
+    end = (float(table["begin"][-1]) + float(table["seconds"][-1])) * factor
+    lines = {
+        name: [
+            *zip((table["begin"] * factor).to_list(), (table[name] * per_second).to_list(), strict=True),
+            (end, 0.0),
+        ]
+        for name in ("read", "written")
+        if table[name].max()
+    }
+    if not lines:
+        return None
+    return Lines("DRAM bandwidth", f"time in {unit}", rate, lines, steps=True, filled=True)
 
 
 def latency_chart(evidence: Evidence) -> Lines | None:
