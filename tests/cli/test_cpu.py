@@ -164,7 +164,7 @@ def test_what_cannot_be_run_is_said_before_a_directory_is_made(
         (["none"], "cannot read none: No such file"),
         (["text"], "text is not an ELF file"),
         ([HEAT, "-m", "boom", "--cores", "9"], "boom has 4 cores (cpu.cores), so 9 of them cannot be used"),
-        ([HEAT, "-m", "v100"], "v100: cpu."),
+        ([HEAT, "-m", "v100"], "v100: cpu: there is no section [cpu]"),
         ([HEAT, "--env", "A"], "--env A: write NAME=VALUE"),
         ([HEAT, "--root", "nowhere"], "nowhere: there is no such folder"),
         ([HEAT, "--memory", "many"], "many"),
