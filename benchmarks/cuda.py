@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from manyscale.cuda.fatbin import MAGIC
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 from support.reporting import run_benchmark
 
 TARGETS = {

@@ -22,7 +22,7 @@ import pytest
 
 from manyscale import cpu
 from manyscale.cli.app import main
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 from manyscale.gpu.metrics import DEFINITIONS as METRICS
 from manyscale.report.numbers import shown, spoken
 from manyscale.results import load

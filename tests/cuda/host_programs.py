@@ -11,7 +11,7 @@ import pytest
 from kernels import HEAD
 from wire_client import container
 
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EMPTY = (HEAD + ".visible .entry empty() { ret; }\n").encode()

@@ -18,7 +18,7 @@ from wire_client import container
 
 from manyscale.cli.app import main
 from manyscale.cuda import Executable
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 
 pytestmark = pytest.mark.core
 

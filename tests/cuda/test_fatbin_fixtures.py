@@ -12,7 +12,7 @@ import pytest
 
 from manyscale import InputError, gpu
 from manyscale.cuda import fatbin, linking
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 from manyscale.gpu.assembler import find_assembler
 
 pytestmark = pytest.mark.core

@@ -17,7 +17,8 @@ from host_programs import lives_program
 from leftovers import Started, started, wait_until
 from manyscale.cli.app import main
 from manyscale.cuda import NodeOptions, Program
-from manyscale.cuda.program import HostOptions, library_folder
+from manyscale.cuda.loader import library_folder
+from manyscale.cuda.program import HostOptions
 from manyscale.machine import load_machine
 from manyscale.results import Run, load
 

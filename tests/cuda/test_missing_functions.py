@@ -14,7 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from manyscale.cli.app import main
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 
 pytestmark = pytest.mark.core
 
@@ -188,22 +188,54 @@ def check_message(done: subprocess.CompletedProcess[str], foreign: Path) -> None
     assert f"env LD_PRELOAD={library_folder()}/libcudart.so.12 PROGRAM" in done.stderr
 
 
-def test_another_runtime_by_rpath_does_not_hang(
+WITHOUT_INTERPOSER = ("env", "-u", "LD_AUDIT")
+
+
+def test_another_runtime_by_rpath_is_replaced(
     foreign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is detected before and in the run; the advice in the message works."""
+    """Where it cannot be replaced, it does not hang, and the advice in the message works."""
     options = (str(foreign / "libcudart.so.12"), "-Wl,--disable-new-dtags", f"-Wl,-rpath,{foreign}")
     program = compiled(tmp_path, "counts", COUNTS, *options)
-    assert f"an RPATH loads {foreign}/libcudart.so.12" in problems(program, capsys)["libcudart.so.12"]
-    check_message(cuda(str(program), cwd=tmp_path), foreign)
+    assert problems(program, capsys) == {}
+    assert cuda(str(program), cwd=tmp_path).stdout == "error 0, devices 1\n"
+    check_message(cuda(*WITHOUT_INTERPOSER, str(program), cwd=tmp_path), foreign)
     preload = f"LD_PRELOAD={library_folder() / 'libcudart.so.12'}"
-    helped = cuda("env", preload, str(program), cwd=tmp_path)
+    helped = cuda(*WITHOUT_INTERPOSER, preload, str(program), cwd=tmp_path)
     assert helped.stdout == "error 0, devices 1\n"
+
+
+@pytest.mark.parametrize("name", ["libcudart.so.12", "libcudart-1f2e3d4c.so.12.8.90"])
+def test_another_runtime_that_a_module_loads_is_replaced(foreign: Path, tmp_path: Path, name: str) -> None:
+    (foreign / "libcudart.so.12").rename(foreign / name)
+    program = compiled(tmp_path, "loads", LOADS)
+    done = cuda(str(program), str(foreign / name), cwd=tmp_path)
+    assert done.stdout == "error 0, devices 1\n", done.stderr
 
 
 def test_another_runtime_that_only_a_module_sees_does_not_hang(foreign: Path, tmp_path: Path) -> None:
     program = compiled(tmp_path, "loads", LOADS)
-    check_message(cuda(str(program), str(foreign / "libcudart.so.12"), cwd=tmp_path), foreign)
+    library = str(foreign / "libcudart.so.12")
+    check_message(cuda(*WITHOUT_INTERPOSER, str(program), library, cwd=tmp_path), foreign)
+
+
+def test_a_runtime_that_asks_for_private_tables_is_told(tmp_path: Path) -> None:
+    source = """
+#include <cstdio>
+extern "C" int cuGetExportTable(const void**, const void*);
+int main() {
+  const void* table = &table;
+  const char name[17] = "0123456789abcdef";
+  for (int i = 0; i < 2; ++i) {
+    const int error = cuGetExportTable(&table, name);
+    std::printf("%d %d\\n", error, table == nullptr);
+  }
+}
+"""
+    program = compiled(tmp_path, "asks", source, DRIVER)
+    done = cuda(str(program), cwd=tmp_path)
+    assert done.stdout == "801 1\n801 1\n"
+    assert done.stderr.count(f"{program} has a CUDA runtime or library of NVIDIA") == 1
 
 
 def test_our_runtime_that_only_a_module_sees_is_found(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from host_programs import EMPTY, compiled
 from wire_client import container
 
 from manyscale import load
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 
 pytestmark = pytest.mark.core
 

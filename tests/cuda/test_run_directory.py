@@ -11,7 +11,7 @@ from host_programs import EMPTY, compiled
 from wire_client import container
 
 from manyscale import cuda, results
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 from manyscale.errors import InputError
 from manyscale.units import TIME, parse
 

@@ -50,7 +50,7 @@ def _cuda_program(folder: Path) -> Path:
     from host_programs import EMPTY, compiled
     from wire_client import container
 
-    from manyscale.cuda.program import library_folder
+    from manyscale.cuda.loader import library_folder
 
     source = Path(__file__).parents[2] / "benchmarks" / "support" / "cuda_calls.cpp"
     if not source.exists():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from manyscale import cpu, gpu, network
-from manyscale.cuda.program import library_folder
+from manyscale.cuda.loader import library_folder
 from manyscale.errors import InputError
 from manyscale.machine import load_machine
 from manyscale.machine.memory import MemoryWorkload, build_memory

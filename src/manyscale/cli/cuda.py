@@ -128,8 +128,8 @@ def cuda(
 ) -> None:
     """Run an unmodified CUDA program; no GPU is needed.
 
-    The program must be linked with the shared CUDA runtime (nvcc -cudart shared)
-    of CUDA 11, 12 or 13. One that has SASS only, and no PTX, needs a
+    The program may have the CUDA runtime of CUDA 11, 12 or 13 linked in, as nvcc
+    does, or shared. One that has SASS only, and no PTX, needs a
     --machine of the same generation. Its output and its exit code are its own;
     after a signal that code is 128 and the number of the signal, as in a shell.
     The run is done only if the exit code is 0, and failed otherwise. What the

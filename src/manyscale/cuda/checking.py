@@ -18,8 +18,8 @@ from manyscale.gpu.isa import Isa
 
 from .executable import Executable
 from .libraries import loaded_with
+from .loader import library_folder
 from .modules import unsuitable
-from .program import library_folder
 
 UNSUPPORTED_SECTION = "unsupported"
 """The section of the runtime with the functions that report that they are not supported."""
@@ -52,10 +52,8 @@ def check_calls(program: Executable) -> list[CallProblem]:
 
 
 def _problems(program: Executable) -> Iterator[CallProblem]:
-    if program.has_static_runtime:
-        yield CallProblem(
-            "the CUDA runtime", "it is linked into the program; build it again with: nvcc -cudart shared"
-        )
+    if problem := program.runtime_problem:
+        yield CallProblem("the CUDA runtime", problem)
     images = program.images
     runs = any(OLDEST_ARCHITECTURE <= image.architecture <= NEWEST_ARCHITECTURE for image in images)
     if images and not any(image.is_ptx for image in images) and not runs:
@@ -64,14 +62,7 @@ def _problems(program: Executable) -> Iterator[CallProblem]:
     needed = dict.fromkeys(program.needed, "")
     for library in loaded_with(program):
         needed.setdefault(library.name, str(library.path))
-        if library.name.startswith(_OURS):
-            if library.by_rpath:
-                yield CallProblem(
-                    library.name,
-                    f"an RPATH loads {library.path} before the simulator's; build without RPATH, or start it with: "
-                    f"manyscale cuda -- env LD_PRELOAD={library_folder() / library.name} PROGRAM",
-                )
-        elif not library.name.startswith(_ONLY_ON_HARDWARE):
+        if not library.name.startswith((*_OURS, *_ONLY_ON_HARDWARE)):
             file = Executable.read(library.path, device_code=False)
             yield from _missing_functions(file, file.runtime or program.runtime, f" (in {library.name})")
     for name in needed:

@@ -24,8 +24,9 @@ from typing import Any
 from manyscale.errors import ManyscaleError
 from manyscale.machine import ResolvedMachine
 
+from .loader import library_folder, loader_variables, put_first
 from .node import NodeOptions
-from .program import SOCKET, HostOptions, Program, library_folder
+from .program import SOCKET, HostOptions, Program
 from .run_directory import run_recorded
 from .server import Server, peer_credentials
 
@@ -63,18 +64,15 @@ class AttachedProgram(Program):
 
 def variables(address: str) -> dict[str, str]:
     """The same for programs that this process starts."""
-    before = os.environ.get("LD_LIBRARY_PATH")
-    folder = str(library_folder())
-    return {SOCKET: address, "LD_LIBRARY_PATH": f"{folder}:{before}" if before else folder}
+    return {SOCKET: address, **put_first(loader_variables(library_folder()), os.environ)}
 
 
 def exports(address: str) -> str:
     """What a shell has to evaluate, so that programs find the simulated GPUs."""
-    folder = shlex.quote(str(library_folder()))
-    return (
-        f"export {SOCKET}={shlex.quote(address)}\n"
-        f'export LD_LIBRARY_PATH={folder}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
-    )
+    lines = [f"export {SOCKET}={shlex.quote(address)}"]
+    for name, value in loader_variables(library_folder()).items():
+        lines.append(f'export {name}={shlex.quote(value)}"${{{name}:+:${name}}}"')
+    return "\n".join(lines)
 
 
 def start(settings: Settings, process: int | None = None) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import re
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from manyscale.errors import InputError
 
 from .fatbin import Image, best_cubin, best_ptx, containers
 from .linking import link
+from .loader import find_static_runtime
 from .modules import unsuitable
 
 _MAGIC = b"\x7fELF"
@@ -25,6 +25,7 @@ MOST_BYTES = 1 << 32
 _MOST_SYMBOLS = 1 << 20
 # What pyelftools raises for a broken file depends on where it is broken.
 _BROKEN = Exception
+_REDIRECTED = "EM_X86_64"  # the machine for which libmanyscale-interposer.so replaces a static runtime
 _ASKING = ("dlsym", "dlvsym", "cuGetProcAddress")
 _FUNCTION_NAME = re.compile(rb"(?<=\0)(cu[A-Z][A-Za-z0-9]+(?:_v\d)?(?:_pt[ds][sz])?)(?=\0)")
 
@@ -42,6 +43,7 @@ class Executable:
     asks_by_name: bool = False  # it may look up functions by name at run time
     names: set[str] = field(default_factory=set)  # strings in it that may be names of such functions
     has_static_runtime: bool = False
+    static_runtime: str | None = None  # the simulator's library for it, if it can be replaced
     separate: list[list[Image]] = field(default_factory=list)  # device code, by container
     linked: list[list[Image]] = field(default_factory=list)  # relocatable device code
 
@@ -89,13 +91,25 @@ class Executable:
         """The name of the CUDA runtime that it is linked with, such as libcudart.so.13."""
         return next((name for name in self.needed if name.startswith("libcudart.so")), None)
 
+    @property
+    def runtime_problem(self) -> str | None:
+        """Why the CUDA runtime that is linked into the program cannot be replaced by the simulator's."""
+        if not self.has_static_runtime:
+            return None
+        remedy = "build it again with: nvcc -cudart shared"
+        if self.machine != _REDIRECTED:
+            return f"the CUDA runtime is linked into the program, so that its calls cannot be simulated; {remedy}"
+        if self.static_runtime is None:
+            return (
+                "the CUDA runtime is linked into the program, which is stripped, so that its calls cannot be found; "
+                f"install the toolkit that it was built with (its libcudart_static.a is enough), or {remedy}"
+            )
+        return None
+
     def check_runnable(self, capability: int, allow_newer: bool = False) -> None:
         """An error if the program cannot be run at all on GPUs of this compute capability (75 for 7.5)."""
-        if self.has_static_runtime:
-            raise InputError(
-                f"{self.path.name}: the CUDA runtime is linked into the program, so that its calls cannot be "
-                "simulated; build it again with: nvcc -cudart shared"
-            )
+        if problem := self.runtime_problem:
+            raise InputError(f"{self.path.name}: {problem}")
         if (
             self.images
             and best_ptx(self.images, capability, allow_newer) is None
@@ -127,22 +141,31 @@ def _parsed(path: Path, elf: ELFFile, device_code: bool) -> Executable:
                 else:
                     own_symbols.add(symbol.name)
     program.imports.sort()
-    if program.asks_by_name:
-        for section in elf.iter_sections():
-            if section.name.startswith((".rodata", ".data")):
-                program.names |= {name.decode() for name in _FUNCTION_NAME.findall(section.data())}
     for name, into in ((_SEPARATE, program.separate), (_LINKED, program.linked)) if device_code else ():
         found = elf.get_section_by_name(name)
         if found is not None:
             into += containers(found.data(), f"{path.name}, section {name}")
     has_code = elf.get_section_by_name(".nvFatBinSegment") is not None
-    program.has_static_runtime = program.runtime is None and (
-        "cudaGetDeviceCount" in own_symbols or (has_code and not program.imports)
-    )
-    if program.has_static_runtime and program.machine == "EM_X86_64":
-        with contextlib.suppress(KeyError):
-            program.has_static_runtime = not any(name.startswith("libcuda") for name in program.needed)
+    if program.runtime is None:
+        program.static_runtime = _static_runtime(own_symbols)
+        if program.static_runtime is None and has_code and program.machine == _REDIRECTED:
+            program.static_runtime = find_static_runtime(path)
+        driver_alone = bool(program.imports) or any(name.startswith("libcuda") for name in program.needed)
+        program.has_static_runtime = program.static_runtime is not None or (has_code and not driver_alone)
+    if program.asks_by_name and not program.has_static_runtime:  # a runtime asks for the whole driver
+        for section in elf.iter_sections():
+            if section.name.startswith((".rodata", ".data")):
+                program.names |= {name.decode() for name in _FUNCTION_NAME.findall(section.data())}
     return program
+
+
+def _static_runtime(symbols: set[str]) -> str | None:
+    """The simulator's library for a runtime with these functions, as `cudart/interposer` chooses it."""
+    if "cudaGetDeviceCount" not in symbols:
+        return None
+    if "cudaBindTexture" in symbols:
+        return "libcudart.so.11.0"
+    return "libcudart.so.12" if "cudaGetDeviceProperties_v2" in symbols else "libcudart.so.13"
 
 
 def _may_concern_cuda(elf: ELFFile, section: SymbolTableSection) -> bool:

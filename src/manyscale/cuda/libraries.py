@@ -20,14 +20,10 @@ _MOST_LIBRARIES = 1000
 
 @dataclass(frozen=True)
 class Library:
-    """A needed library: its name, its path, and whether an RPATH leads there.
-
-    A folder of an RPATH comes before those of LD_LIBRARY_PATH, in which the simulator puts its own libraries.
-    """
+    """A needed library: its name and its path."""
 
     name: str
     path: Path
-    by_rpath: bool
 
 
 def loaded_with(program: Executable) -> Iterator[Library]:
@@ -43,27 +39,23 @@ def loaded_with(program: Executable) -> Iterator[Library]:
             found = _find(name, first, _folders(who.runpath, who.path), who.machine)
             if found is None:
                 continue
-            path, by_rpath = found
-            yield Library(name, path, by_rpath)
+            yield Library(name, found)
             try:
-                library = Executable.read(path, device_code=False)
+                library = Executable.read(found, device_code=False)
             except InputError:
                 continue
             # An RPATH also applies to the libraries that a library needs.
-            own = [] if library.runpath else _folders(library.rpath, path)
+            own = [] if library.runpath else _folders(library.rpath, found)
             waiting.append((library, [*own, *first]))
 
 
-def _find(name: str, first: Sequence[Path], later: Sequence[Path], machine: str) -> tuple[Path, bool] | None:
+def _find(name: str, first: Sequence[Path], later: Sequence[Path], machine: str) -> Path | None:
     if "/" in name:
-        return (Path(name), False) if Path(name).is_file() else None
-    for folder in first:
-        if _fits(folder / name, machine):
-            return folder / name, True
+        return Path(name) if Path(name).is_file() else None
     environment = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    for folder in (*environment, *later, *_configured(), *map(Path, _SYSTEM_FOLDERS)):
+    for folder in (*first, *environment, *later, *_configured(), *map(Path, _SYSTEM_FOLDERS)):
         if _fits(folder / name, machine):
-            return folder / name, False
+            return folder / name
     return None
 
 

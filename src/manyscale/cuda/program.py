@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from manyscale.results.notebook import NotebookView, facts_table, rows_table
 
 from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
+from .loader import library_folder, loader_variables, put_first
 from .node import Node, NodeOptions
 from .profiling import StopError
 from .records import Records, copies_of, launches_of
@@ -94,14 +94,6 @@ class CudaRun(NotebookView):
         yield rows_table("Launches, the longest first", ("kernel", "time", "cycles"), rows)
 
 
-def library_folder() -> Path:
-    """The folder of the CUDA runtime that programs load."""
-    folder = Path(os.environ.get("MANYSCALE_CUDART") or str(files("manyscale") / "cudart"))
-    if not any(folder.glob("libcudart.so*")):
-        raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package again")
-    return folder
-
-
 def resolve(command: Sequence[str]) -> Path:
     """The file of a program; an error that says what is wrong if it cannot be run."""
     found = shutil.which(command[0])
@@ -134,7 +126,9 @@ class Program:
         self._folder = library_folder()
         self.machine = resolve_machine(machine)
         self.node = Node(self.machine.machine, node_options)
-        Executable.read(self.path).check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
+        executable = Executable.read(self.path)
+        executable.check_runnable(self.node.gpus[0].capability, node_options.allow_newer)
+        self._static_runtime = executable.static_runtime
         self.runtime = runtime_costs(self.machine.machine)
         self.machine.check_read(CUDA)
         self.records = Records()
@@ -205,10 +199,8 @@ class Program:
         }
 
     def _serve(self, server: Server, address: str, stdout: int | None) -> None:
-        environment = dict(os.environ)
-        old = environment.get("LD_LIBRARY_PATH")
-        environment["LD_LIBRARY_PATH"] = f"{self._folder}:{old}" if old else str(self._folder)
-        environment[SOCKET] = address
+        loaded = loader_variables(self._folder, self._static_runtime)
+        environment = os.environ | put_first(loaded, os.environ) | {SOCKET: address}
         try:
             tree = ProcessTree(self._command, environment, f"{SOCKET}={address}", stdout=stdout)
         except OSError as error:

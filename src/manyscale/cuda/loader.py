@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a program gets the simulator's CUDA libraries, whichever of NVIDIA's it was built with."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from manyscale.errors import InputError
+
+INTERPOSER = "libmanyscale-interposer.so"
+"""The library that replaces runtimes of NVIDIA while programs are loaded."""
+STATIC_ARCHIVES = "MANYSCALE_CUDART_STATIC"
+"""The variable with the runtimes for linking (`libcudart_static.a`) that stripped programs are compared with."""
+
+_ARCHIVE = "libcudart_static.a"
+_TOOLKIT_FOLDERS = ("lib64", "lib", "lib/x86_64-linux-gnu", "targets/x86_64-linux/lib")
+
+
+def library_folder() -> Path:
+    """The folder of the CUDA runtime that programs load."""
+    folder = Path(os.environ.get("MANYSCALE_CUDART") or str(files("manyscale") / "cudart"))
+    if not any(folder.glob("libcudart.so*")):
+        raise InputError(f"the simulator's CUDA runtime is not in {folder}; install the package again")
+    return folder
+
+
+def loader_variables(folder: Path, static_runtime: str | None = None) -> dict[str, str]:
+    """What has to stand first in each variable, before a colon.
+
+    `static_runtime`: the library that replaces the runtime in a program. It is loaded before others, since it also
+    stands before some functions of the C library.
+    """
+    variables = {"LD_LIBRARY_PATH": str(folder)}
+    if (folder / INTERPOSER).exists():
+        variables["LD_AUDIT"] = str(folder / INTERPOSER)
+        if archives := static_archives():
+            variables[STATIC_ARCHIVES] = archives
+    if static_runtime is not None:
+        variables["LD_PRELOAD"] = static_runtime
+    return variables
+
+
+def put_first(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """These variables with what an environment has after them."""
+    return {
+        name: f"{value}:{environment[name]}" if environment.get(name) else value
+        for name, value in variables.items()
+    }
+
+
+def find_static_runtime(path: Path) -> str | None:
+    """The simulator's library for the runtime in a stripped program; None if none that is installed is in it."""
+    interposer = library_folder() / INTERPOSER
+    if not interposer.exists():
+        return None
+    find = ctypes.CDLL(str(interposer)).manyscale_find_runtime
+    find.restype = ctypes.c_char_p
+    archives = ":".join(filter(None, (static_archives(), os.environ.get(STATIC_ARCHIVES))))
+    found: bytes | None = find(os.fsencode(path), os.fsencode(archives))
+    return None if found is None else found.decode()
+
+
+@functools.cache
+def static_archives() -> str:
+    """The runtimes for linking on this computer: of toolkits, and of the packages of Python."""
+    found = {str(archive.resolve()) for archive in _archives()}
+    return ":".join(sorted(path for path in found if ":" not in path))
+
+
+def _archives() -> Iterator[Path]:
+    toolkits = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    if compiler := shutil.which("nvcc"):
+        toolkits.append(Path(compiler).resolve().parents[1])
+    toolkits += [*Path("/usr/local").glob("cuda*"), *Path("/opt").glob("cuda*"), Path("/usr")]
+    places = [toolkit / folder / _ARCHIVE for toolkit in toolkits for folder in _TOOLKIT_FOLDERS]
+    yield from (place for place in places if place.is_file())
+    for folder in sys.path:
+        yield from Path(folder).glob(f"nvidia/*/lib/{_ARCHIVE}")
