@@ -24,10 +24,10 @@ Error add(GraphNode** made, Graph* handle, GraphNode* const* dependencies, std::
 }
 
 // The operation of a node of a kind; null if it is of another.
-template <class Kind>
-Kind* operation_of(GraphNode* handle) {
+template <class Wanted>
+Wanted* operation_of(GraphNode* handle) {
   GraphNode* node = find_node(handle);
-  return node != nullptr ? std::get_if<Kind>(&node->operation) : nullptr;
+  return node != nullptr ? std::get_if<Wanted>(&node->operation) : nullptr;
 }
 
 Error change(GraphNode* handle, Error error, Operation operation) {

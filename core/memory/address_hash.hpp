@@ -27,9 +27,9 @@ struct SliceHashSpec {
 // them.
 class SliceHash {
  public:
-  enum class Kind : std::uint8_t { modulo, xor_fold, polynomial };
+  enum class HashFunction : std::uint8_t { modulo, xor_fold, polynomial };
 
-  explicit SliceHash(const SliceHashSpec& spec) : spec_(spec), kind_(kind_of(spec.hash)) {
+  explicit SliceHash(const SliceHashSpec& spec) : spec_(spec), function_(function_of(spec.hash)) {
     if (spec.slices < 1 || spec.slices > most_slices) {
       throw std::invalid_argument("a slice hash takes 1 to 65536 slices, not " + std::to_string(spec.slices));
     }
@@ -40,16 +40,16 @@ class SliceHash {
     line_shift_ = std::countr_zero(static_cast<std::uint64_t>(spec.line_size));
     even_bits_ = std::countr_zero(slices_);
     odd_factor_ = slices_ >> even_bits_;
-    if (kind_ == Kind::xor_fold && odd_factor_ != 1) {
+    if (function_ == HashFunction::xor_fold && odd_factor_ != 1) {
       throw std::invalid_argument("the xor hash needs a power of two of slices, not " +
                                   std::to_string(slices_));
     }
-    if (kind_ != Kind::modulo) fill_table();
+    if (function_ != HashFunction::modulo) fill_table();
   }
 
   std::uint32_t slice_of(std::uint64_t address) const {
     std::uint64_t line = address >> line_shift_;
-    if (kind_ == Kind::modulo) {
+    if (function_ == HashFunction::modulo) {
       return static_cast<std::uint32_t>(odd_factor_ == 1 ? line & (slices_ - 1) : line % slices_);
     }
     std::uint32_t hash = 0;
@@ -75,10 +75,10 @@ class SliceHash {
   static constexpr std::uint32_t wide_polynomial = 0x11753;
   static constexpr std::uint32_t spread = 0x5e73;
 
-  static Kind kind_of(std::string_view name) {
-    if (name == "modulo") return Kind::modulo;
-    if (name == "xor") return Kind::xor_fold;
-    if (name == "polynomial") return Kind::polynomial;
+  static HashFunction function_of(std::string_view name) {
+    if (name == "modulo") return HashFunction::modulo;
+    if (name == "xor") return HashFunction::xor_fold;
+    if (name == "polynomial") return HashFunction::polynomial;
     throw std::invalid_argument("no slice hash '" + std::string(name) + "': modulo, xor or polynomial");
   }
   // The remainder times x.
@@ -88,7 +88,7 @@ class SliceHash {
   }
 
   void fill_table() {
-    const bool fold = kind_ == Kind::xor_fold;
+    const bool fold = function_ == HashFunction::xor_fold;
     std::uint32_t low = 1;  // the remainder of x to the power of the bit
     std::uint32_t wide = spread;
     for (std::size_t bit = 0; bit < 64; ++bit) {
@@ -105,7 +105,7 @@ class SliceHash {
   }
 
   const SliceHashSpec spec_;
-  Kind kind_;
+  HashFunction function_;
   std::uint32_t slices_ = 1;
   int line_shift_ = 0;
   int even_bits_ = 0;  // the number of slices is 2^even_bits_ times odd_factor_
