@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NAMES = ["ACT", "PRE", "PREA", "RD", "RDA", "WR", "WRA", "REF"]
-ACT, PRE, PREA, RD, RDA, WR, WRA, REF = range(8)
+NAMES = ["ACT", "PRE", "PREA", "RD", "RDA", "WR", "WRA", "REF", "REFSB"]
+ACT, PRE, PREA, RD, RDA, WR, WRA, REF, REFSB = range(9)
 READS, WRITES = (RD, RDA), (WR, WRA)
 _LONG_AGO = 10**12
 _APART = 10**13
@@ -109,6 +109,11 @@ class _Channel:
         gate("tWTR_S", WRITES, READS, rank, write_end + p["twtr_s"])
         gate("tWTR_L", WRITES, READS, in_group, write_end + p["twtr_l"])
         gate("tRFC", (REF,), (ACT, REF), rank, p["trfc"])
+        gate("tRFCSB", (REFSB,), (ACT, REFSB), in_bank, p["trfc"])
+        gate("tRC before refresh", (ACT,), (REFSB,), in_bank, p["trc"])
+        gate("tRP before refresh", (PRE,), (REFSB,), in_bank, p["trp"])
+        gate("tRTP + tRP", (RDA,), (REFSB,), in_bank, p["trtp"] + p["trp"])
+        gate("tWR + tRP", (WRA,), (REFSB,), in_bank, write_end + p["twr"] + p["trp"])
 
     def check_precharges_by_themselves(self) -> None:
         """A bank that closes by itself does so tRAS after its activate at the earliest."""
@@ -126,11 +131,20 @@ class _Channel:
         for one in range(p["ranks"]):
             activates = cycle[(command == ACT) & (self.rank == one)]
             self._note("tFAW", activates[4:] - activates[:-4] < p["tfaw"])
-            refreshes = cycle[(command == REF) & (self.rank == one)]
-            if p["trefi"] and len(cycle):
+            if not p["trefi"] or len(cycle) == 0:
+                continue
+            for refreshed in self._refreshed_together(one):
+                refreshes = cycle[refreshed]
                 ends = np.concatenate(([0], refreshes, [cycle[-1]]))
                 self._note("tREFI", np.diff(ends) > 9 * p["trefi"])  # at most eight may be postponed
                 self._note("tREFI in the mean", len(refreshes) < cycle[-1] // p["trefi"] - 8)
+
+    def _refreshed_together(self, rank: int) -> list[NDArray[np.bool_]]:
+        """Commands that refresh the rank, or each of its banks."""
+        if not self.p.get("refresh_by_bank"):
+            return [(self.command == REF) & (self.rank == rank)]
+        banks = self.p["bank_groups"] * self.p["banks"]
+        return [(self.command == REFSB) & (self.in_bank == rank * banks + bank) for bank in range(banks)]
 
     def check_data_bus(self) -> None:
         """The data bus, by its beats."""
@@ -172,7 +186,7 @@ class _Channel:
         for one in np.unique(self.in_bank[command == ACT]):
             mine = self.in_bank == one
             same_rank = self.rank == self.rank[mine][0]
-            refresh = np.flatnonzero((command == REF) & same_rank)
+            refresh = np.flatnonzero(((command == REF) & same_rank) | ((command == REFSB) & mine))
             for_all = np.flatnonzero((command == PREA) & same_rank)
             opens = np.flatnonzero(mine & (command == ACT))
             closes = np.union1d(np.flatnonzero(mine & self.closing), for_all)

@@ -10,7 +10,7 @@ import pytest
 from manyscale import _core
 from manyscale.machine.dram import list_dram_standards
 from memory.dram_driver import base_parameters
-from memory.dram_rules import ACT, PRE, REF, unpack, violations
+from memory.dram_rules import ACT, PRE, REF, REFSB, unpack, violations
 
 pytestmark = pytest.mark.core
 
@@ -44,6 +44,18 @@ def test_no_rule_is_broken(standard: str, closed_page: bool) -> None:
     assert len(log) > 90_000
     assert (log[:, 1] == REF).sum() > 20
     assert violations(log, parameters) == {}
+
+
+@pytest.mark.parametrize("standard", ["hbm2-v100", "ddr4-2400"])
+def test_no_rule_is_broken_where_banks_are_refreshed_one_by_one(standard: str) -> None:
+    parameters = base_parameters(
+        standard, refresh_by_bank=True, refresh_offset=77, mapping="row:column:rank:bank:bankgroup:column2"
+    )
+    log = exercise(parameters, REQUESTS, seed=7)
+    assert (log[:, 1] == REFSB).sum() > 20 * 16
+    assert (log[:, 1] == REF).sum() == 0
+    assert violations(log, parameters) == {}
+    assert "tRFCSB" in violations(log, {**parameters, "trfc": parameters["trfc"] + 1})
 
 
 # Every gate is binding somewhere in this system, so that shortening it shows.

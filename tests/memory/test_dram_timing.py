@@ -243,6 +243,33 @@ def test_an_idle_channel_counts_its_refreshes_without_events() -> None:
     assert done.at(64) == -(-time // channel.period) * channel.period + channel.miss * channel.period
 
 
+def test_a_bank_that_is_refreshed_keeps_only_its_own_reads_waiting() -> None:
+    """Bank n of N is refreshed at tREFI + offset + n tREFI / N for tRFC; another bank answers as ever."""
+    channel = Channel(ranks=1, refresh_by_bank=True)
+    trefi, trfc, offset = 9360, channel.p["trfc"], 100
+    for number, address in ((0, 0), (1, channel.bank), (4, channel.bank_group)):
+        due = trefi + offset + trefi * number // 16
+        for arrival, start in ((due - 1, due - 1), (due + 1, due + trfc), (due + trfc, due + trfc)):
+            for bank, begin in ((address, start), (3 * channel.bank, arrival)):
+                done = channel.drive(
+                    [(arrival * channel.period, read(bank))], trefi=trefi, refresh_offset=offset
+                )
+                assert done.at(bank) == (begin + channel.miss) * channel.period, (number, arrival, bank)
+
+
+def test_a_stream_hardly_notices_refreshes_of_single_banks() -> None:
+    """One of 16 banks away leaves 98% of the peak; refreshes of all banks take tRFC / tREFI, 12%."""
+    p = base_parameters("hbm2-v100", ranks=1, trfc=395, read_queue=256)
+    wanted = {"requests": 50_000, "pattern": "stream", "outstanding": 256, "sectors": 15, "line_bytes": 128}
+    peak = dram_standard("hbm2-v100").channel.bandwidth
+    rates = {}
+    for by_bank in (False, True):
+        got = _core.dram_exercise({**p, "refresh_by_bank": by_bank}, **wanted)
+        rates[by_bank] = got["statistics"]["read_bytes"] / (got["now"] / 1e15) / peak
+    assert rates[True] > 0.98, rates
+    assert rates[False] < 0.89, rates
+
+
 @pytest.mark.parametrize("standard", STANDARDS)
 def test_refreshes_cost_their_share_of_a_stream(standard: str) -> None:
     p = base_parameters(standard, ranks=1)

@@ -18,11 +18,12 @@ enum class DramCommand : std::uint8_t {
   read_precharge,
   write,
   write_precharge,
-  refresh
+  refresh,
+  refresh_bank
 };
 
-inline constexpr std::array<std::string_view, 8> dram_command_names{"ACT", "PRE", "PREA", "RD",
-                                                                    "RDA", "WR",  "WRA",  "REF"};
+inline constexpr std::array<std::string_view, 9> dram_command_names{"ACT", "PRE", "PREA", "RD",   "RDA",
+                                                                    "WR",  "WRA", "REF",  "REFSB"};
 
 // One command; bank group, bank, row and column are -1 where the command has none.
 struct DramCommandRecord {

@@ -25,9 +25,12 @@ DramController::DramController(const DramSpec& spec, DramStatistics& statistics,
               BurstQueue(static_cast<std::size_t>(spec.write_queue), gates_.bank_count())},
       input_(64) {
   if (spec.trefi == 0) return;
-  // Ranks take turns, so that they are not all away at the same time.
-  for (Cycle rank = 0; rank < spec.ranks; ++rank) {
-    refreshes_.push_back({spec.trefi + spec.trefi * rank / spec.ranks});
+  banks_per_refresh_ = spec.refresh_by_bank ? 1 : gates_.banks_per_rank();
+  // Ranks or banks take turns, so that they are not all away at the same time.
+  const std::uint32_t count = gates_.bank_count() / banks_per_refresh_;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    refreshes_.push_back({{i * banks_per_refresh_, (i + 1) * banks_per_refresh_},
+                          spec.trefi + spec.refresh_offset + spec.trefi * i / count});
   }
   find_next_due();
 }
@@ -119,7 +122,7 @@ void DramController::enter(std::uint32_t index, Request& request, Cycle now) {
 // it comes before the present one.
 inline void DramController::consider(std::uint32_t index, Cycle now) {
   const DramGates::Bank& bank = gates_.bank(index);
-  const bool refreshing = pending_refreshes_ > 0 && refreshes_[bank.rank].pending;
+  const bool refreshing = pending_refreshes_ > 0 && refresh_of(index).pending;
   const BurstQueue& queue = queues_[direction_];
   DramCommand command = DramCommand::activate;
   std::uint16_t burst = queue.oldest_in(index);
@@ -148,7 +151,7 @@ inline void DramController::consider(std::uint32_t index, Cycle now) {
   cycle = std::max(cycle, now);
   if (cycle > plan_.cycle) return;
   // Before a refresh, rows that were just opened may still be used, but no others are opened or closed.
-  if (refreshing && (key != 0 || cycle >= refreshes_[bank.rank].due + spec_.tras)) return;
+  if (refreshing && (key != 0 || cycle >= refresh_of(index).due + spec_.tras)) return;
   key = burst == starving_ ? urgent : key | queue[burst].order;
   if (cycle == plan_.cycle && key >= plan_.key) return;
   plan_ = {cycle, key, command, burst, index};
@@ -167,7 +170,7 @@ void DramController::insert(std::uint32_t index, const DramAddress& address, Bus
   if (wanted_direction(now) != direction_) {
     planned_ = false;
   } else if (direction == direction_) {
-    if (plan_.command == DramCommand::precharge && plan_.bank_or_rank == address.bank) {
+    if (plan_.command == DramCommand::precharge && plan_.bank_or_refresh == address.bank) {
       planned_ = false;  // the row may be wanted after all
     } else {
       consider(address.bank, now);
@@ -238,31 +241,32 @@ void DramController::make_plan(Cycle now) {
   plan_ = {};
   queue.for_each_bank([&](std::uint32_t bank) { consider(bank, now); });
   if (pending_refreshes_ > 0) {
-    for (std::uint32_t rank = 0; rank < refreshes_.size(); ++rank) {
-      if (!refreshes_[rank].pending) continue;
-      const Plan next = refresh_candidate(rank, now);
+    for (std::uint32_t index = 0; index < refreshes_.size(); ++index) {
+      if (!refreshes_[index].pending) continue;
+      const Plan next = refresh_candidate(index, now);
       if (next.before(plan_)) plan_ = next;
     }
   }
   planned_ = true;
 }
 
-DramController::Plan DramController::refresh_candidate(std::uint32_t rank, Cycle now) const {
+DramController::Plan DramController::refresh_candidate(std::uint32_t index, Cycle now) const {
+  const DramGates::BankRange banks = refreshes_[index].banks;
   Plan plan;
-  plan.bank_or_rank = rank;
+  plan.bank_or_refresh = index;
   plan.key = urgent;
-  if (gates_.any_open(rank)) {
+  if (gates_.any_open(banks)) {
     plan.command = DramCommand::precharge_all;
-    plan.cycle = std::max({now, row_bus_, gates_.earliest_precharge_all(rank)});
+    plan.cycle = std::max({now, row_bus_, gates_.earliest_precharge_of(banks)});
   } else {
     plan.command = DramCommand::refresh;
-    plan.cycle = std::max({now, row_bus_, gates_.earliest_refresh(rank)});
+    plan.cycle = std::max({now, row_bus_, gates_.earliest_refresh(banks)});
   }
   return plan;
 }
 
 void DramController::issue(const Plan& plan) {
-  const std::uint32_t bank = plan.bank_or_rank;
+  const std::uint32_t bank = plan.bank_or_refresh;
   BurstQueue& queue = queues_[direction_];
   switch (plan.command) {
     case DramCommand::activate: {
@@ -288,10 +292,10 @@ void DramController::issue(const Plan& plan) {
       break;
     }
     case DramCommand::precharge_all:
-      precharge_all(plan.bank_or_rank, plan.cycle);
+      close_for(refreshes_[plan.bank_or_refresh], plan.cycle);
       break;
     case DramCommand::refresh:
-      refresh(plan.bank_or_rank, plan.cycle);
+      refresh(refreshes_[plan.bank_or_refresh], plan.cycle);
       break;
     default:
       issue_column(plan);
@@ -325,27 +329,28 @@ void DramController::issue_column(const Plan& plan) {
   }
 }
 
-void DramController::precharge_all(std::uint32_t rank, Cycle now) {
-  gates_.precharge_all(rank, now);
-  const std::uint32_t begin = rank * gates_.banks_per_rank();
-  for (std::uint32_t bank = begin; bank < begin + gates_.banks_per_rank(); ++bank) {
+// Closes the banks that a refresh is for.
+void DramController::close_for(const Refresh& refresh, Cycle now) {
+  for (std::uint32_t bank = refresh.banks.first; bank < refresh.banks.end; ++bank) {
+    gates_.precharge(bank, now);
     for (BurstQueue& each : queues_) each.row_closed(bank);
   }
   ++statistics_.precharges;
   occupy_bus(false, now);
-  record(now, DramCommand::precharge_all, begin, -1, -1);
+  record(now, spec_.refresh_by_bank ? DramCommand::precharge : DramCommand::precharge_all,
+         refresh.banks.first, -1, -1);
 }
 
-void DramController::refresh(std::uint32_t rank, Cycle now) {
-  gates_.refresh(rank, now);
-  Refresh& entry = refreshes_[rank];
+void DramController::refresh(Refresh& entry, Cycle now) {
+  gates_.refresh(entry.banks, now);
   entry.due += spec_.trefi;
   if (entry.pending) --pending_refreshes_;
   entry.pending = false;
   find_next_due();
   ++statistics_.refreshes;
   occupy_bus(false, now);
-  record(now, DramCommand::refresh, rank * gates_.banks_per_rank(), -1, -1);
+  record(now, spec_.refresh_by_bank ? DramCommand::refresh_bank : DramCommand::refresh, entry.banks.first, -1,
+         -1);
 }
 
 void DramController::mark_due(Cycle now) {
@@ -358,7 +363,7 @@ void DramController::mark_due(Cycle now) {
   planned_ = false;
 }
 
-// The next cycle at which a rank has to be refreshed that does not wait for it already.
+// The next cycle at which a rank or bank has to be refreshed that does not wait for it already.
 void DramController::find_next_due() {
   next_due_ = never;
   for (const Refresh& entry : refreshes_) {
@@ -369,11 +374,8 @@ void DramController::find_next_due() {
 void DramController::catch_up(Cycle now) {
   if ((now <= next_due_ && pending_refreshes_ == 0) || !idle()) return;
   for (;;) {
-    std::uint32_t rank = 0;
-    for (std::uint32_t other = 1; other < refreshes_.size(); ++other) {
-      if (refreshes_[other].due < refreshes_[rank].due) rank = other;
-    }
-    Refresh& entry = refreshes_[rank];
+    Refresh& entry = *std::min_element(refreshes_.begin(), refreshes_.end(),
+                                       [](const Refresh& a, const Refresh& b) { return a.due < b.due; });
     const Cycle missed = (now - entry.due) / spec_.trefi;
     if (!spec_.log_commands && missed > 1) {
       // All but the last left nothing behind but closed rows, and that one closes them too.
@@ -382,13 +384,13 @@ void DramController::catch_up(Cycle now) {
       find_next_due();
       continue;
     }
-    const bool open = gates_.any_open(rank);
-    const Cycle precharge = std::max({entry.due, row_bus_, gates_.earliest_precharge_all(rank)});
-    const Cycle refreshed =
-        std::max({entry.due, row_bus_, gates_.earliest_refresh(rank), open ? precharge + spec_.trp : 0});
+    const bool open = gates_.any_open(entry.banks);
+    const Cycle precharge = std::max({entry.due, row_bus_, gates_.earliest_precharge_of(entry.banks)});
+    const Cycle refreshed = std::max(
+        {entry.due, row_bus_, gates_.earliest_refresh(entry.banks), open ? precharge + spec_.trp : 0});
     if (refreshed >= now) return;
-    if (open) precharge_all(rank, precharge);
-    refresh(rank, refreshed);
+    if (open) close_for(entry, precharge);
+    refresh(entry, refreshed);
   }
 }
 

@@ -38,7 +38,8 @@ struct DramAnswer {
 };
 
 // The controller of one channel: FR-FCFS over a read and a write queue, write drain between two watermarks,
-// all-bank refresh. Leaves out write merging, refresh postponement and the time of its own pipeline.
+// refresh of all banks of a rank or of one at a time. Leaves out write merging, refresh postponement and the
+// time of its own pipeline.
 class DramController {
  public:
   DramController(const DramSpec& spec, DramStatistics& statistics, Attributed<DramCounts>& traffic);
@@ -75,13 +76,15 @@ class DramController {
     std::uint64_t key = 0;
     DramCommand command = DramCommand::refresh;
     std::uint16_t burst = BurstQueue::none;
-    std::uint32_t bank_or_rank = 0;  // rank of precharge_all and refresh
+    std::uint32_t bank_or_refresh = 0;  // index of the refresh that closes or refreshes banks
 
     bool before(const Plan& other) const {
       return cycle < other.cycle || (cycle == other.cycle && key < other.key);
     }
   };
+  // Banks that are refreshed together: those of a rank, or one.
   struct Refresh {
+    DramGates::BankRange banks;
     Cycle due;
     bool pending = false;
   };
@@ -98,11 +101,12 @@ class DramController {
   void finish(std::uint32_t index, Cycle cycle);
   void make_plan(Cycle now);
   void consider(std::uint32_t bank, Cycle now);
-  Plan refresh_candidate(std::uint32_t rank, Cycle now) const;
+  Plan refresh_candidate(std::uint32_t index, Cycle now) const;
   void issue(const Plan& plan);
   void issue_column(const Plan& plan);
-  void precharge_all(std::uint32_t rank, Cycle now);
-  void refresh(std::uint32_t rank, Cycle now);
+  void close_for(const Refresh& refresh, Cycle now);
+  void refresh(Refresh& refresh, Cycle now);
+  const Refresh& refresh_of(std::uint32_t bank) const { return refreshes_[bank / banks_per_refresh_]; }
   void mark_due(Cycle now);
   void find_next_due();
   DramCounts& counts_of(std::uint32_t request) { return traffic_[requests_[request].answer.origin]; }
@@ -133,6 +137,7 @@ class DramController {
   std::uint16_t starving_ = BurstQueue::none;
   bool columns_held_ = false;  // for the starving burst's column command
   std::vector<Refresh> refreshes_;
+  std::uint32_t banks_per_refresh_ = 1;
   std::uint32_t pending_refreshes_ = 0;
   Cycle next_due_ = never;
   std::uint64_t order_ = 0;

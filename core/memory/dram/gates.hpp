@@ -12,8 +12,9 @@ namespace manyscale::memory {
 
 enum BusDirection : std::uint8_t { reading, writing };
 
-// The timing rules of a channel's devices and data bus. Leaves out power-down, ZQ calibration, per-bank
-// refresh, CRC and the second cycle of an activate on HBM's row bus.
+// The timing rules of a channel's devices and data bus. Leaves out power-down, ZQ calibration, the
+// distance of a bank's refresh to activates of other banks, CRC and the second cycle of an activate on HBM's
+// row bus.
 class DramGates {
  public:
   struct Bank {
@@ -23,6 +24,12 @@ class DramGates {
     Cycle activate = 0;
     Cycle precharge = 0;
     std::array<Cycle, 2> column{};
+  };
+
+  // Banks that follow each other.
+  struct BankRange {
+    std::uint32_t first;
+    std::uint32_t end;
   };
 
   explicit DramGates(const DramSpec& spec)
@@ -52,21 +59,21 @@ class DramGates {
     return std::max(
         {bank.column[direction], groups_[bank.group].column[direction], ranks_[bank.rank].column[direction]});
   }
-  bool any_open(std::uint32_t rank) const {
-    return std::any_of(first(rank), first(rank) + banks_per_rank_,
-                       [](const Bank& bank) { return bank.open_row >= 0; });
+  // Of banks that are refreshed together.
+  bool any_open(BankRange banks) const {
+    return std::any_of(at(banks.first), at(banks.end), [](const Bank& bank) { return bank.open_row >= 0; });
   }
   // Also waits for banks that are about to close by themselves.
-  Cycle earliest_precharge_all(std::uint32_t rank) const {
+  Cycle earliest_precharge_of(BankRange banks) const {
     Cycle earliest = 0;
-    for (auto bank = first(rank); bank != first(rank) + banks_per_rank_; ++bank) {
+    for (auto bank = at(banks.first); bank != at(banks.end); ++bank) {
       earliest = std::max(earliest, bank->precharge);
     }
     return earliest;
   }
-  Cycle earliest_refresh(std::uint32_t rank) const {
+  Cycle earliest_refresh(BankRange banks) const {
     Cycle earliest = 0;
-    for (auto bank = first(rank); bank != first(rank) + banks_per_rank_; ++bank) {
+    for (auto bank = at(banks.first); bank != at(banks.end); ++bank) {
       earliest = std::max(earliest, bank->activate);
     }
     return earliest;
@@ -91,14 +98,9 @@ class DramGates {
     raise(bank.activate, now + spec_.trp);
   }
 
-  void precharge_all(std::uint32_t rank, Cycle now) {
-    const std::uint32_t begin = rank * banks_per_rank_;
-    for (std::uint32_t index = begin; index < begin + banks_per_rank_; ++index) precharge(index, now);
-  }
-
-  void refresh(std::uint32_t rank, Cycle now) {
-    for (auto bank = first(rank); bank != first(rank) + banks_per_rank_; ++bank) {
-      raise(banks_[static_cast<std::size_t>(bank - banks_.begin())].activate, now + spec_.trfc);
+  void refresh(BankRange banks, Cycle now) {
+    for (std::uint32_t index = banks.first; index != banks.end; ++index) {
+      raise(banks_[index].activate, now + spec_.trfc);
     }
   }
 
@@ -150,9 +152,7 @@ class DramGates {
     }
   }
 
-  std::vector<Bank>::const_iterator first(std::uint32_t rank) const {
-    return banks_.begin() + rank * banks_per_rank_;
-  }
+  std::vector<Bank>::const_iterator at(std::uint32_t index) const { return banks_.begin() + index; }
 
   const DramSpec spec_;
   std::vector<Bank> banks_;

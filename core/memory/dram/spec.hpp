@@ -55,6 +55,8 @@ struct DramSpec {
   Cycle trtrs = 2;
   Cycle trfc = 420;
   Cycle trefi = 9360;
+  bool refresh_by_bank = false;
+  Cycle refresh_offset = 0;
 
   // Controller.
   std::int64_t read_queue = 64;
@@ -124,8 +126,14 @@ struct describe<memory::DramSpec> {
       Whole{"turnaround", &Spec::turnaround, Unit::cycles,
             "idle cycles on the data bus between read and write", 0, 1e4},
       Whole{"trtrs", &Spec::trtrs, Unit::cycles, "idle cycles on the data bus between two ranks", 0, 1e4},
-      Whole{"trfc", &Spec::trfc, Unit::cycles, "time of a refresh", 1, 1e6},
-      Whole{"trefi", &Spec::trefi, Unit::cycles, "interval of refreshes of a rank; 0: none", 0, 1e9},
+      Whole{"trfc", &Spec::trfc, Unit::cycles, "time of a refresh, of a rank or of a bank", 1, 1e6},
+      Whole{"trefi", &Spec::trefi, Unit::cycles, "interval of refreshes of a rank or a bank; 0: none", 0,
+            1e9},
+      Flag{"refresh_by_bank", &Spec::refresh_by_bank, Unit::none,
+           "banks are refreshed one by one (REFSB of HBM), not all banks of a rank at once"},
+      Whole{"refresh_offset", &Spec::refresh_offset, Unit::cycles,
+            "how much later the first refresh is; channels that differ are not all away at the same time", 0,
+            1e9},
       Whole{"read_queue", &Spec::read_queue, Unit::count, "read bursts that the scheduler sees", 1, 1024},
       Whole{"write_queue", &Spec::write_queue, Unit::count, "write bursts that the scheduler sees", 1, 1024},
       Whole{"write_high", &Spec::write_high, Unit::count, "queued write bursts at which a drain begins", 1,

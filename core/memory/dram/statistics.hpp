@@ -74,7 +74,7 @@ struct describe<memory::DramStatistics> {
       memory::dram_count_fields<S>(),
       std::tuple{Count{"precharges", &S::precharges, "command",
                        "precharge commands, of one bank or all; not those that come with a column command"},
-                 Count{"refreshes", &S::refreshes, "command", "refreshes of a rank"},
+                 Count{"refreshes", &S::refreshes, "command", "refreshes of a rank or a bank"},
                  Count{"drains", &S::drains, "1", "times the controller turned from reads to writes"},
                  Spread{"read_latency", &S::read_latency, "fs",
                         "time from a read's arrival to its last beat of data"},

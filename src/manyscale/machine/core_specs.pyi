@@ -447,6 +447,8 @@ class GpuChannel(Spec):
     trtrs: int | None = None
     trfc: int | None = None
     trefi: int | None = None
+    refresh_by_bank: bool | None = None
+    refresh_offset: int | None = None
     read_queue: int | None = None
     write_queue: int | None = None
     write_high: int | None = None
@@ -596,6 +598,8 @@ class DramChannelModel(Spec):
     trtrs: int | None = None
     trfc: int | None = None
     trefi: int | None = None
+    refresh_by_bank: bool | None = None
+    refresh_offset: int | None = None
     read_queue: int | None = None
     write_queue: int | None = None
     write_high: int | None = None

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from manyscale import units
 from manyscale.errors import InputError
 from manyscale.machine.dram import dram_parameters
 from manyscale.machine.model_specs import check_whole
@@ -187,7 +188,17 @@ def _add_channels(
     stated = channel_parameters(memory, where)
     stated["interleave_channels"] = wiring.channels
     stated["interleave_bytes"] = f"{wiring.channel_interleave}B"
-    return [system.add("memory.dram", f"channel[{i}]", **stated) for i in range(wiring.channels)]
+    # Channels refresh one after the other, so that they are not all away at the same time.
+    first = int(units.parse(str(stated.get("refresh_offset", 0)), units.CYCLES))
+    interval = int(units.parse(str(stated["trefi"]), units.CYCLES))
+    return [
+        system.add(
+            "memory.dram",
+            f"channel[{i}]",
+            **{**stated, "refresh_offset": first + interval * i // wiring.channels},
+        )
+        for i in range(wiring.channels)
+    ]
 
 
 def channel_parameters(memory: GpuMemory, where: str) -> dict[str, Any]:
