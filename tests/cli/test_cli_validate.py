@@ -21,7 +21,9 @@ ROWS = [Row("fast", 99.0, 100, "cycles", "a paper"), Row("slow", 5300, 5000, "cy
 @pytest.fixture
 def quick(monkeypatch) -> list[str]:
     asked = []
-    monkeypatch.setattr(validation, "VALIDATIONS", {"quick": lambda machine: asked.append(machine) or ROWS})
+    monkeypatch.setattr(
+        validation, "VALIDATIONS", {"quick": lambda machine=None: asked.append(machine) or ROWS}
+    )
     return asked
 
 
@@ -38,20 +40,21 @@ def test_json_of_the_programs():
             "reference",
             "unit",
             "error_percent",
+            "use",
             "source",
         ]
-    errors = [abs(row["error_percent"]) for row in data["rows"]]
-    assert data["mean_error_percent"] == pytest.approx(sum(errors) / 2)
-    assert data["max_error_percent"] == max(errors)
+    (test,) = (abs(row["error_percent"]) for row in data["rows"] if row["use"] == "test")
+    assert data["mean_error_percent"] == data["max_error_percent"] == pytest.approx(test)
+    assert set(data["tables"]["gpu-apps"]) >= {"test", "calibrated"}
 
 
 def test_a_table_and_the_errors_below_it(quick):
     result = CliRunner().invoke(app, ["validate", "--machine", "other"])
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert quick == ["other"]
-    assert "│ fast │ 99 │ 100 │ cycles │ -1.0 │ a paper │" in lines
-    assert "│ slow │ 5,300 │ 5,000 │ cycles │ +6.0 │ a report │" in lines
-    assert lines[-1] == "absolute error: mean 3.5%, max 6.0%"
+    assert "│ fast │ 99 │ 100 │ cycles │ -1.0 │ test │ a paper │" in lines
+    assert "│ slow │ 5,300 │ 5,000 │ cycles │ +6.0 │ test │ a report │" in lines
+    assert lines[-1] == "absolute error of 2 test rows mean 3.5%, max 6.0%"
 
 
 def test_tables_go_between_the_marks_of_a_page_and_those_of_others_stay(quick, tmp_path):
@@ -65,8 +68,8 @@ def test_tables_go_between_the_marks_of_a_page_and_those_of_others_stay(quick, t
     assert text.endswith("# After\n")
     assert "| kept |" in text
     assert "| gone |" not in text
-    assert "| slow | 5,300 | 5,000 | cycles | +6.0 | a report |" in text
-    assert "2 rows; absolute error: mean 3.5%, max 6.0%" in text
+    assert "| slow | 5,300 | 5,000 | cycles | +6.0 | test | a report |" in text
+    assert "2 rows; absolute error of 2 test rows mean 3.5%, max 6.0%" in text
     assert main(["validate", "--markdown", str(page)]) == 0
     assert page.read_text() == text
 
@@ -74,16 +77,18 @@ def test_tables_go_between_the_marks_of_a_page_and_those_of_others_stay(quick, t
 def test_both_forms_of_kernels_are_beside_each_other_on_a_page(monkeypatch, tmp_path):
     nearer = [Row("fast", 100.0, 100, "cycles", "a paper"), Row("slow", 4900, 5000, "cycles", "a report")]
     forms = {"ptx": ROWS, "sass": nearer}
-    monkeypatch.setattr(validation, "FORMS", {"quick": lambda machine, isa: forms[isa]})
+    quick = {"quick": lambda isa: forms[isa]}
+    monkeypatch.setattr(validation, "FORMS", quick)
+    monkeypatch.setattr(validation, "VALIDATIONS", quick)
     page = tmp_path / "validation.md"
     page.write_text(f"{BEGIN}\n\n### quick: old\n\n| gone |\n{END}\n")
     result = CliRunner().invoke(app, ["validate", "--isa", "both", "--markdown", str(page)])
     assert result.exit_code == 0, result.output
     text = page.read_text()
     assert "gone" not in text
-    assert "| slow | 5,000 | cycles | 5,300 | +6.0 | 4,900 | -2.0 | a report |" in text
-    assert "as PTX: absolute error: mean 3.5%, max 6.0%" in text
-    assert "as SASS: absolute error: mean 1.0%, max 2.0%" in text
+    assert "| slow | 5,000 | cycles | 5,300 | +6.0 | 4,900 | -2.0 | test | a report |" in text
+    assert "as PTX: absolute error of 2 test rows mean 3.5%, max 6.0%" in text
+    assert "as SASS: absolute error of 2 test rows mean 1.0%, max 2.0%" in text
 
 
 def test_a_page_without_marks_is_not_written_over(quick, tmp_path, capsys):
@@ -106,4 +111,30 @@ def test_an_unknown_name_lists_the_known_ones(capsys):
     assert main(["validate", "--only", "gpu-macro"]) == 2
     error = capsys.readouterr().err
     assert "gpu-macro" in error
-    assert "known: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network" in error
+    assert "known: gpu-micro, gpu-apps, gpu-clocks, gpu-programs, gpu-mix, cpu, elastic, network" in error
+
+
+def test_the_headline_is_that_of_the_test_rows(monkeypatch):
+    rows = [
+        *ROWS,
+        Row("fitted", 100.0, 100, "cycles", "", "calibrated"),
+        Row("else", 900.0, 100, "cycles", "", "other code"),
+    ]
+    monkeypatch.setattr(validation, "VALIDATIONS", {"quick": lambda: rows})
+    data = json.loads(CliRunner().invoke(app, ["validate", "--json"]).stdout)
+    assert data["mean_error_percent"] == pytest.approx(3.5)
+    assert data["tables"]["quick"]["mean_error_percent"] == pytest.approx(3.5)
+    assert data["tables"]["quick"]["calibrated"]["mean_error_percent"] == 0
+    text = CliRunner().invoke(app, ["validate"]).stdout
+    assert "of 2 test rows mean 3.5%, max 6.0%; of 1 calibrated rows mean 0.0%" in text
+    assert "of 1 other code rows" in text
+
+
+def test_programs_of_the_user_are_asked_for(capsys, tmp_path):
+    assert main(["validate", "--only", "gpu-programs"]) == 2
+    assert "--programs DIR" in capsys.readouterr().err
+    assert main(["validate", "--only", "gpu-mix", "--programs", str(tmp_path)]) == 2
+    assert "has no folder bin" in capsys.readouterr().err
+    (tmp_path / "bin").mkdir()
+    assert main(["validate", "--only", "gpu-programs", "--programs", str(tmp_path)]) == 2
+    assert "none of the programs backprop, nn" in capsys.readouterr().err

@@ -21,16 +21,19 @@ commands = typer.Typer()
 
 _TITLES = {
     "gpu-micro": "microbenchmarks on a GPU beside hardware",
-    "gpu-apps": "programs on a GPU beside hardware",
-    "gpu-clocks": "a GPU at other clocks beside hardware",
+    "gpu-apps": "programs on a GPU beside a V100 (hardware)",
+    "gpu-clocks": "a GPU at other clocks beside the simulations of SST-GPU",
+    "gpu-programs": "kernels of public suites beside a Quadro GV100 (hardware)",
+    "gpu-mix": "instruction classes of LULESH's largest kernels beside a V100 (hardware)",
     "cpu": "processors beside what is published",
     "elastic": "replayed traces beside detailed runs",
     "network": "networks beside other simulators",
     "projection": "projections from one node beside detailed simulations of all nodes",
     "uvm": "unified memory beside a GTX 1080 Ti and another simulator",
 }
-_COLUMNS = ("name", "simulated", "reference", "unit", "error %", "source")
-_COLUMNS_OF_BOTH = ("name", "reference", "unit", "PTX", "error %", "SASS", "error %")
+_COLUMNS = ("name", "simulated", "reference", "unit", "error %", "use", "source")
+_COLUMNS_OF_BOTH = ("name", "reference", "unit", "PTX", "error %", "SASS", "error %", "use")
+_USES = ("test", "calibrated", "other code")  # the first are the headline
 BEGIN = "<!-- correlation tables: written by make validation -->"
 END = "<!-- end of the correlation tables -->"
 
@@ -42,8 +45,8 @@ def validate(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="One validation: gpu-micro, gpu-apps, gpu-clocks, cpu, elastic, network, projection or uvm; "
-            "all without it.",
+            help="One validation: gpu-micro, gpu-apps, gpu-clocks, gpu-programs, gpu-mix, cpu, elastic, network, "
+            "projection or uvm; all without it.",
         ),
     ] = None,
     machine: Annotated[
@@ -64,6 +67,15 @@ def validate(
             help="How kernels of the GPU validations run: ptx, sass, auto, or both beside each other.",
         ),
     ] = "auto",
+    programs: Annotated[
+        Path | None,
+        typer.Option(
+            "--programs",
+            metavar="DIR",
+            help="Programs that you have built, in DIR/bin, with inputs in DIR/data: gpu-programs and gpu-mix need "
+            "them, gpu-apps and gpu-clocks then have the report's own programs too.",
+        ),
+    ] = None,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -82,8 +94,9 @@ def validate(
 ) -> None:
     """Compare the simulator with published measurements and with other simulators: every correlation table.
 
-    Each row has its error; below a table are the mean and the largest of them and the correlation of what was simulated
-    with its reference. Another machine is compared with the same measurements. Processors, networks and unified
+    Each row has its error, and says whether a parameter was calibrated with its reference or it is a test. Below a
+    table are the mean and the largest error of both, and the correlation of what was simulated with its reference. The
+    test rows are the headline. Another machine is compared with the same measurements. Processors, networks and unified
     memory have machines of their own.
     """
     from manyscale import validation
@@ -99,11 +112,18 @@ def validate(
     found: dict[str, list[Row]] = {}
     pages: dict[str, str] = {}
     if isa == "both":
-        for name in validation.FORMS if only is None else [only]:
-            forms = _both_forms(name, machine, json)
+        forms_of = [
+            name for name in validation.FORMS if programs is not None or name not in validation.NEED_PROGRAMS
+        ]
+        for name in forms_of if only is None else [only]:
+            forms = _both_forms(name, machine, programs, json)
             found.update({f"{name} ({form})": rows for form, rows in forms.items()})
             pages[name] = _markdown_of_both(name, forms["ptx"], forms["sass"])
-    for name, rows in [] if isa == "both" else validation.tables(only, machine, isa_of(isa)):
+    for name, rows in (
+        []
+        if isa == "both"
+        else validation.tables(only, machine, isa_of(isa), programs, lambda text: say(text, quiet=quiet))
+    ):
         found[name] = rows
         pages[name] = _markdown(name, rows)
         if not json:
@@ -124,8 +144,7 @@ def validate(
         emit_json(
             {
                 "rows": [_data(name, row) for name, rows in found.items() for row in rows],
-                "mean_error_percent": validation.mean_error_percent(everything),
-                "max_error_percent": validation.max_error_percent(everything),
+                **_errors(validation.headline_rows(everything)),
                 "tables": {name: _totals(rows) for name, rows in found.items()},
             }
         )
@@ -133,7 +152,7 @@ def validate(
         typer.echo(f"all {len(everything)} rows: {_summary(everything, correlation=False)}")
 
 
-def _both_forms(name: str, machine: str | None, quiet: bool) -> dict[str, list[Row]]:
+def _both_forms(name: str, machine: str | None, programs: Path | None, quiet: bool) -> dict[str, list[Row]]:
     """One validation with its kernels as PTX and as SASS, errors beside each other."""
     from manyscale import validation
     from manyscale.gpu.isa import isa_of
@@ -142,7 +161,7 @@ def _both_forms(name: str, machine: str | None, quiet: bool) -> dict[str, list[R
         raise InputError(
             f"'{name}' runs no kernels in two forms; those that do: {', '.join(validation.FORMS)}"
         )
-    rows = {isa: validation.validate(name, machine, isa_of(isa)) for isa in ("ptx", "sass")}
+    rows = {isa: validation.validate(name, machine, isa_of(isa), programs) for isa in ("ptx", "sass")}
     if not quiet:
         print_table(
             _TITLES.get(name, name),
@@ -158,13 +177,13 @@ def _cells_of_both(ptx: Row, sass: Row) -> tuple[str, ...]:
     return (
         *(ptx.name, _number(ptx.reference), ptx.unit),
         *(_number(ptx.simulated), f"{ptx.error_percent:+.1f}"),
-        *(_number(sass.simulated), f"{sass.error_percent:+.1f}"),
+        *(_number(sass.simulated), f"{sass.error_percent:+.1f}", sass.use),
     )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     numbers = (_number(row.simulated), _number(row.reference))
-    return (row.name, *numbers, row.unit, f"{row.error_percent:+.1f}", row.source)
+    return (row.name, *numbers, row.unit, f"{row.error_percent:+.1f}", row.use, row.source)
 
 
 def _data(name: str, row: Row) -> dict[str, Any]:
@@ -175,6 +194,7 @@ def _data(name: str, row: Row) -> dict[str, Any]:
         "reference": row.reference,
         "unit": row.unit,
         "error_percent": row.error_percent,
+        "use": row.use,
         "source": row.source,
     }
 
@@ -184,17 +204,31 @@ def _totals(rows: Sequence[Row]) -> dict[str, Any]:
 
     return {
         "rows": len(rows),
+        **_errors(validation.headline_rows(rows)),
+        **{use: _errors(found) for use in _USES if (found := [row for row in rows if row.use == use])},
+        "correlation": validation.correlations(rows),
+    }
+
+
+def _errors(rows: Sequence[Row]) -> dict[str, float]:
+    from manyscale import validation
+
+    return {
         "mean_error_percent": validation.mean_error_percent(rows),
         "max_error_percent": validation.max_error_percent(rows),
-        "correlation": validation.correlations(rows),
     }
 
 
 def _summary(rows: Sequence[Row], *, correlation: bool = True) -> str:
     from manyscale import validation
 
-    mean, largest = validation.mean_error_percent(rows), validation.max_error_percent(rows)
-    text = f"absolute error: mean {mean:.1f}%, max {largest:.1f}%"
+    parts = []
+    for use in _USES:
+        found = [row for row in rows if row.use == use]
+        if found:
+            mean, largest = validation.mean_error_percent(found), validation.max_error_percent(found)
+            parts.append(f"of {len(found)} {use} rows mean {mean:.1f}%, max {largest:.1f}%")
+    text = "absolute error " + "; ".join(parts)
     coefficients = validation.correlations(rows) if correlation else {}
     if coefficients:
         text += "; correlation: " + ", ".join(f"{value:.4f} ({unit})" for unit, value in coefficients.items())
@@ -238,7 +272,7 @@ def _page_around(path: Path) -> tuple[str, dict[str, str], str]:
 
 
 def _markdown(name: str, rows: Sequence[Row]) -> str:
-    head = ["| " + " | ".join(_COLUMNS) + " |", "|---|---:|---:|---|---:|---|"]
+    head = ["| " + " | ".join(_COLUMNS) + " |", "|---|---:|---:|---|---:|---|---|"]
     lines = ["| " + " | ".join(_escaped(cell) for cell in _cells(row)) + " |" for row in rows]
     title = f"### {name}: {_TITLES.get(name, name)}"
     return "\n".join([title, "", *head, *lines, "", f"{len(rows)} rows; {_summary(rows)}.", ""])
@@ -246,7 +280,7 @@ def _markdown(name: str, rows: Sequence[Row]) -> str:
 
 def _markdown_of_both(name: str, ptx: Sequence[Row], sass: Sequence[Row]) -> str:
     columns = (*_COLUMNS_OF_BOTH, "source")
-    head = ["| " + " | ".join(columns) + " |", "|---|---:|---|---:|---:|---:|---:|---|"]
+    head = ["| " + " | ".join(columns) + " |", "|---|---:|---|---:|---:|---:|---:|---|---|"]
     lines = [
         "| " + " | ".join(_escaped(cell) for cell in (*_cells_of_both(*pair), pair[0].source)) + " |"
         for pair in zip(ptx, sass, strict=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from manyscale import cpu
 from manyscale.cpu.replaying import replay
 from manyscale.guard import temporary_folder
-from manyscale.validation.rows import Row
+from manyscale.validation.rows import Row, calibrated
 
 MACHINE = "elasticsimmate"
 THREADS = 4
@@ -56,7 +56,7 @@ def rows(machine: str = "") -> list[Row]:
         found = [row for name in PROGRAMS for row in program_rows(name, folder)]
         sizes = [row for size in MATRIX_SIZES for row in matrix_rows(size, folder)]
         strong = [row for name in TASK_PROGRAMS for row in strong_rows(name, folder)]
-    return [*found, *sizes, *strong]
+    return [*found, *calibrated(sizes), *calibrated(strong)]
 
 
 def program_rows(
@@ -72,6 +72,7 @@ def program_rows(
             1e6 * detailed(name, THREADS, setting, size),
             "us",
             "detailed run",
+            "calibrated" if setting is SAME else "test",
         )
         for setting in settings
     ]

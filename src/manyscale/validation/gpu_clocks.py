@@ -7,6 +7,7 @@ The report runs LULESH at size 22; here it is a code of our own whose kernels do
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
 from manyscale.gpu.isa import Isa
 from manyscale.machine import Machine, load_machine
+from manyscale.validation import sst_gpu_programs
+from manyscale.validation.gpu_programs import checked_folder
 from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row
 
@@ -23,7 +26,7 @@ SM_CLOCKS = (500, 1312, 1800)  # MHz
 MEMORY_CLOCKS = (877, 1200, 1600)  # MHz
 
 _PTX = Path(__file__).parent / "kernels" / "lulesh_like.ptx"
-_SOURCE = "SST-GPU final report, Section C.6"
+_SOURCE = "SST-GPU final report, Section C.6: its own simulations"
 _EDGE = 22  # cells
 
 _CORNERS = 8
@@ -36,14 +39,36 @@ Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
 
-def rows(machine: str = "v100-sst", isa: Isa = "auto") -> list[Row]:
-    """How much faster the code gets with faster SMs, and with faster memory where that helps most."""
-    slow, usual, fast = (step_seconds(machine, clock, MEMORY_CLOCKS[0], isa=isa) for clock in SM_CLOCKS)
-    fast_memory = step_seconds(machine, SM_CLOCKS[0], MEMORY_CLOCKS[-1], isa=isa)
+def rows(
+    machine: str = "v100-sst",
+    isa: Isa = "auto",
+    programs: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> list[Row]:
+    """How much faster the code gets with faster SMs, and with faster memory where that helps most.
+
+    With a folder of programs that has it, also LULESH itself.
+    """
+    found = _speedups("", lambda sms, memory: step_seconds(machine, sms, memory, isa=isa))
+    if programs is not None and sst_gpu_programs.is_there(
+        checked_folder(programs, "gpu-clocks"), sst_gpu_programs.LULESH, say
+    ):
+        found += _speedups(
+            "LULESH, edge 22: ",
+            lambda sms, memory: sst_gpu_programs.lulesh_seconds(
+                programs, machine, isa, _changes(machine, sms, memory)
+            ),
+        )
+    return found
+
+
+def _speedups(title: str, seconds: Callable[[int, int], float]) -> list[Row]:
+    slow, usual, fast = (seconds(clock, MEMORY_CLOCKS[0]) for clock in SM_CLOCKS)
+    fast_memory = seconds(SM_CLOCKS[0], MEMORY_CLOCKS[-1])
     return [
-        Row("SM clock 500 to 1312 MHz", slow / usual, 2.5, "times faster", _SOURCE),
-        Row("SM clock 1312 to 1800 MHz", usual / fast, 1.3, "times faster", _SOURCE),
-        Row("memory clock 877 to 1600 MHz", slow / fast_memory, 1.04, "times faster", _SOURCE),
+        Row(f"{title}SM clock 500 to 1312 MHz", slow / usual, 2.5, "times faster", _SOURCE),
+        Row(f"{title}SM clock 1312 to 1800 MHz", usual / fast, 1.3, "times faster", _SOURCE),
+        Row(f"{title}memory clock 877 to 1600 MHz", slow / fast_memory, 1.04, "times faster", _SOURCE),
     ]
 
 
@@ -57,13 +82,17 @@ def step_seconds(
 
 
 def _clocked(machine: str, sm_clock: int, memory_clock: int) -> Machine:
+    return load_machine(machine, _changes(machine, sm_clock, memory_clock)).machine
+
+
+def _changes(machine: str, sm_clock: int, memory_clock: int) -> list[str]:
     overrides = [f"gpu.clock={sm_clock}MHz", f"gpu.memory.clock={memory_clock}MHz"]
     gpu = load_machine(machine).machine.gpu
     if gpu is not None and gpu.clock is not None and gpu.l2 is not None:
         l2_clock = gpu.l2.model_dump().get("clock")
         if l2_clock is not None:
             overrides.append(f"gpu.l2.clock={l2_clock * sm_clock * 10**6 // gpu.clock}Hz")
-    return load_machine(machine, overrides).machine
+    return overrides
 
 
 class Blast:

@@ -18,7 +18,7 @@ from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
 from manyscale.gpu.isa import Isa
 from manyscale.machine import load_machine
 from manyscale.validation.gpu_target import GpuTarget
-from manyscale.validation.rows import Row
+from manyscale.validation.rows import Row, calibrated
 
 _JIA = "Jia et al., arXiv:1804.06826"
 _TABLE = f"{_JIA}, Table 3.1"
@@ -131,8 +131,13 @@ _EMPTY = _HEAD + ".visible .entry empty() { ret; }"
 
 
 def rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
-    """All microbenchmarks; of GPUs for which fewer measurements are published, those."""
-    found = [*latency_rows(machine, isa), *throughput_rows(machine, isa), *whole_gpu_rows(machine, isa)]
+    """All microbenchmarks; of GPUs for which fewer measurements are published, those.
+
+    The machines state their parameters from these measurements, or are calibrated to them.
+    """
+    found = calibrated(
+        [*latency_rows(machine, isa), *throughput_rows(machine, isa), *whole_gpu_rows(machine, isa)]
+    )
     measured = _MEASURED.get(load_machine(machine).machine.name or "")
     if measured is None:
         return found

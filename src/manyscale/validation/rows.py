@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Use = Literal["calibrated", "test", "other code"]
+"""What a measurement was used for: a parameter of the model was fitted to it or stated from it, or it only
+tests; of other code (another build of the program), neither."""
 
 LEAST_CORRELATED = 3  # rows of one unit from which on a correlation says something
 
@@ -19,11 +24,22 @@ class Row:
     reference: float
     unit: str
     source: str
+    use: Use = "test"
 
     @property
     def error_percent(self) -> float:
         """How far the simulated value is above (or, negative, below) the reference."""
         return 100 * (self.simulated - self.reference) / self.reference
+
+
+def calibrated(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose references parameters were fitted to or stated from: they prove nothing by themselves."""
+    return [replace(row, use="calibrated") for row in rows]
+
+
+def headline_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows whose errors count: the test rows; where there is none, the calibrated ones."""
+    return [row for row in rows if row.use == "test"] or list(rows)
 
 
 def mean_error_percent(rows: Sequence[Row]) -> float:

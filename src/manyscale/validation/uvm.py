@@ -12,7 +12,7 @@ from manyscale.gpu import TimedDevice, parse
 from manyscale.machine import load_machine
 from manyscale.validation.managed_programs import PROGRAMS
 from manyscale.validation.managed_programs.outcome import measure
-from manyscale.validation.rows import Row
+from manyscale.validation.rows import Row, Use, calibrated
 from manyscale.validation.uvm_measurements import (
     COPIES_SOURCE,
     COPIES_US,
@@ -37,6 +37,8 @@ _PROGRAMS = {
     "needleman_wunsch": (100, 125, 150),
     "bfs": (100,),
 }
+# What machines/gtx1080ti.toml says parameters of the UVM driver are calibrated with.
+_CALIBRATED = {("backprop", 100), ("hotspot", 100), ("random_access", 100), ("random_access", 125)}
 _COUNTED = "backprop"
 # UVMSmart keeps pages one by one and handles each fault in 45 us.
 _AS_UVMSMART = ("gpu.uvm.handling=fixed", "gpu.uvm.curve=arctangent")
@@ -45,7 +47,7 @@ _AS_UVMSMART = ("gpu.uvm.handling=fixed", "gpu.uvm.curve=arctangent")
 def rows(machine: str = MACHINE) -> list[Row]:
     """All comparisons; they have a machine of their own."""
     del machine
-    return [*fault_rows(), *copy_rows(), *program_rows(), *simulator_rows()]
+    return [*calibrated(fault_rows()), *calibrated(copy_rows()), *program_rows(), *simulator_rows()]
 
 
 def fault_rows() -> list[Row]:
@@ -106,8 +108,9 @@ def program_rows() -> list[Row]:
             ("fault batches", outcome.batches, measured.batches, "1"),
             ("to the device", outcome.to_device_mib, measured.to_device_mib, "MiB"),
         ]
+        use: Use = "calibrated" if (name, percent) in _CALIBRATED else "test"
         found += [
-            Row(f"{title}: {what}", simulated, reference, unit, PROGRAMS_SOURCE)
+            Row(f"{title}: {what}", simulated, reference, unit, PROGRAMS_SOURCE, use)
             for what, simulated, reference, unit in pairs
             if reference is not None
         ]

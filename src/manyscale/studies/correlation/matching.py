@@ -30,7 +30,7 @@ class Matched:
 def match(simulated: Sequence[LaunchValues], measured: Sequence[LaunchValues]) -> Matched:
     """Pairs launches.
 
-    Measured launches without names are the n-th of the program (their number, or their place in the file). Others
+    Measured launches without names are the n-th of the program (their number, or their index in the file). Others
     are the n-th launch of their kernel with their grid; where the two sides have no grid in common, of their kernel.
     """
     if not all(launch.kernel for launch in measured):
