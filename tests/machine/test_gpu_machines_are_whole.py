@@ -42,7 +42,7 @@ ELSEWHERE = {
     "scheduler": {"clock": "gpu.clock"},
     "crossbar": {"flit": "gpu.crossbar.flit_size"},
     "slice[0]": {"cache.size": "gpu.l2_slice_capacity", "slices": None, "memory_interleave": None},
-    "channel[0]": {"interleave_channels": None, "interleave_bytes": None},
+    "channel[0]": {"interleave_channels": None, "interleave_bytes": None, "refresh_offset": None},
     "host_link": {},
     "copy_engine[0]": {"slices": None, "line": "gpu.sm.l1.line", "slice_hash": "gpu.sm.l1.slice_hash"},
     "uvm": {"clock": "gpu.clock", "capacity": "gpu.memory.capacity", "log_rows": None},

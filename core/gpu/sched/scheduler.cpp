@@ -212,10 +212,11 @@ std::uint32_t Scheduler::sm_for(const TimedLaunch& launch) const {
 
 void Scheduler::cta_ended(const CtaEnd& end, std::uint32_t sm) {
   TimedLaunch& launch = *launches_->launches[end.launch];
-  take(used_[sm], launch, -1);
-  ended_ctas_.store(ended_ctas() + 1, std::memory_order_relaxed);
+  if (end.left != 0) take(used_[sm], launch, -1);
+  ended_ctas_.store(ended_ctas() + end.complete, std::memory_order_relaxed);
   const auto running = std::ranges::find(running_, end.launch, &Running::launch);
-  if (--running->unfinished == 0) {
+  running->unfinished -= end.complete;
+  if (running->unfinished == 0) {
     const Time latency = clock_.edge(spec_.end_latency);
     launch.ended = now() + latency;
     ++statistics_.kernels;

@@ -40,6 +40,8 @@ struct LaunchRecord {
   std::vector<OperationProfile> operations;  // by TimedLaunch::first_operation
   std::vector<std::int64_t> atomic_rounds;   // by slice of the L2
   std::uint32_t resident_warps = 0;
+  std::uint64_t unconfirmed_writes = 0;  // lines
+  std::uint32_t incomplete_ctas = 0;     // that left before all writes were confirmed
   Cycle resident_since = 0;
   std::int64_t active_cycles = 0;
   Cycle parameters_ready =

@@ -74,6 +74,10 @@ LaunchRecord& Sm::record_of(std::uint32_t launch) {
   return record;
 }
 
+LaunchRecord& Sm::record_of_origin(memory::Origin origin) {
+  return **std::ranges::find(records_, origin, [](const auto& record) { return record->origin; });
+}
+
 std::unique_ptr<LaunchRecord> Sm::take_record(std::uint32_t launch) {
   const auto found = std::ranges::find(records_, launch, [](const auto& record) { return record->launch; });
   if (found == records_.end()) return nullptr;
@@ -112,7 +116,9 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     while (free_slot < warps_.size() && warps_[free_slot]->warp != nullptr) ++free_slot;
     if (free_slot == warps_.size()) throw SimulationError(name() + " was given more warps than it holds");
     WarpSlot& target = *warps_[free_slot];
+    const std::uint32_t tenant = (target.tenant + 1) & kTenantMask;
     target = WarpSlot{};
+    target.tenant = tenant;
     target.warp = warp.get();
     if (!timed.machine->functions[timed.launch.program->kernel].scheduled) {
       target.board = &scoreboards_[free_slot];
@@ -146,10 +152,11 @@ void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
   }
 }
 
-// A warp leaves when it has ended and its memory operations are complete.
+// A warp leaves when it has ended, its loads are complete and its stores are on their way to the L2.
 void Sm::finish_if_done(std::uint32_t index, Cycle now) {
   const WarpSlot& slot = *warps_[index];
-  if (slot.warp->splits().empty() && slot.loads == 0 && slot.writes == 0) finish(index, now);
+  if (slot.warp->splits().empty() && slot.loads == 0 && slot.unsent_writes == 0)
+    finish(index, std::max(now, slot.stores_leave));
 }
 
 void Sm::finish(std::uint32_t index, Cycle now) {
@@ -187,7 +194,11 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   if (!cta.worker.printed.empty() || !cta.worker.warnings.empty())
     printf_buffers_.push_back(
         {this->now(), cta.launch, std::move(cta.worker.printed), std::move(cta.worker.warnings)});
-  scheduler_.send({cta.cta.index(), cta.launch}, std::max<Time>(0, clock_.edge(now) - this->now()));
+  LaunchRecord& record = *cta.record;
+  ++record.incomplete_ctas;
+  const std::uint32_t complete =
+      record.unconfirmed_writes == 0 ? std::exchange(record.incomplete_ctas, 0) : 0;
+  scheduler_.send({cta.launch, 1, complete}, std::max<Time>(0, clock_.edge(now) - this->now()));
 }
 
 }  // namespace manyscale::gpu

@@ -70,6 +70,10 @@ class Sm final : public Component {
  private:
   static constexpr memory::Value kReduction = memory::Value{1}
                                               << 31;  // marks an atomic operation without a result
+  // The value of a write: its warp slot, and which of the warps that the slot has had.
+  static constexpr unsigned kSlotBits = 11;
+  static constexpr memory::Value kSlotMask = (memory::Value{1} << kSlotBits) - 1;
+  static constexpr std::uint32_t kTenantMask = (std::uint32_t{1} << (31 - kSlotBits)) - 1;
   // A CTA that is on the SM.
   struct CtaSlot {
     Cta cta;
@@ -106,6 +110,9 @@ class Sm final : public Component {
     std::uint64_t fetched = ~std::uint64_t{0};  // line of instructions it has
     std::uint32_t loads = 0;                    // outstanding
     std::uint32_t writes = 0;                   // not yet confirmed
+    std::uint32_t unsent_writes = 0;            // that wait for a translation or are remote
+    std::uint32_t tenant = 0;                   // counts the warps that this slot has had
+    Cycle stores_leave = 0;                     // when its last store leaves the SM
     std::uint32_t store_conflict = 0;           // cycles that conflicts add to its last store
     bool faulted_at_end = false;                // what it waits for at its end had to wait for a page
   };
@@ -181,6 +188,7 @@ class Sm final : public Component {
   void finish_if_done(std::uint32_t index, Cycle now);
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
+  LaunchRecord& record_of_origin(memory::Origin origin);
   void make_room(Cycle now);
   SubCore& sub_core_of(std::uint32_t warp) {
     return sub_cores_[warp % static_cast<std::uint32_t>(sub_cores_.size())];
@@ -217,13 +225,16 @@ class Sm final : public Component {
   void set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer,
                  Pipe pipe = Pipe::lsu, std::uint32_t load = 0, Cycle conflict = 0);
   void count_sectors(const Access& access, InstructionKind kind, bool local, SmStatistics& statistics) const;
-  void request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-               memory::Value value, Cycle when, std::uint8_t rounds = 0);
+  void write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp, Cycle when,
+             std::uint8_t rounds = 0);
+  Cycle request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
+                memory::Value value, Cycle when, std::uint8_t rounds = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
   void wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missing, std::uint32_t load,
                 Cycle when);
   void load_arrived(std::uint32_t load, Cycle when);
-  void write_done(std::uint32_t warp, Cycle cycle);
+  void write_confirmed(const memory::Message& message, Cycle cycle);
+  void write_done(LaunchRecord& record, WarpSlot* slot, std::uint32_t index, Cycle cycle);
   std::uint32_t new_load(std::uint32_t warp, const SassInstruction& instruction);
 
   // --- Managed memory (sm_translation.cpp) ---
@@ -238,6 +249,7 @@ class Sm final : public Component {
   void page_translated(const TranslationResponse& answer, Cycle cycle);
   void release_stalled();
   void resume_access(const PendingAccess& pending, Cycle when);
+  void resume_write(const PendingAccess& pending, memory::Op op, Cycle when);
   void access_remote(const PendingAccess& pending, Cycle when);
   void remote_done(std::uint32_t entry, Cycle cycle);
   void mark_faulted(const PendingAccess& pending);

@@ -234,6 +234,8 @@ bool Sm::pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle
     pending.owner = wait_for_line(global);
   } else {
     ++global.slot.writes;
+    ++global.slot.unsent_writes;
+    ++global.slot.record->unconfirmed_writes;
     ++outstanding_writes_;
   }
   if (remote)
@@ -250,21 +252,22 @@ inline void Sm::access_line(GlobalAccess& global, const LineAccess& touched, Cyc
   if ((remote_ranges_ != nullptr || managed_ != nullptr) && !pass_translation(global, touched, when)) return;
   if (global.operation == Operation::write) {
     ++slot.writes;
+    ++slot.record->unconfirmed_writes;
     ++outstanding_writes_;
-    request(*slot.record, touched.line, touched.sectors, memory::Op::write, global.warp, when);
+    write(*slot.record, touched, memory::Op::write, global.warp, when);
     return;
   }
   if (global.operation != Operation::read) {
     l1_.drop(touched.line, touched.sectors);
-    memory::Value value = 0;
     if (global.operation == Operation::reduction) {
       ++slot.writes;
+      ++slot.record->unconfirmed_writes;
       ++outstanding_writes_;
-      value = global.warp | kReduction;
+      write(*slot.record, touched, memory::Op::atomic, global.warp, when, global.rounds);
     } else {
-      value = wait_for_line(global);
+      request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, wait_for_line(global), when,
+              global.rounds);
     }
-    request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, value, when, global.rounds);
     return;
   }
   const MissingSectors missing = look_up(touched, slot.record->statistics);
@@ -331,8 +334,18 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const SassInstruction& instructio
   return id;
 }
 
-void Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-                 memory::Value value, Cycle when, std::uint8_t rounds) {
+// Sends a store or an atomic operation without a result to the L2.
+void Sm::write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp, Cycle when,
+               std::uint8_t rounds) {
+  WarpSlot& slot = *warps_[warp];
+  const memory::Value value =
+      warp | slot.tenant << kSlotBits | (op == memory::Op::atomic ? kReduction : memory::Value{0});
+  slot.stores_leave = request(record, touched.line, touched.sectors, op, value, when, rounds);
+}
+
+// Sends a request to the L2; returns when it leaves the SM.
+Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
+                  memory::Value value, Cycle when, std::uint8_t rounds) {
   ++record.statistics.l2_requests;
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
@@ -347,6 +360,7 @@ void Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors,
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
   if (op == memory::Op::atomic) record.count_atomic(message.destination, rounds);
   memory_.send(message, clock_.edge(leaves) - now());
+  return leaves;
 }
 
 void Sm::receive(const Message& message, std::uint32_t) {
@@ -364,12 +378,12 @@ void Sm::receive(const Message& message, std::uint32_t) {
       break;
     case memory::Op::atomic_result:
       if (message.value & kReduction)
-        write_done(static_cast<std::uint32_t>(message.value & ~kReduction), cycle);
+        write_confirmed(message, cycle);
       else
         load_arrived(static_cast<std::uint32_t>(message.value), ready);
       break;
     case memory::Op::write_ack:
-      write_done(static_cast<std::uint32_t>(message.value), cycle);
+      write_confirmed(message, cycle);
       break;
     default:
       throw SimulationError(name() + " got an answer that it did not ask for");
@@ -377,18 +391,32 @@ void Sm::receive(const Message& message, std::uint32_t) {
   make_room(cycle);
 }
 
-// A line of a store or of an atomic operation without a result is complete.
-void Sm::write_done(std::uint32_t index, Cycle cycle) {
+// The L2 has confirmed a line of a store or of an atomic operation without a result. Its warp may have left.
+void Sm::write_confirmed(const Message& message, Cycle cycle) {
+  const std::uint32_t index = message.value & kSlotMask;
   WarpSlot& slot = *warps_[index];
+  const std::uint32_t tenant = (message.value & ~kReduction) >> kSlotBits;
+  if (slot.warp == nullptr || slot.tenant != tenant)
+    write_done(record_of_origin(message.origin), nullptr, index, cycle);
+  else
+    write_done(*slot.record, &slot, index, cycle);
+}
+
+// A line of a write is complete; `slot` is null where the warp has left.
+void Sm::write_done(LaunchRecord& record, WarpSlot* slot, std::uint32_t index, Cycle cycle) {
   --outstanding_writes_;
-  if (--slot.writes != 0) return;
-  if (slot.at == nullptr) {
-    finish_if_done(index, cycle);
-  } else if (slot.at->kind == InstructionKind::fence) {
+  if (--record.unconfirmed_writes == 0 && record.incomplete_ctas != 0)
+    scheduler_.send({record.launch, 0, std::exchange(record.incomplete_ctas, 0)},
+                    std::max<Time>(0, clock_.edge(cycle) - now()));
+  if (slot == nullptr) return;
+  --slot->writes;
+  if (slot->at == nullptr) return finish_if_done(index, cycle);
+  if (slot->writes != 0) return;
+  if (slot->at->kind == InstructionKind::fence) {
     find_earliest(index);
     if (earliest(index) != kPending) clock_.wake_at(std::max(earliest(index), cycle));
   }
-  slot.faulted_at_end = false;
+  slot->faulted_at_end = false;
 }
 
 void Sm::load_arrived(std::uint32_t id, Cycle when) {

@@ -216,13 +216,16 @@ void Sm::release_stalled() {
 void Sm::resume_access(const PendingAccess& pending, Cycle when) {
   switch (pending.operation) {
     case PendingAccess::Operation::write:
-      request(record_of(pending), pending.line, pending.sectors, memory::Op::write, pending.owner, when);
+      resume_write(pending, memory::Op::write, when);
       return;
     case PendingAccess::Operation::reduction:
+      l1_.drop(pending.line, pending.sectors);
+      resume_write(pending, memory::Op::atomic, when);
+      return;
     case PendingAccess::Operation::atomic:
       l1_.drop(pending.line, pending.sectors);
-      request(record_of(pending), pending.line, pending.sectors, memory::Op::atomic,
-              pending.owner | (pending.has_result() ? 0 : kReduction), when, pending.rounds);
+      request(record_of(pending), pending.line, pending.sectors, memory::Op::atomic, pending.owner, when,
+              pending.rounds);
       return;
     case PendingAccess::Operation::read: {
       const MissingSectors missing = look_up({pending.line, pending.sectors}, statistics_of(pending));
@@ -233,6 +236,14 @@ void Sm::resume_access(const PendingAccess& pending, Cycle when) {
       return;
     }
   }
+}
+
+// Sends a translated write to the L2; its warp may now leave.
+void Sm::resume_write(const PendingAccess& pending, memory::Op op, Cycle when) {
+  WarpSlot& slot = *warps_[pending.owner];
+  write(*slot.record, {pending.line, pending.sectors}, op, pending.owner, when, pending.rounds);
+  --slot.unsent_writes;
+  if (slot.at == nullptr) finish_if_done(pending.owner, when);
 }
 
 // Sends an access to the host's memory; it is not cached.
@@ -263,7 +274,9 @@ void Sm::remote_done(std::uint32_t entry, Cycle cycle) {
     --untranslated_loads_;
     load_arrived(pending.owner, cycle + spec_.l1.return_latency);
   } else {
-    write_done(pending.owner, cycle);
+    WarpSlot& slot = *warps_[pending.owner];
+    --slot.unsent_writes;
+    write_done(*slot.record, &slot, pending.owner, cycle);
   }
 }
 

@@ -50,9 +50,12 @@ struct CtaStart {
   std::uint32_t launch = 0;
 };
 
+// A CTA of a launch has left its SM, and so many of those that left are complete: the L2 has confirmed what
+// they wrote.
 struct CtaEnd {
-  std::uint64_t cta = 0;
   std::uint32_t launch = 0;
+  std::uint32_t left = 0;
+  std::uint32_t complete = 0;
 };
 
 struct CtaProtocol {

@@ -448,7 +448,6 @@ class GpuChannel(Spec):
     trfc: int | None = None
     trefi: int | None = None
     refresh_by_bank: bool | None = None
-    refresh_offset: int | None = None
     read_queue: int | None = None
     write_queue: int | None = None
     write_high: int | None = None
@@ -599,7 +598,6 @@ class DramChannelModel(Spec):
     trfc: int | None = None
     trefi: int | None = None
     refresh_by_bank: bool | None = None
-    refresh_offset: int | None = None
     read_queue: int | None = None
     write_queue: int | None = None
     write_high: int | None = None

@@ -189,13 +189,12 @@ def _add_channels(
     stated["interleave_channels"] = wiring.channels
     stated["interleave_bytes"] = f"{wiring.channel_interleave}B"
     # Channels refresh one after the other, so that they are not all away at the same time.
-    first = int(units.parse(str(stated.get("refresh_offset", 0)), units.CYCLES))
     interval = int(units.parse(str(stated["trefi"]), units.CYCLES))
     return [
         system.add(
             "memory.dram",
             f"channel[{i}]",
-            **{**stated, "refresh_offset": first + interval * i // wiring.channels},
+            **{**stated, "refresh_offset": interval * i // wiring.channels},
         )
         for i in range(wiring.channels)
     ]

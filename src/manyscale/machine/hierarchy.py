@@ -198,6 +198,7 @@ def _add_channels(system: System, parts: Hierarchy) -> list[NativeComponent]:
     given |= _stated(parts, parts.dram, CHANNEL, "memory.dram")
     given["interleave_channels"] = parts.dram.channels // parts.sockets
     given["interleave_bytes"] = bytes_text(parts.interleave)
+    given["refresh_offset"] = 0
     return [
         add_part(system, parts.where, CHANNEL, f"channel[{index}]", "memory.dram", **given)
         for index in range(parts.dram.channels)

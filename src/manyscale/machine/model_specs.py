@@ -12,7 +12,7 @@ from manyscale.spec_table import spec_from_table
 from manyscale.system.catalogue import model
 
 # Set from what the description says elsewhere when a system is built, or meant for tests of a model alone.
-_BUILT = ("slices", "memory_interleave", "interleave_channels", "interleave_bytes")
+_BUILT = ("slices", "memory_interleave", "interleave_channels", "interleave_bytes", "refresh_offset")
 _FOR_TESTS = ("keep_values", "log_commands", "jitter", "reorder")
 
 

@@ -22,6 +22,8 @@ from manyscale.validation.rows import Row, calibrated
 
 _JIA = "Jia et al., arXiv:1804.06826"
 _TABLE = f"{_JIA}, Table 3.1"
+_BENCHES = "RRZE-HPC/gpu-benches"
+_CHASE = f"{_BENCHES}, gpu-latency/v100.txt"
 _TUNER = "Accel-Sim tuner, Titan V"
 _PPT = "PPT-GPU, Titan V"
 _ARAFA = "Arafa et al., HPEC 2019, Titan V"
@@ -121,7 +123,7 @@ _MEASURED = {
         ("L1 hit latency", 32.5, _LUO),
         ("L2 hit latency", 282.3, f"{_LUO}, mean of near and far"),
         ("L2 miss latency", 548.8, f"{_LUO}, mean of near and far"),
-        ("DRAM read bandwidth", 1415, f"{_LUO}: 91% of 1555 GB/s"),
+        ("DRAM read bandwidth", 1500, f"{_BENCHES}, gpu-stream/a100_40.txt"),
         ("empty kernel", 2447, "PPT-GPU-subcore, A100"),
     ),
 }
@@ -164,8 +166,8 @@ def latency_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
         *found,
         Row("shared memory latency", shared, 19, "cycles", _TABLE),
         Row("L1 hit latency", l1, 28, "cycles", _TABLE),
-        Row("L2 hit latency", l2, 193, "cycles", _TABLE),
-        Row("L2 miss latency", memory, 375, "cycles", _TABLE),
+        Row("L2 hit latency", l2, 212.1, "cycles", _CHASE),
+        Row("L2 miss latency", memory, 425.4, "cycles", _CHASE),
         Row("atomic add beyond a hit in L2", _atomic_latency(target) - l2, 243.6 - 211.1, "cycles", _TUNER),
         Row("constant hit latency", _constant_latency(target, 128), 27, "cycles", f"{_JIA} (recalled)"),
         Row("constant L1.5 latency", _constant_latency(target, 1024), 89, "cycles", f"{_JIA} (recalled)"),
@@ -189,8 +191,8 @@ def whole_gpu_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     empty = _empty(target)
     l2 = _l2_bytes_per_cycle(target, empty)
     return [
-        Row("L2 load bandwidth", l2, 2155 / 1.38, "B/clk", f"{_JIA}: 2155 GB/s at 1380 MHz"),
-        Row("DRAM read bandwidth", _stream(target, empty), 750, "GB/s", _JIA),
+        Row("L2 load bandwidth", l2, 2440 / 1.38, "B/clk", f"{_BENCHES}, gpu-cache/v100.txt: 2440 GB/s"),
+        Row("DRAM read bandwidth", _stream(target, empty), 867, "GB/s", f"{_BENCHES}, gpu-stream/v100.txt"),
         Row("empty kernel", empty.cycles, 2718, "cycles", _PPT),
         Row("empty CTA", _empty_cta(target), 2.13, "cycles", _PPT),
     ]
