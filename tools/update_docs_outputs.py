@@ -206,14 +206,16 @@ def value_of(expression: str) -> float:
     return float(eval(expression, {"run": run, "validation": _validation, "__builtins__": {}}))
 
 
-def _validation(table: str, kernels: str = "") -> dict[str, float]:
-    """Mean and largest absolute error of a table in percent; of kernels as PTX or as SASS where it has both."""
+def _validation(table: str, kernels: str = "", use: str = "[a-z ]+") -> dict[str, float]:
+    """Mean and largest absolute error of a table in percent, as its headline has them; of kernels as PTX or as SASS where
+    it has both. `use`: of its test or its calibrated rows."""
     text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     found = re.search(rf"^### {re.escape(table)}:.*?^(\d+ rows; .*?)$", text, re.M | re.S)
     if found is None:
         raise PageError(f"docs/validation.md has no table '{table}'")
     errors = re.search(
-        rf"{f'as {kernels}: ' if kernels else 'rows; '}absolute error: mean ([\d.]+)%, max ([\d.]+)%",
+        rf"{f'as {kernels}: ' if kernels else 'rows; '}absolute error (?:of [^:]*?; )??of \d+ {use} rows "
+        r"mean ([\d.]+)%, max ([\d.]+)%",
         found[1],
     )
     if errors is None:
