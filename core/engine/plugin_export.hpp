@@ -4,9 +4,17 @@
 #pragma once
 #include "engine/plugin_library.hpp"
 
+namespace manyscale {
+
+// Hidden, since the loader would share a static of a visible inline function among all libraries.
+[[gnu::visibility("hidden")]] inline const PluginExport& plugin_export() {
+  static const PluginExport exported{PluginExport::current_version, __VERSION__, &registries()};
+  return exported;
+}
+
+}  // namespace manyscale
+
 extern "C" [[gnu::visibility("default"), gnu::used]] inline const manyscale::PluginExport*
 manyscale_plugin_export() {
-  static const manyscale::PluginExport exported{manyscale::PluginExport::current_version, __VERSION__,
-                                                &manyscale::registries()};
-  return &exported;
+  return &manyscale::plugin_export();
 }

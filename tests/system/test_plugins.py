@@ -153,6 +153,38 @@ def test_policies_in_python_and_in_cpp_give_the_same_statistics(outside):
     assert outside["next"] == outside["python next"] != outside["none"]
 
 
+SCHEDULER = """
+#include "gpu/sm/warp_scheduler.hpp"
+namespace {
+struct Mine final : manyscale::gpu::WarpScheduler {
+  Rank rank() const override {
+    return [](const Eligible& warp) -> std::uint64_t { return warp.warp + std::uint64_t{1}; };
+  }
+};
+const manyscale::Registered<Mine> registered{"NAME", "One of several libraries."};
+}  // namespace
+"""
+LOADED = """
+import sys
+from manyscale import plugins
+for file in sys.argv[1:]:
+    plugins.load_plugin(file)
+found = plugins.plugins("warp scheduler").items()
+print(*(name for name, plugin in found if plugin.doc == "One of several libraries."))
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+def test_several_libraries_are_loaded_one_after_the_other(tmp_path: Path):
+    files = [tmp_path / f"{name}.cpp" for name in ("first", "second", "third")]
+    for file in files:
+        file.write_text(SCHEDULER.replace("NAME", file.stem), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *map(str, files)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["first", "second", "third"], done.stderr
+
+
 def test_every_plugin_has_a_name_and_a_sentence():
     kinds = plugins.kinds()
     assert {"model", "topology", "collective algorithm", "replacement policy", "prefetcher"} <= set(kinds)
