@@ -207,8 +207,10 @@ def value_of(expression: str) -> float:
 
 
 def _validation(table: str, kernels: str = "", use: str = "[a-z ]+") -> dict[str, float]:
-    """Mean and largest absolute error of a table in percent, as its headline has them; of kernels as PTX or as SASS where
-    it has both. `use`: of its test or its calibrated rows."""
+    """Mean and largest absolute error of a table in percent, as its headline has them.
+
+    `kernels`: as PTX or as SASS, where it has both; `use`: of its test or its calibrated rows.
+    """
     text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     found = re.search(rf"^### {re.escape(table)}:.*?^(\d+ rows; .*?)$", text, re.M | re.S)
     if found is None:
