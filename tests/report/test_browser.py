@@ -55,6 +55,25 @@ def rows(browser: Browser, column: int) -> list[str]:
     return found
 
 
+def test_a_printed_page_has_all_of_its_width(tmp_path):
+    """Charts keep the width of the screen that they were drawn on; on paper, nothing lies beyond the margin."""
+    page = Page("Paper", "charts and a wide table")
+    section = page.section("All", folded=False)
+    section.chart(charts.Stacks("Stacks", "%", {"bar": {f"p{k}": 1.0 for k in range(10)}}))
+    section.table(pl.DataFrame({f"a column {k}": [123456.0 + k] for k in range(30)}))
+    file = page.write(tmp_path / "page.html")
+    with Browser(1600, 900) as window:
+        window.resize(1600, 900)
+        window.open(file)
+        window.command("Emulation.setEmulatedMedia", {"media": "print"})
+        window.resize(734, 1040)  # A4 within margins of 8 mm
+        widest = window.run(
+            "return Math.max(...[...document.querySelectorAll('.main-svg, td')]"
+            ".map((each) => each.getBoundingClientRect().right))"
+        )
+        assert 600 < widest <= 736
+
+
 def test_everything_is_drawn_and_no_script_fails(browser, page):
     browser.open(page)
     assert browser.errors() == []

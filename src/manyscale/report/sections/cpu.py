@@ -173,8 +173,11 @@ def regions(parent: Parent, evidence: Evidence) -> None:
             bars[region] = {spoken(cause): float(own[cause].sum()) for cause in causes}
         if any(any(bar.values()) for bar in bars.values()):
             section.chart(Stacks("Cycles by region", "cycles of all threads", bars))
+    times = dict.fromkeys(("away", "shortest", "longest"), "s")
     section.table(
-        table.head(_MOST_ROWS), "Regions of each thread; causes in cycles.", **for_people(table.columns)
+        table.head(_MOST_ROWS),
+        "Regions of each thread; causes in cycles.",
+        **for_people(table.columns, {name: unit for name, unit in times.items() if name in table.columns}),
     )
 
 

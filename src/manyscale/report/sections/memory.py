@@ -64,7 +64,7 @@ def dram_over_time(parent: Parent, evidence: Evidence) -> None:
     busiest = 0.0 if table is None else float(table["busy"].max() or 0)  # type: ignore[arg-type]
     section.chart(
         chart,
-        f"Means of intervals; the data buses move data for {percent(busiest)} of the busiest one at most.",
+        f"Means of intervals. In the busiest one the data buses move data for {percent(busiest)} of the time.",
     )
 
 
