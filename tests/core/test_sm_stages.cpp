@@ -28,7 +28,7 @@ SmSpec small_sm() {
   spec.address_interval = 4;
   spec.instruction_line = 128;
   spec.instruction_ways = 2;
-  spec.fetched_lines = 2;
+  spec.prefetched_lines = 0;
   spec.l0_instructions = 512;
   spec.l1_instructions = 4096;
   spec.l0_miss_latency = 16;
@@ -189,14 +189,31 @@ TEST(the_data_stage_tells_conflicts_apart) {
 TEST(instructions_come_from_l0_l1_or_beyond) {
   InstructionCaches caches(small_sm());
   SmStatistics statistics;
-  check_equal(caches.fetch(0, 0, statistics), 200, "the first fetch misses both");
-  check_equal(caches.fetch(0, 0, statistics), 0, "then the L0 has the line");
-  check_equal(caches.fetch(0, 128, statistics), 0, "and the one behind it");
-  check_equal(caches.fetch(1, 128, statistics), 16, "another sub-core finds it in the L1");
-  check_equal(caches.fetch(0, 256, statistics), 16, "which fetched the next line too");
-  check_equal(caches.fetch(0, 512, statistics), 200, "and no third one");
-  check_equal(statistics.fetch_l0_misses.value(), 4, "misses of the L0");
+  check_equal(caches.fetch(0, 0, 0, statistics), 200, "the first fetch misses both");
+  check_equal(caches.fetch(0, 0, 50, statistics), 150, "another warp waits for the same line");
+  check_equal(caches.fetch(1, 0, 50, statistics), 150, "and so does another sub-core");
+  check_equal(caches.fetch(0, 0, 200, statistics), 0, "then the L0 has the line");
+  check_equal(caches.fetch(1, 4096, 300, statistics), 200, "elsewhere");
+  check_equal(caches.fetch(1, 0, 300, statistics), 0, "a line stays");
+  check_equal(statistics.fetch_l0_misses.value(), 3, "misses of the L0s");
   check_equal(statistics.fetch_l1_misses.value(), 2, "misses of the L1");
+}
+
+TEST(a_stream_buffer_fetches_the_lines_that_follow) {
+  SmSpec spec = small_sm();
+  spec.prefetched_lines = 2;
+  spec.fetch_interval = 3;
+  InstructionCaches caches(spec);
+  SmStatistics statistics;
+  check_equal(caches.fetch(0, 0, 0, statistics), 200, "the first line");
+  check_equal(caches.fetch(0, 128, 202, statistics), 1, "the second comes three cycles later");
+  check_equal(caches.fetch(0, 256, 206, statistics), 0, "the third is there at 206");
+  check_equal(caches.fetch(0, 384, 210, statistics), 192,
+              "the fourth was asked for when the second was used");
+  check_equal(statistics.fetch_prefetched.value(), 3, "lines of the stream buffer");
+  check_equal(statistics.fetch_l0_misses.value(), 1, "one miss");
+  check_equal(caches.fetch(0, 2048, 500, statistics), 200, "a branch to elsewhere");
+  check_equal(caches.fetch(0, 512, 800, statistics), 16, "what was fetched before is in the L1");
 }
 
 TEST(warm_caches_have_the_end_of_what_they_cannot_hold) {
@@ -204,7 +221,6 @@ TEST(warm_caches_have_the_end_of_what_they_cannot_hold) {
   spec.sub_cores = 1;
   spec.instruction_line = 128;
   spec.instruction_ways = 2;
-  spec.fetched_lines = 1;
   spec.l0_instructions = 256;
   spec.l1_instructions = 4096;
   spec.l0_miss_latency = 16;
@@ -212,9 +228,9 @@ TEST(warm_caches_have_the_end_of_what_they_cannot_hold) {
   InstructionCaches caches(spec);
   SmStatistics statistics;
   caches.warm(128, 512);
-  check_equal(caches.fetch(0, 512, statistics), 0, "the last line is in the L0");
-  check_equal(caches.fetch(0, 128, statistics), 16, "the first one in the L1");
-  check_equal(caches.fetch(0, 0, statistics), 200, "what lies before it nowhere");
+  check_equal(caches.fetch(0, 512, 0, statistics), 0, "the last line is in the L0");
+  check_equal(caches.fetch(0, 128, 0, statistics), 16, "the first one in the L1");
+  check_equal(caches.fetch(0, 0, 0, statistics), 200, "what lies before it nowhere");
 }
 
 TEST(constants_share_the_l1_of_instructions) {

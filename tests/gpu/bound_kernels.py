@@ -166,14 +166,18 @@ BOUNDS = {
         ),
         times=4,
     ),
-    # Straight code that no instruction cache holds.
+    # Straight code that no instruction cache holds, and no stream buffer fetches ahead.
     "fetch": Bound(
         "instruction fetch",
         source("".join(f"add.f32 %f{n},%f{n},%f8;" for n in range(1, 8)) * 100, FLOATS, SUM),
         block=128,
         grid=4,
         times=8,
-        changes=("gpu.sm.l0_instructions=1KiB", "gpu.sm.l1_instructions=1KiB"),
+        changes=(
+            "gpu.sm.l0_instructions=1KiB",
+            "gpu.sm.l1_instructions=1KiB",
+            "gpu.sm.prefetched_lines=0",
+        ),
     ),
     "few CTAs": Bound(
         "too few CTAs",

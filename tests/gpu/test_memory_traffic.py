@@ -70,13 +70,18 @@ INSIDE = {
 
 
 def run(
-    body: str, *, ctas: int = CTAS, threads: int = THREADS, changes: tuple[str, ...] = ()
+    body: str,
+    *,
+    ctas: int = CTAS,
+    threads: int = THREADS,
+    changes: tuple[str, ...] = (),
+    isa: str | None = None,
 ) -> gpu.KernelProfile:
     device = gpu.TimedDevice(load_machine("v100", [*SMALL, *changes]).machine, allow_newer=True)
     x = device.empty(CTAS * THREADS, np.uint32)
     x.set(np.arange(CTAS * THREADS, dtype=np.uint32))
     texture = device.texture(x)
-    kernel = device.load(KERNEL.format(body=body, threads=THREADS))["k"]
+    kernel = device.load(KERNEL.format(body=body, threads=THREADS), isa=isa)["k"]
     return kernel[ctas, threads](x, texture).profile
 
 
@@ -118,7 +123,7 @@ def test_local_memory_moves_its_bytes(words: int) -> None:
         else (f".v{words}", "{" + ",".join(f"%r{4 + i}" for i in range(words)) + "}")
     )
     body = f"st.local{vector}.u32 [own],{values}; ld.local{vector}.u32 {values},[own];"
-    profile = run(body, ctas=4, changes=("gpu.l2_slice_capacity=192KiB",))
+    profile = run(body, ctas=4, changes=("gpu.l2_slice_capacity=192KiB",), isa="ptx")
     written = 4 * THREADS * 4 * words
     assert profile["l2_bytes"] == 2 * written  # the L1 does not keep what is stored
 
@@ -140,7 +145,9 @@ def test_texture_units_take_four_lanes_a_cycle() -> None:
     texture = device.texture(x)
     cycles = []
     for times in (64, 128):
-        kernel = device.load(KERNEL.format(body=READS["tex.1d by index"] * times, threads=THREADS))["k"]
+        kernel = device.load(
+            KERNEL.format(body=READS["tex.1d by index"] * times, threads=THREADS), isa="ptx"
+        )["k"]
         kernel[1, 32 * 16](x, texture)  # so that instructions are there
         cycles.append(kernel[1, 32 * 16](x, texture).cycles)
     assert cycles[1] - cycles[0] == pytest.approx(8 * 16 * 64, rel=0.02)

@@ -126,6 +126,8 @@ def test_stalls_add_up_to_all_cycles_of_all_warps():
                 "math_pipe_throttle",
                 "not_selected",
                 "lg_throttle",
+                "mio_throttle",
+                "tex_throttle",
                 "drain",
             )
         )

@@ -111,10 +111,11 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     const auto shared = static_cast<std::int64_t>(timed.shared_of_sm);
     l1_.resize(static_cast<std::uint64_t>(std::max(spec_.l1.size - shared, spec_.l1.least)));
   }
-  std::size_t free_slot = 0;
+  std::uint32_t sub_core = first_sub_core();
   for (const auto& warp : slot.cta.warps()) {
-    while (free_slot < warps_.size() && warps_[free_slot]->warp != nullptr) ++free_slot;
-    if (free_slot == warps_.size()) throw SimulationError(name() + " was given more warps than it holds");
+    const std::uint32_t free_slot = free_slot_from(sub_core);
+    sub_core = (free_slot + 1) % static_cast<std::uint32_t>(sub_cores_.size());
+    ++sub_core_of(free_slot).warps;
     WarpSlot& target = *warps_[free_slot];
     const std::uint32_t tenant = (target.tenant + 1) & kTenantMask;
     target = WarpSlot{};
@@ -127,14 +128,36 @@ void Sm::start_cta(const CtaStart& start, std::uint32_t) {
     target.cta = &slot;
     target.record = slot.record;
     slot.record->warp_came(now);
-    candidate(static_cast<std::uint32_t>(free_slot)) =
-        Candidate{.priority = warp_scheduler_->priority(next_age_++)};
+    candidate(free_slot) = Candidate{.priority = warp_scheduler_->priority(next_age_++)};
     target.after = now + spec_.cta_launch_latency;
     ++resident_warps_;
-    next_operation(static_cast<std::uint32_t>(free_slot), target.after);
+    next_operation(free_slot, target.after);
   }
   show_level("warps", resident_warps_);
   clock_.wake_at(std::max(now + spec_.cta_launch_latency, clock_.cycle_at(this->now())));
+}
+
+// The sub-core of a CTA's first warp; the others follow in turn. It is the one with the fewest warps, of
+// equal ones the next after that of the CTA before, so that first warps, which often do more, meet all
+// sub-cores.
+std::uint32_t Sm::first_sub_core() {
+  const auto count = static_cast<std::uint32_t>(sub_cores_.size());
+  std::uint32_t best = next_sub_core_;
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const std::uint32_t other = (next_sub_core_ + i) % count;
+    if (sub_cores_[other].warps < sub_cores_[best].warps) best = other;
+  }
+  next_sub_core_ = (best + 1) % count;
+  return best;
+}
+
+// A free warp slot of a sub-core, or of the next that has one.
+std::uint32_t Sm::free_slot_from(std::uint32_t sub_core) const {
+  const auto step = static_cast<std::uint32_t>(sub_cores_.size());
+  for (std::uint32_t i = 0; i < step; ++i)
+    for (std::uint32_t at = (sub_core + i) % step; at < warps_.size(); at += step)
+      if (warps_[at]->warp == nullptr) return at;
+  throw SimulationError(name() + " was given more warps than it holds");
 }
 
 // Warps that waited for others of their CTA, and no longer do.
@@ -175,6 +198,7 @@ void Sm::finish(std::uint32_t index, Cycle now) {
   }
   cta.record->statistics.warp_cycles += drained;
   slot.warp = nullptr;
+  --sub_core_of(index).warps;
   earliest(index) = kPending;
   cta.record->warp_left(now);
   if (--resident_warps_ == 0) taken_.active_cycles += now - resident_since_;

@@ -165,12 +165,15 @@ class Sm final : public Component {
   struct SubCore {
     std::array<Cycle, kPipes> free{};
     MioQueue queue;
-    std::uint32_t last = 0;  // warp slot that issued last
-    Cycle idle_until = 0;    // none of its warps can issue before, as things are
+    std::uint32_t last = 0;   // warp slot that issued last
+    std::uint32_t warps = 0;  // on it
+    Cycle idle_until = 0;     // none of its warps can issue before, as things are
   };
 
   Cycle tick(Cycle now);
   void start_cta(const CtaStart& start, std::uint32_t lane);
+  std::uint32_t first_sub_core();
+  std::uint32_t free_slot_from(std::uint32_t sub_core) const;
   void receive(const memory::Message& message, std::uint32_t lane);
 
   // --- Issue (sm_issue.cpp) ---
@@ -286,6 +289,7 @@ class Sm final : public Component {
   bool round_robin_ = false;
   WarpScheduler::Rank rank_ = nullptr;
   std::uint64_t next_age_ = 0;
+  std::uint32_t next_sub_core_ = 0;                // of equally busy ones, for the first warp of the next CTA
   std::uint32_t last_launch_ = ~std::uint32_t{0};  // whose lines are in the L1
   std::uint32_t resident_warps_ = 0;
   Cycle resident_since_ = 0;

@@ -332,7 +332,7 @@ void Sm::fetch(std::uint32_t index, Cycle now) {
   slot.fetched_end = slot.at + (line + line_bytes - address) / kInstructionBytes;
   if (line == slot.fetched) return;
   slot.fetched = line;
-  const Cycle latency = instructions_.fetch(index % sub_cores_.size(), line, slot.record->statistics);
+  const Cycle latency = instructions_.fetch(index % sub_cores_.size(), line, now, slot.record->statistics);
   if (latency != 0) slot.fetch_until = now + latency;
 }
 

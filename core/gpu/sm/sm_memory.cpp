@@ -57,7 +57,9 @@ void Sm::set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle whe
 // Passes the MIO queue and the sub-core's address generation unit; returns when the LSU, which the sub-cores
 // share, takes the instruction.
 Cycle Sm::enter_memory(SubCore& sub, InstructionKind kind, Cycle now) {
-  Cycle ready = sub.queue.enter(now, MioUnit::address, spec_.address_interval);
+  const bool global = has_tags(kind) && kind != InstructionKind::texture;
+  Cycle ready =
+      sub.queue.enter(now, MioUnit::address, global ? spec_.global_interval : spec_.address_interval);
   if (has_tags(kind)) ready = std::max(ready, tags_.free_at());
   const Cycle begin = data_stage_.begin(std::max(ready, lsu_free_));
   lsu_free_ = begin + spec_.lsu_interval;
@@ -349,6 +351,8 @@ Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors
   ++record.statistics.l2_requests;
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
+  if (op == memory::Op::write)
+    request_free_ = std::max(request_free_, leaves + std::popcount(sectors) * spec_.l1.write_interval);
   Message message;
   message.address = line;
   message.sectors = sectors;

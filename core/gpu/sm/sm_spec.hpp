@@ -42,6 +42,7 @@ struct L1Spec {
   std::int64_t miss_latency = 0;
   std::int64_t return_latency = 0;
   std::int64_t request_interval = 1;
+  std::int64_t write_interval = 1;
   std::int64_t tags = 1;
   std::int64_t banks = 1;
 };
@@ -67,6 +68,7 @@ struct SmSpec {
   std::int64_t shared_latency = 1;
   std::int64_t shared_banks = 1;
   std::int64_t address_interval = 1;
+  std::int64_t global_interval = 1;
   std::int64_t memory_queue = 1;
   std::int64_t lsu_interval = 1;
   std::int64_t texture_units = 1;
@@ -78,7 +80,8 @@ struct SmSpec {
   std::int64_t constant_l15_latency = 1;
   std::int64_t instruction_line = 16;
   std::int64_t instruction_ways = 1;
-  std::int64_t fetched_lines = 1;
+  std::int64_t prefetched_lines = 0;
+  std::int64_t fetch_interval = 1;
   std::int64_t l0_instructions = 128;
   std::int64_t l1_instructions = 128;
   std::int64_t l0_miss_latency = 0;
@@ -103,7 +106,8 @@ struct SmStatistics {
       missed_load_cycles;
   Counter global_wavefronts, global_wavefronts_needed, texture_requests, texture_sectors, texture_cycles;
   Counter shared_conflicts, shared_atomic_conflicts, constant_requests, constant_wavefronts, data_cycles;
-  Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, fetch_l0_misses, fetch_l1_misses;
+  Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, fetch_prefetched, fetch_l0_misses,
+      fetch_l1_misses;
   Counter stall_conflict, stall_local, stall_atomic;
   Counter tlb_hits, tlb_misses, tlb_shootdowns, faulted_translations, remote_sectors;
 };
@@ -185,6 +189,8 @@ struct describe<gpu::L1Spec> {
                              "from the network to the use of what was loaded", 0, 1e6},
       Field<S, std::int64_t>{"request_interval", &S::request_interval, Unit::cycles, "between two requests",
                              1, 1e6},
+      Field<S, std::int64_t>{"write_interval", &S::write_interval, Unit::cycles,
+                             "for which a sector that is written keeps the way to the network", 1, 1e6},
       Field<S, std::int64_t>{
           "tags", &S::tags, Unit::count,
           "lines of an instruction that are looked up in a cycle, after a first cycle with one", 1, 64},
@@ -231,7 +237,10 @@ struct describe<gpu::SmSpec> {
       Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count, "of shared memory, 4 bytes wide",
                              1, 256},
       Field<S, std::int64_t>{"address_interval", &S::address_interval, Unit::cycles,
-                             "between two memory instructions of a sub-core", 1, 1e6},
+                             "between two instructions of a sub-core to shared memory, constants or textures",
+                             1, 1e6},
+      Field<S, std::int64_t>{"global_interval", &S::global_interval, Unit::cycles,
+                             "between two instructions of a sub-core to global or local memory", 1, 1e6},
       Field<S, std::int64_t>{"memory_queue", &S::memory_queue, Unit::count,
                              "slots of a sub-core's MIO queue: memory, textures, shuffles, special functions",
                              1, 64},
@@ -257,8 +266,11 @@ struct describe<gpu::SmSpec> {
                              "of the instruction caches", 16, 4096},
       Field<S, std::int64_t>{"instruction_ways", &S::instruction_ways, Unit::count,
                              "of the instruction caches", 1, 1024},
-      Field<S, std::int64_t>{"fetched_lines", &S::fetched_lines, Unit::count,
-                             "consecutive lines that a miss of an instruction fetches", 1, 1024},
+      Field<S, std::int64_t>{"prefetched_lines", &S::prefetched_lines, Unit::count,
+                             "lines of a sub-core's stream buffer, which follow the last that missed", 0,
+                             1024},
+      Field<S, std::int64_t>{"fetch_interval", &S::fetch_interval, Unit::cycles,
+                             "between two lines that a stream buffer receives", 1, 1e6},
       Field<S, std::int64_t>{"l0_instructions", &S::l0_instructions, Unit::bytes,
                              "instruction cache of a sub-core", 128, 1e9},
       Field<S, std::int64_t>{"l1_instructions", &S::l1_instructions, Unit::bytes,
@@ -391,6 +403,8 @@ struct describe<gpu::SmStatistics> {
                             "changes of one word after the other that they take at the L2"},
       Statistic<S, Counter>{"atomic_rounds_busiest", &S::atomic_rounds_busiest, "1",
                             "of these, at the L2 slice with most"},
+      Statistic<S, Counter>{"fetch_prefetched", &S::fetch_prefetched, "1",
+                            "lines of instructions that a stream buffer had, or waited for"},
       Statistic<S, Counter>{"fetch_l0_misses", &S::fetch_l0_misses, "1",
                             "lines of instructions that a sub-core's cache did not have"},
       Statistic<S, Counter>{"fetch_l1_misses", &S::fetch_l1_misses, "1",

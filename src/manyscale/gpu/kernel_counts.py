@@ -48,6 +48,7 @@ class MachinePeaks:
     limits: Mapping[str, int]  # resources of an SM, which limit its occupancy
     register_unit: int  # registers of a warp are allocated in multiples of it
     address_interval: int
+    global_interval: int
     tags: int  # lines that the L1 looks up in a cycle
     request_interval: int  # cycles between requests of an SM to the L2
     atomic_cycles: float  # of the SM clock, for which an atomic operation occupies its L2 slice
@@ -87,6 +88,7 @@ def machine_peaks(parts: GpuSystem) -> MachinePeaks:
         limits=scheduler["limits"],
         register_unit=scheduler["units"]["registers"],
         address_interval=sm["address_interval"],
+        global_interval=sm["global_interval"],
         tags=sm["l1"]["tags"],
         request_interval=sm["l1"]["request_interval"],
         atomic_cycles=slices[0]["atomic_interval"] * parts.clock / slices[0]["clock"],

@@ -312,7 +312,9 @@ DEFINITIONS: tuple[Definition, ...] = (
         "time in which address generation units took no other instruction, while their SM had a CTA",
         "",
         lambda c: percent(
-            (c.sm["global_requests"] + c.sm["shared_requests"]) * c.peaks.address_interval, _slots(c)
+            c.sm["global_requests"] * c.peaks.global_interval
+            + c.sm["shared_requests"] * c.peaks.address_interval,
+            _slots(c),
         ),
     ),
     (

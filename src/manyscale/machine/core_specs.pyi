@@ -324,6 +324,7 @@ class SmL1(Spec):
     miss_latency: int | None = None
     return_latency: int | None = None
     request_interval: int | None = None
+    write_interval: int | None = None
     tags: int | None = None
     banks: int | None = None
 
@@ -346,6 +347,7 @@ class Sm(Spec):
     shared_latency: int | None = None
     shared_banks: int | None = None
     address_interval: int | None = None
+    global_interval: int | None = None
     memory_queue: int | None = None
     lsu_interval: int | None = None
     texture_units: int | None = None
@@ -357,7 +359,8 @@ class Sm(Spec):
     constant_l15_latency: int | None = None
     instruction_line: int | None = None
     instruction_ways: int | None = None
-    fetched_lines: int | None = None
+    prefetched_lines: int | None = None
+    fetch_interval: int | None = None
     l0_instructions: int | None = None
     l1_instructions: int | None = None
     l0_miss_latency: int | None = None

@@ -70,7 +70,7 @@ def narrow(execution: Execution) -> Iterator[Cause]:
         "issue_slots": demands["issue_slots"] - instructions / sub_cores,
         "pipe_lsu": demands["pipe_lsu"] - instructions / sub_cores,
         "address_units": demands["address_units"]
-        - instructions * execution.peaks.address_interval / sub_cores,
+        - instructions * execution.peaks.global_interval / sub_cores,
         "data_stage": demands["data_stage"] - lines / execution.sms,
         "tag_stage": demands["tag_stage"]
         - (lines + (execution.peaks.tags - 1) * instructions) / execution.peaks.tags / execution.sms,

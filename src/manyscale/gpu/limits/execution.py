@@ -55,7 +55,11 @@ class Execution:
         return {
             **pipes,
             "issue_slots": sm["issued_instructions"] / sub_cores,
-            "address_units": self.memory_instructions * peaks.address_interval / sub_cores,
+            "address_units": (
+                self.memory_instructions * peaks.address_interval
+                + sm["global_requests"] * (peaks.global_interval - peaks.address_interval)
+            )
+            / sub_cores,
             "data_stage": sm["data_cycles"] / self.sms,
             "tag_stage": (sm["global_lines"] + (peaks.tags - 1) * sm["global_requests"])
             / peaks.tags

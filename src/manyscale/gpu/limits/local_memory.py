@@ -24,7 +24,7 @@ def local_memory(execution: Execution) -> Iterator[Cause]:
     after = {
         "issue_slots": demands["issue_slots"] - requests / sub_cores,
         "pipe_lsu": demands["pipe_lsu"] - requests / sub_cores,
-        "address_units": demands["address_units"] - requests * execution.peaks.address_interval / sub_cores,
+        "address_units": demands["address_units"] - requests * execution.peaks.global_interval / sub_cores,
         "data_stage": demands["data_stage"] - sm["local_lines"] / execution.sms,
         "tag_stage": demands["tag_stage"] - sm["local_lines"] / execution.peaks.tags / execution.sms,
         "requests": demands["requests"] * (1 - stores),
