@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the lowering of kernels with the SASS that NVIDIA's assembler emits for Volta (sm_70).
 
-Nothing else of Manyscale needs this. It takes two programs that come with NVIDIA's toolkits and are not part of this
-package: ptxas of CUDA 12 (CUDA 13 no longer knows sm_70) and an nvdisasm that still reads sm_70 (up to 13.0). Without
-a toolkit, both are in wheels, which only have to be unpacked:
+    python tools/compare_with_ptxas.py kernels/*.ptx
 
-    pip download --no-deps nvidia-cuda-nvcc-cu12==12.9.86    # nvidia/cuda_nvcc/bin/ptxas
-    pip download --no-deps triton==3.3.1                     # triton/backends/nvidia/bin/nvdisasm
-    python tools/compare_with_ptxas.py --ptxas .../ptxas --nvdisasm .../nvdisasm kernels/*.ptx
-
-The variables MANYSCALE_PTXAS and MANYSCALE_NVDISASM name them too; else they are looked for in PATH.
+The assembler is the one that comes with the package (ptxas of CUDA 12; CUDA 13 no longer knows sm_70), or the one that
+--ptxas names; its SASS is read by the package's own decoder.
 
 Each PTX instruction is given a line number of its own, so that the disassembly says which instruction each machine
 instruction belongs to: `--lines` lists where the two disagree. Loops are not unrolled by the assembler here unless
@@ -19,16 +14,17 @@ instruction belongs to: `--lines` lists where the two disagree. Loops are not un
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from manyscale.gpu.assembler import find_assembler
+from manyscale.gpu.disassembly import SassInstruction
 
 # Machine instructions by what they begin with, and the kind that the lowering gives them; the longest that fits counts.
 KINDS = {
@@ -133,80 +129,83 @@ def with_locations(
 
 
 def their_listings(
-    path: Path, ptxas: str, nvdisasm: str, locations: Iterable[tuple[int, int]], unroll: bool
+    path: Path, ptxas: str, locations: Iterable[tuple[int, int]], unroll: bool
 ) -> dict[str, Listing]:
     """What the assembler makes of each kernel of a file."""
+    from manyscale.gpu.disassembly import disassemble_cubin
+
     text, numbered = with_locations(path.read_text(), locations, unroll)
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(text)
         said = _run([ptxas, "-arch=sm_70", "-lineinfo", "-v", str(source), "-o", str(binary)])
-        listing = _run([nvdisasm, "-g", "-c", str(binary)])
-    resources = {}
-    for name, spilled, registers in re.findall(
-        r"Function properties for (\S+)\n.*?(\d+) bytes spill loads\n.*?Used (\d+) registers", said
-    ):
-        resources[name] = (int(registers), int(spilled))
-    listings = {}
-    for section in re.split(r"\n//-+ ", listing)[1:]:
-        found = re.match(r"\.text\.(\S+)", section)
-        if found and found[1] in resources:
-            registers, spilled = resources[found[1]]
-            instructions = executed_instructions(section, numbered)
-            listings[found[1]] = Listing(found[1], registers, spilled, instructions, [])
-    return listings
+        listing = disassemble_cubin(binary.read_bytes(), path.name)
+    spilled = {
+        name: int(count)
+        for name, count in re.findall(r"Function properties for (\S+)\n.*?(\d+) bytes spill loads", said)
+    }
+    return {
+        function.name: Listing(
+            function.name,
+            function.registers,
+            spilled.get(function.name, 0),
+            executed_instructions(function.instructions, numbered),
+        )
+        for function in listing.functions
+        if function.is_kernel
+    }
 
 
-def executed_instructions(section: str, numbered: list[tuple[int, int]]) -> list[Instruction]:
+def executed_instructions(
+    rows: Sequence[SassInstruction], numbered: list[tuple[int, int]]
+) -> list[Instruction]:
     """The instructions of a kernel's disassembly, without what it does not execute.
 
     Left out are the padding at the end and the library functions behind the code with the blocks that call them: slow
     paths, for operands such as denormal numbers.
     """
-    blocks: list[list[tuple[str, int]]] = [[]]
-    labels: dict[str, int] = {}
-    line = 0
-    for row in section.split("\n"):
-        if re.match(r"\$\S*\$?__internal_\d+_\$\S+:$", row):
-            break
-        if where := re.match(r'\s*//## File ".*?", line (\d+)', row):
-            line = int(where[1])
-        elif label := re.match(r"(\.L_\S+):", row):
+    texts = {row.offset: row.text or "" for row in rows}
+    called = [int(found[1], 16) for text in texts.values() if (found := _CALL.search(text))]
+    end = min([target for target in called if target in texts], default=rows[-1].offset + 1)
+    own = [row for row in rows if row.offset < end]
+    while own and (own[-1].text == "NOP" or _target(own[-1].text or "") == own[-1].offset):
+        own.pop()
+    leaders = {target for row in own if (target := _target(row.text or "")) is not None}
+    leaders |= {row.offset + 16 for row in own if _ENDS_BLOCK.match(row.text or "")}
+    blocks: list[list[SassInstruction]] = []
+    for row in own:
+        if not blocks or row.offset in leaders:
             blocks.append([])
-            labels[label[1]] = len(blocks) - 1
-        elif code := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*?)\s*;", row):
-            blocks[-1].append((code[1], line))
-            if re.match(r"(@!?U?P\d+ )?(BRA|EXIT|RET|BRX|CALL)\b", code[1]):
-                blocks.append([])
-    first_of_block = []
-    flat: list[tuple[str, int]] = []
-    for block in blocks:
-        first_of_block.append(len(flat))
-        texts = [text for text, _ in block]
-        slow = any(re.match(r"CALL\.REL\.NOINC .*\$__internal", text) for text in texts)
-        padding = all(text == "NOP" or re.fullmatch(r"BRA `\(\.L_\S+\)", text) for text in texts)
-        if slow or (padding and block is blocks[-1]):
-            continue
-        flat += block
-    while flat and (flat[-1][0] == "NOP" or flat[-1][0].startswith("BRA `(.L")):
-        target = re.search(r"`\((\.L\S+)\)", flat[-1][0])
-        if target and first_of_block[labels.get(target[1], 0)] < len(flat) - 1:
-            break
-        flat.pop()
+        blocks[-1].append(row)
+    flat = [
+        row for block in blocks if not any(_CALL.search(row.text or "") for row in block) for row in block
+    ]
+    index = {row.offset: number for number, row in enumerate(flat)}
     change = [0] * (len(flat) + 1)
-    for index, (text, _) in enumerate(flat):
-        target = re.search(r"BRA\S* .*`\((\.L\S+)\)", text)
-        if target and target[1] in labels and first_of_block[labels[target[1]]] <= index:
-            change[first_of_block[labels[target[1]]]] += 1
-            change[index + 1] -= 1
+    for number, row in enumerate(flat):
+        target = _target(row.text or "")
+        if target is not None and index.get(target, number + 1) <= number:
+            change[index[target]] += 1
+            change[number + 1] -= 1
     depth = 0
     result = []
-    for index, (text, number) in enumerate(flat):
-        depth += change[index]
-        location = numbered[number - 1] if 0 < number <= len(numbered) else (0, 0)
-        opcode = re.sub(r"^@!?U?PT?\d* ", "", text).split(" ")[0]
-        result.append(Instruction(kind_of(opcode), location, depth, text))
+    for number, row in enumerate(flat):
+        depth += change[number]
+        line = row.source.line if row.source is not None else 0
+        location = numbered[line - 1] if 0 < line <= len(numbered) else (0, 0)
+        opcode = re.sub(r"^@!?U?PT?\d* ", "", row.text or "").split(" ")[0]
+        result.append(Instruction(kind_of(opcode), location, depth, row.text or ""))
     return result
+
+
+_CALL = re.compile(r"CALL\.REL\.NOINC (0x[0-9a-f]+)")
+_BRANCH = re.compile(r"\bBRA\S* (?:\S+ )*(0x[0-9a-f]+)")
+_ENDS_BLOCK = re.compile(r"(@!?U?P\d+ )?(BRA|EXIT|RET|BRX|CALL)\b")
+
+
+def _target(text: str) -> int | None:
+    found = _BRANCH.search(text)
+    return None if found is None else int(found[1], 16)
 
 
 def _run(command: list[str]) -> str:
@@ -252,11 +251,11 @@ class Comparison:
         }
 
 
-def compare(path: Path, ptxas: str, nvdisasm: str, unroll: bool = False) -> list[Comparison]:
+def compare(path: Path, ptxas: str, unroll: bool = False) -> list[Comparison]:
     """All kernels of a file that both sides take."""
     ours = our_listings(path)
     locations = [location for listing in ours.values() for location in listing.locations]
-    theirs = their_listings(path, ptxas, nvdisasm, locations, unroll)
+    theirs = their_listings(path, ptxas, locations, unroll)
     return [Comparison(ours[name], theirs[name]) for name in ours if name in theirs]
 
 
@@ -286,34 +285,27 @@ def show_lines(path: Path, comparison: Comparison, file: object = sys.stdout) ->
             print(f"{'':50} {i.text}", file=file)  # type: ignore[call-overload]
 
 
-def find_tool(given: str | None, variable: str, name: str) -> str | None:
-    """Where a program is: as given, as the variable says, or in PATH."""
-    return given or os.environ.get(variable) or shutil.which(name)
-
-
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--ptxas")
-    parser.add_argument("--nvdisasm")
+    parser.add_argument("--ptxas", help="another assembler than the package's")
     parser.add_argument("--kernel", help="only kernels whose names contain this")
     parser.add_argument("--unroll", action="store_true", help="let the assembler unroll loops")
     parser.add_argument("--lines", action="store_true", help="list the PTX instructions that differ")
     arguments = parser.parse_args()
-    ptxas = find_tool(arguments.ptxas, "MANYSCALE_PTXAS", "ptxas")
-    nvdisasm = find_tool(arguments.nvdisasm, "MANYSCALE_NVDISASM", "nvdisasm")
-    if ptxas is None or nvdisasm is None:
-        print("ptxas of CUDA 12 and nvdisasm are needed; --help says where they are found", file=sys.stderr)
+    ptxas = arguments.ptxas or find_assembler()
+    if ptxas is None:
+        print("there is no ptxas; pip install nvidia-cuda-nvcc-cu12", file=sys.stderr)
         return 2
     everything: list[Comparison] = []
     heads = " ".join(f"{name:>9}" for name in CLASSES)
     print(f"{'kernel':40} {'total':>11} {'err%':>6} {'loop%':>6} {'regs':>7} {heads}   (ours/theirs)")
     for path in arguments.files:
         try:
-            comparisons = compare(path, ptxas, nvdisasm, arguments.unroll)
+            comparisons = compare(path, str(ptxas), arguments.unroll)
         except (RuntimeError, ValueError) as error:
             print(f"{path.name}: {error}", file=sys.stderr)
             continue

@@ -4,6 +4,8 @@ assembler does."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from test_lowering import kernel, lower
 
@@ -44,3 +46,54 @@ def test_paths_that_exclude_each_other_share_registers_without_waiting_for_each_
         if kind == "load_global":
             held |= set(writes)
     assert not held
+
+
+def test_a_spilled_value_is_stored_once_and_loaded_once_for_uses_that_are_near_each_other() -> None:
+    """Sixteen values that are made first and each used three times in a row at the end, around a part that needs all
+    registers."""
+    count, many = 16, 50
+    early = "".join(f"ld.global.f32 %e{i},[%d16+{4 * i}];" for i in range(count))
+    middle = "".join(f"ld.global.f32 %m{i},[%d16+{1024 + 4 * i}];" for i in range(many))
+    middle += "bar.sync 0;" + "".join(f"st.global.f32 [%d15+{4 * i}],%m{i};" for i in range(many))
+    late = "".join(
+        f"fma.rn.f32 %u,%e{i},%e{i},%u; fma.rn.f32 %u,%u,%e{i},%u; st.global.f32 [%d15+{2048 + 4 * i}],%u;"
+        for i in range(count)
+    )
+    head = f".reg .f32 %e<{count}>; .reg .f32 %m<{many}>; .reg .f32 %u; mov.f32 %u,0f3F800000;"
+    body = f"{head} {early} bar.sync 0; {middle} bar.sync 0; {late}"
+    lowered = lower(kernel(body, ".maxnreg 64"))
+    accesses = Counter(row[0] for row in rows_of(lowered))
+    assert lowered.registers <= 64
+    assert 0 < lowered.spilled <= count
+    assert accesses["store_local"] == accesses["load_local"] == lowered.spilled
+
+
+BODIES = {
+    # What ptxas of CUDA 12.9 does with `if (…) { … }` for sm_70: the body, whether it is predicated.
+    "eight instructions": ("fma.rn.f32 %f1,%f1,%f1,%f1;" * 8, True),
+    "nine instructions": ("fma.rn.f32 %f1,%f1,%f1,%f1;" * 9, False),
+    "eight, of which minima become seven each": ("min.f64 %g1,%g1,%g2; add.f64 %g1,%g1,%g2;" * 4, True),
+    "volatile accesses of shared memory": (
+        "ld.volatile.shared.f64 %g3,[%r22]; ld.volatile.shared.f64 %g4,[%r22+512]; min.f64 %g5,%g3,%g4; "
+        "st.volatile.shared.f64 [%r22],%g5;",
+        True,
+    ),
+    "a load that lets it begin early": (
+        "ld.global.f32 %f1,[%d16+40];" + "fma.rn.f32 %f1,%f1,%f1,%f1;" * 18,
+        True,
+    ),
+    "too much behind a load": ("ld.global.f32 %f1,[%d16+40];" + "fma.rn.f32 %f1,%f1,%f1,%f1;" * 20, False),
+    "a read-only load that is stored": ("ld.global.nc.f32 %f2,[%d16+40]; st.shared.f32 [%r22],%f2;", True),
+    "a load that is stored": ("ld.global.f32 %f2,[%d16+40]; st.shared.f32 [%r22],%f2;", False),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_of_branches_are_predicated_as_ptxas_does(name: str) -> None:
+    body, predicated = BODIES[name]
+    text = f""".shared .align 8 .b8 sm[8192]; mov.u32 %r20,sm; shl.b32 %r21,%r19,3; add.u32 %r22,%r20,%r21;
+ mov.f32 %f1,0f3F800000; mov.f64 %g1,0d3FF0000000000000; mov.f64 %g2,%g1;
+ setp.gt.u32 %p1,%r19,63; @%p1 bra L; {body}
+ L: bar.sync 0; st.global.f32 [%d15],%f1; st.global.f64 [%d15+8],%g1;"""
+    branches = Counter(row[0] for row in rows_of(lower(kernel(text))))["branch"]
+    assert (branches == 0) == predicated

@@ -7,6 +7,7 @@
 #include "gpu/exec/address_space.hpp"
 #include "gpu/exec/memory_access.hpp"
 #include "gpu/exec/opcodes.hpp"
+#include "gpu/exec/register_limit.hpp"
 
 namespace manyscale::gpu {
 
@@ -342,8 +343,8 @@ Schedulable FunctionDecoder::schedulable(const Op& op) const {
 void FunctionDecoder::reorder() {
   std::vector<Schedulable> operations;
   for (const Op& op : code_.ops) operations.push_back(schedulable(op));
-  const std::vector<std::uint32_t> order =
-      schedule(make_blocks(code_.ops, code_.branch_tables), uses_, operations, bytes_);
+  const std::vector<std::uint32_t> order = schedule(make_blocks(code_.ops, code_.branch_tables), uses_,
+                                                    operations, bytes_, register_limit(function_));
   std::vector<Op> ops;
   RegisterUses uses;
   uses.first.push_back(0);

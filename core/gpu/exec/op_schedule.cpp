@@ -181,21 +181,48 @@ class Segment {
 
   void become_ready(std::uint32_t i) {
     waiting_.push({nodes_[i].ready, i});
-    in_order_.push({i, i});
+    in_order_.insert(std::ranges::lower_bound(in_order_, i), i);
+  }
+
+  std::uint32_t choose_for_registers() {
+    constexpr std::size_t kLookedAt = 64;
+    std::erase_if(in_order_, [&](std::uint32_t i) { return nodes_[i].done; });
+    std::uint32_t best = in_order_.front();
+    std::int32_t least = 0;
+    for (std::uint32_t i : std::span(in_order_).first(std::min(kLookedAt, in_order_.size())))
+      if (const std::int32_t change = registers_taken(first_ + i); change < least) {
+        least = change;
+        best = i;
+      }
+    return best;
+  }
+
+  // By how many registers an operation, carried out now, adds to those in use.
+  std::int32_t registers_taken(std::uint32_t op) const {
+    std::int32_t result = 0;
+    for (std::uint32_t id : uses_.reads(op)) {
+      const Scratch::Register& r = scratch_.registers[id];
+      if (r.reads_left == 1 && r.holds && !lifetimes_.lives_beyond(id, first_ + count_))
+        result -= static_cast<std::int32_t>(lifetimes_.words(id));
+    }
+    for (std::uint32_t id : uses_.writes(op)) {
+      const Scratch::Register& r = scratch_.registers[id];
+      if (!r.holds && (r.reads_left != 0 || lifetimes_.lives_beyond(id, first_ + count_)))
+        result += static_cast<std::int32_t>(lifetimes_.words(id));
+    }
+    return result;
   }
 
   // Of those whose operands are there, the one with the longest way to go; else the one that is ready first.
-  // When registers run out, the one that the program has first: its own order does with those it needs.
+  // When registers run out, the one that frees most of them, else the one that the program has first: its own
+  // order does with those it needs.
   std::uint32_t choose(std::uint32_t now) {
     while (!waiting_.empty() && waiting_.top().first <= now) {
       const std::uint32_t i = waiting_.top().second;
       waiting_.pop();
       if (!nodes_[i].done) available_.push({{~nodes_[i].height, i}, i});
     }
-    if (pressure_ >= limit_) {
-      while (nodes_[in_order_.top().second].done) in_order_.pop();
-      return in_order_.top().second;
-    }
+    if (pressure_ >= limit_) return choose_for_registers();
     while (!available_.empty() && nodes_[available_.top().second].done) available_.pop();
     if (!available_.empty()) return available_.top().second;
     while (nodes_[waiting_.top().second].done) waiting_.pop();
@@ -303,7 +330,7 @@ class Segment {
   std::uint32_t pressure_ = 0;
   Heap<std::uint32_t> waiting_;                              // by the time they are ready
   Heap<std::pair<std::uint32_t, std::uint32_t>> available_;  // by height
-  Heap<std::uint32_t> in_order_;
+  std::vector<std::uint32_t> in_order_;                      // as in the program
   std::array<Memory, 6> memory_;
 };
 
@@ -311,11 +338,12 @@ class Segment {
 
 std::vector<std::uint32_t> schedule(std::span<const Block> blocks, const RegisterUses& uses,
                                     std::span<const Schedulable> operations,
-                                    std::span<const std::uint8_t> bytes) {
+                                    std::span<const std::uint8_t> bytes, std::uint32_t most_registers) {
   const Lifetimes lifetimes(blocks, uses, operations, bytes);
   const std::uint32_t needed =
       (lifetimes.peak() + kReserve + kRegisterStep - 1) / kRegisterStep * kRegisterStep;
-  const std::uint32_t limit = std::max(needed, kRegistersForFree) - kReserve;
+  const std::uint32_t limit =
+      std::min(std::max(needed, kRegistersForFree), std::max(most_registers, 2 * kReserve)) - kReserve;
   Scratch scratch;
   scratch.registers.resize(lifetimes.registers());
   std::vector<std::uint32_t> order;

@@ -25,8 +25,10 @@ struct Schedulable {
 
 // The new order: indices of operations. Blocks stay where they are, and so do operations that change the
 // flow. `bytes`: the size of each register, 0 for a predicate; registers beyond it count as 4 bytes.
+// `most_registers`: those that a thread may have.
 std::vector<std::uint32_t> schedule(std::span<const Block> blocks, const RegisterUses& uses,
                                     std::span<const Schedulable> operations,
-                                    std::span<const std::uint8_t> bytes = {});
+                                    std::span<const std::uint8_t> bytes = {},
+                                    std::uint32_t most_registers = 255);
 
 }  // namespace manyscale::gpu

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "gpu/exec/register_limit.hpp"
 #include "gpu/lower/expansions_sm70.hpp"
 #include "gpu/lower/loop_heads.hpp"
 #include "gpu/lower/reciprocals.hpp"
@@ -19,8 +20,6 @@ namespace manyscale::gpu {
 namespace {
 
 constexpr std::uint64_t kInstructionBytes = 16;
-constexpr std::uint32_t kMostRegisters = 255;
-constexpr std::uint32_t kRegistersOfSm = 65536;
 // What an assembler uses beyond the values that live at the same time: the stack pointer, pairs that must be
 // aligned, steps of longer sequences. Median over public kernels, see tools/compare_with_ptxas.py.
 constexpr std::uint32_t kReservedRegisters = 5;
@@ -76,6 +75,10 @@ class FunctionLowering {
     std::vector<std::uint32_t> result;
     for (const Sequence& sequence : sequences_)
       result.push_back(sequence.branches() ? kTooLong : static_cast<std::uint32_t>(sequence.length()));
+    // Branches are arranged before minima and maxima become comparisons and choices.
+    for (std::uint32_t op = 0; op < result.size(); ++op)
+      if ((values_.opcode(op) == "min" || values_.opcode(op) == "max") && result[op] != kTooLong)
+        result[op] = std::min(result[op], 1U);
     return result;
   }
 
@@ -328,12 +331,18 @@ class FunctionLowering {
         assign_registers({regions_.blocks(), uses, partial, words_, depths, calls, room});
     result_.used_registers = std::min(file.used + kReservedRegisters, most_registers);
     result_.spilled = file.spills;
+    std::size_t next_load = 0;
+    std::size_t next_store = 0;
     for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
       result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
       if (is_recursive_ && op == 0) keep_registers(InstructionKind::store_local, barriers, file);
       if (is_recursive_ && code_.ops[op].flow == Flow::ret && regions_.is_reached(op))
         keep_registers(InstructionKind::load_local, barriers, file);
-      for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) emit(steps_[i], file);
+      for (; next_load < file.loads.size() && file.loads[next_load].op == op; ++next_load)
+        push(spill_step(InstructionKind::load_local, file.loads[next_load].value, false), file);
+      for (std::uint32_t i = first_[op]; i < first_[op + 1]; ++i) push(steps_[i], file);
+      for (; next_store < file.stores.size() && file.stores[next_store].op == op; ++next_store)
+        push(spill_step(InstructionKind::store_local, file.stores[next_store].value, true), file);
     }
     result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
   }
@@ -357,15 +366,6 @@ class FunctionLowering {
     }
     for (unsigned i = 0; i < barriers; ++i) push_one(InstructionKind::branch);
     push_one(InstructionKind::integer);  // the stack pointer
-  }
-
-  // Spilled values are loaded ahead of their use and stored after they are made.
-  void emit(const Step& step, const RegisterFile& file) {
-    for (std::uint32_t id : step.reads)
-      if (file.spilled[id]) push(spill_step(InstructionKind::load_local, id, false), file);
-    push(step, file);
-    for (std::uint32_t id : step.writes)
-      if (file.spilled[id]) push(spill_step(InstructionKind::store_local, id, true), file);
   }
 
   static Step spill_step(InstructionKind kind, std::uint32_t value, bool reads) {
@@ -410,23 +410,6 @@ class FunctionLowering {
   std::vector<std::uint32_t> first_;  // of an operation: steps
   SassFunction result_;
 };
-
-// The registers that a thread may have so that as many CTAs fit on an SM as the kernel asks for.
-std::uint32_t register_limit(const ptx::Function& function) {
-  std::uint64_t threads = 1;
-  const bool required = function.required_threads[0] != 0;
-  for (unsigned i = 0; i < 3; ++i)
-    threads *= std::max(1U, required ? function.required_threads[i] : function.maximum_threads[i]);
-  std::uint32_t limit = kMostRegisters;
-  if (required || function.maximum_threads[0] != 0) {
-    const std::uint64_t warps = (std::min<std::uint64_t>(threads, 1024) + kLanes - 1) / kLanes;
-    const std::uint64_t ctas = std::max(1U, std::min(function.minimum_ctas, 32U));
-    const std::uint64_t each = kRegistersOfSm / (warps * ctas * kLanes) / 8 * 8;
-    limit = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 16, kMostRegisters));
-  }
-  if (function.maximum_registers != 0) limit = std::min(limit, std::max(function.maximum_registers, 16U));
-  return limit;
-}
 
 // By function: whether a call of it can lead to another before it has ended.
 std::vector<char> recursive_functions(const Program& program) {

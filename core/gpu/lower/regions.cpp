@@ -8,7 +8,12 @@ namespace manyscale::gpu {
 
 namespace {
 
-constexpr std::uint32_t kLongestPredicated = 10;  // machine instructions of a body
+// Instructions of a body that ptxas of CUDA 12.9 predicates for sm_70, found by kernels of growing bodies:
+// fewer if all lanes go the same way or there is another side; more where that lets loads begin early.
+constexpr std::uint32_t kLongestDivergent = 8;
+constexpr std::uint32_t kLongestUniform = 6;
+constexpr std::uint32_t kLongestOfTwo = 7;
+constexpr std::uint32_t kLongestWithLoads = 20;
 constexpr std::size_t kLargestRegion = 1024;  // blocks that are searched for what a branch makes divergent
 
 }  // namespace
@@ -217,17 +222,39 @@ bool Regions::only_ends(std::uint32_t block) const {
   return false;
 }
 
-// Lanes that do not take part had better not wait for what the others load and store.
-bool Regions::waits_for_memory(std::uint32_t first, std::uint32_t last) const {
-  bool loads = false;
+// What a side of a branch loads from memory that is far away.
+Regions::FarLoads Regions::loads_from_far(std::uint32_t first, std::uint32_t last) const {
+  FarLoads result;
   bool stores = false;
+  const auto inside = [&](std::uint32_t user) {
+    return user >= blocks_[first].first && user < blocks_[last].last;
+  };
   for (std::uint32_t op = blocks_[first].first; op < blocks_[last].last; ++op) {
     if (values_.text(op) == nullptr) continue;
-    const Class kind = values_.info(op).kind;
-    loads |= kind == Class::load && values_.has(op, "global");
-    stores |= kind == Class::store;
+    stores |= values_.info(op).kind == Class::store;
+    if (values_.info(op).kind != Class::load || values_.opcode(op) != "ld" || values_.has(op, "shared") ||
+        values_.has(op, "param") || values_.has(op, "const"))
+      continue;
+    result.any = true;
+    if (values_.has(op, "nc")) continue;
+    for (std::uint32_t id : values_.writes(op))
+      result.used_at_once |= std::ranges::any_of(values_.users(id), inside);
   }
-  return loads && stores;
+  result.stored_at_once = result.used_at_once && stores;
+  return result;
+}
+
+// The instructions that a side of a branch has at most if it is predicated; `alone`: there is no other side.
+std::uint32_t Regions::longest_predicated(std::uint32_t branch, std::uint32_t first, std::uint32_t last,
+                                          bool alone) const {
+  const FarLoads loads = loads_from_far(first, last);
+  const bool divergent = divergent_[values_.guard(branch)] != 0;
+  const bool once = depths_[branch] == 0;
+  // Lanes that do not take part had better not wait for what the others load and store.
+  if (once && divergent && loads.stored_at_once) return 0;
+  if (loads.any && (once || !loads.used_at_once)) return kLongestWithLoads;
+  if (!divergent) return kLongestUniform;
+  return alone ? kLongestDivergent : kLongestOfTwo;
 }
 
 bool Regions::can_be_predicated(std::uint32_t block) const {
@@ -235,8 +262,9 @@ bool Regions::can_be_predicated(std::uint32_t block) const {
     const Op& operation = values_.code().ops[op];
     if (operation.flow == Flow::join || removed_[op]) continue;
     if (operation.flow == Flow::branch && op + 1 == blocks_[block].last && !values_.is_guarded(op)) continue;
-    if (operation.flow != Flow::next) return false;
     const Class kind = values_.info(op).kind;
+    const bool is_volatile_load = operation.flow == Flow::yield && kind == Class::load;
+    if (operation.flow != Flow::next && !is_volatile_load) return false;
     if (kind == Class::barrier || kind == Class::fence || kind == Class::tensor || kind == Class::atomic)
       return false;
   }
@@ -316,18 +344,19 @@ bool Regions::predicate_branch_of(std::uint32_t head, BlockRuns& runs) {
   if (!can_be_predicated(first) || second <= first) return false;
   const std::uint32_t last = runs.last[first];
   const Block& ending = blocks_[last];
-  if (ending.leaves || ending.successors.size() != 1 || runs.length[first] > kLongestPredicated) return false;
   const std::uint32_t guard = values_.guard(branch);
-  if (last + 1 != second || guard == kNoOperation) return false;
-  if (depths_[branch] == 0 && divergent_[guard] && waits_for_memory(first, last)) return false;
+  if (ending.leaves || ending.successors.size() != 1 || last + 1 != second || guard == kNoOperation)
+    return false;
   const std::uint32_t join = ending.successors[0];
+  if (runs.length[first] > longest_predicated(branch, first, last, join == second)) return false;
   std::uint32_t total = runs.length[first];
   std::uint32_t last_predicated = last;
   if (join != second) {
     const Block& other = blocks_[runs.last[second]];
     if (!is_only_reached_from(second, before_second) || !can_be_predicated(second) ||
         other.successors.size() != 1 || other.leaves || other.successors[0] != join ||
-        runs.last[second] + 1 != join || runs.length[second] > kLongestPredicated)
+        runs.last[second] + 1 != join ||
+        runs.length[second] > longest_predicated(branch, second, runs.last[second], false))
       return false;
     last_predicated = runs.last[second];
     removed_[ending.last - 1] = 1;

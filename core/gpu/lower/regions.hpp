@@ -69,7 +69,14 @@ class Regions {
   std::optional<BranchSides> sides_of_branch(std::uint32_t block) const;
   bool predicate_branch_of(std::uint32_t head, BlockRuns& runs);
   bool can_be_predicated(std::uint32_t block) const;
-  bool waits_for_memory(std::uint32_t first, std::uint32_t last) const;
+  struct FarLoads {
+    bool any = false;
+    bool used_at_once = false;    // by what follows on the same side
+    bool stored_at_once = false;  // with a store there
+  };
+  FarLoads loads_from_far(std::uint32_t first, std::uint32_t last) const;
+  std::uint32_t longest_predicated(std::uint32_t branch, std::uint32_t first, std::uint32_t last,
+                                   bool alone) const;
   void insert_barriers();
   bool only_ends(std::uint32_t block) const;
 

@@ -13,16 +13,31 @@ constexpr unsigned kPredicates = 7;
 // More than a thread can have: pairs leave gaps that the count of those in use leaves out.
 constexpr unsigned kRegisters = 255;
 
-// A stretch of operations in which a value is needed.
+// A stretch of operations of one block in which a value is needed.
 struct Interval {
   std::uint32_t value;
   std::uint32_t first;
   std::uint32_t last;
+  bool from_above = false;  // it is made in another block
+  bool beyond = false;      // another block needs it
 };
 
 struct Mention {
   std::uint32_t op;
   bool writes;
+  bool reads;  // also what a guard leaves as it is
+};
+
+// Operations in which a value can be in local memory instead of a register, and what that costs.
+struct Spill {
+  std::uint32_t value;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      stretches;  // first operation, and the one behind the last
+  std::vector<std::uint32_t> loads;
+  std::vector<std::uint32_t> stores;
+  bool within_block = false;
+  double cost = 0;
+  double length = 0;
 };
 
 class Assigner {
@@ -35,7 +50,6 @@ class Assigner {
     collect_mentions();
     find_intervals();
     result_.first.assign(count_, 0);
-    result_.spilled.assign(count_, 0);
     measure();
     spill();
     assign();
@@ -49,8 +63,8 @@ class Assigner {
     first_.assign(count_ + 1, 0);
     auto for_each = [&](auto&& visit) {
       for (std::uint32_t op = 0; op < operations_; ++op) {
-        for (std::uint32_t id : needs_.uses.reads(op)) visit(id, Mention{op, false});
-        for (std::uint32_t id : needs_.uses.writes(op)) visit(id, Mention{op, true});
+        for (std::uint32_t id : needs_.uses.reads(op)) visit(id, Mention{op, false, true});
+        for (std::uint32_t id : needs_.uses.writes(op)) visit(id, Mention{op, true, needs_.partial[op] != 0});
       }
     };
     for_each([&](std::uint32_t id, const Mention&) { ++first_[id + 1]; });
@@ -87,9 +101,8 @@ class Assigner {
           locals.push_back({block, mention.op, mention.op, false, false});
         Local& local = locals.back();
         local.last = mention.op;
-        const bool partial = mention.writes && needs_.partial[mention.op];
-        if ((!mention.writes || partial) && !local.kills) local.exposed = true;
-        if (mention.writes && !partial) local.kills = true;
+        if (mention.reads && !local.kills) local.exposed = true;
+        if (!mention.reads) local.kills = true;
       }
       for (const Local& local : locals) {
         if (local.kills && !local.exposed) killed[local.block] = id;
@@ -111,14 +124,14 @@ class Assigner {
         const bool in = live_in[local.block] == id;
         const bool out = live_out[local.block] == id;
         intervals_.push_back({id, in ? needs_.blocks[local.block].first : local.first,
-                              out ? needs_.blocks[local.block].last - 1 : local.last});
+                              out ? needs_.blocks[local.block].last - 1 : local.last, in, out});
       }
       std::ranges::sort(touched);
       touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       for (std::uint32_t b : touched)
         if (std::ranges::find(locals, b, &Local::block) == locals.end() && live_in[b] == id &&
             live_out[b] == id)
-          intervals_.push_back({id, needs_.blocks[b].first, needs_.blocks[b].last - 1});
+          intervals_.push_back({id, needs_.blocks[b].first, needs_.blocks[b].last - 1, true, true});
     }
   }
 
@@ -126,7 +139,6 @@ class Assigner {
   void measure() {
     std::vector<std::int32_t> change(operations_ + 1, 0);
     for (const Interval& interval : intervals_) {
-      if (result_.spilled[interval.value]) continue;
       change[interval.first] += needs_.words[interval.value];
       change[std::max(interval.first + 1, interval.last)] -= needs_.words[interval.value];
     }
@@ -140,57 +152,150 @@ class Assigner {
     }
   }
 
-  // Values that live long and are used seldom go to local memory until the others fit.
+  // Where too many values are needed, those go to local memory for whom that is cheapest: between two
+  // operations of a block that use a value, or from one block to others.
   void spill() {
     constexpr std::uint32_t kForSpills = 4;  // registers through which spilled values pass
     if (result_.used <= needs_.limit) return;
     const std::uint32_t limit = needs_.limit > 2 * kForSpills ? needs_.limit - kForSpills : needs_.limit;
-    std::vector<double> length(count_, 0);
-    std::vector<double> cost(count_, 0);
-    for (const Interval& interval : intervals_) length[interval.value] += interval.last - interval.first + 1;
-    for (std::uint32_t id = 0; id < count_; ++id)
-      for (std::uint32_t i = first_[id]; i < first_[id + 1]; ++i)
-        cost[id] += std::pow(10.0, std::min<int>(needs_.depths[mentions_[i].op], 4));
-    std::vector<std::uint32_t> order;
-    for (std::uint32_t id = 0; id < count_; ++id)
-      if (needs_.words[id] != 0 && length[id] > 8) order.push_back(id);
-    std::ranges::stable_sort(order, {}, [&](std::uint32_t id) { return cost[id] / length[id]; });
-    std::vector<std::vector<Interval>> of(count_);
-    for (const Interval& interval : intervals_) of[interval.value].push_back(interval);
-    // One value after the other, if it lives somewhere where there are too many.
+    std::vector<Spill> spills = possible_spills();
+    std::ranges::stable_sort(spills, {}, [](const Spill& spill) { return spill.cost / spill.length; });
     std::vector<std::uint32_t> above;
     for (std::uint32_t op = 0; op < operations_; ++op)
       if (pressure_[op] > limit) above.push_back(op);
-    for (std::uint32_t id : order) {
+    std::vector<const Spill*> chosen;
+    for (const Spill& spill : spills) {
       if (above.empty()) break;
-      const bool helps = std::ranges::any_of(of[id], [&](const Interval& interval) {
-        const auto found = std::ranges::lower_bound(above, interval.first);
-        return found != above.end() && *found < interval.last;
-      });
+      bool helps = false;
+      for (const auto& [first, last] : spill.stretches)
+        for (auto found = std::ranges::lower_bound(above, first); found != above.end() && *found < last;
+             ++found) {
+          helps = true;
+          pressure_[*found] -= std::min<std::uint32_t>(pressure_[*found], needs_.words[spill.value]);
+        }
       if (!helps) continue;
-      result_.spilled[id] = 1;
-      ++result_.spills;
-      for (const Interval& interval : of[id])
-        for (auto found = std::ranges::lower_bound(above, interval.first);
-             found != above.end() && *found < interval.last; ++found)
-          pressure_[*found] -= std::min<std::uint32_t>(pressure_[*found], needs_.words[id]);
+      chosen.push_back(&spill);
       std::erase_if(above, [&](std::uint32_t op) { return pressure_[op] <= limit; });
     }
+    carry_out(chosen);
     measure();
-    result_.used = std::min(result_.used + kForSpills, needs_.limit);
+    result_.used = std::min(result_.used, needs_.limit);
+  }
+
+  double weight(std::uint32_t op) const { return std::pow(10.0, std::min<int>(needs_.depths[op], 4)); }
+
+  std::span<const Mention> mentions_in(const Interval& interval) const {
+    const auto all = std::span(mentions_).subspan(first_[interval.value],
+                                                  first_[interval.value + 1] - first_[interval.value]);
+    const auto begin = std::ranges::lower_bound(all, interval.first, {}, &Mention::op);
+    const auto end = std::ranges::upper_bound(all, interval.last, {}, &Mention::op);
+    return {begin, end};
+  }
+
+  static void add_stretch(Spill& spill, std::uint32_t first, std::uint32_t last) {
+    if (first >= last) return;
+    spill.stretches.push_back({first, last});
+    spill.length += last - first;
+  }
+
+  std::vector<Spill> possible_spills() const {
+    std::vector<Spill> result;
+    Spill across;
+    auto finish = [&](Spill& spill) {
+      for (std::uint32_t op : spill.loads) spill.cost += weight(op);
+      for (std::uint32_t op : spill.stores) spill.cost += weight(op);
+      constexpr double kWorthwhile = 8;  // operations
+      if (spill.length > kWorthwhile) result.push_back(spill);
+    };
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      const Interval& interval = intervals_[i];
+      if (needs_.words[interval.value] == 0) continue;
+      if (i == 0 || intervals_[i - 1].value != interval.value)
+        across = {interval.value, {}, {}, {}, false, 0, 0};
+      const auto mentions = mentions_in(interval);
+      spill_across(interval, mentions, across);
+      std::uint32_t written = kNoBlock;
+      for (std::size_t k = 0; k + 1 < mentions.size(); ++k) {
+        if (mentions[k].writes) written = mentions[k].op;
+        const Mention& next = mentions[k + 1];
+        Spill within{interval.value, {}, {}, {}, true, 0, 0};
+        add_stretch(within, mentions[k].op + 1, next.op);
+        if (within.stretches.empty()) continue;
+        if (next.reads) {
+          within.loads.push_back(next.op);
+          within.stores.push_back(written == kNoBlock ? mentions[k].op : written);
+        }
+        finish(within);
+      }
+      if (i + 1 == intervals_.size() || intervals_[i + 1].value != interval.value) finish(across);
+    }
+    return result;
+  }
+
+  // What keeping a value in local memory from block to block means in one of them.
+  static void spill_across(const Interval& interval, std::span<const Mention> mentions, Spill& across) {
+    if (mentions.empty()) return add_stretch(across, interval.first, interval.last + 1);
+    if (interval.from_above) {
+      add_stretch(across, interval.first, mentions.front().op);
+      if (mentions.front().reads) across.loads.push_back(mentions.front().op);
+    }
+    if (!interval.beyond) return;
+    add_stretch(across, mentions.back().op + 1, interval.last + 1);
+    std::uint32_t written = kNoBlock;
+    for (const Mention& mention : mentions)
+      if (mention.writes) written = mention.op;
+    if (written != kNoBlock) across.stores.push_back(written);
+  }
+
+  // Takes the stretches out of the intervals, and notes the accesses.
+  void carry_out(std::span<const Spill* const> chosen) {
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> away(count_);
+    std::vector<char> is_across(count_, 0);
+    std::vector<char> is_spilled(count_, 0);
+    for (const Spill* spill : chosen) {
+      if (!spill->within_block) is_across[spill->value] = 1;
+      is_spilled[spill->value] = 1;
+      for (const auto& stretch : spill->stretches) away[spill->value].push_back(stretch);
+    }
+    for (const Spill* spill : chosen) {
+      for (std::uint32_t op : spill->loads) result_.loads.push_back({op, spill->value});
+      for (std::uint32_t op : spill->stores) {
+        // What has come from local memory is there already.
+        const auto range = std::span(mentions_).subspan(first_[spill->value],
+                                                        first_[spill->value + 1] - first_[spill->value]);
+        const bool writes = std::ranges::any_of(
+            range, [&](const Mention& mention) { return mention.op == op && mention.writes; });
+        if (writes || !is_across[spill->value]) result_.stores.push_back({op, spill->value});
+      }
+    }
+    result_.spills = static_cast<std::uint32_t>(std::ranges::count(is_spilled, 1));
+    for (auto* list : {&result_.loads, &result_.stores}) {
+      std::ranges::sort(*list, {}, [](const auto& access) { return std::pair(access.op, access.value); });
+      const auto twice = std::ranges::unique(*list);
+      list->erase(twice.begin(), twice.end());
+    }
+    std::vector<Interval> left;
+    for (const Interval& interval : intervals_) {
+      auto& gaps = away[interval.value];
+      std::ranges::sort(gaps);
+      std::uint32_t at = interval.first;
+      for (const auto& [first, last] : gaps) {
+        if (last <= at || first > interval.last) continue;
+        if (first > at) left.push_back({interval.value, at, first - 1});
+        at = last;
+      }
+      if (at <= interval.last) left.push_back({interval.value, at, interval.last});
+    }
+    intervals_ = std::move(left);
   }
 
   // Each value in the order of first uses gets the first register that no other value needs in one of the
-  // stretches in which it is needed itself. What is spilled passes through a register where it is mentioned.
+  // stretches in which it is needed itself.
   void assign() {
     std::vector<std::vector<Interval>> needed(count_);
     for (const Interval& interval : intervals_)
-      if (!result_.spilled[interval.value])
-        needed[interval.value].push_back(
-            {interval.value, interval.first, std::max(interval.first + 1, interval.last)});
-    for (std::uint32_t id = 0; id < count_; ++id)
-      for (std::uint32_t i = first_[id]; result_.spilled[id] && i < first_[id + 1]; ++i)
-        needed[id].push_back({id, mentions_[i].op, mentions_[i].op + 1});
+      needed[interval.value].push_back(
+          {interval.value, interval.first, std::max(interval.first + 1, interval.last)});
     std::vector<std::uint32_t> order;
     for (std::uint32_t id = 0; id < count_; ++id) {
       std::ranges::sort(needed[id], {}, &Interval::first);
@@ -246,7 +351,7 @@ class Assigner {
     std::vector<char> kept(256, 0);
     for (const Interval& interval : intervals_) {
       const auto call = std::ranges::upper_bound(needs_.calls, interval.first);
-      if (call == needs_.calls.end() || *call >= interval.last || result_.spilled[interval.value]) continue;
+      if (call == needs_.calls.end() || *call >= interval.last) continue;
       for (unsigned i = 0; i < needs_.words[interval.value]; ++i)
         kept[(result_.first[interval.value] + i) & 255] = 1;
     }

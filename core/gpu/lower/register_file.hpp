@@ -22,9 +22,16 @@ struct RegisterNeeds {
 
 struct RegisterFile {
   std::vector<std::uint8_t> first;  // by value: its register, or its predicate
-  std::vector<char> spilled;        // by value
   std::uint32_t used = 0;           // registers that live at the same time, at most
-  std::uint32_t spills = 0;         // values
+  std::uint32_t spills = 0;         // values that are in local memory somewhere
+  // Accesses of local memory for them, in the order of the operations.
+  struct SpillAccess {
+    std::uint32_t op;
+    std::uint32_t value;
+    bool operator==(const SpillAccess&) const = default;
+  };
+  std::vector<SpillAccess> loads;   // ahead of an operation
+  std::vector<SpillAccess> stores;  // behind it
   std::uint32_t kept = 0;           // registers that hold something during a call
 };
 
