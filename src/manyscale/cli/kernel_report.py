@@ -81,12 +81,14 @@ def _label(metric: str) -> str:
 def _stack(profile: KernelProfile) -> Table:
     from rich.text import Text
 
+    from manyscale.gpu.metrics import STALLS
+
     grid = _grid("left", "right", "left")
-    for row in profile.stalls.iter_rows(named=True):
-        share = row["percent"] or 0.0
+    for stall in STALLS:
+        share = profile[f"stall_{stall.name}"] or 0.0
         if share >= _LEAST_SHOWN:
             grid.add_row(
-                Text(row["label"]), Text(f"{share:.1f}%"), Text("█" * round(share * _BAR / 100) or "▏")
+                Text(stall.label), Text(f"{share:.1f}%"), Text("█" * round(share * _BAR / 100) or "▏")
             )
     return grid
 
@@ -95,7 +97,7 @@ def _hot_lines(profile: KernelProfile, lines: int) -> Table:
     from rich.text import Text
 
     grid = _grid("right", "left", "left", "left")
-    for row in profile.hot_lines(lines).iter_rows(named=True):
+    for row in profile.hot_line_rows(lines):
         # SASS, whose instructions begin with capitals, is shown beside its PTX.
         is_machine = row["text"].lstrip("@!")[:1].isupper() and row["ptx_line"] > 0
         text = f"{row['text']} (PTX {row['ptx_line']})" if is_machine else row["text"]

@@ -41,6 +41,7 @@ _REASONS = {
     "stall_other": "No Instruction, Not Selected",
     "stall_fault": "Page Fault",
 }
+_SUMMED = ("cycles", "threads", *_REASONS)  # over the instructions of a line
 
 
 class KernelProfile(NotebookView):
@@ -128,21 +129,44 @@ class KernelProfile(NotebookView):
         """
         import polars as pl
 
-        lines = (
-            _costliest(self.operations, self.operations.height)
-            .with_columns(_location())
-            .group_by("location", maintain_order=True)
-            .agg(
-                pl.col("text").first(),
-                pl.col("ptx_line").min(),
-                pl.col("cycles", "percent", "threads", *_REASONS).sum(),
+        columns = {
+            "location": pl.String,
+            "text": pl.String,
+            "issued": pl.Int64,
+            "threads": pl.Int64,
+            "cycles": pl.Int64,
+            "percent": pl.Float64,
+            "reason": pl.String,
+            "ptx_line": pl.Int64,
+        }
+        return pl.DataFrame(
+            [[row[name] for name in columns] for row in self.hot_line_rows(n)], schema=columns, orient="row"
+        )
+
+    def hot_line_rows(self, n: int = 10) -> list[dict[str, Any]]:
+        """The rows of `hot_lines`, without the import of a library for tables."""
+        columns = self.counts.operations
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        for row in rows:
+            row["cycles"] = sum(row[reason] for reason in _REASONS)
+        rows = [row for row in rows if row["cycles"] > 0]
+        lines: dict[str, dict[str, Any]] = {}
+        for row in sorted(rows, key=_by_cost):
+            named = row["source_line"] > 0 and row["file"]
+            location = (
+                f"{row['file'].rpartition('/')[2]}:{row['source_line']}"
+                if named
+                else f"PTX line {row['ptx_line']}"
             )
-        )
-        return (
-            _costliest(lines, n)
-            .with_columns(_main_reason())
-            .select("location", "text", "issued", "threads", "cycles", "percent", "reason", "ptx_line")
-        )
+            line = lines.setdefault(location, {**row, **dict.fromkeys(_SUMMED, 0), "location": location})
+            line["ptx_line"] = min(line["ptx_line"], row["ptx_line"])
+            for name in _SUMMED:
+                line[name] += row[name]
+        whole = max(self.counts.sm["warp_cycles"], 1)
+        for line in lines.values():
+            line["percent"] = 100 * line["cycles"] / whole
+            line["reason"] = _REASONS[max(_REASONS, key=line.__getitem__)]
+        return sorted(lines.values(), key=_by_cost)[:n]
 
     def evidence(self) -> dict[str, Any]:
         """Data for reports besides metrics: the launch, the verdict, and the roofline."""
@@ -199,6 +223,10 @@ def _costliest(table: pl.DataFrame, n: int) -> pl.DataFrame:
     import polars as pl
 
     return table.filter(pl.col("cycles") > 0).sort("cycles", "ptx_line", descending=[True, False]).head(n)
+
+
+def _by_cost(row: Mapping[str, Any]) -> tuple[int, int]:
+    return -row["cycles"], row["ptx_line"]
 
 
 def _location() -> pl.Expr:
