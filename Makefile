@@ -65,10 +65,11 @@ docs-outputs: develop
 newcomer: develop
 	$(BIN)/python tests/newcomer/newcomer.py
 
-# The tables of docs/validation.md, re-measured.
+# The tables of docs/validation.md, re-measured; with PROGRAMS=DIR also those of programs that you have built.
 validation: develop
 	$(BIN)/manyscale validate --markdown docs/validation.md
-	$(BIN)/manyscale validate --isa both --markdown docs/validation.md  # kernels as PTX and as SASS
+	$(BIN)/manyscale validate --isa both --markdown docs/validation.md $(BUILT)  # kernels as PTX and as SASS
+validation: BUILT = $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 # Tests that measure time or memory do so within bounds that hold beside another test.
 test: develop lint test-core

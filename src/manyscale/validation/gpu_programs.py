@@ -17,10 +17,14 @@ from typing import Any
 
 from manyscale.errors import InputError, ManyscaleError
 from manyscale.gpu.isa import Isa
+from manyscale.studies.correlation.comparison import SAME_CODE
+from manyscale.studies.correlation.values import base_name
 from manyscale.validation.rows import Row, Use
 
 MEASURED = Path(__file__).parent / "measured" / "gv100_ncu.csv"
 _SOURCE = "ncu on a Quadro GV100 (HyFiSS, MICRO 2024; RepositoryAnonymous/simulator-apps)"
+
+_LONGEST = 60  # characters of a kernel's name; of longer ones the template arguments are left out
 
 
 @dataclass(frozen=True)
@@ -87,20 +91,32 @@ def checked_folder(programs: Path | None, what: str) -> Path:
 
 
 def program_rows(folder: Path, program: SuiteProgram, machine: str, isa: Isa) -> list[Row]:
-    """The kernels of one program, run in a process of its own as a user runs it."""
+    """The kernels of one program, run in a process of its own as a user runs it; values are means of their launches."""
     options = ["--truth", str(MEASURED), "--machine", machine, "--isa", isa]
     data = run_command(folder, program, "correlate", [*options, "--program", program.name])
-    found = []
+    kernels: dict[str, list[dict[str, Any]]] = {}
     for kernel in data["kernels"]:
-        cycles = kernel["quantities"]["cycles"]
-        use: Use = program.use if kernel["same_code"] else "other code"
-        name = f"{program.name}: {kernel['kernel']}"
-        if kernel["launches"] > 1:
-            name += f", {kernel['launches']} launches"
-        instructions = kernel["quantities"]["warp_instructions"]["error"]
-        note = "" if kernel["same_code"] else f"; {instructions:+.0%} instructions"
-        found.append(Row(name, cycles["simulated"], cycles["measured"], "cycles", _SOURCE + note, use))
+        name = kernel["kernel"].partition(" [")[0]  # without the grid
+        kernels.setdefault(name if len(name) <= _LONGEST else base_name(name), []).append(kernel)
+    found = []
+    for name, parts in kernels.items():
+        launches = sum(part["launches"] for part in parts)
+        cycles, instructions = (_means(parts, what, launches) for what in ("cycles", "warp_instructions"))
+        error = instructions[0] / instructions[1] - 1
+        use: Use = program.use if abs(error) <= SAME_CODE else "other code"
+        note = "" if use == program.use else f"; {error:+.0%} instructions"
+        title = f"{program.name}: {name}" + (f", {launches} launches" if launches > 1 else "")
+        found.append(Row(title, *cycles, "cycles", _SOURCE + note, use))
     return found
+
+
+def _means(parts: Sequence[dict[str, Any]], what: str, launches: int) -> tuple[float, float]:
+    """Simulated and measured, of all launches."""
+
+    def mean(side: str) -> float:
+        return float(sum(part["launches"] * part["quantities"][what][side] for part in parts) / launches)
+
+    return mean("simulated"), mean("measured")
 
 
 def run_command(
