@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyscale.cuda.properties import describe
+from manyscale.cuda.properties import Attribute, describe
 from manyscale.errors import InputError
 from manyscale.machine import Machine, list_presets, load_machine
 from manyscale.machine.cuda_runtime import CudaRuntime, runtime_costs
@@ -163,3 +163,10 @@ def test_device_properties_do_not_depend_on_the_name_of_the_machine(name: str) -
     assert own.name != renamed.name
     assert own.attributes == renamed.attributes
     assert (own.capability, own.memory) == (renamed.capability, renamed.memory)
+
+
+@pytest.mark.parametrize(("name", "reserved"), [("v100", 0), ("a100", 1024), ("t4", 0), ("rtx4090", 1024)])
+def test_programs_see_the_shared_memory_that_the_system_takes(name: str, reserved: int) -> None:
+    """CUDA C++ Programming Guide: from compute capability 8.0 on, 1 KB of each CTA's."""
+    attributes = describe(load_machine(name).machine, 0, 1).attributes
+    assert attributes[Attribute.RESERVED_SHARED_MEMORY_PER_BLOCK] == reserved

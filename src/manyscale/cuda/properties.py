@@ -70,6 +70,7 @@ class Attribute(enum.IntEnum):
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
     HOST_REGISTER_SUPPORTED = 99
     MAX_BLOCKS_PER_MULTIPROCESSOR = 106
+    RESERVED_SHARED_MEMORY_PER_BLOCK = 111
     MEMORY_POOLS_SUPPORTED = 115
     IPC_EVENT_SUPPORT = 125
 
@@ -186,6 +187,7 @@ def describe(machine: Machine, number: int, gpus: int) -> DeviceDescription:
         Attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: optin,
         Attribute.HOST_REGISTER_SUPPORTED: 1,
         Attribute.MAX_BLOCKS_PER_MULTIPROCESSOR: limits["ctas"],
+        Attribute.RESERVED_SHARED_MEMORY_PER_BLOCK: _reserved_shared(machine),
         Attribute.MEMORY_POOLS_SUPPORTED: 1,
         Attribute.IPC_EVENT_SUPPORT: 1,
         **_TEXTURE_LIMITS,
@@ -226,6 +228,18 @@ def _precision_ratio(machine: Machine) -> int:
             raise InputError(f"{machine.name or 'the machine'}: gpu.sm.timing.{kind}.interval: is not stated")
         intervals.append(int(timing.interval))
     return max(1, intervals[1] // intervals[0])
+
+
+def _reserved_shared(machine: Machine) -> int:
+    """Bytes of each CTA's shared memory that the system takes."""
+    assert machine.gpu is not None
+    scheduler: Any = machine.gpu.scheduler
+    reserved = None if scheduler is None or scheduler.units is None else scheduler.units.shared_reserved
+    if reserved is None:
+        raise InputError(
+            f"{machine.name or 'the machine'}: gpu.scheduler.units.shared_reserved: is not stated"
+        )
+    return int(reserved)
 
 
 def _limits(machine: Machine) -> dict[str, int]:
