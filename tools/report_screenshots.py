@@ -167,7 +167,7 @@ OPENED = {
     "gpu-kernel": ("roofline", "warp-states-and-stall-reasons", "timeline"),
     "cuda-program": ("annotated-listing",),
     "mpi-job": ("network-topology-load-and-queues",),
-    "processor": ("top-down-and-cpi-stacks", "branch-cache-and-tlb-misses"),
+    "processor": ("top-down-and-cpi-stacks", "branch-cache-and-tlb-misses", "dram-bandwidth-over-time"),
 }
 """Sections that are shown besides, each in a picture of its own."""
 
