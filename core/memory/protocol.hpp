@@ -58,8 +58,9 @@ struct Flag {
   static constexpr std::uint8_t dirty = 4;      // the message's data is newer than memory
   static constexpr std::uint8_t exclusive = 8;  // of data: nobody else holds the line
   static constexpr std::uint8_t modified = 16;  // of data: the line may be written
-  static constexpr std::uint8_t rounds = 32;    // of atomic: `tag` says how often its busiest word is changed
+  static constexpr std::uint8_t rounds = 32;    // of atomic: `tag` says how many rounds it takes
   static constexpr std::uint8_t fetch = 64;     // of get_shared: for instructions, never to be written
+  static constexpr std::uint8_t partial = 128;  // of write: `tag` says which sectors are written in part
 };
 
 struct Message {
@@ -70,8 +71,8 @@ struct Message {
   Op op = Op::read;
   std::uint8_t flags = 0;
   std::uint8_t sectors = 0;  // which sectors of the line are wanted or carried
-  // Of atomic: the requester's number, given back in the answer; or see Flag::rounds. Of data and
-  // upgrade_ack: where it was found (Served).
+  // Of atomic: the requester's number, given back in the answer; or see Flag::rounds. Of write: see
+  // Flag::partial. Of data and upgrade_ack: where it was found (Served).
   std::uint8_t tag = 0;
   // An interconnect writes the source when a message enters it; answers go back there. Requests say which
   // responder they are for, counted from 0 in the order of connection.

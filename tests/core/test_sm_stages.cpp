@@ -330,4 +330,47 @@ TEST(the_scoreboard_waits_for_operands_and_guards) {
   check_equal(issue(), 58, "a predicate that guards");
 }
 
+// The L2 changes eight bytes of a sector in a round, and no word twice.
+TEST(atomic_operations_take_rounds_of_so_many_words_of_a_sector) {
+  const auto rounds = [](const Access& access) {
+    Lines lines;
+    coalesce(access, 128, lines);
+    AtomicRounds all;
+    for (unsigned i = 0; i < lines.count; ++i) {
+      const AtomicRounds line = atomic_rounds(access, lines.at[i], 8);
+      all.taken += line.taken;
+      all.conflicts += line.conflicts;
+    }
+    return all;
+  };
+  check_equal(rounds(strided(4, 4)).taken, 16U, "a whole line of words: 128 of 8 bytes");
+  check_equal(rounds(strided(4, 4)).conflicts, 0U, "none of them twice");
+  check_equal(rounds(strided(8, 8)).taken, 32U, "two lines of double words");
+  check_equal(rounds(strided(0, 4)).taken, 32U, "one word, as often as there are lanes");
+  check_equal(rounds(strided(0, 4)).conflicts, 31U, "of which one would do");
+  check_equal(rounds(strided(32, 4)).taken, 32U, "a sector each");
+  Access one = strided(4, 4);
+  one.mask = 1;
+  check_equal(rounds(one).taken, 1U, "one lane");
+}
+
+TEST(stores_know_which_sectors_they_write_in_part) {
+  const auto partial = [](const Access& access) {
+    Lines lines;
+    coalesce(access, 128, lines);
+    find_partial_sectors(access, lines);
+    unsigned sectors = 0;
+    for (unsigned i = 0; i < lines.count; ++i)
+      sectors += static_cast<unsigned>(std::popcount(lines.at[i].tag));
+    return sectors;
+  };
+  check_equal(partial(strided(4, 4)), 0U, "a whole line");
+  check_equal(partial(strided(16, 16)), 0U, "four whole lines");
+  check_equal(partial(strided(8, 4)), 8U, "every second word of two lines");
+  check_equal(partial(strided(128, 4)), 32U, "a word of a line each");
+  Access part = strided(4, 4);
+  part.mask = 0x000fffff;  // 20 words: two sectors and a half
+  check_equal(partial(part), 1U, "the last sector");
+}
+
 }  // namespace

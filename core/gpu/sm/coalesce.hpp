@@ -14,6 +14,8 @@ namespace manyscale::gpu {
 struct LineAccess {
   std::uint64_t line = 0;  // address
   std::uint8_t sectors = 0;
+  // Of an atomic operation, rounds of the L2's atomic unit; of a store, which sectors it writes in part.
+  std::uint8_t tag = 0;
 };
 
 // At most two lines per lane and word: an access does not cross more than one border; or those of eight
@@ -29,7 +31,7 @@ struct Lines {
       at[i].sectors |= sectors;
       return;
     }
-    at[count++] = {line, sectors};
+    at[count++] = {line, sectors, 0};
   }
 };
 
@@ -61,21 +63,56 @@ inline void coalesce(const TextureFootprint& texture, std::uint64_t line_bytes, 
   }
 }
 
-// How many lanes of an atomic operation change the word that most of them change.
-inline unsigned lanes_of_busiest_word(const Access& access) {
-  unsigned most = 1;
-  for (Mask left = access.mask; left != 0;) {
-    const std::uint64_t word = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
-    unsigned same = 0;
-    for (Mask rest = left; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (access.addresses[lane] != word) continue;
-      left &= ~(Mask{1} << lane);
-      ++same;
+// Marks which sectors of its lines a store writes only in part. Lanes are taken to write different words.
+inline void find_partial_sectors(const Access& access, Lines& lines) {
+  const unsigned bytes = std::max<unsigned>(access.bytes, 1);
+  unsigned sectors = 0;
+  for (unsigned i = 0; i < lines.count; ++i) sectors += std::popcount(lines.at[i].sectors);
+  if (static_cast<unsigned>(std::popcount(access.mask)) * bytes >= sectors * 32) return;
+  for (unsigned i = 0; i < lines.count; ++i) {
+    LineAccess& line = lines.at[i];
+    std::array<unsigned, 8> written{};
+    for (Mask left = access.mask; left != 0; left &= left - 1) {
+      const std::uint64_t offset =
+          access.addresses[static_cast<unsigned>(std::countr_zero(left))] - line.line;
+      if (offset / 32 < written.size()) written[offset / 32] += bytes;
     }
-    most = std::max(most, same);
+    for (unsigned sector = 0; sector < written.size(); ++sector)
+      if ((line.sectors >> sector & 1) != 0 && written[sector] < 32)
+        line.tag |= static_cast<std::uint8_t>(1U << sector);
   }
-  return most;
+}
+
+// Rounds of the L2's atomic unit, and how many of them only lanes that change the same word need.
+struct AtomicRounds {
+  unsigned taken = 0;
+  unsigned conflicts = 0;
+};
+
+// Rounds that a line of an atomic operation takes: each changes up to `width` bytes of one sector, and no
+// word twice.
+inline AtomicRounds atomic_rounds(const Access& access, const LineAccess& line, unsigned width) {
+  AtomicRounds rounds;
+  for (unsigned sectors = line.sectors; sectors != 0; sectors &= sectors - 1) {
+    const std::uint64_t sector = line.line + 32U * static_cast<unsigned>(std::countr_zero(sectors));
+    unsigned busiest = 0;
+    unsigned words = 0;
+    Mask left = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      left |= Mask{(access.addresses[lane] & ~std::uint64_t{31}) == sector} << lane;
+    for (left &= access.mask; left != 0; ++words) {
+      const std::uint64_t word = access.addresses[static_cast<unsigned>(std::countr_zero(left))];
+      Mask same = 0;
+      for (unsigned lane = 0; lane < kLanes; ++lane) same |= Mask{access.addresses[lane] == word} << lane;
+      busiest = std::max(busiest, static_cast<unsigned>(std::popcount(same & left)));
+      left &= ~same;
+    }
+    const unsigned needed = (words * std::max<unsigned>(access.bytes, 1) + width - 1) / width;
+    const unsigned taken = std::max({needed, busiest, 1U});
+    rounds.taken += taken;
+    rounds.conflicts += taken - std::max(needed, 1U);
+  }
+  return rounds;
 }
 
 // Passes over the banks of shared memory or of the L1, and how many of them would do without conflicts.

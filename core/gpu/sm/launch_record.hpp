@@ -47,7 +47,7 @@ struct LaunchRecord {
   Cycle parameters_ready =
       0;  // when the launch's parameters are in the constant cache; 0: nobody asked for them
 
-  // Counts the changes of one word after the other that an atomic operation takes at a slice of the L2.
+  // Counts the rounds that an atomic operation takes at a slice of the L2.
   void count_atomic(std::size_t slice, std::int64_t rounds) {
     ++statistics.atomic_requests;
     statistics.atomic_rounds += rounds;

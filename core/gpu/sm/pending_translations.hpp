@@ -17,7 +17,7 @@ struct PendingAccess {
   std::uint64_t line = 0;   // address
   std::uint32_t owner = 0;  // the load that waits for it; of writes and reductions the warp
   std::uint8_t sectors = 0;
-  std::uint8_t rounds = 0;  // of an atomic operation
+  std::uint8_t tag = 0;  // as LineAccess::tag
   Operation operation = Operation::read;
 
   bool writes() const { return operation != Operation::read; }

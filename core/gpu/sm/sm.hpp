@@ -156,7 +156,6 @@ class Sm final : public Component {
     const SassInstruction& instruction;
     std::uint32_t warp = 0;
     PendingAccess::Operation operation = PendingAccess::Operation::read;
-    std::uint8_t rounds = 0;                  // of an atomic operation
     Cycle translation = 0;                    // latency of the TLB, of managed memory
     std::uint32_t load = PendingLines::kEnd;  // that waits for its lines; kEnd: none does
     std::uint32_t missing_lines = 0;
@@ -222,16 +221,16 @@ class Sm final : public Component {
   void access_lines(GlobalAccess& global, Stall why, Cycle begin, Cycle hit);
   void access_line(GlobalAccess& global, const LineAccess& touched, Cycle when);
   void find_lines(const Access& access, bool local);
+  void find_atomic_rounds(const Access& access, SmStatistics& statistics);
   void wait_for_load(const GlobalAccess& global, Stall why, Cycle begin);
   bool pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle& when);
   std::uint32_t wait_for_line(GlobalAccess& global);
   void set_ready(WarpSlot& slot, const SassInstruction& instruction, Cycle when, Stall writer,
                  Pipe pipe = Pipe::lsu, std::uint32_t load = 0, Cycle conflict = 0);
   void count_sectors(const Access& access, InstructionKind kind, bool local, SmStatistics& statistics) const;
-  void write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp, Cycle when,
-             std::uint8_t rounds = 0);
+  void write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp, Cycle when);
   Cycle request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-                memory::Value value, Cycle when, std::uint8_t rounds = 0);
+                memory::Value value, Cycle when, std::uint8_t tag = 0);
   MissingSectors look_up(const LineAccess& touched, SmStatistics& statistics);
   void wait_for(LaunchRecord& record, std::uint64_t line, MissingSectors missing, std::uint32_t load,
                 Cycle when);

@@ -175,13 +175,22 @@ void Sm::access_global(std::uint32_t index, const SassInstruction& instruction, 
     slot.reduces = at_l2;
     slot.store_conflict = static_cast<std::uint32_t>(data_stage_.conflict());
   }
-  GlobalAccess global{.slot = slot,
-                      .instruction = instruction,
-                      .warp = index,
-                      .operation = operation_of(instruction.kind),
-                      .rounds = static_cast<std::uint8_t>(at_l2 ? lanes_of_busiest_word(access) : 0)};
+  GlobalAccess global{
+      .slot = slot, .instruction = instruction, .warp = index, .operation = operation_of(instruction.kind)};
+  if (at_l2) find_atomic_rounds(access, statistics);
+  if (is_store(instruction.kind) && !local) find_partial_sectors(access, lines_);
   const Stall why = at_l2 ? Stall::atomic : local ? Stall::local : Stall::long_scoreboard;
   access_lines(global, why, begin, spec_.l1.hit_latency + passes.taken - 1);
+}
+
+// The rounds that each line of an atomic operation takes at the L2.
+void Sm::find_atomic_rounds(const Access& access, SmStatistics& statistics) {
+  for (unsigned i = 0; i < lines_.count; ++i) {
+    const AtomicRounds rounds =
+        atomic_rounds(access, lines_.at[i], static_cast<unsigned>(spec_.l1.atomic_width));
+    lines_.at[i].tag = static_cast<std::uint8_t>(std::min(rounds.taken, 255U));
+    statistics.atomic_conflicts += rounds.conflicts;
+  }
 }
 
 // The lines that an access touches. Of local memory, words of all lanes lie beside each other, further words
@@ -195,8 +204,8 @@ void Sm::find_lines(const Access& access, bool local) {
   const unsigned first = lines_.count;
   for (unsigned word = 1; word < access.bytes / 4U; ++word)
     for (unsigned i = 0; i < first; ++i)
-      lines_.at[lines_.count++] = {lines_.at[i].line + std::uint64_t{word} * kLanes * 4,
-                                   lines_.at[i].sectors};
+      lines_.at[lines_.count++] = {lines_.at[i].line + std::uint64_t{word} * kLanes * 4, lines_.at[i].sectors,
+                                   0};
 }
 
 // Looks up the lines of an access, from `begin` on as the tag stage takes them; `hit` is the latency if all
@@ -222,7 +231,7 @@ bool Sm::pass_translation(GlobalAccess& global, const LineAccess& touched, Cycle
   const bool remote = remote_ranges_ != nullptr && remote_ranges_->contains(touched.line);
   if (!remote && (managed_ == nullptr || !managed_->contains(touched.line))) [[likely]]
     return true;
-  PendingAccess pending{touched.line, global.warp, touched.sectors, global.rounds, global.operation};
+  PendingAccess pending{touched.line, global.warp, touched.sectors, touched.tag, global.operation};
   if (!remote) {
     global.translation = spec_.tlb.latency;
     when += global.translation;
@@ -265,10 +274,10 @@ inline void Sm::access_line(GlobalAccess& global, const LineAccess& touched, Cyc
       ++slot.writes;
       ++slot.record->unconfirmed_writes;
       ++outstanding_writes_;
-      write(*slot.record, touched, memory::Op::atomic, global.warp, when, global.rounds);
+      write(*slot.record, touched, memory::Op::atomic, global.warp, when);
     } else {
       request(*slot.record, touched.line, touched.sectors, memory::Op::atomic, wait_for_line(global), when,
-              global.rounds);
+              touched.tag);
     }
     return;
   }
@@ -337,17 +346,17 @@ std::uint32_t Sm::new_load(std::uint32_t warp, const SassInstruction& instructio
 }
 
 // Sends a store or an atomic operation without a result to the L2.
-void Sm::write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp, Cycle when,
-               std::uint8_t rounds) {
+void Sm::write(LaunchRecord& record, const LineAccess& touched, memory::Op op, std::uint32_t warp,
+               Cycle when) {
   WarpSlot& slot = *warps_[warp];
   const memory::Value value =
       warp | slot.tenant << kSlotBits | (op == memory::Op::atomic ? kReduction : memory::Value{0});
-  slot.stores_leave = request(record, touched.line, touched.sectors, op, value, when, rounds);
+  slot.stores_leave = request(record, touched.line, touched.sectors, op, value, when, touched.tag);
 }
 
 // Sends a request to the L2; returns when it leaves the SM.
 Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
-                  memory::Value value, Cycle when, std::uint8_t rounds) {
+                  memory::Value value, Cycle when, std::uint8_t tag) {
   ++record.statistics.l2_requests;
   const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
@@ -358,11 +367,13 @@ Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors
   message.sectors = sectors;
   message.op = op;
   message.value = value;
-  message.tag = rounds;
-  message.flags = op == memory::Op::write ? memory::Flag::wants_ack : rounds != 0 ? memory::Flag::rounds : 0;
+  message.tag = tag;
+  if (op == memory::Op::write)
+    message.flags = tag != 0 ? memory::Flag::wants_ack | memory::Flag::partial : memory::Flag::wants_ack;
+  if (op == memory::Op::atomic) message.flags = memory::Flag::rounds;
   message.origin = record.origin;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
-  if (op == memory::Op::atomic) record.count_atomic(message.destination, rounds);
+  if (op == memory::Op::atomic) record.count_atomic(message.destination, tag);
   memory_.send(message, clock_.edge(leaves) - now());
   return leaves;
 }

@@ -45,6 +45,7 @@ struct L1Spec {
   std::int64_t write_interval = 1;
   std::int64_t tags = 1;
   std::int64_t banks = 1;
+  std::int64_t atomic_width = 32;
 };
 
 // The TLB of an SM; only managed memory needs it.
@@ -106,8 +107,8 @@ struct SmStatistics {
       missed_load_cycles;
   Counter global_wavefronts, global_wavefronts_needed, texture_requests, texture_sectors, texture_cycles;
   Counter shared_conflicts, shared_atomic_conflicts, constant_requests, constant_wavefronts, data_cycles;
-  Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, fetch_prefetched, fetch_l0_misses,
-      fetch_l1_misses;
+  Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, atomic_conflicts, fetch_prefetched,
+      fetch_l0_misses, fetch_l1_misses;
   Counter stall_conflict, stall_local, stall_atomic;
   Counter tlb_hits, tlb_misses, tlb_shootdowns, faulted_translations, remote_sectors;
 };
@@ -194,7 +195,10 @@ struct describe<gpu::L1Spec> {
       Field<S, std::int64_t>{
           "tags", &S::tags, Unit::count,
           "lines of an instruction that are looked up in a cycle, after a first cycle with one", 1, 64},
-      Field<S, std::int64_t>{"banks", &S::banks, Unit::count, "of the data array, 4 bytes wide", 1, 256}};
+      Field<S, std::int64_t>{"banks", &S::banks, Unit::count, "of the data array, 4 bytes wide", 1, 256},
+      Field<S, std::int64_t>{
+          "atomic_width", &S::atomic_width, Unit::bytes,
+          "words of a sector that the L2 changes at once for an atomic operation of a warp", 1, 32}};
 };
 
 template <>
@@ -399,10 +403,13 @@ struct describe<gpu::SmStatistics> {
                             "the stage that L1, shared memory, constants and shuffles share was busy"},
       Statistic<S, Counter>{"atomic_requests", &S::atomic_requests, "1",
                             "requests to the L2 of atomic operations"},
-      Statistic<S, Counter>{"atomic_rounds", &S::atomic_rounds, "1",
-                            "changes of one word after the other that they take at the L2"},
+      Statistic<S, Counter>{
+          "atomic_rounds", &S::atomic_rounds, "1",
+          "rounds of the L2's atomic unit that they take: of so many words of a sector, and no word twice"},
       Statistic<S, Counter>{"atomic_rounds_busiest", &S::atomic_rounds_busiest, "1",
                             "of these, at the L2 slice with most"},
+      Statistic<S, Counter>{"atomic_conflicts", &S::atomic_conflicts, "1",
+                            "of these, only because lanes of a warp change the same word"},
       Statistic<S, Counter>{"fetch_prefetched", &S::fetch_prefetched, "1",
                             "lines of instructions that a stream buffer had, or waited for"},
       Statistic<S, Counter>{"fetch_l0_misses", &S::fetch_l0_misses, "1",

@@ -225,7 +225,7 @@ void Sm::resume_access(const PendingAccess& pending, Cycle when) {
     case PendingAccess::Operation::atomic:
       l1_.drop(pending.line, pending.sectors);
       request(record_of(pending), pending.line, pending.sectors, memory::Op::atomic, pending.owner, when,
-              pending.rounds);
+              pending.tag);
       return;
     case PendingAccess::Operation::read: {
       const MissingSectors missing = look_up({pending.line, pending.sectors}, statistics_of(pending));
@@ -241,7 +241,7 @@ void Sm::resume_access(const PendingAccess& pending, Cycle when) {
 // Sends a translated write to the L2; its warp may now leave.
 void Sm::resume_write(const PendingAccess& pending, memory::Op op, Cycle when) {
   WarpSlot& slot = *warps_[pending.owner];
-  write(*slot.record, {pending.line, pending.sectors}, op, pending.owner, when, pending.rounds);
+  write(*slot.record, {pending.line, pending.sectors, pending.tag}, op, pending.owner, when);
   --slot.unsent_writes;
   if (slot.at == nullptr) finish_if_done(pending.owner, when);
 }

@@ -42,6 +42,14 @@ class Level {
     return start;
   }
 
+  // When the bank of a line that has come from below can give its data, which takes no port.
+  Time begin_fill(std::uint64_t line, Time now, Time bank_time) {
+    Time& bank = banks_[banks_.size() == 1 ? 0 : (line >> line_shift_) % banks_.size()];
+    const Time start = std::max(now, bank);
+    bank = start + bank_time;
+    return start;
+  }
+
   Time period() const { return period_; }
   // The last access to begin did nothing: its port is as free as before.
   void take_back() {

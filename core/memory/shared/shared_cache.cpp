@@ -77,18 +77,28 @@ bool SharedCache::serve(const Request& request) {
     ++traffic_[message.origin].blocked;
     return false;
   }
-  const auto moved = sector_bytes * static_cast<std::uint32_t>(std::popcount(message.sectors));
-  Time bank_time = (moved + spec_.width - 1) / spec_.width * period_;
-  if (message.op == Op::atomic) bank_time += rounds(message) * spec_.atomic_interval * period_;
-  if (message.op == Op::write) return serve_write(request, at, level_.begin(line, now(), bank_time));
+  if (message.op == Op::write) return serve_write(request, at, level_.begin(line, now(), bank_time(message)));
   if (!has_all) return miss(request, sectors, now());
   CacheCounts& counts = traffic_[message.origin];
   ++(is_read ? counts.reads : counts.writes);
   ++counts.hits;
   level_.classifier.access(line);
   level_.array.touch(at);
-  hit(request, at, level_.begin(line, now(), bank_time) + level_.tag_time + level_.data_time, Served::shared);
+  hit(request, at, level_.begin(line, now(), bank_time(message)) + level_.tag_time + level_.data_time,
+      Served::shared);
   return true;
+}
+
+// For how long a request keeps its bank busy. A sector that is written in part is read first.
+Time SharedCache::bank_time(const Message& message) const {
+  const bool writes = message.op == Op::write;
+  const auto sectors = static_cast<std::int64_t>(std::popcount(message.sectors));
+  std::int64_t read = sectors;
+  if (writes) read = message.has(Flag::partial) ? std::popcount(message.tag) : 0;
+  std::int64_t cycles = (read * sector_bytes + spec_.width - 1) / spec_.width;
+  if (writes) cycles += sectors * spec_.write_interval;
+  if (message.op == Op::atomic) cycles += rounds(message) * spec_.atomic_interval;
+  return cycles * period_;
 }
 
 bool SharedCache::serve_write(const Request& request, std::uint32_t at, Time begin) {
@@ -268,7 +278,8 @@ void SharedCache::fill(const Message& message) {
         spec_.cache.sectored ? misses_.front(*entry).message.sectors : spec_.cache.all_sectors();
     if ((held.valid & sectors) != sectors) break;
     level_.statistics.miss_latency.record(now() - entry->since);
-    hit(misses_.pop(*entry), at, now(), message.served());
+    const Request request = misses_.pop(*entry);
+    hit(request, at, level_.begin_fill(line, now(), bank_time(request.message)), message.served());
   }
   if (entry->waiters == 0 && (entry->arrived & entry->asked) == entry->asked) {
     traffic_[entry->origin].line_time += now() - entry->since;

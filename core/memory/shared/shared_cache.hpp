@@ -27,6 +27,7 @@ struct SharedCacheSpec {
                   .outstanding_misses = 64,
                   .merged_misses = 32};
   std::int64_t width = 32;
+  std::int64_t write_interval = 1;
   std::int64_t atomic_latency = 4;
   std::int64_t atomic_interval = 1;
   std::int64_t slices = 1;
@@ -62,6 +63,7 @@ class SharedCache final : public Component, public Distributable {
   void from_memory(const Message& message, std::uint32_t lane);
   void fill(const Message& message);
   bool serve(const Request& request);
+  Time bank_time(const Message& message) const;
   bool serve_write(const Request& request, std::uint32_t at, Time begin);
   bool miss(const Request& request, std::uint8_t sectors, Time begin);
   void hit(const Request& request, std::uint32_t at, Time ready, Served served);
@@ -96,11 +98,15 @@ struct describe<memory::SharedCacheSpec> {
       Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the slice", 1, 1e12},
       Section<S, memory::CacheSpec>{"cache", &S::cache, "its lines"},
       Field<S, std::int64_t>{"width", &S::width, Unit::bytes, "data a bank moves per cycle", 1, 4096},
+      Field<S, std::int64_t>{
+          "write_interval", &S::write_interval, Unit::cycles,
+          "cycles that each written sector keeps its bank busy; one of which not all bytes are "
+          "written is read before",
+          1, 1e6},
       Field<S, std::int64_t>{"atomic_latency", &S::atomic_latency, Unit::cycles,
                              "cycles by which the answer to an atomic operation is later than data", 0, 1e6},
       Field<S, std::int64_t>{"atomic_interval", &S::atomic_interval, Unit::cycles,
-                             "cycles that each change of a word by an atomic operation keeps its bank busy",
-                             0, 1e6},
+                             "cycles that each round of an atomic operation keeps its bank busy", 0, 1e6},
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count,
                              "slices that share the lines; this one sees one line of so many", 1, 65536},
       Field<S, std::int64_t>{"memory_interleave", &S::memory_interleave, Unit::bytes,

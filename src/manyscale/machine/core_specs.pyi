@@ -327,6 +327,7 @@ class SmL1(Spec):
     write_interval: int | None = None
     tags: int | None = None
     banks: int | None = None
+    atomic_width: int | None = None
 
 class SmTlb(Spec):
     entries: int | None = None
@@ -410,6 +411,7 @@ class L2Slice(Spec):
     clock: int | None = None
     cache: L2SliceCache | None = None
     width: int | None = None
+    write_interval: int | None = None
     atomic_latency: int | None = None
     atomic_interval: int | None = None
     outstanding_writes: int | None = None
@@ -536,6 +538,7 @@ class SharedSlice(Spec):
     cache: SharedSliceCache | None = None
     inclusive: bool | None = None
     width: int | None = None
+    write_interval: int | None = None
     atomic_latency: int | None = None
     atomic_interval: int | None = None
     outstanding_writes: int | None = None

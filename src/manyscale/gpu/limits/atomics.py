@@ -20,9 +20,9 @@ def contention(execution: Execution) -> Iterator[Cause]:
         return
     threads = LANES * counts.warps_per_cta
     busy = 100 * execution.demands["atomics"] / max(execution.cycles, 1)
-    if busy < 50 and sm["atomic_rounds"] <= sm["atomic_requests"]:
+    if busy < 50 and not sm["atomic_conflicts"]:
         return  # they do not meet
-    left = sm["atomic_requests"] / max(sm["atomic_rounds"], 1) / counts.warps_per_cta
+    left = (1 - sm["atomic_conflicts"] / max(sm["atomic_rounds"], 1)) / counts.warps_per_cta
     demands = execution.demands
     fewer = 1 - 1 / counts.warps_per_cta
     after = {
@@ -31,7 +31,7 @@ def contention(execution: Execution) -> Iterator[Cause]:
     }
     yield Cause(
         "contention of atomics",
-        f"the busiest L2 slice performs {rounds:,} of {sm['atomic_rounds']:,} atomic changes one after the other, for "
+        f"the busiest L2 slice performs {rounds:,} of {sm['atomic_rounds']:,} rounds of atomic operations, for "
         f"{busy:.0f}% of the time; {100 * execution.share(sm['stall_atomic']):.0f}% of warp cycles wait for them",
         f"Add up in the CTA first (shuffles, then shared memory) and let one of its {threads} threads do the atomic "
         "operation, or spread it over several words",
