@@ -109,6 +109,15 @@ Error cudaPointerGetAttributes(PointerAttributes* attributes, const void* pointe
   return finish(describe(attributes, pointer));
 }
 
+// Of our driver: the allocation that a pointer of a device points into.
+Error __cudaFindAllocation(const void* pointer, void** begin, std::size_t* bytes) {
+  const auto known = find_allocation(reinterpret_cast<std::uint64_t>(pointer));
+  if (!known) return finish(Error::invalid_value);
+  if (begin != nullptr) *begin = reinterpret_cast<void*>(known->address);
+  if (bytes != nullptr) *bytes = known->bytes;
+  return finish(Error::success);
+}
+
 // Handles for other processes: all of them share one heap, so an address is enough.
 
 struct IpcMemoryHandle {

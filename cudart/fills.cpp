@@ -89,4 +89,17 @@ Error cudaMemset3DAsync_ptsz(PitchedPointer target, int value, Extent extent, St
   return finish(fill_volume(target, value, extent, Wait::no, stream, kOwn));
 }
 
+// Of our driver: elements of 1, 2 or 4 bytes; the width counts them.
+Error __cudaFill(void* target, std::size_t pitch, unsigned value, unsigned element, std::size_t width,
+                 std::size_t rows, Stream* handle, bool wait, bool per_thread) {
+  if (element != 1 && element != 2 && element != 4) return finish(Error::invalid_value);
+  const std::uint64_t address = reinterpret_cast<std::uint64_t>(target);
+  if (address % element != 0 || (rows > 1 && (pitch % element != 0 || pitch < width * element)))
+    return finish(Error::invalid_value);
+  const FillOperation operation{{target, pitch, pitch * rows}, width, rows, 1, value, element};
+  return finish(with_stream(handle, per_thread ? kOwn : kLegacy, [&](Stream& stream) {
+    return enqueue(stream, operation, wait ? Wait::yes : Wait::no);
+  }));
+}
+
 }  // extern "C"

@@ -7,7 +7,7 @@ using namespace manyscale::cuda_driver;
 // A CUDA runtime of NVIDIA asks for them before anything else. It also demands that the driver prove itself
 // to be NVIDIA's, which this one cannot and does not try to: such a runtime is replaced when the program is
 // loaded (`interposer`).
-extern "C" int cuGetExportTable(const void** table, const void* name) {
+extern "C" [[gnu::section("unsupported")]] int cuGetExportTable(const void** table, const void* name) {
   if (table == nullptr || name == nullptr) return invalid_value;
   *table = nullptr;
   Dl_info caller{};

@@ -86,4 +86,10 @@ void* runtime_function(const char* name) {
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
+int runtime_version() {
+  int version = 0;
+  runtime("cudaRuntimeGetVersion", &version);
+  return version;
+}
+
 }  // namespace manyscale::cuda_driver

@@ -7,15 +7,35 @@
 
 namespace manyscale::cuda_driver {
 
-// The numbers of CUresult, which for these are those of cudaError_t.
+// Numbers of CUresult.
 enum Result : int {
   success = 0,
   invalid_value = 1,
   invalid_device = 101,
   invalid_context = 201,
+  invalid_handle = 400,
   not_found = 500,
   not_supported = 801,
 };
+
+// What the driver calls an error of the runtime. Most have the same number; some the driver does not have.
+constexpr Result result_of(int error) {
+  switch (error) {
+    case 9:   // a configuration of a launch
+    case 12:  // a pitch
+    case 17:  // a pointer of a device
+    case 18:  // a texture
+    case 20:  // a channel descriptor
+    case 21:  // a direction of a copy
+      return invalid_value;
+    case 13:  // a symbol
+      return not_found;
+    case 98:  // a function
+      return invalid_handle;
+    default:
+      return static_cast<Result>(error);
+  }
+}
 
 // Says something on standard error, once for each text.
 void report_once(const std::string& text);
@@ -33,11 +53,14 @@ Lookup find_function(const char* name, int version, bool thread);
 // which would wait for itself.
 void* runtime_function(const char* name);
 
+// The version of our runtime, e.g. 13000.
+int runtime_version();
+
 template <class... Arguments>
 Result runtime(const char* name, Arguments... arguments) {
   using Function = int (*)(Arguments...);
   const auto function = reinterpret_cast<Function>(runtime_function(name));
-  return function == nullptr ? not_supported : static_cast<Result>(function(arguments...));
+  return function == nullptr ? not_supported : result_of(function(arguments...));
 }
 
 }  // namespace manyscale::cuda_driver

@@ -43,15 +43,15 @@ def test_a_program(
     assert run(binaries[name], *arguments, **options) == (0, "ok\n")
 
 
-@pytest.mark.parametrize("functional", [True, False])
-def test_a_program_of_the_driver_alone(functional: bool, binaries: dict[str, Path]) -> None:
-    """It is not linked with the runtime at all."""
-    target = binaries["folder"] / "driver_alone"
-    source, driver = PROGRAMS / "driver_alone.cpp", library().with_name("libcuda.so.1")
-    if not target.exists():
-        command = [str(COMPILER), "-std=c++20", "-Wall", "-Wextra", "-Werror", str(source), str(driver)]
-        subprocess.run([*command, "-o", str(target)], check=True)
-    assert run(target, functional=functional) == (0, "ok\n")
+@pytest.mark.parametrize("runtime", ["", "libcudart.so.11.0", "libcudart.so.12"])
+@pytest.mark.parametrize("name", ["driver_alone", "driver_kernels", "driver_memory", "driver_graphs"])
+def test_a_program_of_the_driver(name: str, runtime: str, binaries: dict[str, Path]) -> None:
+    """It is not linked with the runtime at all, or with one whose functions differ from the newest's."""
+    target = binaries["folder"] / f"{name}{runtime}"
+    command = [str(COMPILER), "-std=c++20", "-Wall", "-Wextra", "-Werror", str(PROGRAMS / f"{name}.cpp")]
+    libraries = [str(library().with_name(one)) for one in ("libcuda.so.1", runtime) if one]
+    subprocess.run([*command, "-Wl,--no-as-needed", *libraries, "-o", str(target)], check=True)
+    assert run(target, functional=False) == (0, "ok\n")
 
 
 @pytest.fixture(scope="module")
