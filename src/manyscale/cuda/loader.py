@@ -79,7 +79,7 @@ def _archives() -> Iterator[Path]:
     if compiler := shutil.which("nvcc"):
         toolkits.append(Path(compiler).resolve().parents[1])
     toolkits += [*Path("/usr/local").glob("cuda*"), *Path("/opt").glob("cuda*"), Path("/usr")]
-    places = [toolkit / folder / _ARCHIVE for toolkit in toolkits for folder in _TOOLKIT_FOLDERS]
-    yield from (place for place in places if place.is_file())
+    candidates = [toolkit / folder / _ARCHIVE for toolkit in toolkits for folder in _TOOLKIT_FOLDERS]
+    yield from (file for file in candidates if file.is_file())
     for folder in sys.path:
         yield from Path(folder).glob(f"nvidia/*/lib/{_ARCHIVE}")
