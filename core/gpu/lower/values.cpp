@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "gpu/lower/constant_folding.hpp"
+
 namespace manyscale::gpu {
 
 using ptx::Operand;
@@ -256,6 +258,11 @@ void Values::find_copies() {
       continue;
     }
     if (definitions_[to] != op) continue;
+    if (const std::optional<std::uint32_t> known = folded(*this, op)) {
+      copies_[op] = 1;
+      meanings_[to] = {SourceKind::immediate, *known};
+      continue;
+    }
     Source from;
     if (!copy_of_move(op, from)) continue;
     // What is written several times may have changed before the copy is used.

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from test_lowering import kernel, lower
+
+from manyscale import gpu
 
 pytestmark = pytest.mark.core
 
@@ -97,3 +100,38 @@ def test_bodies_of_branches_are_predicated_as_ptxas_does(name: str) -> None:
  L: bar.sync 0; st.global.f32 [%d15],%f1; st.global.f64 [%d15+8],%g1;"""
     branches = Counter(row[0] for row in rows_of(lower(kernel(text))))["branch"]
     assert (branches == 0) == predicated
+
+
+FOLDED = [
+    ("mov.f32 %f1,0f40400000; cvt.rzi.s32.f32 %r5,%f1;", 3),
+    ("mov.f32 %f1,0fC0400000; cvt.rzi.s32.f32 %r5,%f1;", -3),
+    ("mov.u32 %r4,5; mul.lo.u32 %r6,%r4,3; sub.u32 %r5,%r6,20;", -5),
+    ("mov.u32 %r4,-8; shr.s32 %r5,%r4,1;", -4),
+    ("mov.u32 %r4,-8; shr.u32 %r5,%r4,28;", 15),
+    ("mov.u32 %r4,6; shl.b32 %r6,%r4,2; or.b32 %r7,%r6,3; and.b32 %r8,%r7,30; xor.b32 %r5,%r8,1;", 27),
+    ("mov.u32 %r4,-8; max.s32 %r6,%r4,3; min.u32 %r5,%r6,2;", 2),
+]
+
+
+@pytest.mark.parametrize(("made", "value"), FOLDED, ids=[text for text, _ in FOLDED])
+def test_operations_on_constants_are_computed_by_the_assembler(made: str, value: int) -> None:
+    """What is made of constants is the constant: the divisor of a remainder, whose sequence is then shorter."""
+    use = "rem.s32 %r9,%r1,{0}; st.global.u32 [%d15],%r9;"
+    known = lower(kernel(use.format(value)))
+    computed = lower(kernel(made + use.format("%r5")))
+    assert [row[:3] for row in rows_of(computed)] == [row[:3] for row in rows_of(known)]
+    unknown = lower(kernel(use.format("%r2")))
+    assert len(rows_of(unknown)) > len(rows_of(computed))
+
+
+def test_operations_on_constants_give_the_same_results_with_time_and_without() -> None:
+    text = kernel(
+        "".join(
+            f"{{ {made} add.s32 %r9,%r1,%r5; st.global.u32 [%d15+{4 * i}],%r9; }}\n"
+            for i, (made, _) in enumerate(FOLDED)
+        )
+    )
+    for device in (gpu.Device(), gpu.TimedDevice("v100", changes=["gpu.sm_count=1"], isa="ptx")):
+        x, y = device.array(np.full(64, 100, np.int32)), device.zeros(64, np.int32)
+        device.load(text)["k"][1, 1](x, y, 0)
+        assert y.numpy()[: len(FOLDED)].tolist() == [100 + value for _, value in FOLDED]
