@@ -71,7 +71,7 @@ class InstructionCaches {
     std::uint64_t address = 0;
     Cycle ready = 0;
   };
-  // Lines that a cache has room for, but does not have yet.
+  // Lines of a cache that are still on their way.
   class Arriving {
    public:
     // When a line is there; 0 if it is not on its way.

@@ -160,17 +160,13 @@ std::uint32_t Sm::free_slot_from(std::uint32_t sub_core) const {
   throw SimulationError(name() + " was given more warps than it holds");
 }
 
-// Warps that waited for others of their CTA, and no longer do.
-void Sm::wake_blocked(CtaSlot& cta, Cycle now) {
+// Warps that waited for others of their CTA go on at a cycle.
+void Sm::wake_blocked(CtaSlot& cta, Cycle released, Cycle now) {
   if (!cta.used) return;
   for (std::uint32_t i = 0; i < warps_.size(); ++i) {
     WarpSlot& slot = *warps_[i];
     if (slot.warp == nullptr || slot.cta != &cta || !slot.blocked || slot.warp->next() == nullptr) continue;
-    const Cycle waited = std::max<Cycle>(0, now + 1 - slot.after);
-    slot.record->statistics.stall_barrier += waited;
-    slot.record->statistics.warp_cycles += waited;
-    slot.profile->stall_shared += waited;  // of the barrier itself
-    slot.after += waited;
+    wait_at_barrier(slot, released);
     next_operation(i, now);
   }
 }

@@ -186,7 +186,9 @@ class Sm final : public Component {
   static void hold(WarpSlot& slot, Cycle until);
   void account(std::uint32_t index, Cycle now);
   void fetch(std::uint32_t index, Cycle now);
-  void wake_blocked(CtaSlot& cta, Cycle now);
+  Cycle arrive_at_barrier(WarpSlot& slot, Cycle now);
+  static void wait_at_barrier(WarpSlot& slot, Cycle released);
+  void wake_blocked(CtaSlot& cta, Cycle released, Cycle now);
   void finish_if_done(std::uint32_t index, Cycle now);
   void finish(std::uint32_t index, Cycle now);
   LaunchRecord& record_of(std::uint32_t launch);
@@ -301,6 +303,7 @@ class Sm final : public Component {
   std::vector<std::uint32_t> free_loads_;
   std::int64_t outstanding_writes_ = 0;  // lines
   PendingLines constant_lines_;          // on their way to the constant caches
+  Cycle barrier_free_ = 0;               // of the barrier unit
   Cycle lsu_free_ = 0;                   // for a further instruction
   Cycle texture_free_ = 0;
   TagStage tags_;

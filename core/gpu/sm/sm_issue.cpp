@@ -255,19 +255,41 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
       count(slot, instruction.control.read_counter, {read, Stall::wait});
     } else {
       slot.board->set_predicates(instruction.writes_predicates, ready);
-      if (own_pipe == Pipe::cbu) hold(slot, ready);
+      if (own_pipe == Pipe::cbu && instruction.kind != InstructionKind::barrier) hold(slot, ready);
     }
   }
   candidate.yields = instruction.control.yields;
   if (instruction.control.stall > 1) hold(slot, now + instruction.control.stall);
   do ++slot.at;  // those that need all lanes are left out if there were fewer at the last operation
   while (slot.at != slot.end && slot.at->all_lanes && slot.warp->active != kAllLanes);
+  const InstructionKind kind = instruction.kind;
+  const Cycle released = kind == InstructionKind::barrier ? arrive_at_barrier(slot, now) : now + 1;
   if (slot.at == slot.end)
     next_operation(index, now);
   else
     find_earliest(index);
-  if (instruction.kind == InstructionKind::barrier || instruction.kind == InstructionKind::exit)
-    wake_blocked(*slot.cta, now);
+  if (kind == InstructionKind::barrier || kind == InstructionKind::exit)
+    wake_blocked(*slot.cta, released, now);
+}
+
+// A warp arrives at a barrier of its CTA: the barrier unit of the SM takes one after the other. Returns when
+// warps go on if it is the last; it does not go on earlier itself.
+Cycle Sm::arrive_at_barrier(WarpSlot& slot, Cycle now) {
+  const InstructionTiming& timing = spec_.timing.barrier;
+  const Cycle arrived = std::max(now, barrier_free_);
+  barrier_free_ = arrived + timing.interval;
+  const Cycle released = arrived + timing.latency;
+  if (slot.warp->next() != nullptr) wait_at_barrier(slot, released);
+  return released;
+}
+
+// A warp has waited at a barrier, and goes on at a cycle.
+void Sm::wait_at_barrier(WarpSlot& slot, Cycle released) {
+  const Cycle waited = std::max<Cycle>(0, released - slot.after);
+  slot.record->statistics.stall_barrier += waited;
+  slot.record->statistics.warp_cycles += waited;
+  slot.profile->stall_shared += waited;  // of the barrier itself
+  slot.after += waited;
 }
 
 // Finds the next operation of the warp that takes time; those that take none are executed on the way.
