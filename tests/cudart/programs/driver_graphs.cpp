@@ -92,6 +92,51 @@ void expect(Address values, unsigned wanted) {
   for (const unsigned value : got) EXPECT(value == wanted);
 }
 
+// A fill, a kernel and a copy; what the copy brings changes with the step.
+void* check_nodes(void* add, Address values, void* stream, void*& other) {
+  unsigned step = 5;
+  void* arguments[] = {&values, &step};
+  Size count = 0;
+  void *made = nullptr, *fill = nullptr, *kernel = nullptr, *copy = nullptr, *last = nullptr;
+  unsigned result[n] = {};
+  MUST(cuGraphCreate(&made, 0));
+  const FillNode zero{values, 0, 9, 4, n, 1};
+  MUST(cuGraphAddMemsetNode(&fill, made, nullptr, Size{0}, &zero, nullptr));
+  const KernelNode launch{nullptr, {1, 1, 1}, {n, 1, 1}, 0, arguments, nullptr, add, nullptr};
+  MUST(cuGraphAddKernelNode_v2(&kernel, made, &fill, Size{1}, &launch));
+  const Copy3D out{{0, 0, 0, 0, 2, nullptr, values, nullptr, nullptr, n * 4, 1},
+                   {0, 0, 0, 0, 1, result, 0, nullptr, nullptr, n * 4, 1},
+                   n * 4,
+                   1,
+                   1};
+  MUST(cuGraphAddMemcpyNode(&copy, made, &kernel, Size{1}, &out, nullptr));
+  MUST(cuGraphAddEmptyNode(&last, made, nullptr, Size{0}));
+  MUST(cuGraphAddDependencies_v2(made, &copy, &last, nullptr, Size{1}));
+  int type = -1;
+  MUST(cuGraphNodeGetType(copy, &type));
+  EXPECT(type == 1);
+  MUST(cuGraphGetNodes(made, nullptr, &count));
+  EXPECT(count == 4);
+  MUST(cuGraphGetEdges(made, nullptr, nullptr, &count));
+  EXPECT(count == 3);
+  void* before[4] = {};
+  MUST(cuGraphNodeGetDependencies(copy, before, &count));
+  EXPECT(count == 1 && before[0] == kernel);
+  KernelNode told{};
+  MUST(cuGraphKernelNodeGetParams_v2(kernel, &told));
+  EXPECT(told.function == add && told.block[0] == n);
+  MUST(cuGraphInstantiateWithFlags(&other, made, 0ULL));
+  MUST(cuGraphLaunch(other, stream));
+  MUST(cuCtxSynchronize());
+  for (const unsigned value : result) EXPECT(value == 14);
+  step = 100;
+  MUST(cuGraphExecKernelNodeSetParams_v2(other, kernel, &launch));
+  MUST(cuGraphLaunch(other, stream));
+  MUST(cuCtxSynchronize());
+  for (const unsigned value : result) EXPECT(value == 109);
+  return made;
+}
+
 }  // namespace
 
 int main() {
@@ -123,44 +168,8 @@ int main() {
   MUST(cuCtxSynchronize());
   expect(values, 70005);
 
-  void *made = nullptr, *fill = nullptr, *kernel = nullptr, *copy = nullptr, *last = nullptr;
-  unsigned result[n] = {};
-  MUST(cuGraphCreate(&made, 0));
-  const FillNode zero{values, 0, 9, 4, n, 1};
-  MUST(cuGraphAddMemsetNode(&fill, made, nullptr, Size{0}, &zero, nullptr));
-  const KernelNode launch{nullptr, {1, 1, 1}, {n, 1, 1}, 0, arguments, nullptr, add, nullptr};
-  MUST(cuGraphAddKernelNode_v2(&kernel, made, &fill, Size{1}, &launch));
-  const Copy3D out{{0, 0, 0, 0, 2, nullptr, values, nullptr, nullptr, n * 4, 1},
-                   {0, 0, 0, 0, 1, result, 0, nullptr, nullptr, n * 4, 1},
-                   n * 4,
-                   1,
-                   1};
-  MUST(cuGraphAddMemcpyNode(&copy, made, &kernel, Size{1}, &out, nullptr));
-  MUST(cuGraphAddEmptyNode(&last, made, nullptr, Size{0}));
-  MUST(cuGraphAddDependencies_v2(made, &copy, &last, nullptr, Size{1}));
-  int type = -1;
-  MUST(cuGraphNodeGetType(copy, &type));
-  EXPECT(type == 1);
-  MUST(cuGraphGetNodes(made, nullptr, &count));
-  EXPECT(count == 4);
-  MUST(cuGraphGetEdges(made, nullptr, nullptr, &count));
-  EXPECT(count == 3);
-  void* before[4] = {};
-  MUST(cuGraphNodeGetDependencies(copy, before, &count));
-  EXPECT(count == 1 && before[0] == kernel);
-  KernelNode told{};
-  MUST(cuGraphKernelNodeGetParams_v2(kernel, &told));
-  EXPECT(told.function == add && told.block[0] == n);
   void* other = nullptr;
-  MUST(cuGraphInstantiateWithFlags(&other, made, 0ULL));
-  MUST(cuGraphLaunch(other, stream));
-  MUST(cuCtxSynchronize());
-  for (const unsigned value : result) EXPECT(value == 14);
-  step = 100;
-  MUST(cuGraphExecKernelNodeSetParams_v2(other, kernel, &launch));
-  MUST(cuGraphLaunch(other, stream));
-  MUST(cuCtxSynchronize());
-  for (const unsigned value : result) EXPECT(value == 109);
+  void* made = check_nodes(add, values, stream, other);
   struct {
     int result;
     void *wrong, *wrong_from;
