@@ -197,9 +197,8 @@ def test_a_run_agrees_with_itself(sums: Path, tmp_path: Path) -> None:
     assert found.total_error == pytest.approx(0, abs=1e-9)
     assert [kernel.kernel for kernel in found.kernels] == ["twice", "add"]  # the longest first
     powers = found.sensitivities["twice"]  # a chain of 512 instructions
-    assert powers["issue"] < -0.8
-    assert abs(powers["bandwidth"]) < 0.1
-    assert 0 <= powers["latency"] < 0.2
+    assert powers["issue"] < -0.5
+    assert all(abs(powers[name]) < abs(powers["issue"]) / 3 for name in ("bandwidth", "latency"))
 
 
 @pytest.mark.core
@@ -214,6 +213,10 @@ def test_the_command_prints_a_table_and_leaves_a_page(sums: Path, tmp_path: Path
     assert "<!DOCTYPE html>" in (tmp_path / "run" / "correlation.html").read_text()
     recorded = json.loads((tmp_path / "run" / "run.json").read_text())
     assert recorded["workload"]["profiling"] == {"cold_l2": True, "warm_instructions": True}
+    again = subprocess.run(
+        [*command, *options, "--force", "--", "1"], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
 
 
 @pytest.mark.core

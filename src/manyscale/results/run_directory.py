@@ -293,7 +293,7 @@ def remove_run(directory: Path) -> None:
         names = [str(name) for name in listed]
     except (OSError, ValueError, AttributeError):
         names = []
-    others = ("report.html", JOURNAL_FILE, LOCK_FILE, RUN_FILE)
+    others = ("report.html", "correlation.html", JOURNAL_FILE, LOCK_FILE, RUN_FILE)
     within = [
         directory / name for name in names if (directory / name).resolve().is_relative_to(directory.resolve())
     ]

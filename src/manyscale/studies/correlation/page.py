@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from manyscale.report.charts import Lines, Stacks
+from manyscale.report.charts import Lines
 from manyscale.report.page import Page, Section
 
 from .comparison import Correlation, KernelComparison
 from .values import QUANTITIES, Quantity
 
-_MOST_BARS = 30
 _NAME = 48
 
 
@@ -22,11 +21,11 @@ def correlation_page(correlation: Correlation) -> Page:
         f"simulated on {correlation.machine}, measured: {correlation.measurements.source}",
     )
     _answer(page, correlation)
-    _kernels(page.section("Kernels"), correlation)
+    _kernels(page.section("Kernels", folded=False), correlation)
+    _explanations(page.section("What explains the differences", folded=False), correlation)
     plots = page.section("Simulated beside measured")
     for quantity in QUANTITIES:
         _scatter(plots, correlation, quantity)
-    _explanations(page.section("What explains the differences"), correlation)
     _launches(page.section("Launches", folded=True), correlation)
     return page
 
@@ -60,11 +59,9 @@ def _answer(page: Page, correlation: Correlation) -> None:
         (advice + " ".join(left)).strip(),
         numbers={name: value for name, value in numbers.items() if value},
     )
-    bars = {
-        _short(kernel.kernel): {"error": 100 * (kernel.time_error or 0.0)} for kernel in kernels[:_MOST_BARS]
-    }
-    if bars:
-        first.chart(Stacks("Error of the time, the longest kernels first", "%", bars, labelled=True))
+    time = next((q for q in QUANTITIES if any(kernel.time == q.name for kernel in kernels)), None)
+    if time is not None:
+        _scatter(first, correlation, time)
 
 
 def _kernels(section: Section, correlation: Correlation) -> None:
