@@ -159,3 +159,17 @@ def test_a_stream_through_textures_is_no_faster_than_memory() -> None:
     texels = run(READS["tex.1d by index"], changes=("gpu.l2_slice_capacity=192KiB",))
     assert texels["duration"] == pytest.approx(loads["duration"], rel=0.1)
     assert texels["dram_read_bytes"] == loads["dram_read_bytes"]
+
+
+def test_textures_and_constants_take_as_long_on_any_number_of_threads() -> None:
+    body = READS["tex.1d by index"] + "and.b32 %r3,%r2,63; mul.lo.s32 %r3,%r3,128; cvt.u64.u32 %d2,%r3;"
+    body += "mov.u64 %d3,table; add.s64 %d3,%d3,%d2; ld.const.u32 %r5,[%d3]; add.s32 %r4,%r4,%r5;"
+    machine = load_machine("v100", SMALL).machine
+    taken = []
+    for threads in (1, 2, 4):
+        device = gpu.TimedDevice(machine, allow_newer=True, threads=threads)
+        x = device.zeros(CTAS * THREADS, np.uint32)
+        kernel = device.load(KERNEL.format(body=body, threads=THREADS), isa="ptx")["k"]
+        launch = kernel[CTAS, THREADS](x, device.texture(x))
+        taken.append((launch.seconds, launch.profile.counts.sm))
+    assert taken[0] == taken[1] == taken[2]
