@@ -200,3 +200,21 @@ def test_a_cta_leaves_with_its_stores_and_the_launch_ends_with_their_confirmatio
             on = device(*one, f"gpu.l2.cache.tag_latency={latency}")
             cycles.append(on.load(store)["k"][ctas, 32](on.zeros(32 * ctas, np.uint32)).cycles)
         assert cycles[1] - cycles[0] == pytest.approx(1000, abs=1), (ctas, cycles)
+
+
+@pytest.mark.parametrize(("pages", "misses"), [(4, False), (5, True)])
+def test_a_chase_beyond_the_reach_of_the_tlb_takes_its_miss_latency_longer(pages, misses):
+    """Four entries hold four pages of 64 KiB; five in turn miss each time, by the latency of a miss and no more."""
+    ring = np.zeros(8192 * pages, np.uint64)
+    number = np.arange(4 * pages)  # of lines, more than L1 holds; neighbours are in different pages
+    at = number % pages * 8192 + 16 * number
+    ring[at] = np.roll(at, -1)
+    small = ("gpu.sm.l1.size=1KiB", "gpu.sm.l1.least=1KiB")
+    tlb = ("gpu.sm.device_tlb.entries=4", "gpu.sm.device_tlb.page=64KiB")
+    cycles = [
+        cycles_of(
+            "ld.global.u64 %n,[%n];", *small, *tlb, f"gpu.sm.device_tlb.miss_latency={latency}", ring=ring
+        )
+        for latency in (0, 50)
+    ]
+    assert cycles[1] - cycles[0] == pytest.approx(50 if misses else 0, abs=1), cycles

@@ -44,6 +44,20 @@ def test_a_sectored_cache_fetches_only_the_sectors_asked_for(line: int) -> None:
     assert numbers(whole, "core")["l1.bytes_in"] == 32 * line
 
 
+@pytest.mark.parametrize("granularity", [32, 64, 128])
+def test_a_miss_fetches_the_aligned_sectors_beside_it(granularity: int) -> None:
+    """One sector of each of 16 lines, then the one beside it: the second is there where 64 B come at a time."""
+    where = np.concatenate([np.arange(16) * 128 + 32, np.arange(16) * 128])
+    l1 = {"size": "8KiB", "line": "128B", "ways": 4, "sectored": True}
+    shared = {"line": "128B", "sectored": True}
+    slices = {"fetch_granularity": f"{granularity}B"}
+    system = trace_system(where, l1=l1, l2=NONE, shared=shared, slices=slices)
+    result = system.run()
+    assert numbers(result, "channel")["read_bytes"] == 16 * max(64, granularity)
+    assert numbers(result, "shared")["hits"] == (0 if granularity == 32 else 16)
+    assert numbers(result, "core")["l1.bytes_in"] == 32 * 32
+
+
 def test_a_shared_cache_without_sectors_fetches_whole_lines_for_a_core_with_them() -> None:
     """One sector of each of 16 lines of 128 B: 32 B each to the core, 128 B each from memory."""
     where = np.arange(16) * 128

@@ -26,7 +26,8 @@ Sm::Sm(const Spec& spec)
           static_cast<std::uint64_t>(spec.l1.ways)),
       instructions_(spec),
       constants_(spec),
-      tags_(spec.l1.tags) {
+      tags_(spec.l1.tags),
+      device_tlb_(spec.device_tlb) {
   greedy_ = warp_scheduler_->greedy();
   round_robin_ = warp_scheduler_->round_robin();
   rank_ = warp_scheduler_->rank();

@@ -19,6 +19,7 @@
 #include "gpu/sm/constant_cache.hpp"
 #include "gpu/sm/data_stage.hpp"
 #include "gpu/sm/dependence_counters.hpp"
+#include "gpu/sm/device_tlb.hpp"
 #include "gpu/sm/execution_pipes.hpp"
 #include "gpu/sm/instruction_fetch.hpp"
 #include "gpu/sm/l1_cache.hpp"
@@ -309,6 +310,7 @@ class Sm final : public Component {
   TagStage tags_;
   DataStage data_stage_;
   Cycle request_free_ = 0;  // of the way to the network
+  DeviceTlb device_tlb_;
   Lines lines_;
   Access access_;  // of the instruction that is executed
 

@@ -358,7 +358,9 @@ void Sm::write(LaunchRecord& record, const LineAccess& touched, memory::Op op, s
 Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
                   memory::Value value, Cycle when, std::uint8_t tag) {
   ++record.statistics.l2_requests;
-  const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
+  const Cycle translation = device_tlb_.look_up(line);
+  if (translation != 0) ++record.statistics.device_tlb_misses;
+  const Cycle leaves = std::max(when + spec_.l1.miss_latency + translation, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
   if (op == memory::Op::write)
     request_free_ = std::max(request_free_, leaves + std::popcount(sectors) * spec_.l1.write_interval);

@@ -58,6 +58,12 @@ struct SmTlbSpec {
   Time report_interval = 0;
 };
 
+struct SmDeviceTlbSpec {
+  std::int64_t entries = 1;
+  std::int64_t page = 4096;
+  std::int64_t miss_latency = 0;
+};
+
 struct SmSpec {
   std::int64_t clock = 1;
   std::int64_t sub_cores = 1;
@@ -66,6 +72,7 @@ struct SmSpec {
   SmTimings timing{};
   L1Spec l1{};
   SmTlbSpec tlb{};
+  SmDeviceTlbSpec device_tlb{};
   std::int64_t shared_latency = 1;
   std::int64_t shared_banks = 1;
   std::int64_t address_interval = 1;
@@ -110,6 +117,7 @@ struct SmStatistics {
   Counter atomic_requests, atomic_rounds, atomic_rounds_busiest, atomic_conflicts, fetch_prefetched,
       fetch_l0_misses, fetch_l1_misses;
   Counter stall_conflict, stall_local, stall_atomic;
+  Counter device_tlb_misses;
   Counter tlb_hits, tlb_misses, tlb_shootdowns, faulted_translations, remote_sectors;
 };
 
@@ -223,6 +231,19 @@ struct describe<gpu::SmTlbSpec> {
 };
 
 template <>
+struct describe<gpu::SmDeviceTlbSpec> {
+  using S = gpu::SmDeviceTlbSpec;
+  static constexpr auto fields =
+      std::tuple{Field<S, std::int64_t>{"entries", &S::entries, Unit::count,
+                                        "translations, the one used least recently goes", 1, 4096},
+                 Field<S, std::int64_t>{"page", &S::page, Unit::bytes,
+                                        "bytes of a translation, a power of two", 4096, 1e12},
+                 Field<S, std::int64_t>{
+                     "miss_latency", &S::miss_latency, Unit::cycles,
+                     "how much later a request leaves whose translation comes from the L2 TLB", 0, 1e6}};
+};
+
+template <>
 struct describe<gpu::SmSpec> {
   using S = gpu::SmSpec;
   static constexpr bool required = true;
@@ -236,6 +257,7 @@ struct describe<gpu::SmSpec> {
       Section<S, gpu::SmTimings>{"timing", &S::timing, "instructions by kind"},
       Section<S, gpu::L1Spec>{"l1", &S::l1, "L1 data cache"},
       Section<S, gpu::SmTlbSpec>{"tlb", &S::tlb, "translations of managed memory"},
+      Section<S, gpu::SmDeviceTlbSpec>{"device_tlb", &S::device_tlb, "translations of other device memory"},
       Field<S, std::int64_t>{"shared_latency", &S::shared_latency, Unit::cycles,
                              "of a load without conflicts", 1, 1e6},
       Field<S, std::int64_t>{"shared_banks", &S::shared_banks, Unit::count, "of shared memory, 4 bytes wide",
@@ -422,6 +444,8 @@ struct describe<gpu::SmStatistics> {
                             "of stall_long_scoreboard: for local memory"},
       Statistic<S, Counter>{"stall_atomic", &S::stall_atomic, "cycle",
                             "of the stalls: for atomic operations at the L2"},
+      Statistic<S, Counter>{"device_tlb_misses", &S::device_tlb_misses, "1",
+                            "requests to the L2 whose page the L1 TLB did not know"},
       Statistic<S, Counter>{"tlb_hits", &S::tlb_hits, "1", "lines of managed memory whose page the TLB knew"},
       Statistic<S, Counter>{"tlb_misses", &S::tlb_misses, "1",
                             "lines of managed memory that waited for a translation"},

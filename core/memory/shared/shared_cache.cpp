@@ -25,6 +25,10 @@ SharedCache::SharedCache(const Spec& spec)
       level_(spec.cache, period_, 0, spec.slices),
       misses_(spec.cache.outstanding_misses, spec.cache.merged_misses),
       memory_(*this, spec.memory_interleave) {
+  if (!std::has_single_bit(static_cast<std::uint64_t>(spec.fetch_granularity)) ||
+      spec.fetch_granularity > spec.cache.line)
+    throw SimulationError("fetch_granularity: " + std::to_string(spec.fetch_granularity) +
+                          "B is no power of two up to the line");
   declare(level_.statistics);
   if (spec.keep_values) values_.resize(level_.array.lines());
   requesters_.on_receive<&SharedCache::receive>();
@@ -182,12 +186,25 @@ bool SharedCache::miss(const Request& request, std::uint8_t sectors, Time begin)
   }
   misses_.wait(*entry, request);
   show_outstanding();
-  const auto missing = static_cast<std::uint8_t>(sectors & ~entry->asked & ~level_.array.line(at).valid);
-  if (missing != 0) {
+  const auto held = static_cast<std::uint8_t>(entry->asked | level_.array.line(at).valid);
+  if ((sectors & ~held) != 0) {
+    const auto missing =
+        static_cast<std::uint8_t>(fetched_with(static_cast<std::uint8_t>(sectors & ~held)) & ~held);
     entry->asked |= missing;
     memory_.read(line, missing, level_.begin(line, begin) - now() + level_.tag_time, origin);
   }
   return true;
+}
+
+// The sectors that a fetch of some brings: all of the aligned groups that these are in.
+std::uint8_t SharedCache::fetched_with(std::uint8_t sectors) const {
+  const auto together = static_cast<unsigned>(spec_.fetch_granularity / sector_bytes);
+  const unsigned group = (1u << together) - 1;
+  unsigned fetched = 0;
+  for (unsigned first = 0; first < 8; first += together) {
+    if ((sectors >> first & group) != 0) fetched |= group << first;
+  }
+  return static_cast<std::uint8_t>(fetched & spec_.cache.all_sectors());
 }
 
 void SharedCache::hit(const Request& request, std::uint32_t at, Time ready, Served served) {

@@ -34,6 +34,7 @@ struct SharedCacheSpec {
   std::int64_t memory_interleave = 256;
   std::int64_t outstanding_writes = 32;
   std::int64_t dirty_ways = 64;
+  std::int64_t fetch_granularity = 32;
   bool keep_values = false;
 };
 
@@ -70,6 +71,7 @@ class SharedCache final : public Component, public Distributable {
   std::uint32_t make_room(std::uint64_t line, Origin origin);
   void clean_oldest(std::uint64_t line, Origin origin);
   void write_down(std::uint64_t line, std::uint8_t sectors, Value value, Time delay, Origin origin);
+  std::uint8_t fetched_with(std::uint8_t sectors) const;
   bool can_write_down() const { return writes_under_way_ < spec_.outstanding_writes; }
   void show_outstanding();
   void answer(const Request& request, Op op, Value value, Time when, std::uint8_t tag);
@@ -116,6 +118,9 @@ struct describe<memory::SharedCacheSpec> {
       Field<S, std::int64_t>{
           "dirty_ways", &S::dirty_ways, Unit::count,
           "lines of a set that may be newer than memory; one more, and the oldest is written back", 1, 64},
+      Field<S, std::int64_t>{"fetch_granularity", &S::fetch_granularity, Unit::bytes,
+                             "aligned bytes that a miss fetches: missing sectors and those beside them", 32,
+                             256},
       Field<S, bool>{"keep_values", &S::keep_values, Unit::none, "whether lines carry a value, for tests"}};
 };
 

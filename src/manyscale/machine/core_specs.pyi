@@ -337,6 +337,11 @@ class SmTlb(Spec):
     outstanding: int | None = None
     report_interval: int | None = None
 
+class SmDeviceTlb(Spec):
+    entries: int | None = None
+    page: int | None = None
+    miss_latency: int | None = None
+
 class Sm(Spec):
     clock: int | None = None
     sub_cores: int | None = None
@@ -345,6 +350,7 @@ class Sm(Spec):
     timing: SmTiming | None = None
     l1: SmL1 | None = None
     tlb: SmTlb | None = None
+    device_tlb: SmDeviceTlb | None = None
     shared_latency: int | None = None
     shared_banks: int | None = None
     address_interval: int | None = None
@@ -416,6 +422,7 @@ class L2Slice(Spec):
     atomic_interval: int | None = None
     outstanding_writes: int | None = None
     dirty_ways: int | None = None
+    fetch_granularity: int | None = None
 
 class GpuChannel(Spec):
     backend: str | None = None
@@ -543,6 +550,7 @@ class SharedSlice(Spec):
     atomic_interval: int | None = None
     outstanding_writes: int | None = None
     dirty_ways: int | None = None
+    fetch_granularity: int | None = None
 
 class InterconnectModel(Spec):
     clock: int | None = None

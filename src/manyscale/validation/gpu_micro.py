@@ -17,6 +17,7 @@ from manyscale.errors import ManyscaleError
 from manyscale.gpu import DeviceArray, TimedDevice, TimedLaunch, parse
 from manyscale.gpu.isa import Isa
 from manyscale.machine import load_machine
+from manyscale.validation.gpu_micro_streams import stream_rows
 from manyscale.validation.gpu_target import GpuTarget
 from manyscale.validation.rows import Row, calibrated
 
@@ -80,6 +81,10 @@ _THROUGHPUTS = (
 # All lanes want another word of one bank: a word in each cycle.
 _CONFLICT = "ld.shared.u32 %r5, [%r9+{word}]; xor.b32 %r{i}, %r{i}, %r5;"
 
+# KiB of a random pointer chase on a V100 at 1380 MHz, and cycles of a load (gpu-benches, gpu-latency).
+_CHASES = ((64, 28.2), (256, 212.2), (16384, 425.2), (131072, 432.0), (524288, 433.7))
+_CHASED = 1024  # loads of a round
+
 _THREADS = 1024
 _ROW = 256  # bytes that a warp reads at once, eight by each lane
 _ROWS = 16  # rows that loads read one after the other
@@ -140,15 +145,17 @@ def rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
     found = calibrated(
         [*latency_rows(machine, isa), *throughput_rows(machine, isa), *whole_gpu_rows(machine, isa)]
     )
+    streams = calibrated(stream_rows(machine, isa))
     measured = _MEASURED.get(load_machine(machine).machine.name or "")
     if measured is None:
-        return found
-    return [
+        return [*found, *calibrated(chase_rows(machine, isa)), *streams]
+    published = [
         dataclasses.replace(row, reference=reference, source=source)
         for row in found
         for name, reference, source in measured
         if name == row.name
     ]
+    return [*published, *streams]
 
 
 def latency_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
@@ -171,6 +178,15 @@ def latency_rows(machine: str = "v100-pcie", isa: Isa = "auto") -> list[Row]:
         Row("atomic add beyond a hit in L2", _atomic_latency(target) - l2, 243.6 - 211.1, "cycles", _TUNER),
         Row("constant hit latency", _constant_latency(target, 128), 27, "cycles", f"{_JIA} (recalled)"),
         Row("constant L1.5 latency", _constant_latency(target, 1024), 89, "cycles", f"{_JIA} (recalled)"),
+    ]
+
+
+def chase_rows(machine: str = "v100-pcie", isa: Isa = "ptx") -> list[Row]:
+    """Cycles of a load in a random chase over lines of more and more memory: L1, L2, memory, beyond the L1 TLB."""
+    measured = [(size, _random_chase(GpuTarget(machine, isa), size * 8), cycles) for size, cycles in _CHASES]
+    source = f"{_CHASE} (calibrated)"
+    return [
+        Row(f"random chase over {size} KiB", got, cycles, "cycles", source) for size, got, cycles in measured
     ]
 
 
@@ -352,6 +368,28 @@ def _chase(target: GpuTarget, *, pointers: int, stride: int, loads: int) -> floa
     if end != addresses[loads * _ROUNDS % pointers]:
         raise ManyscaleError("the pointer chase did not end where it should")
     return float(cycles) / loads
+
+
+def _random_chase(target: GpuTarget, lines: int) -> float:
+    """The cycles of a load in a ring of lines in random order; of a ring that is too long to go round, a part."""
+    device = target.device()
+    out = device.zeros(2, np.uint64)
+    loads = min(lines, _CHASED)
+    words = 128 // _WORD
+    data = device.empty(lines * words, np.uint64)
+    # As many loads as the chase makes; where the ring is shorter, the chase goes round it.
+    order = np.random.default_rng(1).permutation(lines)[: min(lines, _ROUNDS * loads)].astype(np.uint64)
+    ring: npt.NDArray[np.uint64] = np.zeros(data.size, np.uint64)
+    ring[order * np.uint64(words)] = np.roll(order, -1) * np.uint64(128) + np.uint64(data.address)
+    data.set(ring)
+    start = data.address + int(order[0]) * 128
+    body = f"""
+  mov.u64 %l1, {start};
+  {_timed("ld.global.u64 %l1, [%l1];" * loads)}
+  st.global.u64 [%out+8], %l1;
+  ret;"""
+    _launch(device, body, out, data)
+    return float(out.numpy()[0]) / loads
 
 
 def _throughput(target: GpuTarget, instruction: str) -> float:
