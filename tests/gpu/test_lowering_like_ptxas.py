@@ -135,3 +135,25 @@ def test_operations_on_constants_give_the_same_results_with_time_and_without() -
         x, y = device.array(np.full(64, 100, np.int32)), device.zeros(64, np.int32)
         device.load(text)["k"][1, 1](x, y, 0)
         assert y.numpy()[: len(FOLDED)].tolist() == [100 + value for _, value in FOLDED]
+
+
+@pytest.mark.parametrize("side", ["if", "else"])
+def test_predicated_code_is_issued_by_warps_that_skip_it(side: str) -> None:
+    """Four warps, of which none, two or all take a side of a branch that became predicates: the same instructions."""
+    other = "bra M; L: fma.rn.f32 %f1,%f1,%f1,%f1; mul.f32 %f1,%f1,%f1; M:" if side == "else" else "L:"
+    issued, results = [], []
+    for bound in (1000, 63, -1):
+        text = kernel(
+            f"""mov.f32 %f1,0f40000000; setp.gt.s32 %p1,%r19,{bound}; @%p1 bra L;
+ add.f32 %f1,%f1,%f1; mul.f32 %f1,%f1,%f1; st.global.f32 [%d15+8],%f1; {other} st.global.f32 [%d15],%f1;"""
+        )
+        device = gpu.TimedDevice("v100", changes=["gpu.sm_count=1"], isa="ptx")
+        x, y = device.zeros(16 * 128), device.zeros(16 * 128)
+        launch = device.load(text)["k"][1, 128](x, y, 0)
+        issued.append(launch.issued_instructions)
+        skipped = np.arange(128) > bound
+        taken = y.numpy().reshape(128, 16)
+        results.append(np.array_equal(taken[:, 2], np.where(skipped, 0, 16)))
+        results.append(np.array_equal(taken[:, 0], np.where(skipped, 36 if side == "else" else 2, 16)))
+    assert all(results)
+    assert len(set(issued)) == 1

@@ -335,6 +335,7 @@ class FunctionLowering {
     std::size_t next_store = 0;
     for (std::uint32_t op = 0; op < code_.ops.size(); ++op) {
       result_.first.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+      result_.predicated.push_back(regions_.is_predicated_branch(op) ? 1 : 0);
       if (is_recursive_ && op == 0) keep_registers(InstructionKind::store_local, barriers, file);
       if (is_recursive_ && code_.ops[op].flow == Flow::ret && regions_.is_reached(op))
         keep_registers(InstructionKind::load_local, barriers, file);

@@ -56,6 +56,7 @@ Regions::Regions(const Values& values, std::span<const std::uint32_t> lengths, b
   }
   reconvergence_ = immediate_post_dominators(blocks_);
   removed_.assign(count, 0);
+  predicated_branches_.assign(count, 0);
   set_.assign(count, 0);
   reconvergences_.assign(count, 0);
   predicates_.assign(blocks_.size(), kNoOperation);
@@ -359,12 +360,12 @@ bool Regions::predicate_branch_of(std::uint32_t head, BlockRuns& runs) {
         runs.length[second] > longest_predicated(branch, second, runs.last[second], false))
       return false;
     last_predicated = runs.last[second];
-    removed_[ending.last - 1] = 1;
+    removed_[ending.last - 1] = predicated_branches_[ending.last - 1] = 1;
     total += runs.length[second] - 1;
   }
   for (std::uint32_t b = first; b <= last_predicated; ++b)
     if (predicates_[b] == kNoOperation) predicates_[b] = guard;
-  removed_[branch] = 1;
+  removed_[branch] = predicated_branches_[branch] = 1;
   runs.length[head] += total;
   --runs.length[head];
   // What follows belongs to the same run if nothing else leads there.

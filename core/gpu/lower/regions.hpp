@@ -35,6 +35,8 @@ class Regions {
   bool is_reached(std::uint32_t op) const { return enter_[block_of_[op]] < 2 * blocks_.size(); }
   // A branch that is not there: what it would jump over is predicated, or it leads to the next instruction.
   bool is_removed(std::uint32_t op) const { return removed_[op] != 0; }
+  // Whether an operation is a branch whose sides are predicated instead.
+  bool is_predicated_branch(std::uint32_t op) const { return predicated_branches_[op] != 0; }
   // The predicate under which an operation is executed besides its own; kNoOperation for none.
   std::uint32_t predicate(std::uint32_t op) const { return predicates_[block_of_[op]]; }
   // The first operation of a block that is no join.
@@ -93,6 +95,7 @@ class Regions {
   std::vector<char> divergent_;
   std::vector<std::uint32_t> searched_;  // by block: the branch for which it was searched last
   std::vector<char> removed_;
+  std::vector<char> predicated_branches_;
   std::vector<std::uint32_t> predicates_;  // by block
   std::vector<std::uint8_t> set_;
   std::vector<std::uint8_t> reconvergences_;

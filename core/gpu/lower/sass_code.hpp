@@ -102,6 +102,9 @@ struct SassInstruction {
 struct SassFunction {
   std::vector<std::uint32_t> first;  // of operation i: instructions[first[i] … first[i + 1]); may be none
   std::vector<SassInstruction> instructions;
+  // By operation: a branch that became predicates, so that what it leads past is issued and has no effect.
+  // None of a scheduled function is.
+  std::vector<char> predicated;
   std::vector<std::uint8_t> registers;  // lists of the instructions
   std::uint64_t address = 0;            // of the first instruction in the program, 16 bytes each
   std::uint32_t used_registers = 0;     // 32-bit registers that a thread needs here

@@ -101,6 +101,7 @@ class Sm final : public Component {
     std::uint32_t operation = 0;                   // of the function: the one that `at` belongs to
     Stall reason = Stall::wait;
     bool falls_through = false;   // after the operation comes the one behind it
+    bool predicated_off = false;  // its instructions have no effect: no lane passes their predicate
     bool blocked = false;         // at a barrier
     bool reduces = false;         // its last store or reduction was a reduction
     std::uint32_t conflict = 0;   // cycles that conflicts add to what `reason` is about
@@ -182,6 +183,7 @@ class Sm final : public Component {
   bool can_use_memory(const SubCore& sub, MemoryResource resource, Cycle now, Cycle& when) const;
   void issue(SubCore& sub, std::uint32_t index, Cycle now);
   void next_operation(std::uint32_t index, Cycle now);
+  bool pass_predicated(WarpSlot& slot, const Op& next);
   void enter_operation(WarpSlot& slot, const Op& op) const;
   void find_earliest(std::uint32_t index);
   static void hold(WarpSlot& slot, Cycle until);

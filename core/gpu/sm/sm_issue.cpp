@@ -223,7 +223,8 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
   candidate.pipe_was_busy = candidate.queue_was_full = false;
 
   Mask executed = kAllLanes;
-  if (instruction.executes) {
+  const bool executes = instruction.executes && !slot.predicated_off;
+  if (executes) {
     slot.cta->worker.cycle = static_cast<std::uint64_t>(now);
     access_.mask = 0;
     if (instruction.kind == InstructionKind::branch) slot.branch = slot.warp->next();  // else it is null
@@ -238,7 +239,7 @@ void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
     ++profile.executed;
   }
   if (own_pipe == Pipe::lsu && instruction.kind != InstructionKind::shuffle) {
-    access(sub, index, instruction, instruction.executes && executed != 0, now);
+    access(sub, index, instruction, executes && executed != 0, now);
   } else {
     const Cycle begin = queued ? enter_queue(sub, instruction, interval, now, record.statistics) : now;
     const Cycle ready = begin + timing.latency;
@@ -304,6 +305,7 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
         slot.at = slot.end;
         slot.end = slot.function->instructions.data() + slot.function->first[slot.operation + 1];
       } else if (const Op* op = slot.warp->next(); op != nullptr) {
+        if (pass_predicated(slot, *op)) break;
         enter_operation(slot, *op);
         elsewhere = true;
       } else {
@@ -325,6 +327,22 @@ void Sm::next_operation(std::uint32_t index, Cycle now) {
   }
   if (elsewhere || slot.at >= slot.fetched_end) fetch(index, now);
   find_earliest(index);
+}
+
+// Where all lanes take a branch that became predicates, what it leads past is issued all the same. Returns
+// whether there is such code and it was not issued yet.
+bool Sm::pass_predicated(WarpSlot& slot, const Op& next) {
+  const bool passed = slot.predicated_off;
+  slot.predicated_off = false;
+  if (passed || slot.function == nullptr || slot.function->scheduled) return false;
+  if (!slot.function->predicated[slot.operation]) return false;
+  const Code& code = slot.warp->code();
+  const Op& branch = code.ops[slot.operation];
+  if (&next != &code.ops[branch.aux] || branch.aux <= slot.operation) return false;
+  slot.at = slot.function->instructions.data() + slot.function->first[slot.operation + 1];
+  slot.end = slot.function->instructions.data() + slot.function->first[branch.aux];
+  slot.predicated_off = slot.at != slot.end;
+  return slot.predicated_off;
 }
 
 // Goes to an operation anywhere in the program.

@@ -84,7 +84,7 @@ Cycle Sm::enter_queue(SubCore& sub, const SassInstruction& instruction, Cycle in
 void Sm::access(SubCore& sub, std::uint32_t index, const SassInstruction& instruction, bool executed,
                 Cycle now) {
   WarpSlot& slot = *warps_[index];
-  if (is_local(instruction.kind) && !instruction.executes)
+  if (is_local(instruction.kind) && !instruction.executes && !slot.predicated_off)
     return access_spilled(index, instruction, enter_memory(sub, instruction.kind, now));
   if (!executed) {  // no lane takes part
     const Cycle done = now + spec_.timing.other.latency;
