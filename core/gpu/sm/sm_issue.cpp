@@ -66,12 +66,18 @@ Cycle Sm::issue_from(std::size_t sub_index, Cycle now) {
   const auto step = static_cast<std::uint32_t>(sub_cores_.size());
   const auto total = static_cast<std::uint32_t>(warps_.size());
   const std::size_t first = sub_index * slots_per_sub_core_;
+  const Cycle queue_free = sub.queue.free_at();
   Cycle next = Clock::asleep;
   std::uint32_t best = total;
   std::uint64_t best_rank = 0;
   const auto consider = [&](std::uint32_t slot) {
     const std::uint32_t i = static_cast<std::uint32_t>(sub_index) + slot * step;
     Candidate& candidate = candidates_[first + slot];
+    if (candidate.queued && queue_free > now) {  // most that wait for something of the sub-core do for this
+      candidate.queue_was_full = true;
+      next = std::min(next, queue_free);
+      return;
+    }
     Cycle when = sub.free[candidate.pipe];
     if (candidate.dual_pipe) when = std::min(when, sub.free[kFma]);
     if (when > now) {
