@@ -79,12 +79,13 @@ def test_loads_from_l1_take_the_cycles_of_an_a100(stride: int) -> None:
 
 
 def test_stores_leave_an_sm_at_32_bytes_a_cycle() -> None:
-    """n more stores of 128 B take 4 n cycles; with two cycles for a sector 8 n."""
+    """n more stores of 128 B take 4 n cycles, where the L2 takes as many; with two cycles for a sector 8 n."""
     count, warps = 64, 8
 
     def added(*changes: str) -> float:
         few, many = (
-            cycles("st.global.f32 [%d4],%f1;" * n, warps=warps, changes=changes) for n in (count, 2 * count)
+            cycles("st.global.f32 [%d4],%f1;" * n, warps=warps, changes=("gpu.l2.write_interval=1", *changes))
+            for n in (count, 2 * count)
         )
         return (many - few) / (count * warps)
 
