@@ -59,8 +59,8 @@ KERNELS = (
     + _REGISTERS
     + """
   ld.param.u32 %r1, [times]; mov.u32 %r2, 0;
-again:
-  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra again;
+again:  // with a barrier, or ptxas leaves the loop out
+  bar.sync 0; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra again;
   ret;
 }
 
