@@ -92,7 +92,7 @@ class Writer {
         describe(next_track_++, root_track, source.component, false);
         main_described = true;
       }
-      const bool is_counter = record.kind == Timeline::Kind::counter;
+      const bool is_counter = record.type == Timeline::RecordType::counter;
       const auto [entry, fresh] =
           tracks.try_emplace({is_counter, is_counter ? record.name : record.track}, main_track);
       if (fresh && (is_counter || record.track != 0)) {
@@ -126,7 +126,7 @@ class Writer {
 
  private:
   void add(const Timeline::Record& record, std::uint64_t track, std::uint64_t name) {
-    if (record.kind == Timeline::Kind::counter) {
+    if (record.type == Timeline::RecordType::counter) {
       moments_.push_back({record.begin, counter, 0, track, name, record.value});
     } else if (record.begin / tick_ == record.end / tick_) {
       moments_.push_back({record.begin, instant, 0, track, name, 0});

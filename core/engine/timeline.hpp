@@ -15,7 +15,7 @@ namespace manyscale {
 
 class Timeline {
  public:
-  enum class Kind : std::uint8_t { span, counter };
+  enum class RecordType : std::uint8_t { span, counter };
 
   struct Record {
     Time begin;
@@ -23,7 +23,7 @@ class Timeline {
     double value;  // counters only
     std::uint32_t name;
     std::uint32_t track;
-    Kind kind;
+    RecordType type;
   };
 
   // A number for a name; ask once and keep it.
@@ -37,11 +37,11 @@ class Timeline {
   // Something that lasted. Spans of one track must nest or follow each other; overlapping ones go to other
   // tracks.
   void span(std::uint32_t name, Time begin, Time end, std::uint32_t track = 0) {
-    records_.push_back({begin, end, 0.0, name, track, Kind::span});
+    records_.push_back({begin, end, 0.0, name, track, RecordType::span});
   }
   // A level from this time on.
   void counter(std::uint32_t name, Time time, double value) {
-    records_.push_back({time, time, value, name, 0, Kind::counter});
+    records_.push_back({time, time, value, name, 0, RecordType::counter});
   }
 
   const std::vector<Record>& records() const { return records_; }
