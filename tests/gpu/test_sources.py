@@ -25,6 +25,12 @@ PTX = """
 CUDA = 'extern "C" __global__ void fill(int *out, int value) { out[threadIdx.x] = value; }\n'
 
 
+@pytest.fixture(autouse=True)
+def _compilers_of_their_own(monkeypatch):
+    """Compilers run without the library of a sanitizer, which is loaded first here: nvcc would crash with it."""
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+
+
 @pytest.fixture
 def device() -> gpu.Device:
     return gpu.Device()
