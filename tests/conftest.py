@@ -10,6 +10,12 @@ settings.register_profile("manyscale", deadline=None, max_examples=100)
 settings.load_profile("manyscale")
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands print as wide as COLUMNS says; what the shell, or another test, has left there does not count."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the engine and of systems touch the core."""
     for item in items:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import manyscale.cli.demo
 from manyscale.cli.app import app
 
 pytestmark = pytest.mark.core
 
-DEMO = Path(manyscale.cli.demo.__file__).with_suffix(".ptx")
+DEMO = Path(__file__).resolve().parents[2] / "examples" / "gpu" / "kernels.ptx"
 SMALL = ("--machine", "v100", "--set", "gpu.sm_count=2", "--set", "gpu.l2_slices=2")
 SAXPY = (
     *(str(DEMO), "-k", "saxpy", "-g", "64", "-b", "256"),

@@ -151,7 +151,10 @@ def test_a_curve_rises_in_bandwidth_and_latency(folder):
         (["run", "stream", *SMALL, "--footprint", "5"], "command line: footprint: '5' has no unit"),
         (["run", "stream", *SMALL, "--writes", "2"], "command line: writes: 2.0 is out of range"),
         (["run", "stream", *SMALL, "--cores", "0"], "--set memory.cores: memory.cores: 0 is out of range"),
-        (["run", "stream", "--machine", "v100"], "v100: memory.l1: there is no such section [memory.l1]"),
+        (
+            ["run", "stream", "--machine", "v100-sst"],
+            "v100-sst: memory.l1: there is no such section [memory.l1]",
+        ),
         (["run", "stream", "--machine", "v10"], "there is no machine named 'v10'; did you mean 'v100'?"),
         (["curve", "--machine", "memory-small", "--csv", "no/x"], "cannot write no/x: there is no folder"),
         (["curve", "--machine", "memory-small", "--pattern", "x"], "there is no pattern 'x'"),

@@ -169,11 +169,15 @@ ELSEWHERE = {
         (f"new {kind}", "--into"): "never replaces anything: tests/cli/test_cli_new.py"
         for kind in ("topology", "routing", "collective", "mpi-library", "replacement", "prefetcher")
     },
+    **{
+        ("correlate", option): "needs a CUDA program: tests/cuda/test_correlation.py"
+        for option in ("--out", "--report")
+    },
     ("validate", "--markdown"): "changes a page between its marks: below",
 }
 READ = {
     "--machine", "--trace", "--root", "--stdin", "--run", "--task2core", "--fetch", "--mapping", "--program",
-    "--native", "--network", "file", "sources", "trace", "machine", "command", "program",
+    "--native", "--network", "--programs", "file", "sources", "trace", "machine", "command", "program",
 }  # fmt: skip
 
 

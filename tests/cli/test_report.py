@@ -124,7 +124,14 @@ def test_a_sweep(tmp_path):
         "axes": [{"name": "speed", "unit": None}], "metrics": [{"name": "time", "unit": "s"}], "workload": {},
     }  # fmt: skip
     (folder / "sweep.json").write_text(json.dumps(info))
-    table = pl.DataFrame({"speed": [1, 2], "status": ["done", "done"], "time": [2e-3, 1e-3]})
+    numbers = {
+        "point": [0, 1],
+        "repetition": [0, 0],
+        "seed": [1, 1],
+        "attempts": [1, 1],
+        "wall_seconds": [0.1, 0.1],
+    }
+    table = pl.DataFrame({**numbers, "speed": [1, 2], "status": ["done", "done"], "time": [2e-3, 1e-3]})
     table.write_parquet(folder / "results.parquet")
     report(str(folder))
     text = (folder / "report.html").read_text()

@@ -96,8 +96,8 @@ def test_a_ring_of_two_sockets_has_the_stops_of_those_with_cores() -> None:
 
 
 def test_what_does_not_fit_is_said_with_its_path() -> None:
-    assert refusal("v100").startswith(
-        "v100: cpu.cores: there is no such parameter, which is required to run programs"
+    assert refusal("v100-sst").startswith(
+        "v100-sst: cpu.cores: there is no such parameter, which is required to run programs"
     )
     assert refusal("omnipath").startswith("omnipath: cpu: there is no section [cpu]")
     assert refusal("broadwell", cores=19).startswith(

@@ -139,13 +139,13 @@ def test_a_kernel_finds_what_was_copied_in_the_l2():
     (cold, from_memory), (warm, from_l2) = outcomes
     assert from_memory > 0
     assert from_l2 == 0
-    # A miss in L2 takes 375 cycles, a hit 193 (Jia et al., arXiv:1804.06826, Table 3.1).
-    assert cold - warm == pytest.approx(375 - 193, rel=0.3)
+    # A miss in L2 takes 425 cycles at 1380 MHz, a hit 212 (RRZE-HPC gpu-benches, gpu-latency, V100).
+    assert cold - warm == pytest.approx(425 - 212, rel=0.3)
 
 
 @pytest.mark.parametrize("kind", ["copy", "fill"])
 def test_within_the_device_copies_run_at_the_bandwidth_of_memory(kind):
-    on = device("gpu.l2_slice_capacity=64KiB")
+    on = device("gpu.l2_slice_capacity=64KiB", "gpu.l2_slices=8")  # two of a channel, as the card has
     size = 1 << 20
     values = np.arange(size // 4, dtype=np.uint32)
     source, target = on.array(values), on.empty(size // 4, np.uint32)
@@ -154,7 +154,7 @@ def test_within_the_device_copies_run_at_the_bandwidth_of_memory(kind):
     moved = 2 * size if kind == "copy" else size
     assert moved / copy.seconds > 0.5 * PEAK
     if kind == "copy":  # all is read, and all is written but what stays in the L2
-        assert copy.seconds > (moved - 4 * (64 << 10)) / PEAK
+        assert copy.seconds > (moved - 8 * (64 << 10)) / PEAK
 
 
 @pytest.mark.parametrize(
