@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import manyscale.cli.demo
 from manyscale.cli.app import app
 from manyscale.gpu.assembler import assemble, find_assembler
 
@@ -18,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(find_assembler() is None, reason="there is no ptxas"),
 ]
 
-DEMO = Path(manyscale.cli.demo.__file__).with_suffix(".ptx")
+DEMO = Path(__file__).resolve().parents[2] / "examples" / "gpu" / "kernels.ptx"
 
 
 @pytest.fixture(autouse=True)
