@@ -8,7 +8,9 @@
 #include <optional>
 #include <tuple>
 
+#include "gpu/exec/sass/support_scan.hpp"
 #include "gpu/sass/cubin.hpp"
+#include "gpu/sass/lz4.hpp"
 #include "module.hpp"
 
 using namespace manyscale;
@@ -75,9 +77,44 @@ std::vector<std::optional<std::string>> instruction_texts(const nb::bytes& code,
   return texts;
 }
 
+nb::bytes unpacked_lz4(const nb::bytes& block, std::size_t size) {
+  PyObject* made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+  if (made == nullptr) throw nb::python_error();
+  const auto result = nb::steal<nb::bytes>(made);
+  const std::span out(reinterpret_cast<std::byte*>(PyBytes_AS_STRING(made)), size);
+  nb::gil_scoped_release unlocked;
+  sass::unpack_lz4(bytes_of(block), out);
+  return result;
+}
+
+void add_to_scan(gpu::SupportScan& scan, const nb::bytes& data, const std::string& name) {
+  const auto bytes = bytes_of(data);
+  nb::gil_scoped_release unlocked;
+  scan.add(sass::read_cubin(bytes, name));
+}
+
+nb::list missing_rows(const gpu::SupportScan& scan) {
+  nb::list rows;
+  for (const gpu::SupportScan::Missing& missing : scan.missing())
+    rows.append(nb::make_tuple(missing.instruction, missing.why, missing.instructions, missing.kernels,
+                               missing.alone, missing.kernel, missing.example.low, missing.example.high));
+  return rows;
+}
+
 }  // namespace
 
 void bind_sass(nb::module_& module) {
+  nb::exception<sass::Lz4Error>(module, "Lz4Error");
+  module.def("unpack_lz4", &unpacked_lz4, nb::arg("block"), nb::arg("size"));
+  nb::class_<gpu::SupportScan>(module, "SassSupportScan")
+      .def(nb::init<>())
+      .def("add", &add_to_scan, nb::arg("data"), nb::arg("name"))
+      .def_prop_ro("kernels", &gpu::SupportScan::kernels)
+      .def_prop_ro("supported", &gpu::SupportScan::supported)
+      .def_prop_ro("instructions", &gpu::SupportScan::instructions)
+      .def_prop_ro("distinct", &gpu::SupportScan::distinct)
+      // (instruction, why, instructions, kernels, kernels for this alone, a kernel, its low and high word).
+      .def("missing", &missing_rows);
   module.def("disassemble_cubin", &disassemble_cubin, nb::arg("data"), nb::arg("name"));
   module.def("instruction_texts", &instruction_texts, nb::arg("code"), nb::arg("architecture"),
              nb::arg("offset") = 0);

@@ -19,6 +19,7 @@ from manyscale.errors import InputError
 if TYPE_CHECKING:
     from manyscale.cpu.checking import ProgramProblem
     from manyscale.cuda.checking import CallProblem
+    from manyscale.cuda.library_scan import ArchitectureScan
     from manyscale.gpu import KernelCheck
     from manyscale.gpu.isa import Isa
 
@@ -27,12 +28,15 @@ commands = typer.Typer()
 Target = Annotated[
     str | None,
     typer.Option(
-        "--target", metavar="sm_XX", help="The GPU that CUDA C++ is compiled for; sm_80 by default."
+        "--target",
+        metavar="sm_XX",
+        help="The GPU that CUDA C++ is compiled for (sm_80 by default), or whose SASS of a library is checked.",
     ),
 ]
 
 _NOT_SUPPORTED = 1
 _UNREADABLE = 2
+_SHOWN = 10  # instructions that an architecture of a library lacks
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class _File:
     kernels: Sequence[KernelCheck] = ()
     program: Sequence[ProgramProblem] = ()
     calls: Sequence[CallProblem] = ()
+    architectures: Sequence[ArchitectureScan] = ()  # of a library
     error: str | None = None
 
     @property
@@ -51,6 +56,7 @@ class _File:
             self.error is not None
             or self.program
             or self.calls
+            or not all(scan.is_supported for scan in self.architectures if scan.readable)
             or any(kernel.problems for kernel in self.kernels)
         )
 
@@ -74,8 +80,8 @@ def check(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="CUDA and RISC-V programs, files with PTX (.ptx), CUDA C++ (.cu) or SASS (.cubin), or "
-            "folders with such files.",
+            help="CUDA and RISC-V programs, libraries with CUDA kernels, files with PTX (.ptx), CUDA C++ (.cu) or "
+            "SASS (.cubin), or folders with such files.",
         ),
     ],
     everything: Annotated[
@@ -94,7 +100,8 @@ def check(
     the same. Of a RISC-V program, all instructions are looked at; which system
     calls it makes cannot be known. Of a CUDA program, all kernels are looked at
     and the functions of the CUDA runtime and driver that it and its libraries are
-    linked with, or name in their data to ask for while they run.
+    linked with, or name in their data to ask for while they run. Of a library,
+    the SASS of all its kernels is looked at, by architecture (--target takes one).
     """
     files = [_looked_at(path, target, isa or "ptx") for path in _found(paths)]
     with findings_to(junit, sarif, "check") as findings:
@@ -122,7 +129,7 @@ def _found(paths: Sequence[Path]) -> Iterator[Path]:
 def _looked_at(path: Path, target: str | None, isa: Isa) -> _File:
     try:
         if _is_program(path):
-            return _checked_program(path, isa)
+            return _checked_library(path, target) or _checked_program(path, isa)
         return _File(path, _reader(path)(path, target, isa))
     except InputError as error:
         return _File(path, error=str(error))
@@ -136,6 +143,20 @@ def _is_program(path: Path) -> bool:
             return path.suffix == ".xz" or (path.suffix not in READERS and file.read(len(_ELF)) == _ELF)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _checked_library(path: Path, target: str | None) -> _File | None:
+    """A library with kernels, by architecture; None if the file is something else."""
+    from manyscale.cuda import Executable
+    from manyscale.cuda.checking import check_calls
+    from manyscale.cuda.library_scan import is_library, scan_library
+
+    if path.suffix == ".xz" or not is_library(path):
+        return None
+    scans = scan_library(path, target)
+    if not scans:
+        return None
+    return _File(path, calls=check_calls(Executable.read(path, device_code=False)), architectures=scans)
 
 
 def _checked_program(path: Path, isa: Isa) -> _File:
@@ -178,6 +199,10 @@ def _findings(file: _File) -> Iterator[Finding]:
     for one in file.program:
         message = f"{one.function}, {one.address:#x}: {one.instruction}: {one.why}"
         yield Finding("unsupported-instruction", path, message, path)
+    for scan in file.architectures:
+        for missing in scan.missing:
+            message = f"{scan.target}, {missing.kernel}: {missing.instruction}: {missing.why}"
+            yield Finding("unsupported-instruction", path, message, path)
     for call in file.calls:
         yield Finding("unsupported-function", path, f"{call.what}: {call.why}", path)
 
@@ -195,12 +220,20 @@ def _data(file: _File) -> dict[str, Any]:
             }
             for kernel in file.kernels
         ],
+        "architectures": [asdict(scan) for scan in file.architectures],
         "problems": [*map(asdict, file.program), *map(asdict, file.calls)],
     }
 
 
 def _print(files: Sequence[_File], everything: bool) -> None:
-    print_table("", ("file", "kernels", "supported", "first that is missing"), [_row(file) for file in files])
+    plain = [file for file in files if not file.architectures]
+    if plain:
+        print_table(
+            "", ("file", "kernels", "supported", "first that is missing"), [_row(file) for file in plain]
+        )
+    for file in files:
+        if file.architectures:
+            _print_library(file, everything)
     if everything:
         rows = [row for file in files for row in _problem_rows(file)]
         if rows:
@@ -208,6 +241,30 @@ def _print(files: Sequence[_File], everything: bool) -> None:
     for file in files:
         if file.error is not None:
             complain(file.error)
+
+
+def _print_library(file: _File, everything: bool) -> None:
+    print_table(
+        str(file.path),
+        ("architecture", "kernels", "supported", "instructions"),
+        [
+            (scan.target, f"{scan.kernels}", f"{scan.supported}", f"{scan.instructions}")
+            if scan.readable
+            else (scan.target, "-", "not executed", "-")
+            for scan in file.architectures
+        ],
+    )
+    shown = None if everything else _SHOWN
+    missing = [
+        (scan.target, f"{one.kernels}", f"{one.instructions}", one.instruction, one.why)
+        for scan in file.architectures
+        for one in scan.missing[:shown]
+    ]
+    if missing:
+        print_table("Missing", ("architecture", "kernels", "instructions", "instruction", "why"), missing)
+    for scan in file.architectures:
+        for error in scan.errors:
+            complain(error)
 
 
 def _row(file: _File) -> tuple[str, str, str, str]:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from manyscale import _core
 from manyscale.errors import InputError
 from manyscale.gpu.targets import fits
 
@@ -58,7 +59,7 @@ class Image:
 
 def images(data: bytes, where: str = "the fat binary") -> list[Image]:
     """The images of one container; an error if it is none."""
-    found, _ = _container(data, 0, where)
+    found, _ = container_at(data, 0, where)
     return found
 
 
@@ -70,12 +71,13 @@ def containers(data: bytes, where: str) -> list[list[Image]]:
         if not any(data[at : at + 4]):  # alignment between containers
             at += 4
             continue
-        more, at = _container(data, at, where)
+        more, at = container_at(data, at, where)
         found.append(more)
     return found
 
 
-def _container(data: bytes, at: int, where: str) -> tuple[list[Image], int]:
+def container_at(data: bytes, at: int, where: str) -> tuple[list[Image], int]:
+    """The images of the container at an offset, and the offset of its end."""
     if len(data) - at < _HEADER.size:
         raise InputError(f"{where}: this is no fat binary: it has {len(data) - at} bytes")
     magic, version, header, size = _HEADER.unpack_from(data, at)
@@ -127,50 +129,11 @@ def _zstd(data: bytes, size: int) -> bytes:
 
 
 def lz4_block(data: bytes, size: int) -> bytes:
-    """Unpacks a block of LZ4: runs of literals, each followed by a copy of earlier output."""
-    out = bytearray()
-    at, end = 0, len(data)
-
-    def length(base: int, at: int) -> tuple[int, int]:
-        if base != 15:
-            return base, at
-        while at < end:
-            byte = data[at]
-            at += 1
-            base += byte
-            if byte != 255:
-                return base, at
-        raise InputError("an image of the fat binary cannot be unpacked: its LZ4 block is cut off")
-
-    while at < end:
-        token = data[at]
-        literals, at = length(token >> 4, at + 1)
-        if at + literals > end or len(out) + literals > size:
-            raise InputError(
-                "an image of the fat binary cannot be unpacked: a run of its LZ4 block is too long"
-            )
-        out += data[at : at + literals]
-        at += literals
-        if at == end or len(out) == size:
-            break
-        if at + 2 > end:
-            raise InputError("an image of the fat binary cannot be unpacked: its LZ4 block is cut off")
-        distance = data[at] | data[at + 1] << 8
-        copied, at = length(token & 15, at + 2)
-        copied += 4
-        if not 0 < distance <= len(out) or len(out) + copied > size:
-            raise InputError(
-                "an image of the fat binary cannot be unpacked: its LZ4 block points outside itself"
-            )
-        begin = len(out) - distance
-        if distance >= copied:
-            out += out[begin : begin + copied]
-        else:  # source and target overlap
-            pattern = bytes(out[begin:])
-            out += (pattern * (copied // distance + 1))[:copied]
-    if len(out) != size:
-        raise InputError(f"an image of the fat binary has {len(out)} bytes instead of {size}")
-    return bytes(out)
+    """Unpacks a block of LZ4."""
+    try:
+        return _core.unpack_lz4(bytes(data), size)
+    except _core.Lz4Error as error:
+        raise InputError(f"an image of the fat binary cannot be unpacked: {error}") from None
 
 
 def best_cubin(found: Sequence[Image], capability: int) -> Image | None:

@@ -56,6 +56,13 @@ RegisterLayout layout_of(std::span<const MachineText> texts) {
 MachineDecoder::MachineDecoder(Program& program, Code& code, std::span<const MachineText> texts)
     : program_(program), code_(code), layout_(layout_of(texts)) {}
 
+MachineDecoder::MachineDecoder(Program& program, Code& code, std::uint32_t instructions)
+    : program_(program),
+      code_(code),
+      layout_{.general = 258, .uniform = 64, .barriers = RegisterLayout::kBarriers} {
+  code_.sections.push_back({program.kernel_name, 0, 0, instructions});
+}
+
 Slot MachineDecoder::return_address(bool upper) const {
   return general_register(layout_.general - (upper ? 1 : 2));
 }
@@ -94,10 +101,24 @@ void MachineDecoder::decode(const sass::Instruction& instruction, const std::str
   Op& op = code_.ops.emplace_back();
   op.info = static_cast<std::uint32_t>(code_.infos.size() - 1);
   OpInfo& info = code_.infos.back();
-  const auto problem = [&](const std::string& why) {
+  if (const std::string why = build(instruction, op, info.kind); !why.empty())
     program_.problems.push_back({function, sass::text(instruction), why, info.where});
-  };
-  if (!instruction.known()) return problem("these bits are no instruction that we know");
+}
+
+std::string MachineDecoder::problem_of(const sass::Instruction& instruction) {
+  Op op;
+  Class kind{};
+  std::string why = build(instruction, op, kind);
+  program_.constants.clear();
+  program_.constant_words.clear();
+  constants_.clear();
+  bank_words_.clear();
+  code_.slots.clear();
+  return why;
+}
+
+std::string MachineDecoder::build(const sass::Instruction& instruction, Op& op, Class& kind) {
+  if (!instruction.known()) return "these bits are no instruction that we know";
   if (instruction.guard != sass::kTruePredicate || instruction.guard_negated) {
     op.guard = instruction.guard == sass::kTruePredicate ? constant(std::vector<std::uint32_t>{kAllLanes})
                : instruction.guard_uniform               ? layout_.uniform_predicate(instruction.guard)
@@ -105,13 +126,14 @@ void MachineDecoder::decode(const sass::Instruction& instruction, const std::str
     op.guard_negated = instruction.guard_negated;
   }
   const MachineOpcode* opcode = find_machine_opcode(sass::name_of(instruction.opcode));
-  if (opcode == nullptr) return problem("the instruction is not supported");
+  if (opcode == nullptr) return "the instruction is not supported";
   try {
-    MachineBuilder builder(*this, instruction, op, info.kind);
+    MachineBuilder builder(*this, instruction, op, kind);
     opcode->decode(builder);
-    if (const std::string left = builder.unaccounted(); !left.empty()) problem(left + " is not supported");
+    const std::string left = builder.unaccounted();
+    return left.empty() ? left : left + " is not supported";
   } catch (const Unsupported& unsupported) {
-    problem(unsupported.what());
+    return unsupported.what();
   }
 }
 

@@ -34,6 +34,8 @@ void decode_machine(Program& program, std::span<const MachineText> texts);
 class MachineDecoder {
  public:
   MachineDecoder(Program& program, Code& code, std::span<const MachineText> texts);
+  // For a function of so many instructions that are decoded one by one, by `problem_of`.
+  MachineDecoder(Program& program, Code& code, std::uint32_t instructions);
 
   const RegisterLayout& layout() const { return layout_; }
   Code& code() { return code_; }
@@ -49,9 +51,12 @@ class MachineDecoder {
   Slot bank_words(unsigned bank, std::uint32_t offset, unsigned words);
 
   void decode(const MachineText& text);
+  // Why an instruction cannot be executed; empty if it can. Nothing of it is kept.
+  std::string problem_of(const sass::Instruction& instruction);
 
  private:
   void decode(const sass::Instruction& instruction, const std::string& function);
+  std::string build(const sass::Instruction& instruction, Op& op, Class& kind);
 
   Program& program_;
   Code& code_;

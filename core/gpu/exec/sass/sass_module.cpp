@@ -220,7 +220,7 @@ void SassModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) c
   banks.descriptor_at = later ? 0x208 : 0x118;
 }
 
-Program SassModule::program(const CubinFunction& kernel) const {
+Program SassModule::outline(const CubinFunction& kernel) const {
   Program program;
   program.module_name = cubin_.name;
   program.kernel_name = kernel.name;
@@ -233,6 +233,11 @@ Program SassModule::program(const CubinFunction& kernel) const {
   // From sm_90 on the system keeps the first KiB for itself, and addresses count from its start.
   if (cubin_.architecture.number >= 90) program.reserved_shared_bytes = 1024;
   fill_banks(program.banks, kernel);
+  return program;
+}
+
+Program SassModule::program(const CubinFunction& kernel) const {
+  Program program = outline(kernel);
   std::vector<MachineText> texts{text_of(kernel)};
   const auto begins = begins_.find(kernel.section);
   Calls calls = calls_of(texts[0], begins == begins_.end() ? std::vector<std::uint64_t>{} : begins->second);

@@ -38,6 +38,8 @@ class SassModule {
   // Runs of memory, without names, that have variables which host and device share.
   const std::vector<Variable>& managed() const { return managed_; }
 
+  // What is known of a kernel without its code: parameters, shared memory, constant banks.
+  Program outline(const sass::CubinFunction& kernel) const;
   // Decodes a kernel.
   Program program(const sass::CubinFunction& kernel) const;
 
