@@ -40,6 +40,15 @@ nb::dict line_columns(const std::vector<OperationLine>& lines) {
   return columns;
 }
 
+// Cycles of warps by state, a number for each interval.
+nb::dict state_columns(const WarpStates& states) {
+  nb::dict columns;
+  for (std::size_t state = 0; state < kWarpStates; ++state)
+    add_column(columns, kWarpStateNames[state].data(), states.rows(),
+               [state](const WarpStates::Row& row) { return row[state]; });
+  return columns;
+}
+
 // The profile of a kernel as Python takes it: sums by name, and columns with a row for each operation if
 // their lines are given.
 nb::dict profile_columns(const KernelProfile& profile, const std::optional<nb::dict>& lines) {
@@ -50,6 +59,10 @@ nb::dict profile_columns(const KernelProfile& profile, const std::optional<nb::d
   nb::dict out;
   out["sms"] = profile.sms;
   out["statistics"] = statistics;
+  if (!profile.states.rows().empty()) {
+    out["state_interval"] = profile.states.interval();
+    out["states"] = state_columns(profile.states);
+  }
   if (!lines) return out;
   nb::dict columns;
   columns.update(*lines);
@@ -144,6 +157,8 @@ void bind_gpu_timing(nb::module_& module) {
           "warm_instructions", [](Launches& self, std::size_t launch) { self.warm_instructions(launch); },
           nb::arg("launch"),
           "Fills the instruction caches of all SMs with the code of a launch, between runs.")
+      .def("record_states", &Launches::record_states, nb::arg("recorded"),
+           "Whether SMs record the states of warps over time, of launches that are added from now on.")
       .def("take_profile", &Launches::profile, nb::arg("launch"), nb::arg("operations") = true)
       .def("take_output", [](Launches& self) { return output_by_launch(self.take_output()); })
       .def("release", [](Launches& self, std::size_t launch) { self.release(launch); });

@@ -41,6 +41,7 @@ std::size_t KernelLaunches::add(Device& device, LoadedModule& module, std::uint3
   timed->code_address = code.address;
   timed->stream = stream;
   timed->priority = priority;
+  timed->records_states = records_states_;
   if (scheduler_->fitting(*timed) == 0)
     throw BadLaunch(LaunchProblem::resources,
                     "a block needs more registers, threads or shared memory than an SM has");

@@ -51,6 +51,8 @@ class KernelLaunches {
   const Program& program(std::size_t index) const { return *table_->launches.at(index)->launch.program; }
   // Whether its results can depend on the order in which CTAs run.
   bool order_matters(std::size_t index) const { return table_->launches.at(index)->launch.order_matters; }
+  // Whether SMs record the states of warps over time, of launches that are added from now on.
+  void record_states(bool recorded) { records_states_ = recorded; }
   // What the SMs have counted for a launch that has ended; it can be taken once.
   KernelProfile take_profile(std::uint32_t index);
   // What kernels printed and warned of since the last call, by launch and in the order of time.
@@ -71,6 +73,7 @@ class KernelLaunches {
   std::vector<Sm*> sms_;
   std::map<const Program*, Lowered> lowered_;
   std::uint64_t next_address_ = 0;
+  bool records_states_ = false;
 };
 
 }  // namespace manyscale::gpu

@@ -173,6 +173,7 @@ KernelProfile take_profile(std::span<Sm* const> sms, const TimedLaunch& launch, 
     ++result.sms;
     record->add_to(result.statistics);
     result.statistics.active_cycles += record->active_cycles;
+    if (record->states) result.states.add(std::move(*record->states));
     for (std::size_t i = 0; i < sums.size(); ++i) add(sums[i], record->operations[i]);
     atomic_rounds.resize(std::max(atomic_rounds.size(), record->atomic_rounds.size()));
     for (std::size_t i = 0; i < record->atomic_rounds.size(); ++i)

@@ -24,6 +24,7 @@ struct KernelProfile {
   SmStatistics statistics;                   // of all SMs together
   std::int64_t sms = 0;                      // that had a CTA of it
   std::vector<OperationProfile> operations;  // in the order of operation_lines()
+  WarpStates states;                         // of all SMs; empty if nobody asked for them
 };
 
 // The operations of a kernel and of the functions that it can reach.

@@ -4,10 +4,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/clock.hpp"
 #include "gpu/sm/sm_spec.hpp"
+#include "gpu/sm/warp_states.hpp"
 #include "memory/protocol.hpp"
 
 namespace manyscale::gpu {
@@ -39,6 +41,7 @@ struct LaunchRecord {
   std::array<std::int64_t, kPipes> busy{};
   std::vector<OperationProfile> operations;  // by TimedLaunch::first_operation
   std::vector<std::int64_t> atomic_rounds;   // by slice of the L2
+  std::unique_ptr<WarpStates> states;        // over time; null: nobody asked for them
   std::uint32_t resident_warps = 0;
   std::uint64_t unconfirmed_writes = 0;  // lines
   std::uint32_t incomplete_ctas = 0;     // that left before all writes were confirmed
@@ -55,6 +58,10 @@ struct LaunchRecord {
     atomic_rounds[slice] += rounds;
     const std::int64_t more = atomic_rounds[slice] - statistics.atomic_rounds_busiest.value();
     if (more > 0) statistics.atomic_rounds_busiest += more;
+  }
+  // A warp was in a state from one cycle to another.
+  void observe(WarpState state, Cycle begin, Cycle end) {
+    if (states) states->add(state, begin, end);
   }
   void warp_came(Cycle now) {
     if (resident_warps++ == 0) resident_since = now;

@@ -72,6 +72,8 @@ LaunchRecord& Sm::record_of(std::uint32_t launch) {
   record.launch = launch;
   record.origin = launches_->launches[launch]->origin;
   record.operations.resize(launches_->launches[launch]->first_operation.back());
+  if (launches_->launches[launch]->records_states)
+    record.states = std::make_unique<WarpStates>(clock_.cycle_at(launches_->launches[launch]->begun));
   return record;
 }
 
@@ -194,6 +196,7 @@ void Sm::finish(std::uint32_t index, Cycle now) {
       cta.record->statistics.stall_conflict += std::min<Cycle>(drained, slot.store_conflict);
   }
   cta.record->statistics.warp_cycles += drained;
+  cta.record->observe(slot.faulted_at_end ? WarpState::fault : WarpState::drain, now - drained, now);
   slot.warp = nullptr;
   --sub_core_of(index).warps;
   earliest(index) = kPending;

@@ -188,6 +188,8 @@ class Sm final : public Component {
   void find_earliest(std::uint32_t index);
   static void hold(WarpSlot& slot, Cycle until);
   void account(std::uint32_t index, Cycle now);
+  [[gnu::noinline]] static void observe_issue(const WarpSlot& slot, const Candidate& candidate, Cycle waited,
+                                              Cycle now);
   void fetch(std::uint32_t index, Cycle now);
   Cycle arrive_at_barrier(WarpSlot& slot, Cycle now);
   static void wait_at_barrier(WarpSlot& slot, Cycle released);

@@ -140,6 +140,7 @@ void Sm::hold(WarpSlot& slot, Cycle until) {
   slot.record->statistics.stall_wait += held;
   slot.record->statistics.warp_cycles += held;
   slot.profile->stall_execution += held;
+  slot.record->observe(WarpState::wait, slot.after, until);
   slot.after = until;
 }
 
@@ -204,6 +205,20 @@ void Sm::account(std::uint32_t index, Cycle now) {
     profile.stall_other += rest;
   }
   statistics.warp_cycles += now - slot.after + 1;
+  if (slot.record->states) [[unlikely]]
+    observe_issue(slot, candidate, waited, now);
+}
+
+// As `account`, over time.
+void Sm::observe_issue(const WarpSlot& slot, const Candidate& candidate, Cycle waited, Cycle now) {
+  WarpState rest = candidate.pipe_was_busy ? WarpState::math_pipe_throttle : WarpState::not_selected;
+  if (candidate.queue_was_full) {
+    const InstructionKind kind = slot.at->kind;
+    const bool global = candidate.resource != MemoryResource::none || kind == InstructionKind::atomic_global;
+    rest = global ? WarpState::lg_throttle : WarpState::mio_throttle;
+    if (kind == InstructionKind::texture) rest = WarpState::tex_throttle;
+  }
+  slot.record->states->add_issue(slot.after, state_of(slot.reason), slot.after + waited, rest, now);
 }
 
 void Sm::issue(SubCore& sub, std::uint32_t index, Cycle now) {
@@ -296,6 +311,7 @@ void Sm::wait_at_barrier(WarpSlot& slot, Cycle released) {
   slot.record->statistics.stall_barrier += waited;
   slot.record->statistics.warp_cycles += waited;
   slot.profile->stall_shared += waited;  // of the barrier itself
+  slot.record->observe(WarpState::barrier, slot.after, released);
   slot.after += waited;
 }
 

@@ -26,6 +26,7 @@ struct TimedLaunch {
   memory::Origin origin = memory::nobody;  // of its accesses to memory; set when it begins
   std::uint64_t fitting = 1;               // CTAs that fit on an SM at the same time
   std::uint64_t shared_of_sm = 0;          // bytes that those take as shared memory
+  bool records_states = false;             // of its warps over time
   Time begun = -1;                         // taken from the queue
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete

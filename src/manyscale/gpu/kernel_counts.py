@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +146,8 @@ class KernelCounts:
     dram: Mapping[str, int]
     operations: Mapping[str, list[Any]]  # columns, a row for each operation that was executed
     peaks: MachinePeaks
+    states: Mapping[str, list[int]] = field(default_factory=dict)  # cycles of warps by state, in intervals
+    state_interval: int = 1  # cycles
 
     @property
     def seconds(self) -> float:

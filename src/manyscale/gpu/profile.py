@@ -96,6 +96,29 @@ class KernelProfile(NotebookView):
         )
 
     @cached_property
+    def warp_states(self) -> pl.DataFrame | None:
+        """Over the time of the kernel, how many warps of an SM are in each state: the mean of an interval, and of SMs
+        that had a CTA; None if the launch was not recorded.
+
+        `begin` is in seconds from the begin of the kernel, `seconds` the length of the interval.
+        """
+        import polars as pl
+
+        counts = self.counts
+        if not counts.states:
+            return None
+        intervals = pl.DataFrame(dict(counts.states))
+        begin = pl.int_range(intervals.height, eager=True) * counts.state_interval
+        length = (counts.cycles - begin).clip(1, counts.state_interval)
+        return pl.DataFrame(
+            {
+                "begin": begin / counts.peaks.clock,
+                "seconds": length / counts.peaks.clock,
+                **{stall.name: intervals[stall.name] / (length * counts.sms) for stall in STALLS},
+            }
+        )
+
+    @cached_property
     def operations(self) -> pl.DataFrame:
         """A row for each PTX instruction that was executed: how often, for how many threads, and its warps' cycles.
 
@@ -282,5 +305,7 @@ class Profiler:
                 dram=traffic.dram,
                 operations=taken["operations"],
                 peaks=self._peaks,
+                states=taken.get("states", {}),
+                state_interval=taken.get("state_interval", 1),
             )
         )

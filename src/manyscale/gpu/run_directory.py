@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 OPERATIONS_FILE = "operations.parquet"
 PROFILES_FILE = "profiles.json"
+WARP_STATES_FILE = "warp_states.parquet"
 COMPONENT = "gpu"
 """The component of the metrics of kernels; their scope is the kernel."""
 
@@ -128,6 +129,15 @@ def _write_operations(writer: RunWriter, launches: Sequence[TimedLaunch]) -> Non
 
 
 def write_profiles(writer: RunWriter, profiles: Mapping[str, KernelProfile]) -> None:
-    """Writes the verdict and the roofline of each kernel, for reports."""
+    """Writes the verdict and the roofline of each kernel, and its warps' states over time, for reports."""
+    import polars as pl
+
     text = json.dumps({name: profile.evidence() for name, profile in profiles.items()}, indent=1)
     writer.write_file(PROFILES_FILE, text.encode())
+    states = [
+        profile.warp_states.select(pl.lit(name).alias("scope"), pl.all())
+        for name, profile in profiles.items()
+        if profile.warp_states is not None
+    ]
+    if states:
+        writer.write_table(WARP_STATES_FILE, pl.concat(states))

@@ -139,11 +139,13 @@ class TimedDevice(Device):
             raise InputError("the device is recorded already; end that record first")
         launches: list[TimedLaunch] = []
         self._recorded = launches
+        self.queue.launches.record_states(True)
         try:
             with record(self, launches, out, workload=workload, timeline=timeline, command=command):
                 yield launches
         finally:
             self._recorded = None
+            self.queue.launches.record_states(False)
 
     @property
     def result(self) -> Result | None:
