@@ -84,6 +84,17 @@ def test_traces_of_the_gpu_have_times_and_no_profiler(tmp_path: Path, text: str)
     assert [launch.base for launch in found.launches] == ["add", "twice"][: len(found.launches)]
 
 
+@pytest.mark.parametrize("name", ["nsys_summary", "nvprof_summary"])
+def test_a_summary_has_the_mean_time_of_each_launch_of_a_kernel(name: str) -> None:
+    found = read_measurements(MEASURED / f"{name}.csv")
+    assert not found.profiled
+    assert [launch.base for launch in found.launches] == ["add", "add", "twice"]
+    assert [launch.values["seconds"] for launch in found.launches] == pytest.approx([4.5e-6, 4.5e-6, 3.5e-6])
+    assert any("mean of each kernel" in note for note in found.notes)
+    grids = {launch.grid for launch in found.launches}
+    assert grids == ({(64, 1, 1)} if name == "nsys_summary" else {None})
+
+
 def test_a_file_of_our_own_may_have_several_programs(tmp_path: Path) -> None:
     path = written(tmp_path, OWN)
     first, second = read_measurements(path, "sums").launches
@@ -104,6 +115,7 @@ def test_a_file_of_our_own_may_have_several_programs(tmp_path: Path) -> None:
         ("kernel,cycles\nadd,\n", "without a launch that has a time"),
         (RAW.replace("nsecond", "fortnight"), "'fortnight', which is no known unit"),
         ('kernel,cycles\n"add,5\n', "not CSV"),
+        ("Total Time (ns),Instances,Avg (ns),Name\n9,1e12,9,add\n", "line 2: 1,000,000,000,000 launches"),
     ],
 )
 def test_broken_files_are_refused_with_the_line(tmp_path: Path, text: str, words: str) -> None:

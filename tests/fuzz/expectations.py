@@ -7,12 +7,14 @@ with the format's own rules.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 
 from manyscale.cuda.fatbin import Image
 from manyscale.errors import ManyscaleError
 from manyscale.network.goal import ANYONE, RECV, GoalSchedule
+from manyscale.studies.correlation.values import BY_NAME, LaunchValues
 
 _LZ4, _ZSTD = 0x2000, 0x8000
 _LARGEST = 1 << 20  # bytes that are unpacked a second time
@@ -26,6 +28,16 @@ def expect_peers(schedule: GoalSchedule) -> None:
             if kind != "calc":
                 is_any = peer == ANYONE and kind == RECV
                 assert is_any or 0 <= peer < schedule.ranks, f"peer {peer} of {schedule.ranks} ranks"
+
+
+def expect_launches(launches: Sequence[LaunchValues]) -> None:
+    """A measured launch has finite values under known names, and extents of three numbers."""
+    for launch in {id(one): one for one in launches}.values():
+        for name, value in launch.values.items():
+            assert name in BY_NAME, f"an unknown quantity {name}"
+            assert math.isfinite(value), f"{name} is {value}"
+        for extent in (launch.grid, launch.block):
+            assert extent is None or len(extent) == 3, f"extents {extent}"
 
 
 def expect_images(content: bytes, images: Sequence[Image]) -> None:

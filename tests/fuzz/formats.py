@@ -21,7 +21,7 @@ import trace_samples
 from riscv.sequences import make_program
 
 from fuzz import binary, mutations, tables
-from fuzz.expectations import expect_images, expect_peers
+from fuzz.expectations import expect_images, expect_launches, expect_peers
 from fuzz.sample_texts import GOAL, GPGPUSIM, GRAPH, INI, MEMORY_TRACE, STUDY
 from fuzz.signing import sign_as, signed
 from manyscale import cpu, gpu, network
@@ -39,6 +39,7 @@ from manyscale.report.timeline import read_timeline
 from manyscale.results import compare, compare_headline, identical, load
 from manyscale.results.journal import JOURNAL_FILE, Journal
 from manyscale.results.run import show
+from manyscale.studies.correlation.formats import read_measurements
 from manyscale.studies.projection.calibration import MpiCosts
 from manyscale.studies.projection.measured_job import GroupTimings, MeasuredJob
 from manyscale.studies.projection.profile_file import load_profile, save_profile
@@ -261,6 +262,14 @@ def _read_npy(path: Path) -> None:
     parse_arguments([f"@{path}"], np.random.default_rng(0))
 
 
+MEASURED = sorted((TESTS / "cuda" / "fixtures" / "measured").glob("*.csv"))
+
+
+def _read_profile(path: Path) -> None:
+    found = read_measurements(path)
+    expect_launches(found.launches)
+
+
 # Programs
 
 FATBIN = TESTS / "cuda" / "fixtures" / "vector_add-cubins.fatbin"
@@ -389,6 +398,13 @@ FORMATS = {
             _read_sweep,
             binary.of_checked_lines,
             is_optional=True,
+        ),
+        Format(
+            "profiler",
+            lambda folder: _text(folder, "measured.csv", MEASURED[0].read_bytes()),
+            _read_profile,
+            mutations.of_lines,
+            lambda: [file.read_bytes() for file in MEASURED[1:]],
         ),
         Format("npy", _npy, _read_npy, mutations.of_bytes),
         Format("fat-binary", partial(_copied, source=FATBIN), _read_fatbin, binary.of_fatbin, _more_fatbins),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,8 @@ from .csv_table import Table, read_table, scale
 from .values import SECTOR_BYTES, LaunchValues
 
 _EXTENT = re.compile(r"\d+")
+_MOST_LAUNCHES = 1_000_000
+_MOST_DIGITS = 10  # of an extent
 _CORRELATION_ID = re.compile(r"\s*\[\d+\]$")
 
 # Names of profilers and of our own files -> the quantity. Parts are added up, a direct value comes before them.
@@ -91,11 +94,14 @@ def read_measurements(path: str | os.PathLike[str], program: str | None = None) 
         launches = [launch for launch in launches if launch.values]
         if not launches:
             raise InputError(f"{path}: {source} without a launch that has a time or a counter")
-        left = f"{table.left_out} lines of {path} are no rows and were left out" if table.left_out else None
-        return Measurements(source, launches, profiled, [left] if left else [])
+        notes = [f"{table.left_out} lines of {path} are no rows and were left out"] if table.left_out else []
+        if read is _summary:
+            notes.append(f"{path} has the mean of each kernel: each of its launches is compared with that")
+        return Measurements(source, launches, profiled, notes)
     raise InputError(
         f"{path}: no measurements are found in it. Known are `ncu --csv` (pages raw and details), `nsys stats "
-        "--report cuda_gpu_trace --format csv`, `nvprof --csv --print-gpu-trace`, and a CSV with a header such as "
+        "--report cuda_gpu_trace --format csv` (or cuda_gpu_kern_sum), `nvprof --csv` (with --print-gpu-trace or "
+        "--metrics, or the summary), and a CSV with a header such as "
         "kernel,grid,cycles,ns"
     )
 
@@ -159,6 +165,33 @@ def _trace(table: Table) -> list[LaunchValues]:
     return [launch for launch in launches if launch.grid is not None]
 
 
+def _summary(table: Table) -> list[LaunchValues]:
+    """A row for each kernel, with the mean time of its launches: as many launches of that time."""
+    rows, unit = table.rows, "ns"
+    kernel, calls = table.need("Name"), table.need("Instances", "Calls")
+    mean = table.need("Avg (ns)", "Average (ns)", "Average", "Avg")
+    kind = table.index("Type")  # nvprof lists calls of the runtime below those of the GPU
+    grid, block = table.index("GridXYZ"), table.index("BlockXYZ")
+    if rows and not rows[0][1][kernel].strip():  # units of the columns
+        unit, rows = rows[0][1][mean].strip(), rows[1:]
+    launches: list[LaunchValues] = []
+    for line, cells in rows:
+        if kind is not None and cells[kind].strip() != "GPU activities":
+            continue
+        if cells[kernel].startswith(("[CUDA mem", "[CUDA Unified")):
+            continue
+        values: dict[str, float] = {}
+        _keep(values, table, line, mean, "seconds", cells[mean], unit)
+        count = int(table.number(line, calls, cells[calls]) or 0)
+        if not 0 <= count <= _MOST_LAUNCHES:
+            raise InputError(
+                f"{table.path}, line {line}: {count:,} launches; at most {_MOST_LAUNCHES:,} are compared"
+            )
+        launch = LaunchValues(cells[kernel], values, _extent(cells, grid), _extent(cells, block))
+        launches += [launch] * count
+    return launches
+
+
 def _nvprof_metrics(table: Table) -> list[LaunchValues]:
     return _wide(table, table.need("Kernel"), [], [])
 
@@ -211,6 +244,8 @@ def _keep(
     by = scale(unit or _OWN_UNITS.get(name, ""))
     if by is None:
         raise InputError(f"{table.path}, line {line}: {metric} is in {unit!r}, which is no known unit")
+    if not math.isfinite(number * by):
+        raise InputError(f"{table.path}, line {line}: {metric} is {cell.strip()} {unit}, which is too much")
     if quantity in _SHARES and not (unit or _OWN_UNITS.get(name, "")) and number > 1:
         by = 0.01  # percent without saying so
     if name in _METRICS:
@@ -242,9 +277,9 @@ def _extents(cells: Sequence[str], columns: Sequence[int | None]) -> tuple[int, 
 
 
 def _three(found: Sequence[str]) -> tuple[int, int, int] | None:
-    sizes = [int(part) for part in found[:3]]
-    if not sizes:
+    if not found or max(map(len, found)) > _MOST_DIGITS:
         return None
+    sizes = [int(part) for part in found[:3]]
     x, y, z = [*sizes, 1, 1][:3]
     return x, y, z
 
@@ -270,6 +305,8 @@ _FORMATS: tuple[_Format, ...] = (
     ("Nsight Compute, raw page", _has("ID", "Kernel Name"), _raw, True),
     ("Nsight Systems, trace of the GPU", _has("Duration (ns)", "GrdX", "Name"), _trace, False),
     ("nvprof, trace of the GPU", _has("Duration", "Grid X", "Name"), _trace, False),
+    ("Nsight Systems, summary of kernels", _has("Instances", "Total Time (ns)", "Name"), _summary, False),
+    ("nvprof, summary", _has("Time(%)", "Calls", "Avg", "Name"), _summary, False),
     ("nvprof, metrics", _has("Kernel", "Correlation_ID"), _nvprof_metrics, True),
     ("CSV", _is_plain, _plain, True),
 )
