@@ -278,8 +278,8 @@ void bind_gpu(nb::module_& module) {
           "local_bytes",
           [](const KernelHandle& self) { return self.program().codes[self.program().kernel].local_bytes; })
       .def_prop_ro("parameter_bytes", [](const KernelHandle& self) { return self.program().parameter_bytes; })
+      .def_prop_ro("registers", [](const KernelHandle& self) { return self.program().registers; })
       .def_prop_ro("order_matters", [](const KernelHandle& self) { return self.program().order_matters; })
-      // What its instructions are: "ptx" or "sass".
       .def_prop_ro("isa",
                    [](const KernelHandle& self) { return self.module->is_machine_code() ? "sass" : "ptx"; });
 

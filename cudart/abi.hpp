@@ -30,6 +30,7 @@ enum class Error : int {
   no_kernel_image = 209,
   already_mapped = 208,
   not_mapped = 211,
+  unsupported_limit = 215,
   invalid_source = 300,
   file_not_found = 301,
   invalid_handle = 400,

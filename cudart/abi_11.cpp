@@ -12,6 +12,15 @@ using namespace manyscale::cudart;
 
 extern "C" {
 
+Error cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags) {
+  return finish(driver_entry_point(name, function, kRuntimeVersion, flags, DefaultStream::legacy, nullptr));
+}
+
+Error cudaGetDriverEntryPoint_ptsz(const char* name, void** function, unsigned long long flags) {
+  return finish(
+      driver_entry_point(name, function, kRuntimeVersion, flags, DefaultStream::per_thread, nullptr));
+}
+
 Error cudaGraphInstantiate(GraphExecution** made, Graph* graph, GraphNode** wrong, char* text,
                            std::size_t bytes) {
   if (wrong != nullptr) *wrong = nullptr;

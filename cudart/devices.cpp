@@ -121,6 +121,9 @@ Error by_bus_id(int* device, const char* text) {
   return Error::invalid_value;
 }
 
+// Limits of contexts for graphics (CU_LIMIT_*): those can only be read, and no context here is such a one.
+constexpr unsigned kLimitShared = 7, kLimitGraphics = 8, kLimitGraphicsFallback = 9;
+
 // Numbers that programs set and read again; the server knows of limits too.
 struct Settings {
   std::mutex mutex;
@@ -135,8 +138,26 @@ Settings& settings() {
   return only;
 }
 
+Error read_limit(unsigned limit, std::size_t& value) {
+  if (limit == kLimitShared) {
+    constexpr int shared_optin = 97;
+    Error error = Error::success;
+    if (const DeviceDescription* device = describe_device(current_device(), error); device != nullptr)
+      value = static_cast<std::size_t>(device->attribute(shared_optin));
+    return error;
+  }
+  if (limit == kLimitGraphics || limit == kLimitGraphicsFallback) {
+    value = 0;
+    return Error::success;
+  }
+  if (limit >= std::size(settings().limits)) return Error::unsupported_limit;
+  const std::lock_guard lock(settings().mutex);
+  value = settings().limits[limit];
+  return Error::success;
+}
+
 Error set_limit(unsigned limit, std::size_t value) {
-  if (limit >= std::size(settings().limits)) return static_cast<Error>(215);  // cudaErrorUnsupportedLimit
+  if (limit >= std::size(settings().limits)) return Error::unsupported_limit;
   if (const Error error = call<wire::Limit>({limit, value}); error != Error::success) return error;
   const std::lock_guard lock(settings().mutex);
   settings().limits[limit] = value;
@@ -232,10 +253,7 @@ Error cudaDeviceSetLimit(unsigned limit, std::size_t value) {
 
 Error cudaDeviceGetLimit(std::size_t* value, unsigned limit) {
   if (value == nullptr) return finish(Error::invalid_value);
-  if (limit >= std::size(settings().limits)) return finish(static_cast<Error>(215));
-  const std::lock_guard lock(settings().mutex);
-  *value = settings().limits[limit];
-  return finish(Error::success);
+  return finish(read_limit(limit, *value));
 }
 
 Error cudaDeviceSetCacheConfig(int preference) {

@@ -249,6 +249,10 @@ Error last_error(bool forget) {
   return error;
 }
 
+Error& last_error_of_thread() {
+  return thread().last;
+}
+
 void forget_sticky_error() {
   process().sticky = Error::success;
   thread().last = Error::success;

@@ -55,6 +55,8 @@ void set_current_device(int device);
 Error finish(Error error);
 // What cudaGetLastError (which forgets it) and cudaPeekAtLastError give.
 Error last_error(bool forget);
+// Where the thread keeps the error that cudaGetLastError gives.
+Error& last_error_of_thread();
 // After cudaDeviceReset: errors of the device are gone.
 void forget_sticky_error();
 

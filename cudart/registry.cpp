@@ -7,7 +7,6 @@
 #include <cstring>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "managed.hpp"
 #include "memory.hpp"
@@ -111,7 +110,11 @@ Function& add_function(Module& module, std::string name, const void* host) {
   made->number = ++known.functions_made;
   Function* function = made.get();
   known.functions.emplace(function, std::move(made));
-  if (host != nullptr) known.by_stub[host] = function;
+  module.functions.push_back(function);
+  if (host != nullptr) {
+    known.by_stub[host] = function;
+    module.stubs.push_back(host);
+  }
   return *function;
 }
 
@@ -120,15 +123,23 @@ void add_variable(Module& module, std::string name, const void* host, std::uint6
   Registry& known = registry();
   const std::lock_guard lock(known.mutex);
   known.variables.insert_or_assign(host, Variable{&module, std::move(name), bytes, managed_pointer, {}});
+  module.variables.push_back(host);
 }
 
 void remove_module(Module& module) {
   Registry& known = registry();
   const std::lock_guard lock(known.mutex);
   if (module.loaded) call<wire::UnloadModule>({module.number});
-  std::erase_if(known.by_stub, [&](const auto& entry) { return entry.second->module == &module; });
-  std::erase_if(known.functions, [&](const auto& entry) { return entry.second->module == &module; });
-  std::erase_if(known.variables, [&](const auto& entry) { return entry.second.module == &module; });
+  // A library such as PyTorch's has a thousand modules and some ten thousand kernels: nothing is searched.
+  for (const void* stub : module.stubs)
+    if (const auto found = known.by_stub.find(stub);
+        found != known.by_stub.end() && found->second->module == &module)
+      known.by_stub.erase(found);
+  for (const void* host : module.variables)
+    if (const auto found = known.variables.find(host);
+        found != known.variables.end() && found->second.module == &module)
+      known.variables.erase(found);
+  for (const void* function : module.functions) known.functions.erase(function);
   known.modules.erase(&module);
 }
 

@@ -33,6 +33,7 @@ struct Module {
   std::uint32_t number;
   std::uint32_t wrapper = 1;  // 2: the parts are linked together
   std::vector<std::span<const std::byte>> parts;
+  std::vector<const void*> stubs, functions, variables;  // keys of what belongs to it
   std::mutex mutex;
   bool loaded = false;
   Error failure = Error::success;

@@ -32,8 +32,10 @@ using namespace manyscale::cudart;
 extern "C" {
 
 void __cudaRegisterUnifiedTable(void*) {}
-// By this function the driver knows a runtime of ours.
-void __cudaManyscale() {}
+// By this function the driver knows a runtime of ours, and that its own errors are none of the runtime's.
+Error* __cudaManyscale() {
+  return &last_error_of_thread();
+}
 void* __cudaGetProcAddress() {
   return nullptr;
 }
@@ -104,14 +106,6 @@ UNSUPPORTED(cudaWaitExternalSemaphoresAsync_v2_ptsz)
 #define ADVICE "clusters of thread blocks; launch without them"
 UNSUPPORTED(cudaOccupancyMaxActiveClusters)
 UNSUPPORTED(cudaOccupancyMaxPotentialClusterSize)
-#undef ADVICE
-
-#define ADVICE "the driver's interface; use that of the runtime"
-UNSUPPORTED(cudaGetDriverEntryPoint)
-UNSUPPORTED(cudaGetDriverEntryPointByVersion)
-UNSUPPORTED(cudaGetDriverEntryPointByVersion_ptsz)
-UNSUPPORTED(cudaGetDriverEntryPoint_ptsz)
-UNSUPPORTED(cudaGetExportTable)
 #undef ADVICE
 
 #define ADVICE "sparse arrays and arrays of several planes; use plain arrays"

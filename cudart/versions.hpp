@@ -7,6 +7,7 @@
 
 #include "capture.hpp"
 #include "device_properties.hpp"
+#include "driver_entry_points.hpp"
 #include "graph_instantiation.hpp"
 #include "graph_parameters.hpp"
 #include "managed_api.hpp"

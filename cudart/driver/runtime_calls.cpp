@@ -86,6 +86,12 @@ void* runtime_function(const char* name) {
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
+int* last_error_of_runtime() {
+  using Function = int* (*)();
+  static const auto function = reinterpret_cast<Function>(runtime_function(kMark));
+  return function == nullptr ? nullptr : function();
+}
+
 int runtime_version() {
   int version = 0;
   runtime("cudaRuntimeGetVersion", &version);

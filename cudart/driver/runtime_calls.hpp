@@ -53,6 +53,9 @@ Lookup find_function(const char* name, int version, bool thread);
 // which would wait for itself.
 void* runtime_function(const char* name);
 
+// Where the runtime keeps the last error of this thread; null if there is no runtime.
+int* last_error_of_runtime();
+
 // The version of our runtime, e.g. 13000.
 int runtime_version();
 
@@ -60,7 +63,12 @@ template <class... Arguments>
 Result runtime(const char* name, Arguments... arguments) {
   using Function = int (*)(Arguments...);
   const auto function = reinterpret_cast<Function>(runtime_function(name));
-  return function == nullptr ? not_supported : result_of(function(arguments...));
+  if (function == nullptr) return not_supported;
+  int* last = last_error_of_runtime();
+  const int before = *last;
+  const Result result = result_of(function(arguments...));
+  *last = before;  // cudaGetLastError does not give errors of the driver's functions
+  return result;
 }
 
 }  // namespace manyscale::cuda_driver

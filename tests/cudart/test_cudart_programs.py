@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.core, needs_compiler]
         ("faults", ("late",), {"functional": False}),
         ("files", (), {"functional": False}),
         ("driver", (), {"gpus": 2}),
+        ("driver_entry_points", (), {"gpus": 2}),
         ("peers", (), {"gpus": 3}),
     ],
 )
@@ -38,7 +39,7 @@ def test_a_program(
     name: str, arguments: tuple[str, ...], options: dict[str, Any], binaries: dict[str, Path]
 ) -> None:
     if name not in binaries:
-        driver = [str(library().with_name("libcuda.so.1"))] if name == "driver" else []
+        driver = [str(library().with_name("libcuda.so.1"))] if name.startswith("driver") else []
         binaries[name] = build(PROGRAMS / f"{name}.cpp", binaries["folder"], *driver)
     assert run(binaries[name], *arguments, **options) == (0, "ok\n")
 

@@ -205,6 +205,7 @@ class CubinReader {
       CubinFunction function;
       function.name = section.name.substr(kText.size());
       function.section = i;
+      function.registers = section.info >> 24;  // all that older assemblers say
       if (const auto found = by_name_.find(".nv.shared." + function.name); found != by_name_.end()) {
         const CubinSection& shared = cubin_.sections[found->second];
         if (shared.size > kMostSharedBytes)

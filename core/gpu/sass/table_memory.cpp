@@ -100,7 +100,7 @@ std::vector<Row> memory_rows() {
       {"MEMBAR",
        0x192,
        form(4),
-       {choice(79, 2, {"SC", "ALL"}), choice(76, 3, {"CTA", "SM", "GPU", "SYS", "?", "VC"})},
+       {choice(79, 2, {"SC", "ALL", ""}), choice(76, 3, {"CTA", "SM", "GPU", "SYS", "?", "VC"})},
        {}},
       {"ERRBAR", 0x1ab, form(4), {}, {}},
       {"CCTL",

@@ -18,14 +18,9 @@ from manyscale.gpu.parsing import ParsedModule
 from manyscale.machine import Machine
 
 from .commands import CopyJob, CopyRecord, LaunchRecord
-from .modules import LoadedKernel
+from .modules import LoadedKernel, fitting_ctas
 from .properties import DeviceDescription
 from .status import CudaError, status_of_bad_launch
-
-_SHARED_OF_AN_SM = 96 * 1024
-_REGISTERS_OF_AN_SM = 65536
-_WARPS_OF_AN_SM = 64
-_CTAS_OF_AN_SM = 32
 
 
 class Done:
@@ -187,18 +182,7 @@ class FunctionalGpu(Device):
         """Nothing takes time here."""
 
     def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
-        """CTAs of a kernel that fit on an SM of a V100, and the registers of a thread."""
+        """CTAs of a kernel that fit on an SM, and the registers of a thread."""
         if not kernel.registers:
             kernel.registers = int(_core.lower_kernel(kernel.native).registers)
-        warps = -(-threads // 32)
-        registers = -(-kernel.registers * 32 // 256) * 256 * warps
-        shared_bytes = -(-(kernel.static_shared + shared) // 256) * 256
-        return (
-            min(
-                _CTAS_OF_AN_SM,
-                _WARPS_OF_AN_SM // max(warps, 1),
-                _REGISTERS_OF_AN_SM // max(registers, 1),
-                _SHARED_OF_AN_SM // max(shared_bytes, 1),
-            ),
-            kernel.registers,
-        )
+        return fitting_ctas(self.description, kernel, threads, shared), kernel.registers

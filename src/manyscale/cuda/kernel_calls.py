@@ -117,6 +117,8 @@ def launch(
     stream = session.streams.find(stream_number, request.gpu)
     gpu = stream.gpu
     kernel = session.function(number).kernel(gpu)
+    if kernel.problem is not None:
+        raise UnsupportedKernelError(kernel.problem)
     if size != len(request.tail) or size < kernel.parameter_bytes:
         raise CudaError(
             Status.INVALID_VALUE,

@@ -17,20 +17,24 @@ from manyscale.gpu.targets import fits, refusal
 
 from .fatbin import Image, best_cubin, best_ptx, images
 from .linking import link
+from .properties import Attribute, DeviceDescription
 from .status import CudaError, Status
 
 if TYPE_CHECKING:
     from .node import Gpu
 
 _SHOWN = 8  # problems of a kernel
+# CUDA C++ programming guide, technical specifications: allocation of registers per warp, and of shared memory.
+_REGISTER_UNIT, _SUB_CORES, _SHARED_UNIT = 256, 4, 256
 
 
 class LoadedKernel:
     """A kernel on one GPU, with its attributes."""
 
-    def __init__(self, name: str, native: _core.GpuKernel) -> None:
+    def __init__(self, name: str, native: _core.GpuKernel, problem: str | None = None) -> None:
         self.name = name
         self.native = native
+        self.problem = problem  # why it cannot be executed
         self.parameters = [KernelParameter(*row) for row in native.parameters]
         self.parameter_bytes: int = native.parameter_bytes
         self.static_shared: int = native.static_shared_bytes
@@ -38,7 +42,23 @@ class LoadedKernel:
         self.local_bytes: int = native.local_bytes
         self.dynamic_shared = 48 * 1024 - self.static_shared  # cudaFuncAttributeMaxDynamicSharedMemorySize
         self.carveout = -1
-        self.registers = 0  # per thread; 0: not computed yet
+        self.registers: int = native.registers  # per thread; 0: not computed yet
+
+
+def fitting_ctas(device: DeviceDescription, kernel: LoadedKernel, threads: int, shared: int) -> int:
+    """CTAs of a kernel, whose registers are known, that an SM holds."""
+    limits = device.attributes
+    warps = max(-(-threads // 32), 1)
+    registers = max(-(-kernel.registers * 32 // _REGISTER_UNIT), 1) * _REGISTER_UNIT  # of a warp
+    of_a_sub_core = limits[Attribute.MAX_REGISTERS_PER_MULTIPROCESSOR] // _SUB_CORES // registers
+    reserved = limits[Attribute.RESERVED_SHARED_MEMORY_PER_BLOCK]
+    shared_bytes = -(-(kernel.static_shared + shared + reserved) // _SHARED_UNIT) * _SHARED_UNIT
+    return min(
+        limits[Attribute.MAX_BLOCKS_PER_MULTIPROCESSOR],
+        limits[Attribute.MAX_THREADS_PER_MULTIPROCESSOR] // 32 // warps,
+        of_a_sub_core * _SUB_CORES // warps,
+        limits[Attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR] // max(shared_bytes, 1),
+    )
 
 
 class CudaModule:
@@ -72,13 +92,16 @@ class CudaModule:
         if native is None:
             raise CudaError(Status.INVALID_DEVICE_FUNCTION, f"there is no kernel {name} in {self.name}")
         problems = problems_of(native.problems)
+        problem = None
         if problems:
             more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-            raise CudaError(
-                Status.NOT_SUPPORTED,
-                f"kernel {name} cannot be executed:\n{describe_problems(self.name, problems[:_SHOWN])}{more}",
+            problem = (
+                f"kernel {name} cannot be executed:\n{describe_problems(self.name, problems[:_SHOWN])}{more}"
             )
-        kernel = LoadedKernel(name, native)
+            # Registers and the like of SASS are known: libraries ask for those of many kernels, and launch few.
+            if native.isa != "sass":
+                raise CudaError(Status.NOT_SUPPORTED, problem)
+        kernel = LoadedKernel(name, native, problem)
         self._kernels[(gpu, name)] = kernel
         return kernel
 

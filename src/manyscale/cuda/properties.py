@@ -17,7 +17,8 @@ from manyscale.units import BYTES, CYCLES, FREQUENCY, parse
 _DEFAULT_CAPABILITY = 70  # of a machine that states no gpu.architecture
 _KILOHERTZ = 1000
 _LIMITS = ("ctas", "threads", "warps", "registers", "shared")  # of gpu.scheduler.limits
-_SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 80: 163}  # KiB: CUDA C++ programming guide, technical specifications
+# KiB: CUDA C++ programming guide, technical specifications
+_SHARED_OPTIN = {60: 48, 61: 48, 70: 96, 75: 64, 80: 163, 86: 99, 89: 99, 90: 227}
 _CONSTANT_MEMORY = 65536
 _REGISTERS_OF_A_BLOCK = (
     65536  # CUDA C++ programming guide, technical specifications: of all compute capabilities

@@ -17,7 +17,7 @@ from manyscale.machine import Machine
 from manyscale.system.running import explain_deadlock
 
 from .commands import CopyJob, CopyRecord, LaunchRecord
-from .modules import LoadedKernel
+from .modules import LoadedKernel, fitting_ctas
 from .profiling import LaunchSelection, Profiling, StopError
 from .properties import DeviceDescription
 from .run_monitor import Pause, RunMonitor
@@ -356,6 +356,8 @@ class TimedGpu(TimedDevice):
 
     def occupancy(self, kernel: LoadedKernel, threads: int, shared: int) -> tuple[int, int]:
         """CTAs of a kernel that fit on an SM, and the registers of a thread."""
+        if kernel.problem is not None:  # it cannot be launched, but be asked for
+            return fitting_ctas(self.description, kernel, threads, shared), kernel.registers
         ctas, registers = self.queue.launches.occupancy(kernel.native, threads, shared)
         return int(ctas), int(registers)
 
