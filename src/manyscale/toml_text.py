@@ -12,9 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # TOML's basic strings have the escapes of JSON and allow all other characters as they are, except one.
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
@@ -27,6 +24,9 @@ def parse(text: str) -> dict[str, Any]:
         import tomllib
 
         return tomllib.loads(text)
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
     try:
         return tomlkit.parse(text).unwrap()
     except TOMLKitError as error:
@@ -79,6 +79,9 @@ def inline(value: object) -> str:
 
 def toml_value(text: str) -> Any:
     """A value as people write it on a command line: TOML, or a bare word such as 1.5GHz."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
     try:
         return tomlkit.value(text.strip()).unwrap()
     except (TOMLKitError, ValueError, RecursionError):

@@ -151,6 +151,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
+@functools.lru_cache(maxsize=4096)  # a machine with many channels or SMs states the same for each
 def parse(text: str, dimension: Dimension) -> int | float:
     """The value of `text` in base units, exactly; a ratio is the nearest float.
 

@@ -7,11 +7,11 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import tomlkit
-
 from manyscale.errors import InputError, nearest
 from manyscale.machine.model_specs import required_of
 from manyscale.machine.presets import presets_folder
+from manyscale.machine.statements import leaves, values
+from manyscale.machine.toml_tree import toml_tree
 from manyscale.spec import Spec, build, dump
 
 _ORGANISATION = (
@@ -77,14 +77,14 @@ def dram_standard(name: str) -> DramStandard:
     if name not in names:
         raise InputError(f"there is no DRAM standard named '{name[:60]}'; {nearest(name, names)}")
     path = presets_folder() / "dram" / f"{name}.toml"
-    document = tomlkit.parse(path.read_text(encoding="utf-8"))
-    section = document["dram"]
+    tree = toml_tree(path.read_text(encoding="utf-8"), str(path), "")
+    document = values(tree)
+    channel = build(DramChannel, document["dram"], str(path))
     sources = {
-        key.key: item.trivia.comment.lstrip("#").strip()
-        for key, item in section.value.body
-        if key is not None
+        name.removeprefix("dram."): statement.source
+        for name, statement in leaves(tree)
+        if name.startswith("dram.")
     }
-    channel = build(DramChannel, document.unwrap()["dram"], str(path))
     return DramStandard(str(document["name"]), str(document["description"]), channel, sources)
 
 

@@ -11,11 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tomlkit
-from tomlkit.container import Container
-from tomlkit.exceptions import ParseError, TOMLKitError
-from tomlkit.items import InlineTable, Item, Table
-
 from manyscale.errors import InputError
 from manyscale.machine.description import Machine
 from manyscale.machine.ini import looks_like_ini, read_ini
@@ -32,6 +27,7 @@ from manyscale.machine.statements import (
     state,
     values,
 )
+from manyscale.machine.toml_tree import toml_tree, value_tree
 from manyscale.reads import unread, watch
 from manyscale.spec import Spec, build, refusal
 from manyscale.toml_text import toml_value
@@ -312,41 +308,19 @@ def read_machine_text(path: Path) -> str:
 
 def _read_toml(text: str, path: Path) -> Layer:
     try:
-        document = tomlkit.parse(text)
-        tree = _toml_tree(document, str(path), path.name)
-    except ParseError as error:
+        tree = toml_tree(text, str(path), path.name)
+    except (ValueError, RecursionError) as error:
+        line, column = getattr(error, "line", None), getattr(error, "col", None)
+        if line is None or column is None:
+            raise InputError(f"{path} is not valid TOML: {error}") from None
         reason = re.sub(r" at line \d+ col \d+$", "", str(error))
-        raise InputError(f"{path}, line {error.line}, column {error.col + 1}: {reason}") from None
-    except (TOMLKitError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
+        raise InputError(f"{path}, line {line}, column {column + 1}: {reason}") from None
     parent = tree.pop("inherits", None)
     if parent is None:
         return Layer(tree)
     if not isinstance(parent, Statement) or not isinstance(parent.value, str):
         raise InputError(f'{path}: inherits: expected the name or file of a machine, such as "v100"')
     return Layer(tree, parent.value)
-
-
-def _toml_tree(container: Container, origin: str, source: str) -> Tree:
-    """Statements of a TOML table; a value's source is the comment on its line, else `source`."""
-    tree: Tree = {}
-    # The body is walked, not the mapping: only its items carry comments, and a table may come in pieces.
-    for key, item in container.body:
-        if key is None:
-            continue
-        own = _comment(item) or source
-        name = current(key.key)
-        if isinstance(item, InlineTable):
-            tree = merge(tree, {name: _toml_tree(item.value, origin, own)})
-        elif isinstance(item, Table):
-            tree = merge(tree, {name: _toml_tree(item.value, origin, source)})
-        else:
-            tree[name] = Statement(item.unwrap(), own, origin)
-    return tree
-
-
-def _comment(item: Item) -> str:
-    return item.trivia.comment.lstrip("#").strip()
 
 
 def _override_tree(overrides: Iterable[str]) -> Tree:
@@ -382,5 +356,5 @@ def _check_paths(overriding: Tree, tree: Tree) -> None:
 def _override_statements(text: str, origin: str) -> Statement | Tree:
     value = toml_value(text)
     if isinstance(value, dict):
-        return _toml_tree(tomlkit.item(value).value, origin, COMMAND_LINE)
+        return value_tree(value, origin, COMMAND_LINE)
     return Statement(value, COMMAND_LINE, origin)
