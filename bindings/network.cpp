@@ -392,6 +392,7 @@ void bind_network(nb::module_& module) {
       .def("statistics", [](nb::handle self) { return self.attr("simulation").attr("statistics")(); })
       .def("ranks", &rank_times)
       .def("totals", &totals)
+      .def_prop_ro("operations_begun", &Job::operations_begun)
       .def("latency", &latency)
       .def("links", &links)
       .def("link_history", &link_history)

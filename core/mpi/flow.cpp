@@ -34,6 +34,7 @@ bool Host::begin_operation(Rank& rank, std::uint32_t number) {
   const Operation& operation = job_.program.operations[number];
   rank.operation = number;
   rank.call_began = rank.time;
+  count_begun(operation);
   ReadyOperations& flow = flows_[index_of(rank)];
   flow.begun(job_.program, number, rank.time);
   if (operation.kind == OperationKind::compute) {

@@ -10,6 +10,7 @@
 // for the time of a processor, Activities for collectives, RankNumbers and ReadyOperations for the course of
 // a program, WaitLog for the critical path.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -46,6 +47,8 @@ class Host : public Component, public Distributable {
   const Notes* notes() const { return notes_.get(); }
   const HostCounts& counts() const { return counts_; }
   const Latencies& latencies() const { return latencies_; }
+  // MPI operations that ranks have come to, also those that they leave out. May be asked while the job runs.
+  std::int64_t operations_begun() const { return operations_begun_.load(std::memory_order_relaxed); }
   // The recorded waits of a rank of this node, the last first; at most as many as are kept.
   std::vector<Release> releases(std::uint32_t index) const {
     return notes_ ? notes_->waits.releases(index, job_.recording.waits_per_rank) : std::vector<Release>{};
@@ -122,6 +125,11 @@ class Host : public Component, public Distributable {
   bool pause(Rank& rank);
   void next(Rank& rank);
 
+  void count_begun(const Operation& operation) {  // on this host's thread alone
+    if (operation.kind >= OperationKind::send)
+      operations_begun_.store(operations_begun() + 1, std::memory_order_relaxed);
+  }
+
   // flow.cpp: operations without an order
   void advance_flow(Rank& rank);
   bool begin_operation(Rank& rank, std::uint32_t operation);
@@ -189,6 +197,7 @@ class Host : public Component, public Distributable {
   Timer<std::uint32_t> resume_{*this};
   Timer<std::uint32_t> cross_{*this};
   HostCounts counts_;
+  std::atomic<std::int64_t> operations_begun_ = 0;
   Latencies latencies_;
   std::unique_ptr<Notes> notes_;
   std::vector<ReadyOperations> flows_;  // [rank], where operations have no order

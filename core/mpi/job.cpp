@@ -47,6 +47,12 @@ HostCounts Job::counts() const {
   return sum;
 }
 
+std::int64_t Job::operations_begun() const {
+  std::int64_t sum = 0;
+  for (const Host* host : hosts_) sum += host->operations_begun();
+  return sum;
+}
+
 std::vector<std::int64_t> Job::latencies() const {
   std::vector<std::int64_t> sum(Histogram::bucket_count);
   for (const Host* host : hosts_) host->latencies().add_to(sum);

@@ -28,6 +28,7 @@ class Job {
 
   // Of all hosts together.
   HostCounts counts() const;
+  std::int64_t operations_begun() const;        // may be asked while the job runs
   std::vector<std::int64_t> latencies() const;  // in the buckets of a Histogram
   // Of all hosts together, in the order of ranks' nodes; those of one rank are in the order of time.
   std::vector<Completion> completions() const;

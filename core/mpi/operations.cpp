@@ -37,6 +37,7 @@ void Host::advance(Rank& rank) {
       return;
     }
     const Operation& operation = operations[rank.operation];
+    count_begun(operation);
     if (operation.mask >= 0 && operation.kind != OperationKind::branch && value(rank, operation.mask) == 0) {
       rank.operation = operation.kind == OperationKind::loop_begin
                            ? static_cast<std::uint32_t>(operation.target) + 1

@@ -7,9 +7,9 @@ import re
 import pytest
 from rich.console import Console
 
-from manyscale import cpu, gpu
+from manyscale import cpu, gpu, network
 from manyscale.cli import progress as display
-from manyscale.cli.progress import SimulationProgress
+from manyscale.cli.progress import PartsProgress, SimulationProgress
 
 KERNEL = """
 .version 7.0
@@ -99,3 +99,46 @@ def test_cores_count_instructions_and_a_replay_knows_how_many_there_are(tmp_path
     assert counted.total == cpu.Trace(tmp_path / "trace").instructions
     assert re.fullmatch(r"\d+", str(counted.total))
     assert counted.done() == pytest.approx(counted.total, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("work", "options"),
+    [("halo3d", {"iterations": 5}), ("allreduce", {}), ("sweep3d", {})],
+)
+def test_a_job_counts_the_operations_of_its_ranks(work, options):
+    counted = Counted()
+    network.run(work, nodes=16, fidelity="train", progress=counted, **options)
+    assert counted.unit == "MPI operations"
+    assert counted.total > 0
+    assert counted.done() == pytest.approx(counted.total, rel=0.05)
+
+
+def test_operations_that_a_rank_leaves_out_do_not_count():
+    @network.vectorised
+    def uneven(mpi, rank, size):
+        with mpi.loop(10):
+            mpi.barrier()
+        with mpi.where(rank % 2 == 0), mpi.loop(30):
+            mpi.send(rank ^ 1, 8)
+        with mpi.where(rank % 2 == 1), mpi.loop(10):
+            mpi.waitall([mpi.irecv(rank ^ 1, 8) for _ in range(3)])
+
+    counted = Counted()
+    network.run(uneven, nodes=32, fidelity="train", progress=counted)
+    assert counted.done() == 32 * 10 + 16 * 30 + 16 * 40
+    assert counted.total == pytest.approx(counted.done(), rel=0.1)
+
+
+def test_parts_of_a_longer_work_count_by_their_size(shown: io.StringIO):
+    with SimulationProgress("hpcg") as whole:
+        parts = PartsProgress(whole, "ranks", 100)
+        for size in (10, 90):
+            parts.size(size)
+            begun = iter([0, 0, 1, 2, 3])  # the first when it begins
+            parts.measure("MPI operations", begun.__next__, 4)
+            for number in range(4):
+                parts(10**9, number)
+                whole._progress.refresh()
+    shares = [int(share) for share in re.findall(r"(\d+)% of 100 ranks", shown.getvalue())]
+    assert shares == sorted(shares)
+    assert {0, 5, 8, 10, 32, 55, 78} <= set(shares)

@@ -121,3 +121,36 @@ class SimulationProgress:
         if not self._total or left is None:
             return ""
         return f"{left:.0f} s left" if left < 100 else f"{left / 60:.0f} min left"
+
+
+class PartsProgress:
+    """The progress of several simulations as one, each a part of the work that counts as much as it is large.
+
+    It stands in for the progress of each of them: a simulation that says what it counts has begun the next part.
+    """
+
+    def __init__(self, whole: SimulationProgress, unit: str, total: int) -> None:
+        self._whole = whole
+        self._size = 0  # of the present part
+        self._ended = 0  # of the parts before
+        self._next = 0
+        self._share: Callable[[], float] = lambda: 0.0
+        whole.measure(unit, self._done, total)
+
+    def size(self, size: int) -> None:
+        """How large the parts are that begin from now on."""
+        self._next = size
+
+    def measure(self, unit: str, done: Callable[[], int], total: int | None = None) -> None:
+        """A part begins; what it counts is a share of it."""
+        self._ended += self._size
+        self._size = self._next
+        before = done()
+        self._share = lambda: min((done() - before) / total, 1.0) if total else 0.0
+
+    def _done(self) -> int:
+        return self._ended + round(self._size * self._share())
+
+    def __call__(self, simulated_fs: int, events: int) -> None:
+        """As that of one simulation."""
+        self._whole.update(simulated_fs, events)

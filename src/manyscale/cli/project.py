@@ -138,6 +138,7 @@ def _profiled(
     tolerance: float,
     quiet: bool,
 ) -> RankProfile:
+    from manyscale.cli.progress import SimulationProgress
     from manyscale.cpu import Program as CpuProgram
     from manyscale.studies.projection import profiling
 
@@ -164,9 +165,14 @@ def _profiled(
             )
         say(f"perf cannot count here ({problem}); counting in the functional processor", quiet=quiet)
     assert program is not None
-    return profiling.profile_functional(
-        CpuProgram(program, arguments), ranks, ranks_per_node=ranks_per_node, tolerance=tolerance
-    )
+    with SimulationProgress(program.name, None, quiet) as progress:
+        return profiling.profile_functional(
+            CpuProgram(program, arguments),
+            ranks,
+            ranks_per_node=ranks_per_node,
+            tolerance=tolerance,
+            progress=progress,
+        )
 
 
 @commands.command()
@@ -225,27 +231,30 @@ def node(
 
     Example: manyscale project node job.riscv --native job --nodes 8 -- 16 16 16
     """
+    from manyscale.cli.progress import SimulationProgress
     from manyscale.cpu import Program as CpuProgram
     from manyscale.studies.projection.measured_job import FILE, MACHINE, measure_job
 
     check_outputs(out, force, FILE, MACHINE)
-    measured = measure_job(
-        CpuProgram(program, arguments or []),
-        native,
-        _profile_for(out, nodes, ranks_per_node, choose),
-        machine=machine,
-        changes=changes or [],
-        network=network,
-        network_changes=network_changes or [],
-        external=external,
-        alone=alone,
-        alone_args=None if alone_args is None else alone_args.split(),
-        injection=injection,
-        threads_per_rank=threads_per_rank,
-        threads=threads,
-        seed=seed or 0,
-        say=lambda text: say(text, quiet=quiet),
-    )
+    with SimulationProgress(program.name, None, quiet) as progress:
+        measured = measure_job(
+            CpuProgram(program, arguments or []),
+            native,
+            _profile_for(out, nodes, ranks_per_node, choose),
+            machine=machine,
+            changes=changes or [],
+            network=network,
+            network_changes=network_changes or [],
+            external=external,
+            alone=alone,
+            alone_args=None if alone_args is None else alone_args.split(),
+            injection=injection,
+            threads_per_rank=threads_per_rank,
+            threads=threads,
+            seed=seed or 0,
+            say=lambda text: say(text, quiet=quiet),
+            progress=progress,
+        )
     measured.save(out, force=force)
     found = measured.external or measured.alone
     rows = [
@@ -358,6 +367,7 @@ def predict(
 
     Example: manyscale project predict --nodes 2,4,8,16
     """
+    from manyscale.cli.progress import PartsProgress, SimulationProgress
     from manyscale.studies.projection import predict as phase
     from manyscale.studies.projection.measured_job import MeasuredJob
     from manyscale.studies.projection.pages import seconds_text, write_prediction_page
@@ -375,23 +385,28 @@ def predict(
     predictions: dict[str, list[Prediction]] = {name: [] for name in usable}
     told: dict[str, Any] = {"network": network, "network_changes": network_changes, "topology": topology}
     work: RecordedJob | Motif | None = None
-    for count in counts:
-        say(f"{count} nodes", quiet=quiet)
-        ranks = count * measured.ranks_per_node
-        work = _work(measured.facts, count, ranks, arguments, native, skeleton, parameters or [])
-        for name in usable:
-            predictions[name].append(
-                phase.predict(
-                    work,
-                    measured,
-                    nodes=count,
-                    variant=name,  # type: ignore[arg-type]
-                    repetitions=repetitions,
-                    seed=seed or 0,
-                    threads=threads,
-                    **told,
+    runs = sum(phase.runs_of(name, repetitions) for name in usable)
+    with SimulationProgress(str(measured.facts["program"]), None, quiet) as whole:
+        progress = PartsProgress(whole, "ranks", runs * measured.ranks_per_node * sum(counts))
+        for count in counts:
+            say(f"{count} nodes", quiet=quiet)
+            ranks = count * measured.ranks_per_node
+            progress.size(ranks)
+            work = _work(measured.facts, count, ranks, arguments, native, skeleton, parameters or [])
+            for name in usable:
+                predictions[name].append(
+                    phase.predict(
+                        work,
+                        measured,
+                        nodes=count,
+                        variant=name,  # type: ignore[arg-type]
+                        repetitions=repetitions,
+                        seed=seed or 0,
+                        threads=threads,
+                        progress=progress,
+                        **told,
+                    )
                 )
-            )
     best = predictions.get(phase.BEST) or predictions[usable[-1]]
     helps = []
     if what_if:

@@ -279,9 +279,12 @@ class Job:
     def _simulate(
         self, threads: int, progress: Callable[[int, int], None] | None, directory: Path | None
     ) -> JobResult:
+        others = processes.together()
+        measure = getattr(progress, "measure", None)
+        if measure is not None and others is None:
+            measure("MPI operations", lambda: self.native.operations_begun, self.program.executed())
         report: Any = run_simulation(self.native.simulation, progress, threads=threads)
         self._report = report
-        others = processes.together()
         native = self.native if others is None else GatheredJob(self.native, others)
         return JobResult(self.program, self.cluster.network, self.node_of_rank, native, report, directory)
 

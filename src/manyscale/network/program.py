@@ -30,6 +30,8 @@ COLLECTIVES = (
     *("alltoallv", "reduce_scatter", "scan", "exscan"),
 )
 CONTROL = ("end", "loop", "end_loop", "where", "end_where", "compute", "draw")
+_GOLDEN = 0.6180339887
+_COUNTED_RANKS = 16  # of which operations are counted for those of all
 KINDS = (*CONTROL, *SENDS, *RECEIVES, "sendrecv", "start", "request_free", *COMPLETIONS, *COLLECTIVES)
 
 
@@ -134,17 +136,27 @@ class Program:
         return sum(arrays.values())
 
     def executed(self) -> int:
-        """Operations of all ranks together, as many as the first has: loops count as often as they are run."""
+        """MPI operations of all ranks together, by those of some ranks; loops count as often as they are run."""
+        if np.ndim(self.entry):  # each rank has operations of its own
+            return self._executed(0)
+        # Spread without a period, since neighbours may differ in turn.
+        chosen = {round(_GOLDEN * number * self.ranks) % self.ranks for number in range(_COUNTED_RANKS)}
+        return round(self.ranks * sum(map(self._executed, chosen)) / len(chosen))
+
+    def _executed(self, rank: int) -> int:
+        """Those of a rank, from the first to the last, as they are in the first iteration of loops around them."""
         total, factor = 0, [1]
         for operation in self.operations:
+            nested = dict.fromkeys(range(len(factor) - 1), 0)
             if operation.kind == "loop":
-                nested = dict.fromkeys(range(len(factor) - 1), 0)
-                factor.append(factor[-1] * max(0, value_at(operation.operands["count"], 0, nested)))
-            elif operation.kind == "end_loop":
+                factor.append(factor[-1] * max(0, value_at(operation.operands["count"], rank, nested)))
+            elif operation.kind == "where":
+                factor.append(factor[-1] if value_at(operation.operands["mask"], rank, nested) else 0)
+            elif operation.kind in ("end_loop", "end_where"):
                 factor.pop()
             elif operation.kind not in CONTROL:
                 total += factor[-1]
-        return total * (self.ranks if np.ndim(self.entry) == 0 else 1)
+        return total
 
     def steps(self, rank: int) -> Iterator[Step]:
         """The operations of one rank as they are written, loops unrolled, what it leaves out left out."""

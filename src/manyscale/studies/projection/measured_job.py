@@ -182,6 +182,7 @@ def measure_job(
     threads: int = 1,
     seed: int = 0,
     say: Say = lambda text: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> MeasuredJob:
     """Phase 2: simulates the nodes that a profile chose, with native ranks on the others, alone, or both.
 
@@ -204,6 +205,7 @@ def measure_job(
         "threads_per_rank": threads_per_rank,
         "threads": threads,
         "seed": seed,
+        "progress": progress,
     }
     program = with_threads(program, threads_per_rank)
     with_others: list[tuple[int, NodeResult]] = []
@@ -221,6 +223,7 @@ def measure_job(
                 node=node,
                 injection=injection,
                 recording=recording,
+                instructions=profile.instructions(node),
                 **common,
             )
             with_others.append((node * per_node, found))

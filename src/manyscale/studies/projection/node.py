@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from manyscale import _core
 from manyscale.cpu.program import Program
-from manyscale.cpu.running import launch_of, program_errors
+from manyscale.cpu.running import counting, launch_of, program_errors
 from manyscale.errors import InputError, ProgramError
 from manyscale.machine import load_machine
 from manyscale.machine.completing import complete
@@ -68,6 +68,7 @@ def simulate_node(
     injection: bool = True,
     recording: RecordedJob | None = None,
     progress: Callable[[int, int], None] | None = None,
+    instructions: int | None = None,
 ) -> NodeResult:
     """Simulates a node of a job.
 
@@ -75,7 +76,8 @@ def simulate_node(
     ranks); without, the job is this one node. With `injection`, what these send is written to the simulated memory, and
     what they are sent is read from it, as by a network interface. A `recording` of the same job tells phases apart by
     where in the program they are, which the names of calls alone do not. Each rank has `threads_per_rank` cores, and
-    OpenMP is told to make as many threads; a program that makes more of them is refused.
+    OpenMP is told to make as many threads; a program that makes more of them is refused. `instructions` of all ranks of
+    the node, where they are known, are the end of the progress.
     """
     cores = ranks_per_node * threads_per_rank
     program = with_threads(program, threads_per_rank)
@@ -88,17 +90,18 @@ def simulate_node(
     rate = DMA_BANDWIDTH if injection and native_program is not None else None
     parts = build_cpu(resolved.machine, cores, seed=seed, dma_bandwidth=rate, region_log=MOST_ENTRIES)
     resolved.check_read(PROGRAMS)
+    counted = counting(progress, parts, threads, instructions)
     if native_program is None:
         alone = replace(program, ranks=ranks_per_node)
         with program_errors(program):
             _core.cpu_launch(parts.program.native, launch_of(alone, True, ()))
         with program_errors(program, lambda: (_core.cpu_failure(native), _core.cpu_processes(native))):
             native = parts.program.native
-            now = parts.system.run(threads=threads, progress=progress).now
+            now = parts.system.run(threads=threads, progress=counted).now
     else:
         others = ExternalRanks(native_program, program, node=node, nodes=nodes, ranks_per_node=ranks_per_node)
         others.launch(parts)
-        now = others.run(parts, threads=threads, progress=progress)["now"]
+        now = others.run(parts, threads=threads, progress=counted)["now"]
     _check_exits(program, parts, node * ranks_per_node)
     _check_threads(program, parts, ranks_per_node, threads_per_rank)
     calls = calls_of_ranks(parts, ranks_per_node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -106,6 +106,7 @@ def predict(
     repetitions: int = DEFAULT_REPETITIONS,
     seed: int = 0,
     threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Prediction:
     """Predicts the time of a recorded job, or of a skeleton, on so many nodes; the network is that of phase 2."""
     if variant not in VARIANTS:
@@ -116,11 +117,10 @@ def predict(
     program = _program(work, measured, nodes, variant)
     runs: list[float] = []
     shares = dict.fromkeys(PARTS, 0.0)
-    # Without anything that is drawn, every repetition is the same.
-    count = 1 if variant.endswith("-ct") else repetitions
+    count = runs_of(variant, repetitions)
     for repetition in range(count):
         job = Job(program, simulated, seed=seed + repetition, critical_path=False)
-        result = job.run(threads=threads)
+        result = job.run(threads=threads, progress=progress)
         runs.append(result.simulated_seconds)
         for part, share in result.shares.items():
             shares[part] += share / count
@@ -130,6 +130,11 @@ def predict(
         groups = measured.groups(nodes * measured.ranks_per_node)
         stand_ins = work.stand_ins([timings[group].phases for group in groups])
     return Prediction(nodes, variant, runs, shares, stand_ins)
+
+
+def runs_of(variant: str, repetitions: int) -> int:
+    """How often a variant is run: without anything that is drawn, every repetition is the same."""
+    return 1 if variant.endswith("-ct") else repetitions
 
 
 def cluster_for(

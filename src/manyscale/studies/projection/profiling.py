@@ -51,6 +51,12 @@ class RankProfile:
         """Of the job."""
         return len(self.clusters.labels)
 
+    def instructions(self, node: int) -> int | None:
+        """RISC-V instructions of all ranks of a node; None if they were not counted."""
+        counted = self.counters.get("instructions") if self.source == "functional" else None
+        first = node * self.ranks_per_node
+        return None if counted is None else round(sum(counted[first : first + self.ranks_per_node]))
+
 
 def profile_given(labels: Sequence[int], ranks_per_node: int) -> RankProfile:
     """Groups by hand: the group of each rank."""
