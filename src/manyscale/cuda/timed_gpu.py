@@ -138,6 +138,7 @@ class TimedGpu(TimedDevice):
         printed_to: bytearray,
         ended: Callable[[], None],
     ) -> RecordedLaunch:
+        self.queue.launches.record_states(self._profiled_next(kernel.name))
         try:
             launch = self.queue.add_launch(
                 self.native,
@@ -328,7 +329,7 @@ class TimedGpu(TimedDevice):
         index, record = queued.launch, queued.record
         outcome = self.queue.launches.result(index)
         queued.printed_to += self.queue.take_output(index)[0]
-        if queued.what not in self.profiles and len(self.profiles) < MOST_PROFILES:
+        if self._profiled_next(queued.what):
             profile = self._profiler.take(index, queued.what, *queued.shape, ended.traffic)
             self.profiles[queued.what] = profile
             counts: Any = profile.counts.sm
@@ -351,6 +352,10 @@ class TimedGpu(TimedDevice):
         self.launches_ended.append(record)
         self.last_end = max(self.last_end, ended.ended)
         queued.ended()
+
+    def _profiled_next(self, kernel: str) -> bool:
+        """Whether a launch of a kernel is the one whose profile is kept."""
+        return kernel not in self.profiles and len(self.profiles) < MOST_PROFILES
 
     # --- Resources of kernels ---
 

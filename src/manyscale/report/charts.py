@@ -41,7 +41,8 @@ class Lines(Chart):
 
     `dots` are points without a line, `roofs` lines without points, and `bands` what lies between a low and a high
     value around the line of the same name: name -> (x, low, high). With `steps`, a value lasts until the next; with
-    `filled` the ground below the steps is filled, as in a histogram. `kin` gives a name the colour of another.
+    `filled` the ground below the steps is filled, as in a histogram; with `stacked` each line stands on the one before,
+    and all lines have the same x. `kin` gives a name the colour of another.
     """
 
     x: str
@@ -54,6 +55,7 @@ class Lines(Chart):
     bands: Mapping[str, Sequence[tuple[float, float, float]]] = field(default_factory=dict)
     steps: bool = False
     filled: bool = False
+    stacked: bool = False
     kin: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -93,10 +95,21 @@ class Lines(Chart):
             data.append(_scatter(name, points) | {"mode": "lines", "line": line})
         for name, points in self.lines.items():
             shape = "hv" if self.steps else "linear"
-            look = {"color": _colour(indices[name]), "dash": _dash(indices[name]), "shape": shape}
+            look: dict[str, Any] = {
+                "color": _colour(indices[name]),
+                "dash": _dash(indices[name]),
+                "shape": shape,
+            }
             marker = {"color": _colour(indices[name]), "symbol": _symbol(indices[name]), "size": 7}
             mode = "lines" if self.steps or len(points) > 200 else "lines+markers"
             fill = {"fill": "tozeroy", "fillcolor": _faded(_colour(indices[name]))} if self.filled else {}
+            if self.stacked:
+                look |= {"width": 0}
+                fill = {
+                    "stackgroup": "all",
+                    "fillcolor": _colour(indices[name]),
+                    "fillpattern": _pattern(indices[name]),
+                }
             data.append(_scatter(name, points) | {"mode": mode, "line": look, "marker": marker} | fill)
         for name, points in self.dots.items():
             marker = {
@@ -142,12 +155,6 @@ class Stacks(Chart):
         for index, part in enumerate(self.parts):
             values = [bar.get(part, 0.0) for bar in self.bars.values()]
             names = [_label(name) for name in self.bars]
-            pattern = {
-                "shape": PATTERNS[index // len(COLOURS) % len(PATTERNS)],
-                "fgcolor": "rgba(255,255,255,0.6)",
-                "size": 6,
-                "fillmode": "overlay",
-            }
             data.append(
                 {
                     "type": "bar",
@@ -155,7 +162,7 @@ class Stacks(Chart):
                     "orientation": "h" if self.horizontal else "v",
                     "x": values if self.horizontal else names,
                     "y": names if self.horizontal else values,
-                    "marker": {"color": _colour(index), "pattern": pattern},
+                    "marker": {"color": _colour(index), "pattern": _pattern(index)},
                     **(
                         {
                             "text": [_beside(value, self.most) for value in values],
@@ -432,6 +439,16 @@ def _layout(height: int) -> dict[str, Any]:
 
 def _colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
+
+
+def _pattern(index: int) -> dict[str, Any]:
+    """Of an area; those of one colour have different ones."""
+    return {
+        "shape": PATTERNS[index // len(COLOURS) % len(PATTERNS)],
+        "fgcolor": "rgba(255,255,255,0.6)",
+        "size": 6,
+        "fillmode": "overlay",
+    }
 
 
 def _dash(index: int) -> str:

@@ -139,7 +139,9 @@ def _lines(axes: Any, chart: Lines) -> None:
         axes.fill_between(x, low, high, color=look[name][0], alpha=0.2, linewidth=0)
     for name, points in chart.roofs.items():
         axes.plot(*_split(points), color=look[name][0], linestyle="--", linewidth=1, label=_plain(name))
-    for name, points in chart.lines.items():
+    if chart.stacked:
+        _stacked_lines(axes, chart)
+    for name, points in chart.lines.items() if not chart.stacked else ():
         colour, dash, mark = look[name]
         marker = mark if len(points) <= 60 and not chart.steps else None
         style = {"drawstyle": "steps-post"} if chart.steps else {}
@@ -170,6 +172,18 @@ def _lines(axes: Any, chart: Lines) -> None:
     axes.grid(alpha=0.3)
     if len(chart.names) > 1:
         axes.legend(fontsize=7, frameon=False)
+
+
+def _stacked_lines(axes: Any, chart: Lines) -> None:
+    base: list[float] = []
+    for name, points in chart.lines.items():
+        index = chart.index(name)
+        x, heights = _split(points)
+        below = base or [0.0] * len(heights)
+        base = [low + height for low, height in zip(below, heights, strict=True)]
+        style = {"color": COLOURS[index % 8], "hatch": _HATCHES[index // 8 % 4], "edgecolor": "white"}
+        step = "post" if chart.steps else None
+        axes.fill_between(x, below, base, step=step, linewidth=0, label=_plain(name), **style)
 
 
 def _stacks(axes: Any, chart: Stacks) -> None:

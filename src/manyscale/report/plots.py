@@ -19,6 +19,7 @@ BACKENDS = ("plotly", "matplotlib")
 _WHAT: dict[str, Callable[[Evidence], Chart | None]] = {
     "speed_of_light": kernel.speed_of_light_chart,
     "stalls": kernel.stalls_chart,
+    "warp_states": kernel.states_chart,
     "roofline": kernel.roofline_chart,
     "launches": gpu.launches_chart,
     "pages": unified_memory.page_map,
@@ -31,6 +32,7 @@ _WHAT: dict[str, Callable[[Evidence], Chart | None]] = {
     "message_latency": network.latency_chart,
     "critical_path": network.critical_path_chart,
     "memory_latency": memory.latency_chart,
+    "dram_bandwidth": memory.bandwidth_chart,
     "timeline": general.timeline_chart,
 }
 
@@ -57,6 +59,10 @@ class Plots:
     def stalls(self, backend: str = "plotly") -> Any:
         """States of warps, by kernel."""
         return self._plot("stalls", backend)
+
+    def warp_states(self, backend: str = "plotly") -> Any:
+        """Warps of an SM by state over the time of the longest kernel."""
+        return self._plot("warp_states", backend)
 
     def roofline(self, backend: str = "plotly") -> Any:
         """Kernels in the roofline model."""
@@ -105,6 +111,10 @@ class Plots:
     def memory_latency(self, backend: str = "plotly") -> Any:
         """Accesses to memory by latency."""
         return self._plot("memory_latency", backend)
+
+    def dram_bandwidth(self, backend: str = "plotly") -> Any:
+        """What DRAM read and wrote over time."""
+        return self._plot("dram_bandwidth", backend)
 
     def timeline(self, backend: str = "plotly") -> Any:
         """What was busy when."""

@@ -8,11 +8,14 @@ from typing import Any
 
 from manyscale.report.charts import Lines, Stacks
 from manyscale.report.evidence import Evidence
-from manyscale.report.numbers import percent, shown
+from manyscale.report.numbers import percent, scale_of, shown
 from manyscale.report.sections.general import Parent
 
 _MOST_BARS = 40
 _MOST_DOTS = 12
+_MOST_OVER_TIME = 4  # kernels whose states are shown over time
+_FEWEST_INTERVALS = 4
+_UNSEEN = 0.05  # per cent of the cycles of warps
 _COMPUTE = ("issue_slots_busy", "pipe_alu", "pipe_fma", "pipe_fp64", "pipe_xu", "pipe_tensor")
 _L1 = ("pipe_lsu", "address_units", "shared_utilization")
 _UNITS = ("Compute (SM)", "L1 and shared memory", "L2", "DRAM")
@@ -60,6 +63,35 @@ def stalls_chart(evidence: Evidence) -> Stacks | None:
     if not any(any(bar.values()) for bar in bars.values()):
         return None
     return Stacks("Warp states", "% of the cycles of all warps on SMs", bars, most=100)
+
+
+def states_chart(evidence: Evidence, kernel: str | None = None) -> Lines | None:
+    """How many warps of an SM are in each state over the time of a kernel, the longest if none is named."""
+    from manyscale.gpu.metrics import STALLS
+
+    if kernel is None:
+        return next(
+            (chart for each in evidence.longest_kernels() if (chart := states_chart(evidence, each))), None
+        )
+    names = [stall.name for stall in STALLS]
+    table = evidence.columns("warp_states", "scope", "begin", "seconds", *names)
+    if table is None:
+        return None
+    table = table.filter(table["scope"] == kernel)
+    if table.height < _FEWEST_INTERVALS:
+        return None
+    end = float(table["begin"][-1]) + float(table["seconds"][-1])
+    factor, unit = scale_of([end], "s")
+    times = [*(table["begin"] * factor).to_list(), end * factor]
+    lines = {
+        stall.label: list(zip(times, [*table[stall.name].to_list(), 0.0], strict=True))
+        for stall in STALLS
+        if evidence.metrics(kernel).get(f"stall_{stall.name}", 0.0) > _UNSEEN
+    }
+    title = "Warp states over time"
+    if len(evidence.kernels()) > 1:
+        title += f": {evidence.titles[kernel]}"
+    return Lines(title, f"time in {unit}", "warps of an SM", lines, steps=True, stacked=True)
 
 
 def roofline_chart(evidence: Evidence) -> Lines | None:
@@ -120,6 +152,11 @@ def _roofs(
     return roofs
 
 
+_OVER_TIME = (
+    "Means of intervals from the launch on, and of SMs that had a CTA; all states together are an SM's warps."
+)
+
+
 def stalls(parent: Parent, evidence: Evidence) -> None:
     """Where the cycles of warps went, of each kernel."""
     chart = stalls_chart(evidence)
@@ -134,6 +171,9 @@ def stalls(parent: Parent, evidence: Evidence) -> None:
         "Selected, or the reason why a warp stalled, by Nsight Compute's names."
         + (f" The {_MOST_BARS} longest of {len(kernels):,} kernels." if len(kernels) > _MOST_BARS else ""),
     )
+    over_time = [drawn for each in kernels[:_MOST_OVER_TIME] if (drawn := states_chart(evidence, each))]
+    for number, drawn in enumerate(over_time):
+        section.chart(drawn, _OVER_TIME if number == 0 else "")
     longest = evidence.metrics(kernels[0])
     rows = [
         (stall.label, longest.get(f"stall_{stall.name}", 0.0), stall.meaning)
