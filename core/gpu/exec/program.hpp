@@ -118,7 +118,11 @@ struct ConstantBanks {
   std::uint32_t variables_at = 0;
   std::uint32_t environment_at = 0;
   std::uint32_t descriptor_at = 0;  // of all global memory, which instructions name and nobody looks at
-  std::uint32_t stack_bytes = 0;    // of a thread: it begins at the top of local memory
+  // Where the generic address of the parameters is found; before sm_90 that of bank 0, which they are part
+  // of.
+  std::uint32_t generic_parameters_at = 0;
+  std::uint64_t generic_parameters = 0;
+  std::uint32_t stack_bytes = 0;  // of a thread: it begins at the top of local memory
 
   // Whether a launch knows what these bytes are; the last word of a bank may be read with what is behind it.
   bool holds(unsigned bank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t parameter_bytes) const {
@@ -131,7 +135,7 @@ struct ConstantBanks {
     // Shape of the grid, windows, stack, dynamic shared memory and sequence; then what is put at offsets of
     // its own; then the parameters.
     return within(0, kLaunchBytes) || within(variables_at, 8) || within(environment_at + 4, 8) ||
-           within(descriptor_at, 8) || within(kProcessors, 4) ||
+           within(descriptor_at, 8) || within(generic_parameters_at, 8) || within(kProcessors, 4) ||
            within(first_parameter, (parameter_bytes + 15) / 16 * 16 + 16);
   }
   static constexpr unsigned kVariableBank = 3;

@@ -175,7 +175,8 @@ class RowReader {
     const bool is_descriptor = layout.descriptor != 0 && architecture_.number >= kFirstWithDescriptors &&
                                words_.bit(layout.descriptor);
     if (!is_descriptor) {
-      operand.uniform = uniform;
+      const bool is_left_out = layout.without_zero_uniform && uniform == kZeroUniformRegister;
+      operand.uniform = is_left_out ? Operand::kNone : uniform;
     } else if (architecture_.number >= kFirstNamingDescriptors) {
       operand.descriptor = uniform;
     }

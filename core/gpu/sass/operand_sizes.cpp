@@ -46,7 +46,7 @@ void set_read(Instruction& instruction, std::uint8_t count) {
 }
 
 std::uint8_t data_registers(const Instruction& instruction) {
-  if (instruction.has(mod("128"))) {
+  if (instruction.has(mod("128")) || instruction.has(mod("U.128"))) {
     return 4;
   }
   const bool two = instruction.has(mod("64")) || instruction.has(mod("S64")) || instruction.has(mod("F64"));

@@ -54,6 +54,7 @@ struct AddressLayout {
   std::uint8_t scale = 0;       // two bits: the register counts units of 1, 4, 8 or 16 bytes
   bool long_without_uniform = false;  // without bit 91 the offset takes all of 32..63
   bool indexed = false;               // the base is printed even if it is RZ
+  bool without_zero_uniform = false;  // URZ is no register that is added
 };
 
 // One operand and where it stands.

@@ -8,9 +8,28 @@ namespace manyscale::sass {
 namespace {
 
 constexpr AddressLayout kSharedOfAsync = {.uniform = 64};
-constexpr AddressLayout kCopySource = {
-    .offset = 32, .offset_bits = 12, .uniform = 64, .wide_base = 70, .descriptor = 76};
+constexpr AddressLayout kCopySource = {.offset = 32,
+                                       .offset_bits = 12,
+                                       .uniform = 64,
+                                       .wide_base = 70,
+                                       .descriptor = 76,
+                                       .without_zero_uniform = true};
 constexpr AddressLayout kCopyDestination = {.offset = 44, .offset_bits = 20, .base = 16};
+
+constexpr AddressLayout kUniformCopyDestination = {
+    .offset = 44, .offset_bits = 20, .base = 16, .uniform = 64};
+
+// The source of a copy whose destination has the uniform register; a descriptor is the one behind it.
+void read_copy_source(Operand& operand, const Words& words, Architecture architecture) {
+  constexpr unsigned kBits = 12;
+  constexpr std::uint16_t kFirstNamingDescriptors = 90;
+  operand.kind = OperandKind::address;
+  operand.index = static_cast<std::uint8_t>(words.bits(24, 8));
+  operand.value = static_cast<std::int64_t>(words.bits(32, kBits) << (64 - kBits)) >> (64 - kBits);
+  operand.suffix[0] = mod("64");
+  if (words.bit(76) && architecture.number >= kFirstNamingDescriptors)
+    operand.descriptor = static_cast<std::uint8_t>(words.bits(64, 6) + 1);
+}
 
 void read_uniform_at(Operand& operand, const Words& words, unsigned first) {
   operand.kind = OperandKind::address;
@@ -70,13 +89,27 @@ std::vector<Row> async_rows() {
   const ModifierField reduction = choice(87, 3, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"});
   const ModifierField dimensions = choice(79, 3, {"1D", "2D", "3D", "4D", "5D"});
   const ModifierField columns = bit(82, "IM2COL");
+  std::vector<ModifierField> copy = {always("E"), clear_bit(81, "BYPASS"), eviction(),
+                                     choice(71, 2, {"", "LTC64B", "LTC128B", "LTC256B"}), access_size()};
+  append(copy, memory_order());
+  copy.push_back(bit(82, "ZFILL"));
   return {
       {"LDGSTS",
        0x1ae,
        form(7),
-       {always("E"), clear_bit(81, "BYPASS"), bit(72, "LTC128B"), access_size(), bit(82, "ZFILL")},
+       copy,
        {address(kCopyDestination), address(kCopySource), predicate(87, 90).hidden_when_nothing()},
        80},
+      {"LDGSTS",
+       0x1ae,
+       form(6),
+       copy,
+       {address(kUniformCopyDestination), composed(read_copy_source),
+        predicate(87, 90).hidden_when_nothing()},
+       80,
+       999,
+       false,
+       {91, 1, 1}},
       {"ARRIVES", 0x1b0, form(4), {always("LDGSTSBAR"), always("64")}, {address(kSharedOfAsync)}, 80, 89},
       {"ARRIVES",
        0x1b0,

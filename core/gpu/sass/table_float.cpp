@@ -150,6 +150,7 @@ std::vector<Row> float_rows() {
 std::vector<Row> half_rows() {
   const OperandField a = source_a().as(Format::float16x2).minus_and_absolute();
   const OperandField b = source_b().as(Format::float16x2).minus_and_absolute();
+  const OperandField half_negated = b.suffix(bit(86, "H0_NH1").on(86));
   const OperandField c = source_c().as(Format::float16x2).minus_and_absolute();
   const OperandField w = wide().as(Format::float16x2).minus_and_absolute();
   const OperandField l = late().as(Format::float16x2).minus_and_absolute();
@@ -168,7 +169,7 @@ std::vector<Row> half_rows() {
             0x031,
             kThreeSources,
             {brain, ftz, bit(76, "FMZ"), f32, relu, saturate},
-            {destination(), a, b, c}}),
+            {destination(), a, half_negated, c}}),
       made({"HFMA2",
             0x035,
             kThreeSources,
@@ -200,9 +201,21 @@ std::vector<Row> half_rows() {
 }
 
 std::vector<Row> conversion_rows() {
-  const OperandField w = wide().as(Format::float32).minus_and_absolute();
+  // Of a register that holds several small numbers, which one: of halves or bytes.
+  const auto part = [](std::initializer_list<std::string_view> words, std::uint64_t type, std::uint8_t bits) {
+    return choice(60, 2, words).when(84, bits, type).unless(9, 3, 4);
+  };
+  const OperandField w = wide()
+                             .as(Format::float32)
+                             .minus_and_absolute()
+                             .suffix(part({"", "H1"}, 1, 3))
+                             .suffix(part({"", "H1"}, 4, 3));
   const OperandField w64 = wide().as(Format::float64_high).minus_and_absolute();
-  const OperandField integer = wide().minus_and_absolute().suffix(choice(60, 2, {"", "B1", "B2", "B3"}));
+  const OperandField integer =
+      wide().minus_and_absolute().suffix(part({"", "B1", "B2", "B3"}, 0, 2)).suffix(part({"", "H1"}, 1, 2));
+  OperandField signed_integer = integer.when(74, 1, 1);
+  signed_integer.signed_value = true;
+  const std::vector<OperandField> from_integer = {destination(), signed_integer, integer.when(74, 1, 0)};
   const ModifierField ftz = bit(80, "FTZ");
   const ModifierField rounding = choice(78, 2, kRounding);
   const ModifierField to_integer = choice(78, 2, {"", "FLOOR", "CEIL", "TRUNC"});
@@ -229,20 +242,20 @@ std::vector<Row> conversion_rows() {
       {"F2F", 0x110, kTwoSources, f2f, {destination(), w64}},
       {"F2I", 0x105, kTwoSources, f2i, {destination(), w}},
       {"F2I", 0x111, kTwoSources, f2i, {destination(), w64}},
-      {"I2F", 0x106, kTwoSources, i2f, {destination(), integer}},
-      {"I2F", 0x112, kTwoSources, i2f, {destination(), integer}},
+      {"I2F", 0x106, kTwoSources, i2f, from_integer},
+      {"I2F", 0x112, kTwoSources, i2f, from_integer},
       {"I2FP",
        0x045,
        kTwoSources,
        {always("F32"), choice(74, 1, {"U32", "S32"}), rounding},
-       {destination(), integer},
+       from_integer,
        86},
       {"F2FP",
        0x03e,
        kThreeSources,
        {bit(75, "RELU"), choice(76, 1, {"", "BF16"}), packing, late_rounding},
        packed,
-       80,
+       75,  // libraries have it there, though the disassembler names it from sm_80 on
        88},
       {"F2FP",
        0x03e,

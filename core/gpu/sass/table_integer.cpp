@@ -87,6 +87,7 @@ std::vector<Row> integer_rows() {
   const OperandField w = as_signed(wide());
   const OperandField plain_b = source_b();
   const OperandField plain_c = source_c();
+  const std::vector<ModifierField> lea = {bit(80, "HI"), bit(74, "X"), bit(73, "SX32")};
   return {
       {"IADD3",
        0x010,
@@ -102,7 +103,7 @@ std::vector<Row> integer_rows() {
       {"LEA",
        0x011,
        kTwoSources,
-       {bit(80, "HI"), bit(74, "X"), bit(73, "SX32")},
+       lea,
        {destination(), carry_out(81), a.minus(), plain_b.minus(),
         general(64).shown_when(73, 1, 0).when(80, 1, 1), number(75, 5),
         predicate(87, 90).shown_when(74, 1, 1)},
@@ -110,6 +111,18 @@ std::vector<Row> integer_rows() {
        999,
        false,
        {},
+       complement_with_carry},
+      // The shift is where the sign of the second source would be.
+      {"LEA",
+       0x011,
+       form(2, 3, 7),
+       lea,
+       {destination(), carry_out(81), a.minus(), plain_b, plain_c.shown_when(73, 1, 0), number(75, 5),
+        predicate(87, 90).shown_when(74, 1, 1)},
+       70,
+       999,
+       false,
+       {80, 1, 1},
        complement_with_carry},
       {"LOP3",
        0x012,
@@ -210,13 +223,13 @@ std::vector<Row> integer_rows() {
       {"VIMNMX3",
        0x00f,
        kThreeSources,
-       {clear_bit(72, "U32"), bit(76, "RELU")},
+       {choice(72, 2, {"U32", "", "U16x2", "S16x2"}), bit(76, "RELU")},
        {destination(), general(24), plain_b, plain_c, predicate(87, 90)},
        90},
       {"VIADDMNMX",
        0x046,
        kThreeSources,
-       {clear_bit(72, "U32"), bit(76, "RELU")},
+       {choice(72, 2, {"U32", "", "U16x2", "S16x2"}), bit(76, "RELU")},
        {destination(), general(24), plain_b.minus(), plain_c.minus(), predicate(87, 90)},
        90},
       {"ISETP",

@@ -12,6 +12,7 @@ constexpr AddressLayout kGenericLoad = {
 constexpr AddressLayout kStore = {.uniform = 64, .wide_base = 90, .descriptor = 76};
 constexpr AddressLayout kReduced = {.uniform = 64, .wide_base = 90, .indexed = true};
 constexpr AddressLayout kPlainMemory = {};
+constexpr AddressLayout kQueried = {.uniform = 32, .wide_base = 90};
 constexpr AddressLayout kGenericStore = {.offset = 32, .offset_bits = 32};
 constexpr AddressLayout kShared = {.uniform = 32, .scale = 78};
 constexpr AddressLayout kSharedStore = {.uniform = 64, .scale = 78};
@@ -29,6 +30,14 @@ void read_table_entry(Operand& operand, const Words& words, Architecture) {
     operand.descriptor = static_cast<std::uint8_t>(words.bits(32, 6));
     operand.bank = 0;
   }
+}
+
+// Whether a load reads memory; it is written with its bits inverted.
+void read_reads(Operand& operand, const Words& words, Architecture) {
+  operand.kind = OperandKind::predicate;
+  operand.index = static_cast<std::uint8_t>(7 - words.bits(64, 3));
+  operand.negated = words.bit(67);
+  operand.shown = operand.index != kTruePredicate || operand.negated;
 }
 
 // The line that CCTL is about, unless it is about all of them.
@@ -54,7 +63,11 @@ std::vector<Row> memory_rows() {
   const ModifierField index_mode = choice(78, 2, {"", "IL", "IS", "ISL"});
   const OperandField found = predicate(81).written().hidden_when_nothing();
   return {
-      {"LDG", 0x181, form(1, 4), global, {found, destination(), address(kLoad)}},
+      {"LDG",
+       0x181,
+       form(1, 4),
+       global,
+       {found, destination(), address(kLoad), composed(read_reads).when(9, 3, 1)}},
       {"LDGMC",
        0x1a4,
        form(4),
@@ -97,6 +110,15 @@ std::vector<Row> memory_rows() {
        form(1),
        {bit(72, "E"), choice(73, 2, {"G", "L", "S", "D"})},
        {predicate(81).written(), destination(), address(kPlainMemory)}},
+      {"QSPC",
+       0x1aa,
+       form(4),
+       {bit(72, "E"), choice(73, 2, {"G", "L", "S", "D"})},
+       {predicate(81).written(), destination(), address(kQueried)},
+       75,
+       999,
+       false,
+       {91, 1, 1}},
       {"MEMBAR",
        0x192,
        form(4),

@@ -12,7 +12,7 @@ ModifierField eviction() {
 }
 
 ModifierField cache_hint() {
-  return choice(68, 2, {"", "LTC64B", "LTC128B", "LTC256B"}).on(80).when(0, 9, 0x181);
+  return choice(68, 2, {"", "LTC64B", "LTC128B", "LTC256B"}).when(0, 9, 0x181);
 }
 
 std::vector<ModifierField> memory_order() {

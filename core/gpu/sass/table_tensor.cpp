@@ -127,6 +127,20 @@ std::vector<Row> tensor_rows() {
   const OperandField b = general(32).suffix(choice(74, 1, {"ROW", "COL"}));
   const OperandField c = general(64);
   const ModifierField rounding = choice(78, 2, {"", "RM", "RP", "RZ"});
+  const auto with_sign = [](OperandField field, std::uint8_t negate, std::uint8_t absolute) {
+    field.negate = negate;
+    field.absolute = absolute;
+    return field.minus_and_absolute();
+  };
+  // Doubles may be negated on the way.
+  const std::vector<OperandField> doubles = {destination(), with_sign(general(24), 72, 73),
+                                             with_sign(general(32), 63, 62), with_sign(c, 75, 74)};
+  // Which of four numbers are there, two bits for each of two: the register, and which threads' registers.
+  OperandField metadata = general(40);
+  metadata.reuse = 50;
+  const OperandField selector = number(48, 2);
+  const ModifierField half_type = choice(82, 2, {"", "BF16", "TF32"});
+  const OperandField on_condition = composed(read_adds).on(86);
   std::vector<Row> rows = {
       {"HMMA",
        0x036,
@@ -138,8 +152,32 @@ std::vector<Row> tensor_rows() {
        0x03c,
        form(1),
        {choice(75, 1, {"1688", "16816"}).when(78, 1, 0), choice(75, 1, {"1684", "?"}).when(78, 1, 1),
-        choice(76, 1, {"F16", "F32"}), choice(82, 2, {"", "BF16", "TF32"})},
-       {destination(), general(24), general(32), c}},
+        choice(76, 1, {"F16", "F32"}), half_type},
+       {destination(), general(24), general(32), c, on_condition},
+       70,
+       999,
+       false,
+       {73, 1, 0}},
+      {"HMMA",
+       0x03c,
+       form(1),
+       {always("SP"), choice(75, 1, {"1688", "16816"}).when(78, 1, 0),
+        choice(75, 1, {"?", "16832"}).when(78, 1, 1), choice(76, 1, {"F16", "F32"}), half_type},
+       {destination(), general(24), general(32), c, metadata, selector, on_condition},
+       80,
+       999,
+       false,
+       {73, 1, 1}},
+      {"QMMA",
+       0x07a,
+       form(1),
+       {bit(80, "SP"), choice(75, 2, {"16816", "16832"}).when(80, 1, 0),
+        choice(75, 2, {"?", "16832", "16864"}).when(80, 1, 1), choice(77, 1, {"F16", "F32"}),
+        choice(78, 1, {"E4M3", "E5M2"}), choice(79, 1, {"E4M3", "E5M2"})},
+       {destination(), a.negated_by(72), b, c, metadata.when(80, 1, 1), selector.when(80, 1, 1),
+        on_condition},
+       89,
+       89},
       {"IMMA",
        0x037,
        form(1),
@@ -148,25 +186,36 @@ std::vector<Row> tensor_rows() {
         choice(76, 1, {"U8", "S8"}).when(83, 1, 0), choice(76, 1, {"U4", "S4"}).when(83, 1, 1),
         choice(78, 1, {"U8", "S8"}).when(84, 1, 0), choice(78, 1, {"U4", "S4"}).when(84, 1, 1),
         bit(82, "SAT")},
-       {destination(), a, b, c}},
+       {destination(), a, b, c},
+       70,
+       999,
+       false,
+       {72, 1, 0}},
+      {"IMMA",
+       0x037,
+       form(1),
+       {always("SP"), choice(75, 1, {"?", "16832"}).when(85, 2, 2),
+        choice(75, 1, {"16864", "168128"}).when(85, 2, 3), choice(85, 2, {"?", "?", "", ""}),
+        choice(76, 1, {"U8", "S8"}).when(83, 1, 0), choice(76, 1, {"U4", "S4"}).when(83, 1, 1),
+        choice(78, 1, {"U8", "S8"}).when(84, 1, 0), choice(78, 1, {"U4", "S4"}).when(84, 1, 1),
+        bit(82, "SAT")},
+       {destination(), a, b, c, metadata, selector},
+       80,
+       999,
+       false,
+       {72, 1, 1}},
       {"BMMA",
        0x03d,
        form(1),
        {choice(75, 2, {"88128", "168128", "168256"}), choice(78, 1, {"XOR", "AND"}), bit(80, "POPC")},
        {destination(), a, b, c},
        75},
-      {"DMMA",
-       0x03f,
-       form(1),
-       {always("884"), rounding},
-       {destination(), general(24), general(32), c},
-       80,
-       89},
+      {"DMMA", 0x03f, form(1), {always("884"), rounding}, doubles, 80, 89},
       {"DMMA",
        0x03f,
        form(1),
        {choice(76, 2, {"8x8x4", "16x8x4", "16x8x8", "16x8x16"}), rounding},
-       {destination(), general(24), general(32), c},
+       doubles,
        90},
   };
   append_products(rows);

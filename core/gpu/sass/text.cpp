@@ -250,7 +250,8 @@ std::string printed(const Operand& operand, bool matrix_unit) {
 }
 
 bool is_indirect(Opcode opcode) {
-  return opcode == op("BRX") || opcode == op("CALL") || opcode == op("RET") || opcode == op("JMX");
+  return opcode == op("BRX") || opcode == op("CALL") || opcode == op("RET") || opcode == op("JMX") ||
+         opcode == op("BRXU") || opcode == op("JMXU");
 }
 
 }  // namespace
@@ -285,7 +286,8 @@ std::string text(const Instruction& instruction) {
       // A register that a address is counted from stands before it like a part of it.
       const bool is_target = operand.kind == OperandKind::target || operand.kind == OperandKind::immediate;
       if (at > 0 && is_target && is_indirect(instruction.opcode) &&
-          instruction.operands[at - 1].kind == OperandKind::general) {
+          (instruction.operands[at - 1].kind == OperandKind::general ||
+           instruction.operands[at - 1].kind == OperandKind::uniform)) {
         separator = " ";
       }
       made += separator;

@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 198> kOpcodeNames = {
     "YIELD",    "BGMMA",
 };
 
-constexpr std::array<std::string_view, 310> kModifierNames = {
+constexpr std::array<std::string_view, 312> kModifierNames = {
     "",
     "FTZ",
     "SAT",
@@ -336,6 +336,8 @@ constexpr std::array<std::string_view, 310> kModifierNames = {
     "IGN",
     "P",
     "CL",
+    "SP",
+    "H0_NH1",
     "PACK_B",
     "MERGE_C",
     "UNPACK_B_MERGE_C",

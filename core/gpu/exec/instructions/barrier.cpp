@@ -21,12 +21,17 @@ struct Named {
 
 Named named_barrier(Warp& warp, const Op& op) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
-  const std::uint32_t barrier = warp.lanes<std::uint32_t>(op.src[0])[lane];
+  const bool is_packed = (op.flags & kBarrierPacked) != 0;
+  constexpr std::uint32_t kPackedBarrier = 0xf;
+  constexpr std::uint32_t kPackedThreads = 0xfff;
+  std::uint32_t barrier = warp.lanes<std::uint32_t>(op.src[0])[lane];
+  if (is_packed) barrier &= kPackedBarrier;
   if (barrier >= kBarriers)
     throw Fault("barrier " + std::to_string(barrier) + " does not exist: a CTA has 16, 0 to 15", lane);
   std::uint32_t threads = 0;
   if (op.src[1] != kNoSlot) {
     threads = warp.lanes<std::uint32_t>(op.src[1])[lane];
+    if (is_packed) threads = threads >> 16 & kPackedThreads;
     if (threads == 0 || threads % kLanes != 0)
       throw Fault("a barrier for " + std::to_string(threads) + " threads: it must be a multiple of 32", lane);
   }

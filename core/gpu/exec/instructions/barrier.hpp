@@ -10,6 +10,8 @@ enum class BarrierReduction : std::uint8_t { none, all, any, count };
 inline constexpr std::uint8_t kBarrierReduction = 3;
 inline constexpr std::uint8_t kBarrierNegated = 4;
 inline constexpr std::uint8_t kBarrierKeepsResult = 8;  // the warp keeps it until it is asked for
+// src[0] holds both, as SASS has them: the barrier in the lowest bits, the threads from bit 16 on.
+inline constexpr std::uint8_t kBarrierPacked = 16;
 
 // src[0]: which barrier; src[1]: how many threads, kNoSlot for all; src[2]: a predicate to reduce.
 void wait_at_barrier(Warp& warp, const Op& op);

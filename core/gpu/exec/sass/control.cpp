@@ -67,7 +67,8 @@ void decode_bra(MachineBuilder& builder) {
   op.flags = negated ? kNegatedCondition : 0;
 }
 
-// Jumps to an address in registers: calls, returns and branches by a table.
+// Jumps to an address in registers: calls, returns and branches by a table. A number is added to it, which
+// of a relative one counts from the next instruction.
 void emit_jump(MachineBuilder& builder, bool absolute) {
   const Operand& base = builder.value(0);
   const Slot low = builder.source(base, 2);
@@ -77,7 +78,15 @@ void emit_jump(MachineBuilder& builder, bool absolute) {
   op.src[1] = next_word(low);
   op.flags = absolute ? kAbsoluteAddress : 0;
   const I64 start = I64{builder.decoder().first_operation()} * sass::Instruction::kBytes;
-  op.immediate = absolute ? 0 : start + (target != nullptr ? target->value : 0);
+  const Operand* displacement = builder.find(OperandKind::immediate);
+  const I64 added = displacement != nullptr ? displacement->value : 0;
+  const I64 next = I64{builder.instruction().offset} + sass::Instruction::kBytes;
+  if (absolute)
+    op.immediate = added;
+  else if (displacement != nullptr)
+    op.immediate = start + next + added;
+  else
+    op.immediate = start + (target != nullptr ? target->value : 0);
 }
 
 void decode_call(MachineBuilder& builder) {
@@ -249,9 +258,10 @@ void decode_bar(MachineBuilder& builder) {
     if (negated) flags |= kBarrierNegated;
   }
   const Slot barrier = kind == 3 || builder.values() == 0 ? builder.constant(0) : builder.source(0);
+  // Two registers are always the same one, which holds both.
   if (builder.values() > 1 && builder.value(0).kind == OperandKind::general &&
       builder.value(1).kind == OperandKind::general)
-    builder.unsupported("the barrier and its threads in one register");
+    flags |= kBarrierPacked;
   const Slot threads = builder.values() > 1 ? builder.source(1) : kNoSlot;
   if (kind == 1 && threads == kNoSlot) builder.unsupported("BAR.ARV needs the number of threads");
   Op& op = kind == 1 ? builder.emit(arrive_at_barrier, Class::barrier)

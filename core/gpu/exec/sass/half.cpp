@@ -26,6 +26,8 @@ constexpr I64 kToFloat = I64{1} << (kFreeBits + 11);
 constexpr I64 kIsAnd = I64{1} << (kFreeBits + 12);  // HSETP2.H0_AND: both comparisons together
 constexpr I64 kBoolean = I64{1} << (kFreeBits + 13);
 constexpr I64 kNan = I64{1} << (kFreeBits + 14);
+// .H0_NH1 of the second source: its halves are swapped, and what was the upper one is negated.
+constexpr I64 kCrossed = I64{1} << (kFreeBits + 15);
 constexpr unsigned kHowBits = kFreeBits + 16;
 constexpr unsigned kRelationBits = kFreeBits + 20;
 
@@ -38,6 +40,7 @@ class HalfSource {
         which_(static_cast<Halves>(op.immediate >> halves_bits(k) & 3)),
         keep_((op.immediate & absolute_bit(k)) != 0 ? 0x7fff : 0xffff),
         flip_((op.immediate & negated_bit(k)) != 0 ? 0x8000 : 0),
+        crossed_(k == 1 && (op.immediate & kCrossed) != 0),
         flushes_((op.immediate & kFlushes) != 0) {}
   H at(unsigned lane, unsigned half) const {
     if (which_ == float32) {
@@ -47,6 +50,7 @@ class HalfSource {
       else
         return modified(to_bf16(value).bits);
     }
+    if (crossed_) return modified(static_cast<U16>(half == 0 ? lanes_[lane] >> 16 ^ 0x8000 : lanes_[lane]));
     const unsigned index = which_ == both ? half : which_ == upper ? 1 : 0;
     return modified(static_cast<U16>(lanes_[lane] >> (16 * index)));
   }
@@ -60,6 +64,7 @@ class HalfSource {
   Halves which_;
   U32 keep_;
   U32 flip_;
+  bool crossed_;
   bool flushes_;
 };
 
@@ -108,7 +113,7 @@ Halves accept_halves(MachineBuilder& builder, const sass::Operand& operand) {
       which = upper;
     else if (word == "F32")
       which = float32;
-    else if (word != "H1_H0")
+    else if (word != "H1_H0" && word != "H0_NH1")
       builder.unsupported("an operand with ." + std::string(word));
     if (word == "H0_NH0") builder.unsupported("an operand with .H0_NH0");
   }
@@ -122,6 +127,10 @@ std::array<Slot, 4> half_sources(MachineBuilder& builder, unsigned count, I64& m
   for (unsigned k = 0; k < count; ++k, ++from) {
     const sass::Operand& operand = builder.value(from);
     modifiers |= I64{accept_halves(builder, operand)} << halves_bits(k);
+    if (operand.has(sass::mod("H0_NH1"))) {
+      if (k != 1 || operand.absolute) builder.unsupported("an operand with .H0_NH1");
+      modifiers |= kCrossed;
+    }
     slots[k] = builder.source(operand, 1, &modifiers, k);
   }
   return slots;

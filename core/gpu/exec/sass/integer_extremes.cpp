@@ -66,7 +66,24 @@ void extreme_of_three(Warp& warp, const Op& op) {
   });
 }
 
+template <class T>
+void extreme_halves_of_three(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0), b(warp, op, 1), c(warp, op, 2);
+  const Mask smaller = first_condition(warp, op);
+  for_words(warp, op.dst, [=](unsigned i) {
+    const auto chosen = [&](unsigned shift) {
+      const auto x = static_cast<T>(a[i] >> shift);
+      const auto y = static_cast<T>(b[i] >> shift);
+      const auto z = static_cast<T>(c[i] >> shift);
+      const T found = (smaller >> i & 1) != 0 ? std::min({x, y, z}) : std::max({x, y, z});
+      return U32{static_cast<std::uint16_t>(found)} << shift;
+    };
+    return chosen(0) | chosen(16);
+  });
+}
+
 void decode_extreme_of_three(MachineBuilder& builder) {
+  const int halves = builder.accept_one_of({"S16x2", "U16x2"});
   const bool is_unsigned = builder.accept("U32");
   const bool positive = builder.accept("RELU");
   const Slot dst = builder.destination();
@@ -75,10 +92,15 @@ void decode_extreme_of_three(MachineBuilder& builder) {
   const Slot c = builder.source(2);
   bool negated = false;
   const Slot smaller = builder.condition(0, negated);
-  Op& op = builder.emit(is_unsigned ? extreme_of_three<U32>
-                        : positive  ? extreme_or_zero<extreme_of_three<I32>, I32>
-                                    : extreme_of_three<I32>,
-                        Class::integer);
+  using I16 = std::int16_t;
+  Handler handler = halves == 0   ? extreme_halves_of_three<I16>
+                    : halves == 1 ? extreme_halves_of_three<std::uint16_t>
+                    : is_unsigned ? extreme_of_three<U32>
+                                  : extreme_of_three<I32>;
+  if (positive && !is_unsigned && halves != 1)
+    handler = halves == 0 ? extreme_or_zero<extreme_halves_of_three<I16>, I16>
+                          : extreme_or_zero<extreme_of_three<I32>, I32>;
+  Op& op = builder.emit(handler, Class::integer);
   op.dst = dst;
   op.src = {a, b, c, smaller};
   op.immediate = negated ? kPredicateNegated : 0;
@@ -123,7 +145,23 @@ void add_extreme(Warp& warp, const Op& op) {
   });
 }
 
+template <class T>
+void add_extreme_halves(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0), b(warp, op, 1), c(warp, op, 2);
+  const Mask smaller = first_condition(warp, op);
+  const bool relu = (op.immediate & kAtLeastZero) != 0;
+  for_words(warp, op.dst, [=](unsigned i) {
+    const bool least = bit(smaller, i);
+    const U32 sum = integers::by_halves<T>(a[i], b[i], [](T x, T y) { return static_cast<T>(x + y); });
+    return integers::by_halves<T>(sum, c[i], [=](T x, T y) {
+      const T chosen = (x < y) == least ? x : y;
+      return relu && chosen < T{0} ? T{0} : chosen;
+    });
+  });
+}
+
 void decode_viaddmnmx(MachineBuilder& builder) {
+  const int halves = builder.accept_one_of({"S16x2", "U16x2"});
   const bool is_unsigned = builder.accept("U32");
   const bool relu = builder.accept("RELU");
   I64 modifiers = 0;
@@ -133,7 +171,12 @@ void decode_viaddmnmx(MachineBuilder& builder) {
   const Slot c = builder.source(2, 1, &modifiers, 2);
   bool negated = false;
   const Slot smaller = builder.condition(0, negated);
-  Op& op = builder.emit(is_unsigned ? add_extreme<U32> : add_extreme<I32>, Class::integer);
+  if (halves >= 0 && modifiers != 0) builder.unsupported("negated halves");
+  Op& op = builder.emit(halves == 0   ? add_extreme_halves<std::int16_t>
+                        : halves == 1 ? add_extreme_halves<std::uint16_t>
+                        : is_unsigned ? add_extreme<U32>
+                                      : add_extreme<I32>,
+                        Class::integer);
   op.dst = dst;
   op.src = {a, b, c, smaller};
   op.immediate = modifiers | (relu ? kAtLeastZero : 0) | (negated ? kPredicateNegated : 0);

@@ -68,7 +68,8 @@ struct Width {
 Width accept_width(MachineBuilder& builder) {
   Width width;
   width.part = builder.accept_one_of({"U8", "S8", "U16", "S16"});
-  if (width.part < 0) width.words = builder.accept("64") ? 2 : builder.accept("128") ? 4 : 1;
+  if (width.part < 0)
+    width.words = builder.accept("64") ? 2 : builder.accept("128") || builder.accept("U.128") ? 4 : 1;
   return width;
 }
 
@@ -93,6 +94,28 @@ void finish(Op& op, const Width& width) {
   op.count = static_cast<std::uint8_t>(width.words);
 }
 
+// A load that reads memory only where a predicate, in src[1], holds, and gives zeros elsewhere.
+template <Handler load, bool negated>
+void load_or_zero(Warp& warp, const Op& op) {
+  const Mask all = warp.mask;
+  const Mask reading = all & condition(warp, op.src[1], negated);
+  warp.mask = reading;
+  if (reading != 0) load(warp, op);
+  warp.mask = all & ~reading;
+  for (unsigned k = 0; k < op.count; ++k) for_words(warp, next_word(op.dst, k), [](unsigned) { return 0; });
+  warp.mask = all;
+}
+
+Handler conditional_load(const Width& width, bool negated) {
+  if (width.part >= 0) return nullptr;
+  if (width.words == 1)
+    return negated ? load_or_zero<memory_lanes::load<U32, U32>, true>
+                   : load_or_zero<memory_lanes::load<U32, U32>, false>;
+  if (width.words == 2)
+    return negated ? load_or_zero<load_words<2>, true> : load_or_zero<load_words<2>, false>;
+  return negated ? load_or_zero<load_words<4>, true> : load_or_zero<load_words<4>, false>;
+}
+
 void decode_load(MachineBuilder& builder) {
   constexpr Handler kParts[] = {memory_lanes::load<std::uint8_t, U32>, memory_lanes::load<std::int8_t, U32>,
                                 memory_lanes::load<std::uint16_t, U32>,
@@ -103,12 +126,17 @@ void decode_load(MachineBuilder& builder) {
   const Operand* address = builder.find(OperandKind::address);
   if (address == nullptr) builder.unsupported("no address is named");
   if (builder.predicate_result(0) != kNoSlot) builder.unsupported("a load that gives a predicate");
-  const Handler handler = width.part >= 0    ? kParts[width.part]
-                          : width.words == 1 ? memory_lanes::load<U32, U32>
-                          : width.words == 2 ? load_words<2>
-                                             : load_words<4>;
+  bool negated = false;
+  const Slot reads = builder.only_condition(negated);
+  Handler handler = width.part >= 0    ? kParts[width.part]
+                    : width.words == 1 ? memory_lanes::load<U32, U32>
+                    : width.words == 2 ? load_words<2>
+                                       : load_words<4>;
+  if (reads != kNoSlot) handler = conditional_load(width, negated);
+  if (handler == nullptr) builder.unsupported("bytes that are loaded on a condition");
   Op& op = builder.emit(handler, Class::load, strong ? Flow::yield : Flow::next);
   op.dst = dst;
+  op.src[1] = reads;
   if (strong) op.flags |= kOrdered;
   builder.located_address(op, *address, space_named(builder.name()));
   finish(op, width);

@@ -213,9 +213,10 @@ void decode_ldc(MachineBuilder& builder) {
   const sass::Operand* from = builder.find(sass::OperandKind::constant);
   if (from == nullptr) builder.unsupported("no constant is named");
   if (from->descriptor != sass::Operand::kNone) builder.unsupported("a constant of a bound table");
-  if (from->uniform != sass::Operand::kNone) builder.unsupported("a uniform register names the constant");
+  const bool by_uniform =
+      from->uniform != sass::Operand::kNone && from->uniform != sass::kZeroUniformRegister;
   const Slot dst = builder.destination(0, words);
-  const bool known = from->index == sass::kZeroRegister;
+  const bool known = from->index == sass::kZeroRegister && !by_uniform;
   if (known && type < 0) {
     const Slot slot = builder.source(*from, words);
     Op& op = builder.emit(words == 1 ? copy : copy_words, Class::load);
@@ -227,6 +228,7 @@ void decode_ldc(MachineBuilder& builder) {
   Op& op = builder.emit(type < 0 ? load_constant<U32> : kHandlers[type], Class::load);
   op.dst = dst;
   if (from->index != sass::kZeroRegister) op.src[0] = general_register(from->index);
+  if (by_uniform) op.src[0] = builder.decoder().layout().uniform_register(from->uniform);
   op.count = static_cast<std::uint8_t>(words);
   op.immediate = static_cast<I64>(static_cast<U32>(from->value)) | I64{from->bank} << kBankBits;
 }

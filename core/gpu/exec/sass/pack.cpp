@@ -89,7 +89,33 @@ void pack_half_bytes(Warp& warp, const Op& op) {
   });
 }
 
+// F2FP.TF32: a float without the lowest bits of its mantissa.
+template <Rounding rounding>
+void shorten(Warp& warp, const Op& op) {
+  const Words<false> a(warp, op, 0);
+  const bool positive = (op.immediate & kRelu) != 0;
+  for_words(warp, op.dst, [=](unsigned i) {
+    const Tf32 result = to_tf32<rounding>(std::bit_cast<float>(a[i]));
+    return positive ? relu(result).bits : result.bits;
+  });
+}
+
+void decode_to_tf32(MachineBuilder& builder) {
+  builder.ignore({"F32", "PACK_B"});
+  const bool positive = builder.accept("RELU");
+  const Rounding rounding = accept_rounding(builder);
+  if (rounding != Rounding::rn && rounding != Rounding::rz) builder.unsupported("no such rounding");
+  const Slot dst = builder.destination();
+  const Slot from = builder.source(0);
+  Op& op =
+      builder.emit(rounding == Rounding::rz ? shorten<Rounding::rz> : shorten<Rounding::rn>, Class::convert);
+  op.dst = dst;
+  op.src[0] = from;
+  op.immediate = positive ? kRelu : 0;
+}
+
 void decode_f2fp(MachineBuilder& builder) {
+  if (builder.accept("TF32")) return decode_to_tf32(builder);
   const bool five = builder.accept("E5M2");
   const bool four = builder.accept("E4M3");
   const auto floats = accept_floats(builder);

@@ -25,7 +25,7 @@ struct RegisterLayout {
   unsigned barriers = 0;  // B0 and so on: of each lane a mask
 
   static constexpr unsigned kBarriers = 16;      // at most
-  static constexpr unsigned kDiscardWords = 32;  // where results go that nobody wants
+  static constexpr unsigned kDiscardWords = 40;  // where results go that nobody wants
 
   constexpr Slot uniform_register(unsigned index) const { return general_register(general + index); }
   constexpr Slot barrier(unsigned index) const { return uniform_register(uniform + index); }

@@ -218,6 +218,8 @@ void SassModule::fill_banks(ConstantBanks& banks, const CubinFunction& kernel) c
   banks.variables_at = later ? 0xd0 : 0x50;
   banks.environment_at = later ? 0x40 : 0x88;
   banks.descriptor_at = later ? 0x208 : 0x118;
+  banks.generic_parameters_at = later ? 0x198 : 0x40;
+  banks.generic_parameters = later ? kParameterWindow : kParameterWindow - kernel.parameter_base;
 }
 
 Program SassModule::outline(const CubinFunction& kernel) const {
@@ -299,6 +301,7 @@ void prepare_banks(Launch& launch) {
   put(bank, banks.environment_at + 4, static_cast<std::uint32_t>(launch.workspace >> 32));
   put(bank, banks.environment_at + 8, static_cast<std::uint32_t>(launch.workspace));
   put(bank, ConstantBanks::kProcessors, std::uint32_t{1});
+  put(bank, banks.generic_parameters_at, banks.generic_parameters);
   // A kernel without parameters does not say where they would be.
   if (banks.first_parameter != 0) bank.resize(banks.first_parameter);
   bank.insert(bank.end(), launch.parameters.begin(), launch.parameters.end());

@@ -127,7 +127,15 @@ void decode_hmma_steps(MachineBuilder& builder, Multiplication kind) {
                                        static_cast<unsigned>(step) << kStepShift);
 }
 
+// The uniform predicate that sm_86 and later name: kernels made for sm_80, which has none, have any bits
+// there and give the same results on both.
+void ignore_condition(MachineBuilder& builder) {
+  bool negated = false;
+  if (builder.conditions() > 0) builder.condition(0, negated);
+}
+
 void decode_hmma(MachineBuilder& builder) {
+  if (builder.accept("SP")) builder.unsupported("sparse matrices");
   Multiplication kind;
   kind.shape = accept_shape(builder);
   kind.d = accept_type(builder);
@@ -138,19 +146,23 @@ void decode_hmma(MachineBuilder& builder) {
     return decode_hmma_steps(builder, kind);
   }
   kind.a = kind.b = input == Type::none || input == Type::f32 ? Type::f16 : input;
+  ignore_condition(builder);
   emit_multiplication(builder, kind, find_multiplication(kind, false, Rounding::rn));
 }
 
 void decode_qmma(MachineBuilder& builder) {
+  if (builder.accept("SP")) builder.unsupported("sparse matrices");
   Multiplication kind;
   kind.shape = accept_shape(builder);
   kind.d = kind.c = accept_type(builder);
   kind.a = accept_type(builder);
   kind.b = accept_type(builder);
+  ignore_condition(builder);
   emit_multiplication(builder, kind, find_multiplication(kind, false, Rounding::rn));
 }
 
 void decode_imma(MachineBuilder& builder) {
+  if (builder.accept("SP")) builder.unsupported("sparse matrices");
   Multiplication kind;
   kind.shape = accept_shape(builder);
   kind.a = accept_type(builder);
@@ -172,10 +184,12 @@ void decode_bmma(MachineBuilder& builder) {
   if (both) op.flags |= kAnd;
 }
 
-// DMMA: doubles lie in pairs of registers; for the multiplication they are put together.
+// DMMA: doubles lie in pairs of registers; for the multiplication they are put together. A bit of the flags
+// for each of A, B and C says that it is negated.
 void multiply_doubles(Warp& warp, const Op& op) {
   const auto kind = std::bit_cast<Multiplication>(op.immediate);
   const unsigned d = kind.registers(kind.result());
+  const unsigned a = kind.registers(kind.fragment(Role::a));
   const unsigned total = op.count;
   const Slot* listed = warp.code().slots.data() + op.aux;
   // Behind the list of pairs is that of the doubles.
@@ -183,10 +197,13 @@ void multiply_doubles(Warp& warp, const Op& op) {
   for (unsigned i = d; i < total; ++i) {
     auto* to = warp.lanes<U64>(doubles[i]);
     const Pairs from(warp, listed[i]);
-    for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = from[lane];
+    const unsigned role = i < d + a ? 0 : i < total - d ? 1 : 2;
+    const U64 sign = op.flags >> role & 1 ? U64{1} << 63 : 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane) to[lane] = from[lane] ^ sign;
   }
   Op whole = op;
   whole.aux = op.aux + total;
+  whole.flags = 0;
   find_multiplication(kind, false, Rounding::rn)(warp, whole);
   for (unsigned i = 0; i < d; ++i) {
     const auto* from = warp.lanes<U64>(doubles[i]);
@@ -208,14 +225,18 @@ void decode_dmma(MachineBuilder& builder) {
   const unsigned a = kind.registers(kind.fragment(Role::a));
   const unsigned b = kind.registers(kind.fragment(Role::b));
   add_pairs(builder.destination(0, 2 * d), d);
-  add_pairs(builder.source(0, 2 * a), a);
-  add_pairs(builder.source(1, 2 * b), b);
-  add_pairs(builder.source(2, 2 * d), d);
+  std::int64_t modifiers = 0;
+  add_pairs(builder.source(0, 2 * a, &modifiers, 0), a);
+  add_pairs(builder.source(1, 2 * b, &modifiers, 1), b);
+  add_pairs(builder.source(2, 2 * d, &modifiers, 2), d);
+  const std::int64_t negated = modifiers & (negated_bit(0) | negated_bit(1) | negated_bit(2));
+  if (modifiers != negated) builder.unsupported("magnitudes of doubles");
   const auto total = static_cast<unsigned>(slots.size());
   if (2 * total > RegisterLayout::kDiscardWords) builder.unsupported("a matrix that is too large");
   for (unsigned i = 0; i < total; ++i)
     slots.push_back(next_word(builder.decoder().layout().discard(), 2 * i));
   Op& op = builder.emit(multiply_doubles, Class::tensor);
+  op.flags = static_cast<std::uint8_t>(negated);
   op.aux = builder.list(slots);
   op.count = static_cast<std::uint8_t>(total);
   op.immediate = std::bit_cast<std::int64_t>(kind);
