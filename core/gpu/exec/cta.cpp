@@ -46,7 +46,10 @@ Cta::State Cta::run() {
       }
     }
     if (!unfinished) return State::finished;
-    if (progress || released_) continue;
+    if (progress || released_) {
+      launch_->check_end(worker_->counts);  // warps may meet at a barrier for ever
+      continue;
+    }
     if (yielded) return State::waiting;
     if (!std::ranges::any_of(warps_, [](auto& warp) { return warp->release_waiting(); })) throw Deadlock();
   }

@@ -49,19 +49,13 @@ class CtaRunner {
   bool step(Cta& cta) {
     try {
       const bool finished = cta.run() == Cta::State::finished;
-      check_limits();
+      launch_.check_end(worker_.counts);
       return finished;
     } catch (const Fault& fault) {
       throw explain(cta, cta.running(), fault);
     } catch (const Deadlock&) {
       throw explain_deadlock(cta);
     }
-  }
-
-  void check_limits() const {
-    if (launch_.stop != nullptr && launch_.stop->load(std::memory_order_relaxed))
-      throw Stopped("interrupted");
-    launch_.check_limit(worker_.counts);
   }
 
   const Launch& launch_;

@@ -14,6 +14,7 @@
 
 #include "gpu/exec/checker.hpp"
 #include "gpu/exec/device_memory.hpp"
+#include "gpu/exec/fault.hpp"
 #include "gpu/exec/instructions/barrier.hpp"
 #include "gpu/exec/program.hpp"
 #include "gpu/exec/texture.hpp"
@@ -67,6 +68,11 @@ struct Launch {
   // Throws a KernelFault where more was executed than may be.
   void check_limit(const LaunchCounts& counts) const {
     if (maximum_instructions != 0 && counts.warp_instructions > maximum_instructions) give_up();
+  }
+  // The same, and Stopped where nobody waits any longer. Whatever may go on for ever has to ask.
+  void check_end(const LaunchCounts& counts) const {
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Stopped("interrupted");
+    check_limit(counts);
   }
   [[noreturn]] void give_up() const;
 };

@@ -170,6 +170,7 @@ bool Warp::choose_ready() {
 Outcome Warp::run() {
   while (choose_ready() || release_own()) {
     if (current_ < splits_.size() && run_split() == Outcome::yielded) return Outcome::yielded;
+    worker_->launch->check_end(worker_->counts);  // splits may meet for ever
   }
   return splits_.empty() ? Outcome::finished : Outcome::blocked;
 }
