@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from manyscale.report.charts import HeatMap, Lines, Stacks
@@ -274,7 +274,7 @@ def _lines(done: pl.DataFrame, axis: _Axis, others: Sequence[_Axis], metric: str
                 together.setdefault(x, []).extend(values)
         groups = {f"mean of {len(groups)} combinations": together}
     factor, scaled = scale_of((y for line in groups.values() for ys in line.values() for y in ys), unit)
-    lines = {name: [(x, factor * fmean(line[x])) for x in sorted(line)] for name, line in groups.items()}
+    lines = {name: [(x, factor * _mean(line[x])) for x in sorted(line)] for name, line in groups.items()}
     bands = {
         name: [(x, factor * min(line[x]), factor * max(line[x])) for x in sorted(line)]
         for name, line in groups.items()
@@ -295,6 +295,11 @@ def _is_logarithmic(values: Sequence[float]) -> bool:
     return values[-1] / values[0] >= _WIDE or (min(factors) > 1.4 and max(factors) / min(factors) < 1.2)
 
 
+def _mean(values: Sequence[float]) -> float:
+    """The mean; divided before it is added up, so that no sum is too large for a float."""
+    return math.fsum(value / len(values) for value in values)
+
+
 def _heat_map(done: pl.DataFrame, across: _Axis, down: _Axis, metric: str, unit: str) -> HeatMap:
     cells: dict[tuple[Any, Any], list[float]] = {}
     for x, y, value in done.select(across.column, down.column, metric).iter_rows():
@@ -303,7 +308,7 @@ def _heat_map(done: pl.DataFrame, across: _Axis, down: _Axis, metric: str, unit:
     xs = list(dict.fromkeys(done[across.column].to_list()))
     ys = list(dict.fromkeys(done[down.column].to_list()))
     factor, scaled = scale_of((value for values in cells.values() for value in values), unit)
-    rows = [[factor * fmean(cells[x, y]) if (x, y) in cells else None for x in xs] for y in ys]
+    rows = [[factor * _mean(cells[x, y]) if (x, y) in cells else None for x in xs] for y in ys]
     return HeatMap(
         f"{_spoken(metric)} over {across.name} and {down.name}",
         across.name,
