@@ -80,7 +80,9 @@ def some_words(seed: int = 3) -> np.ndarray:
 
 @pytest.mark.parametrize("architecture", ["sm_70", "sm_80"])
 @pytest.mark.parametrize("compared", ["lt", "ge"])
-@pytest.mark.parametrize(("loaded", "words"), [("v4.u32", 4), ("v2.u32", 2), ("u32", 1)])
+@pytest.mark.parametrize(
+    ("loaded", "words"), [("v4.u32", 4), ("v2.u32", 2), ("u32", 1), ("u16", 1), ("s8", 1)]
+)
 def test_a_load_gives_zeros_where_its_predicate_does_not_hold(
     architecture: str, compared: str, loaded: str, words: int
 ) -> None:
@@ -112,7 +114,10 @@ def test_a_load_gives_zeros_where_its_predicate_does_not_hold(
     kernel.set(" LDG", fields | without_descriptor, f"{plain}, {guard[1]}")
     data = some_words()[: 2 * THREADS]
     expected = np.tile(np.array([70, 71, 72, 73], np.uint32), (THREADS, 1))
-    expected[: THREADS // 2, :words] = data.reshape(-1, 4)[:, :words]
+    part = {"u16": np.uint16, "s8": np.int8}.get(loaded, np.uint32)
+    # The lowest bytes of words, extended as their type says.
+    rows = data.view(part).reshape(THREADS // 2, -1)[:, :words].astype(np.int64)
+    expected[: THREADS // 2, :words] = (rows & 0xFFFFFFFF).astype(np.uint32)
     expected[THREADS // 2 :, :words] = 0
     np.testing.assert_array_equal(kernel.run(data), expected)
 

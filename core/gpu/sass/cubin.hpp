@@ -43,7 +43,21 @@ struct CubinSymbol {
 };
 
 struct CubinRelocation {
-  enum Type : std::uint32_t { word32 = 1, word64 = 2, generic32 = 3, generic64 = 4 };
+  enum Type : std::uint32_t {
+    word32 = 1,
+    word64 = 2,
+    generic32 = 3,
+    generic64 = 4,
+    // Of instructions: a half of an address as a number, and the address that is called, whose form is
+    // another from sm_90 on.
+    lower_half = 56,
+    upper_half = 57,
+    called = 58,
+    called_later = 75,
+    // Of YIELD: whether it may be left out.
+    yield_opcode = 68,
+    yield_predicate = 69,
+  };
   std::uint32_t section = 0;  // that is changed
   std::uint64_t offset = 0;
   std::uint32_t type = 0;

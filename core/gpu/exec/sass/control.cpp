@@ -78,7 +78,8 @@ void emit_jump(MachineBuilder& builder, bool absolute) {
   op.src[1] = next_word(low);
   op.flags = absolute ? kAbsoluteAddress : 0;
   const I64 start = I64{builder.decoder().first_operation()} * sass::Instruction::kBytes;
-  const Operand* displacement = builder.find(OperandKind::immediate);
+  const Operand* displacement =
+      base.kind == OperandKind::immediate ? nullptr : builder.find(OperandKind::immediate);
   const I64 added = displacement != nullptr ? displacement->value : 0;
   const I64 next = I64{builder.instruction().offset} + sass::Instruction::kBytes;
   if (absolute)

@@ -106,14 +106,16 @@ void load_or_zero(Warp& warp, const Op& op) {
   warp.mask = all;
 }
 
-Handler conditional_load(const Width& width, bool negated) {
-  if (width.part >= 0) return nullptr;
-  if (width.words == 1)
-    return negated ? load_or_zero<memory_lanes::load<U32, U32>, true>
-                   : load_or_zero<memory_lanes::load<U32, U32>, false>;
-  if (width.words == 2)
-    return negated ? load_or_zero<load_words<2>, true> : load_or_zero<load_words<2>, false>;
-  return negated ? load_or_zero<load_words<4>, true> : load_or_zero<load_words<4>, false>;
+template <bool negated>
+Handler conditional_load(const Width& width) {
+  using memory_lanes::load;
+  constexpr Handler kParts[] = {
+      load_or_zero<load<std::uint8_t, U32>, negated>, load_or_zero<load<std::int8_t, U32>, negated>,
+      load_or_zero<load<std::uint16_t, U32>, negated>, load_or_zero<load<std::int16_t, U32>, negated>};
+  if (width.part >= 0) return kParts[width.part];
+  return width.words == 1   ? load_or_zero<load<U32, U32>, negated>
+         : width.words == 2 ? load_or_zero<load_words<2>, negated>
+                            : load_or_zero<load_words<4>, negated>;
 }
 
 void decode_load(MachineBuilder& builder) {
@@ -132,8 +134,7 @@ void decode_load(MachineBuilder& builder) {
                     : width.words == 1 ? memory_lanes::load<U32, U32>
                     : width.words == 2 ? load_words<2>
                                        : load_words<4>;
-  if (reads != kNoSlot) handler = conditional_load(width, negated);
-  if (handler == nullptr) builder.unsupported("bytes that are loaded on a condition");
+  if (reads != kNoSlot) handler = negated ? conditional_load<true>(width) : conditional_load<false>(width);
   Op& op = builder.emit(handler, Class::load, strong ? Flow::yield : Flow::next);
   op.dst = dst;
   op.src[1] = reads;

@@ -161,10 +161,67 @@ std::uint64_t SassModule::address_of(const CubinSymbol& symbol) const {
   return builtin_address(symbol.name).value_or(0);
 }
 
+namespace {
+
+// Puts an address into an instruction; false if it is not known how.
+bool relocate_instruction(sass::Words& words, std::uint32_t type, std::uint64_t address) {
+  constexpr std::uint64_t kLow = 0xffffffff;
+  const auto set = [&](unsigned first, unsigned count, std::uint64_t value) {
+    for (unsigned i = 0; i < count; ++i) {
+      std::uint64_t& word = first + i < 64 ? words.low : words.high;
+      const unsigned at = (first + i) % 64;
+      word = (word & ~(std::uint64_t{1} << at)) | (value >> i & 1) << at;
+    }
+  };
+  switch (type) {
+    case CubinRelocation::lower_half:
+      set(32, 32, address & kLow);
+      return true;
+    case CubinRelocation::upper_half:
+      set(32, 32, address >> 32);
+      return true;
+    case CubinRelocation::called:
+      set(34, 47, address >> 2);
+      return true;
+    case CubinRelocation::called_later:
+      set(16, 8, address >> 2 & 0xff);
+      set(34, 47, address >> 10);
+      return true;
+    case CubinRelocation::yield_opcode:
+    case CubinRelocation::yield_predicate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void SassModule::relocate_code(const CubinRelocation& relocation, std::uint64_t address) {
+  std::vector<std::byte>& bytes = cubin_.sections[relocation.section].bytes;
+  const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
+  const std::uint64_t at = relocation.offset;
+  sass::Words words;
+  if (at % sass::Instruction::kBytes != 0 || at > bytes.size() || bytes.size() - at < sizeof words) return;
+  std::memcpy(&words, bytes.data() + at, sizeof words);
+  const bool is_known = symbol.section != CubinSymbol::kUndefined || builtin_address(symbol.name).has_value();
+  if (!relocate_instruction(words, relocation.type, address)) {
+    unresolved_[relocation.section].insert("a relocation of type " + std::to_string(relocation.type) +
+                                           " is not supported");
+  } else if (!is_known && !symbol.name.empty()) {
+    unresolved_[relocation.section].insert(symbol.name + " is not defined, and is no function of the system");
+  }
+  std::memcpy(bytes.data() + at, &words, sizeof words);
+}
+
 void SassModule::relocate() {
   for (const CubinRelocation& relocation : cubin_.relocations) {
     const std::uint64_t value =
         address_of(cubin_.symbols[relocation.symbol]) + static_cast<std::uint64_t>(relocation.addend);
+    if (functions_.contains(relocation.section)) {
+      relocate_code(relocation, value);
+      continue;
+    }
     const bool wide =
         relocation.type == CubinRelocation::word64 || relocation.type == CubinRelocation::generic64;
     if (!wide && relocation.type != CubinRelocation::word32 && relocation.type != CubinRelocation::generic32)
@@ -253,7 +310,14 @@ Program SassModule::program(const CubinFunction& kernel) const {
   if (calls.any) stack += calls.recursive ? kRecursionStack : kCallStack;
   program.banks.stack_bytes = static_cast<std::uint32_t>(align_up(std::min(stack, kMostStack), 16));
   decode_machine(program, texts);
+  for (const std::string& why : unresolved(kernel)) program.problems.push_back({kernel.name, "", why, {}});
   return program;
+}
+
+const std::set<std::string>& SassModule::unresolved(const CubinFunction& function) const {
+  static const std::set<std::string> kNone;
+  const auto found = unresolved_.find(function.section);
+  return found == unresolved_.end() ? kNone : found->second;
 }
 
 std::vector<KernelParameter> machine_parameters(const CubinFunction& kernel) {

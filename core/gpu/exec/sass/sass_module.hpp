@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -40,6 +42,8 @@ class SassModule {
 
   // What is known of a kernel without its code: parameters, shared memory, constant banks.
   Program outline(const sass::CubinFunction& kernel) const;
+  // Why addresses in the code of a function are not known; empty if they are.
+  const std::set<std::string>& unresolved(const sass::CubinFunction& function) const;
   // Decodes a kernel.
   Program program(const sass::CubinFunction& kernel) const;
 
@@ -47,6 +51,7 @@ class SassModule {
   void allocate_sections();
   void allocate_functions();
   void relocate();
+  void relocate_code(const sass::CubinRelocation& relocation, std::uint64_t address);
   std::uint64_t address_of(const sass::CubinSymbol& symbol) const;
   MachineText text_of(const sass::CubinFunction& function) const;
   void fill_banks(ConstantBanks& banks, const sass::CubinFunction& kernel) const;
@@ -62,6 +67,7 @@ class SassModule {
   std::unordered_map<std::string_view, std::vector<std::pair<unsigned, std::uint32_t>>> banks_;
   std::map<std::uint32_t, std::vector<std::uint64_t>>
       begins_;  // of functions, by section of code, as symbols say
+  std::map<std::uint32_t, std::set<std::string>> unresolved_;  // by section of code
   std::vector<Variable> variables_;
   std::vector<Variable> managed_;
 };

@@ -97,6 +97,12 @@ SupportScan::Found SupportScan::missing_in(const SassModule& module, const Cubin
       missing.example = words;
     }
   }
+  for (const std::string& why : module.unresolved(function)) {
+    const std::uint32_t index = index_of("an address in the code", why);
+    ++found.counts[index];
+    Missing& missing = missing_[index];
+    if (missing.kernel.empty() || kernel.name < missing.kernel) missing.kernel = kernel.name;
+  }
   return found;
 }
 
