@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from manyscale import units
 from manyscale.gpu import TimedDevice
 from manyscale.gpu.run_directory import COMPONENT, OPERATIONS_FILE, write_profiles
-from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter, definitions
 from manyscale.results.journal import Journal
 from manyscale.results.names import readable
@@ -60,6 +59,8 @@ def run_recorded(
 
 
 def _machine_text(program: Program) -> str:
+    from manyscale.machine.completing import completed_toml
+
     gpu = program.node.gpus[0]
     costs = {
         "call_time": units.format(program.runtime.call_time, units.TIME),

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import KEPT_AFTER
-from manyscale.machine.completing import completed_toml
 from manyscale.results import RunWriter
 from manyscale.system import running
 from manyscale.system.dram_over_time import DRAM_FILE, dram_buses, dram_over_time
@@ -42,6 +41,8 @@ def record(
     command: Sequence[str],
 ) -> Iterator[None]:
     """See `TimedDevice.record`; the device appends the launches that end to the list."""
+    from manyscale.machine.completing import completed_toml
+
     facts = {"kind": "gpu-program", "name": Path(sys.argv[0]).name} if workload is None else workload
     system = device.parts.system
     with RunWriter(out, command=list(command) or sys.argv, workload=facts, seed=device.seed) as writer:

@@ -8,24 +8,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from manyscale.machine.cpu import Cpu
 from manyscale.machine.cuda_runtime import CudaRuntime
 from manyscale.machine.gpu import Gpu
-from manyscale.machine.host import Mesh
 from manyscale.machine.link import Link
-from manyscale.machine.memory import Memory
 from manyscale.spec import Spec, deferred, parameter
 
 if TYPE_CHECKING:
+    from manyscale.machine.cpu import Cpu
+    from manyscale.machine.host import Mesh
+    from manyscale.machine.memory import Memory
     from manyscale.machine.network import Network
 else:
+
+    def _cpu() -> type[Spec]:
+        from manyscale.machine.cpu import Cpu
+
+        return Cpu
+
+    def _memory() -> type[Spec]:
+        from manyscale.machine.memory import Memory
+
+        return Memory
+
+    def _mesh() -> type[Spec]:
+        from manyscale.machine.host import Mesh
+
+        return Mesh
 
     def _network() -> type[Spec]:
         from manyscale.machine.network import Network
 
         return Network
 
-    Network = deferred(_network)
+    Cpu, Memory, Mesh, Network = deferred(_cpu), deferred(_memory), deferred(_mesh), deferred(_network)
 
 
 class Machine(Spec):
