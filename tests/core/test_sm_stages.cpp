@@ -9,6 +9,7 @@
 #include "gpu/sm/mio_queue.hpp"
 #include "gpu/sm/scoreboard.hpp"
 #include "gpu/sm/tag_stage.hpp"
+#include "gpu/sm/warp_states.hpp"
 #include "test_checks.hpp"
 
 using namespace manyscale;
@@ -217,14 +218,9 @@ TEST(a_stream_buffer_fetches_the_lines_that_follow) {
 }
 
 TEST(warm_caches_have_the_end_of_what_they_cannot_hold) {
-  SmSpec spec;
+  SmSpec spec = small_sm();
   spec.sub_cores = 1;
-  spec.instruction_line = 128;
-  spec.instruction_ways = 2;
   spec.l0_instructions = 256;
-  spec.l1_instructions = 4096;
-  spec.l0_miss_latency = 16;
-  spec.l1_miss_latency = 200;
   InstructionCaches caches(spec);
   SmStatistics statistics;
   caches.warm(128, 512);
@@ -371,6 +367,36 @@ TEST(stores_know_which_sectors_they_write_in_part) {
   Access part = strided(4, 4);
   part.mask = 0x000fffff;  // 20 words: two sectors and a half
   check_equal(partial(part), 1U, "the last sector");
+}
+
+// Cycles of warps in a state, of all intervals.
+std::int64_t cycles_in(const WarpStates& states, WarpState state) {
+  std::int64_t sum = 0;
+  for (const WarpStates::Row& row : states.rows()) sum += row[static_cast<std::size_t>(state)];
+  return sum;
+}
+
+TEST(states_of_warps_are_kept_in_a_bounded_number_of_intervals) {
+  WarpStates states(1000);
+  states.add(WarpState::drain, 1006, 1010);
+  check_equal(states.interval(), 8, "the first intervals are short");
+  check_equal(states.rows()[0][static_cast<std::size_t>(WarpState::drain)], 2, "two cycles in the first");
+  check_equal(states.rows()[1][static_cast<std::size_t>(WarpState::drain)], 2, "and two in the second");
+  states.add_issue(1010, WarpState::barrier, 1013, WarpState::not_selected, 1020);
+  states.add(WarpState::wait, 1000 + 1024, 1000 + 1025);
+  check_equal(states.interval(), 16, "128 of them reach 1,024 cycles, and not one more");
+  states.add_issue(1000, WarpState::long_scoreboard, 101000, WarpState::lg_throttle, 101000);
+  check(states.rows().size() <= WarpStates::most_intervals, "the number is bounded");
+  check_equal(cycles_in(states, WarpState::drain), 4, "nothing is lost");
+  check_equal(cycles_in(states, WarpState::barrier), 3, "the first reason");
+  check_equal(cycles_in(states, WarpState::not_selected), 7, "the second");
+  check_equal(cycles_in(states, WarpState::selected), 2, "two issues");
+  check_equal(cycles_in(states, WarpState::long_scoreboard), 100000, "over many intervals");
+  WarpStates other(1000);
+  other.add(WarpState::wait, 1000, 1003);
+  other.add(states);
+  check_equal(other.interval(), states.interval(), "another SM takes the longer interval");
+  check_equal(cycles_in(other, WarpState::wait), 4, "sums of both");
 }
 
 }  // namespace
