@@ -91,9 +91,12 @@ report.fitted = (figure, width) => {
     const axis = layout[name];
     if (axis) layout[name] = { ...axis, nticks: 5, tickfont: { size: 11 }, title: { ...axis.title, font: { size: 11 } } };
   }
-  const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).length;
-  if (layout.showlegend !== false && names > 1) layout.height = (layout.height || 360) + 20 * Math.max(0, names - 2);
-  layout.legend = { ...layout.legend, maxheight: 20 * names + 20 };
+  const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
+  const columns = names.length > 3 && names.every((name) => name.length <= 18) ? 2 : 1;
+  const rows = Math.ceil(names.length / columns);
+  if (layout.showlegend !== false && names.length > 1) layout.height = (layout.height || 360) + 20 * Math.max(0, rows - 2);
+  layout.legend = { ...layout.legend, font: { size: 11 }, maxheight: 20 * rows + 20 };
+  if (columns > 1) layout.legend = { ...layout.legend, entrywidth: 0.49, entrywidthmode: "fraction" };
   layout.margin = { ...layout.margin, l: Math.min(44, (layout.margin || {}).l ?? 44), r: 8 };
   return layout;
 };
