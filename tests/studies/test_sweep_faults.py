@@ -327,6 +327,16 @@ def test_another_table_is_not_taken_for_that_of_the_sweep(work, tmp_path, change
         load_sweep(tmp_path / "sweep")
 
 
+def test_two_axes_of_one_name_are_refused(work: str, tmp_path: Path) -> None:
+    squares(work, 3).run(tmp_path / "sweep", workers=1)
+    path = tmp_path / "sweep" / "sweep.json"
+    info = json.loads(path.read_text())
+    info["axes"] *= 2
+    path.write_bytes(sealed(info))
+    with pytest.raises(RunError, match="two of its axes are workload.n"):
+        load_sweep(tmp_path / "sweep")
+
+
 def test_a_folder_that_is_no_sweep_is_refused(work: str, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")

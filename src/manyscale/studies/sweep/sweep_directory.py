@@ -272,6 +272,10 @@ def read_info(directory: Path) -> dict[str, Any]:
         validated(info, _Info, f"{path} does not describe a sweep")
     except InputError as error:
         raise RunError(str(error)) from None
+    names = [axis["name"] for axis in info["axes"]]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise RunError(f"{path} does not describe a sweep: two of its axes are {twice}")
     return info
 
 
