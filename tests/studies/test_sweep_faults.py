@@ -333,7 +333,7 @@ def test_two_axes_of_one_name_are_refused(work: str, tmp_path: Path) -> None:
     info = json.loads(path.read_text())
     info["axes"] *= 2
     path.write_bytes(sealed(info))
-    with pytest.raises(RunError, match="two of its axes are workload.n"):
+    with pytest.raises(RunError, match=r"two of its axes are workload\.n"):
         load_sweep(tmp_path / "sweep")
 
 
