@@ -81,7 +81,7 @@ nb::bytes unpacked_lz4(const nb::bytes& block, std::size_t size) {
   PyObject* made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
   if (made == nullptr) throw nb::python_error();
   const auto result = nb::steal<nb::bytes>(made);
-  const std::span out(reinterpret_cast<std::byte*>(PyBytes_AS_STRING(made)), size);
+  const std::span out(reinterpret_cast<std::byte*>(PyBytes_AsString(made)), size);
   nb::gil_scoped_release unlocked;
   sass::unpack_lz4(bytes_of(block), out);
   return result;
