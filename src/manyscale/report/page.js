@@ -89,7 +89,8 @@ report.fitted = (figure, width) => {
   if (width > 560) return layout;
   for (const name of ["xaxis", "yaxis"]) {
     const axis = layout[name];
-    if (axis) layout[name] = { ...axis, nticks: 5, tickfont: { size: 11 }, title: { ...axis.title, font: { size: 11 } } };
+    const few = axis && axis.type !== "category" ? { nticks: 5 } : {}; // every bar has its name
+    if (axis) layout[name] = { ...axis, ...few, tickfont: { size: 11 }, title: { ...axis.title, font: { size: 11 } } };
   }
   const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
   const columns = names.length > 3 && names.every((name) => name.length <= 18) ? 2 : 1;
