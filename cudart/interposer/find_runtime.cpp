@@ -137,6 +137,16 @@ bool find_archive(const char* path, Bytes code, std::uint64_t address, FoundRunt
   return is_there;
 }
 
+// Whether a file may have a runtime: it has device code, or names the driver, which the runtime loads.
+bool may_have_runtime(const Elf& file) {
+  constexpr std::string_view driver = "libcuda.so.1";
+  if (file.find_section(".nvFatBinSegment") != nullptr) return true;
+  const Elf64_Shdr* constants = file.find_section(".rodata");
+  if (constants == nullptr) return false;
+  const auto bytes = file.contents<std::byte>(*constants);
+  return memmem(bytes.data(), bytes.size(), driver.data(), driver.size()) != nullptr;
+}
+
 }  // namespace
 
 void find_runtime(const char* path, std::string_view archives, FoundRuntime& found) {
@@ -144,7 +154,7 @@ void find_runtime(const char* path, std::string_view archives, FoundRuntime& fou
   const Elf file(mapped.bytes());
   collect(file, nullptr, 0, found);
   const Elf64_Shdr* text = file.find_section(".text");
-  if (found.library != nullptr || text == nullptr || file.find_section(".nvFatBinSegment") == nullptr) return;
+  if (found.library != nullptr || text == nullptr || !may_have_runtime(file)) return;
   found.count = 0;
   while (!archives.empty()) {
     const std::string_view archive = archives.substr(0, archives.find(':'));

@@ -15,6 +15,7 @@ import pytest
 
 PYTHON = os.environ.get("MANYSCALE_TORCH_PYTHON", "")
 OPERATORS = Path(__file__).parent / "pytorch" / "operators.py"
+MODELS = Path(__file__).parent / "pytorch" / "models.py"
 
 pytestmark = pytest.mark.skipif(
     not PYTHON, reason="MANYSCALE_TORCH_PYTHON names no Python with a PyTorch for CUDA"
@@ -40,6 +41,20 @@ def test_operators_give_what_they_give_on_the_cpu(group: str, tmp_path: Path) ->
     agreed, failed = (int(word) for word in lines[-1].split() if word.isdigit())
     assert failed == 0, "\n".join(lines)
     assert agreed > 0
+
+
+@pytest.mark.parametrize("model", ["perceptron", "transformer"])
+def test_a_model_is_trained_as_on_the_cpu(model: str, tmp_path: Path) -> None:
+    assert f"{model}: 2 steps agree" in on_gpu(str(MODELS), model, folder=tmp_path)
+
+
+@pytest.mark.skipif(
+    "MANYSCALE_CUDART_STATIC" not in os.environ,
+    reason="MANYSCALE_CUDART_STATIC names no libcudart_static.a of the version that cuDNN was linked with",
+)
+@pytest.mark.parametrize("model", ["convolutional"])
+def test_a_model_with_layers_of_cudnn_is_trained_as_on_the_cpu(model: str, tmp_path: Path) -> None:
+    assert f"{model}: 2 steps agree" in on_gpu(str(MODELS), model, folder=tmp_path)
 
 
 def test_a_sum_takes_simulated_time(tmp_path: Path) -> None:

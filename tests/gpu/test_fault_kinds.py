@@ -56,6 +56,8 @@ def test_a_deadlock_and_too_many_instructions_have_kinds():
     assert (stuck.kind, stuck.location.cta) == (_core.GpuFaultKind.deadlock, (0, 0, 0))
     endless = fault("LOOP: bra LOOP;", device(False, maximum_instructions=1000))
     assert endless.kind is _core.GpuFaultKind.instruction_limit
+    with_barrier = fault("LOOP: bar.sync 0; bra LOOP;", device(False, maximum_instructions=1000))
+    assert with_barrier.kind is _core.GpuFaultKind.instruction_limit
     assert endless.location.kernel == "wrong"
 
 

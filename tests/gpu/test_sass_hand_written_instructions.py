@@ -255,3 +255,51 @@ def test_floats_are_packed_on_turing() -> None:
     if int(first) > int(second):
         expected = halves[:, 1] << 16 | halves[:, 0]
     np.testing.assert_array_equal(kernel.run(floats.ravel().view(np.uint32))[:, 0], expected)
+
+
+def test_an_index_is_subtracted_from_an_address_also_if_it_is_zero() -> None:
+    kernel = Kernel(
+        """
+        ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d2]; mov.b64 %d4, {%r3, %r4};
+        cvt.u64.u32 %d5, %r1; shl.b64 %d5, %d5, 2; add.u64 %d6, %d4, %d5;
+        mov.b64 {%r5, %r6}, %d6; st.global.v4.u32 [%d3], {%r5, %r6, %r1, %r2};
+        """,
+        "sm_80",
+    )
+    low, high = (kernel.find(pattern).text or "" for pattern in (r"^LEA R\d+, P", r"^LEA\.HI\.X"))
+    kernel.set(r"^LEA R\d+, P", {(72, 1): 1}, re.sub(r"(P\d, )R", r"\1-R", low))
+    kernel.set(r"^LEA\.HI\.X", {(72, 1): 1}, re.sub(r"^(\S+ R\d+, )R", r"\1~R", high))
+    data = some_words().reshape(THREADS, 4)
+    data[::4, 0] = 0
+    address = data[:, 2] | data[:, 3].astype(np.uint64) << np.uint64(32)
+    expected = address - (data[:, 0].astype(np.uint64) << np.uint64(2))
+    found = kernel.run(data.ravel())
+    np.testing.assert_array_equal(found[:, 0] | found[:, 1].astype(np.uint64) << np.uint64(32), expected)
+
+
+def test_a_kernel_takes_more_than_four_kilobytes_of_parameters() -> None:
+    text = """
+    .version 8.1
+    .target sm_80
+    .address_size 64
+    .visible .entry large(.param .align 4 .b8 values[24000], .param .u64 results)
+    {
+        .reg .b32 %r<2>;
+        .reg .b64 %d<5>;
+        ld.param.u64 %d0, [results];
+        mov.u32 %r0, %tid.x;
+        mul.wide.u32 %d1, %r0, 4;
+        add.u64 %d0, %d0, %d1;
+        mov.b64 %d2, values;
+        mad.wide.u32 %d3, %r0, 368, %d2;
+        ld.param.u32 %r1, [%d3];
+        st.global.u32 [%d0], %r1;
+        ret;
+    }
+    """
+    device = gpu.Device(maximum_instructions=1_000_000)
+    values = np.arange(6000, dtype=np.uint32) * 7
+    results = device.zeros(THREADS, np.uint32)
+    kernel = device.load(assemble(text.encode(), "large.ptx", "sm_80"))["large"]
+    kernel[1, THREADS](values.view(np.uint8), results)
+    np.testing.assert_array_equal(results.numpy(), values[::92][:THREADS])

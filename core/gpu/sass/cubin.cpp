@@ -70,6 +70,7 @@ enum Attribute : std::uint8_t {
   kParameter = 0x17,
   kParameterBytes = 0x19,
   kRegisters = 0x2f,
+  kParameterOfLarge = 0x45,  // of a kernel with more than 4 KiB of parameters
 };
 
 class CubinReader {
@@ -283,6 +284,9 @@ class CubinReader {
       case kParameter:
         if (own != nullptr)
           own->parameters.push_back({fact.at<std::uint16_t>(6), fact.at<std::uint32_t>(8) >> 18});
+        break;
+      case kParameterOfLarge:
+        if (own != nullptr) own->parameters.push_back({fact.at<std::uint16_t>(6), word(2)});
         break;
       case kMaximumThreads:
       case kRequiredThreads:

@@ -269,6 +269,8 @@ void lea(Warp& warp, const Op& op) {
       if (negated) index = 0 - index;
       if (inverted) index = ~index;
       index = index << shift >> 32;
+    } else if (negated) {  // inverted and one more, which carries if the index is 0
+      index = U64{static_cast<U32>(~(lower[i] << shift))} + 1;
     } else {
       index = static_cast<U32>(index << shift);
     }
