@@ -154,6 +154,8 @@ void bind_gpu_timing(nb::module_& module) {
       .def("order_matters",
            [](const Launches& self, std::size_t launch) { return self.order_matters(launch); })
       .def(
+          "empty_tlbs", [](Launches& self) { self.empty_tlbs(); }, "Makes the TLBs cold, between runs.")
+      .def(
           "warm_instructions", [](Launches& self, std::size_t launch) { self.warm_instructions(launch); },
           nb::arg("launch"),
           "Fills the instruction caches of all SMs with the code of a launch, between runs.")

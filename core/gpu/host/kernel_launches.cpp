@@ -66,6 +66,10 @@ void KernelLaunches::warm_instructions(std::size_t index) {
   for (Sm* sm : sms_) sm->warm_instructions(launch.code_address, bytes);
 }
 
+void KernelLaunches::empty_tlbs() {
+  for (Sm* sm : sms_) sm->empty_tlbs();
+}
+
 LaunchOutcome KernelLaunches::outcome(std::size_t index) const {
   const TimedLaunch& launch = *table_->launches.at(index);
   std::size_t instructions = 0;

@@ -47,6 +47,8 @@ class KernelLaunches {
                                                    std::uint32_t threads, std::uint64_t shared);
   // Fills the instruction caches of all SMs with the code of a launch, as a run of it before would have.
   void warm_instructions(std::size_t index);
+  // Lets all SMs forget translations of device memory, as what a profiler does between launches does.
+  void empty_tlbs();
   LaunchOutcome outcome(std::size_t index) const;
   const Program& program(std::size_t index) const { return *table_->launches.at(index)->launch.program; }
   // Whether its results can depend on the order in which CTAs run.

@@ -193,13 +193,10 @@ std::uint8_t read_cycles(const Reads& reads, const Reads* before) {
   return static_cast<std::uint8_t>(std::ranges::max(busy));
 }
 
-// Whether an operand comes from constant memory. Bank 0, with the parameters of a launch, does not count:
-// each kernel begins with the stack pointer from there, so the wait for it is part of the measured time of a
-// launch.
+// Whether an operand comes from constant memory: from bank 0, with the parameters of a launch, or another.
 bool reads_constant(const Instruction& instruction) {
   for (unsigned i = 0; i < instruction.operand_count; ++i)
-    if (instruction.operands[i].kind == OperandKind::constant && instruction.operands[i].bank != 0)
-      return true;
+    if (instruction.operands[i].kind == OperandKind::constant) return true;
   return false;
 }
 

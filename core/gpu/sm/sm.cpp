@@ -27,7 +27,7 @@ Sm::Sm(const Spec& spec)
       instructions_(spec),
       constants_(spec),
       tags_(spec.l1.tags),
-      device_tlb_(spec.device_tlb) {
+      device_tlb_(spec.device_tlb, period_of(spec.clock)) {
   greedy_ = warp_scheduler_->greedy();
   round_robin_ = warp_scheduler_->round_robin();
   rank_ = warp_scheduler_->rank();

@@ -60,6 +60,8 @@ class Sm final : public Component {
   };
   // Holds these instructions in its caches; between runs.
   void warm_instructions(std::uint64_t address, std::uint64_t bytes) { instructions_.warm(address, bytes); }
+  // Forgets translations of device memory.
+  void empty_tlbs() { device_tlb_.empty(); }
   std::vector<PrintfBuffer> take_printf_buffers() { return std::exchange(printf_buffers_, {}); }
   // What was counted for a launch that has ended; null if none of it ran here. It can be taken once.
   std::unique_ptr<LaunchRecord> take_record(std::uint32_t launch);

@@ -407,10 +407,12 @@ void Sm::find_earliest(std::uint32_t index) {
                      waiting);
   else if (slot.at->control.waits != 0 || slot.at->control.limited != IssueControl::kNone)
     slot.counters.wait(slot.at->control, waiting);
-  if (slot.at->reads_constant) {
+  // A kernel begins with its stack pointer, which is a constant.
+  if (slot.at->reads_constant || slot.record->parameters_ready == 0) {
     Cycle& when = slot.record->parameters_ready;
     // A warp that waits for memory asks for its parameters when the answer has come.
-    if (when == 0 && waiting.until != kPending) when = waiting.until + spec_.l1_miss_latency;
+    if (when == 0 && waiting.until != kPending)
+      when = waiting.until + spec_.l1_miss_latency + device_tlb_.look_up_constants(waiting.until);
     waiting.consider(when, Stall::long_scoreboard);
   }
   if (slot.at->kind == InstructionKind::fence && slot.writes != 0)

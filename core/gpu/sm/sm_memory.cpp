@@ -351,16 +351,17 @@ void Sm::write(LaunchRecord& record, const LineAccess& touched, memory::Op op, s
   WarpSlot& slot = *warps_[warp];
   const memory::Value value =
       warp | slot.tenant << kSlotBits | (op == memory::Op::atomic ? kReduction : memory::Value{0});
-  slot.stores_leave = request(record, touched.line, touched.sectors, op, value, when, touched.tag);
+  slot.stores_leave =
+      request(record, touched.line, touched.sectors, op, value, when, touched.tag) + spec_.l1.drain_latency;
 }
 
 // Sends a request to the L2; returns when it leaves the SM.
 Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors, memory::Op op,
                   memory::Value value, Cycle when, std::uint8_t tag) {
   ++record.statistics.l2_requests;
-  const Cycle translation = device_tlb_.look_up(line);
+  const Cycle translation = device_tlb_.look_up(line, when);
   if (translation != 0) ++record.statistics.device_tlb_misses;
-  const Cycle leaves = std::max(when + spec_.l1.miss_latency + translation, request_free_);
+  const Cycle leaves = std::max(when + spec_.l1.miss_latency, request_free_);
   request_free_ = leaves + spec_.l1.request_interval;
   if (op == memory::Op::write)
     request_free_ = std::max(request_free_, leaves + std::popcount(sectors) * spec_.l1.write_interval);
@@ -376,8 +377,9 @@ Cycle Sm::request(LaunchRecord& record, std::uint64_t line, std::uint8_t sectors
   message.origin = record.origin;
   message.destination = static_cast<std::uint16_t>(slices_.slice_of(line));
   if (op == memory::Op::atomic) record.count_atomic(message.destination, tag);
-  memory_.send(message, clock_.edge(leaves) - now());
-  return leaves;
+  // Those behind it do not wait for its translation.
+  memory_.send(message, clock_.edge(leaves + translation) - now());
+  return leaves + translation;
 }
 
 void Sm::receive(const Message& message, std::uint32_t) {

@@ -43,6 +43,7 @@ struct L1Spec {
   std::int64_t return_latency = 0;
   std::int64_t request_interval = 1;
   std::int64_t write_interval = 1;
+  std::int64_t drain_latency = 0;
   std::int64_t tags = 1;
   std::int64_t banks = 1;
   std::int64_t atomic_width = 32;
@@ -62,6 +63,8 @@ struct SmDeviceTlbSpec {
   std::int64_t entries = 1;
   std::int64_t page = 4096;
   std::int64_t miss_latency = 0;
+  std::int64_t region = 4096;
+  Time walk_latency = 0;
 };
 
 struct SmSpec {
@@ -200,6 +203,8 @@ struct describe<gpu::L1Spec> {
                              1, 1e6},
       Field<S, std::int64_t>{"write_interval", &S::write_interval, Unit::cycles,
                              "for which a sector that is written keeps the way to the network", 1, 1e6},
+      Field<S, std::int64_t>{"drain_latency", &S::drain_latency, Unit::cycles,
+                             "from when its last store leaves the SM until a warp can end", 0, 1e6},
       Field<S, std::int64_t>{
           "tags", &S::tags, Unit::count,
           "lines of an instruction that are looked up in a cycle, after a first cycle with one", 1, 64},
@@ -233,14 +238,18 @@ struct describe<gpu::SmTlbSpec> {
 template <>
 struct describe<gpu::SmDeviceTlbSpec> {
   using S = gpu::SmDeviceTlbSpec;
-  static constexpr auto fields =
-      std::tuple{Field<S, std::int64_t>{"entries", &S::entries, Unit::count,
-                                        "translations, the one used least recently goes", 1, 4096},
-                 Field<S, std::int64_t>{"page", &S::page, Unit::bytes,
-                                        "bytes of a translation, a power of two", 4096, 1e12},
-                 Field<S, std::int64_t>{
-                     "miss_latency", &S::miss_latency, Unit::cycles,
-                     "how much later a request leaves whose translation comes from the L2 TLB", 0, 1e6}};
+  static constexpr auto fields = std::tuple{
+      Field<S, std::int64_t>{"entries", &S::entries, Unit::count,
+                             "translations, the one used least recently goes", 1, 4096},
+      Field<S, std::int64_t>{"page", &S::page, Unit::bytes, "bytes of a translation, a power of two", 4096,
+                             1e12},
+      Field<S, std::int64_t>{"miss_latency", &S::miss_latency, Unit::cycles,
+                             "how much later a request leaves whose translation comes from the L2 TLB", 0,
+                             1e6},
+      Field<S, std::int64_t>{"region", &S::region, Unit::bytes,
+                             "bytes of an entry of the L2 TLB, a power of two", 4096, 1e12},
+      Field<S, Time>{"walk_latency", &S::walk_latency, Unit::time,
+                     "how much later than with an entry of the L2 TLB if it has none yet", 0, 1e12}};
 };
 
 template <>

@@ -121,6 +121,7 @@ class TimedGpu(TimedDevice):
             return self._execute(stream, kernel, record, packed, workspace, printed_to, ended)
         if self.profiling.cold_l2:
             self.queue.commands.empty_l2()
+            self.queue.launches.empty_tlbs()
         queued = self._enqueue(stream, kernel, record, packed, workspace, printed_to, ended)
         if profiled:
             self.finish(queued)

@@ -325,6 +325,7 @@ class SmL1(Spec):
     return_latency: int | None = None
     request_interval: int | None = None
     write_interval: int | None = None
+    drain_latency: int | None = None
     tags: int | None = None
     banks: int | None = None
     atomic_width: int | None = None
@@ -341,6 +342,8 @@ class SmDeviceTlb(Spec):
     entries: int | None = None
     page: int | None = None
     miss_latency: int | None = None
+    region: int | None = None
+    walk_latency: int | None = None
 
 class Sm(Spec):
     clock: int | None = None
