@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.core, needs_assembler]
 THREADS = 128
 WORDS = 16 * THREADS  # 64 bytes for each thread
 HEAD = """
-.version 8.6
+.version 8.7
 .target {architecture}
 .address_size 64
 .visible .entry tried(.param .u64 data, .param .u32 number, .param .align 16 .b8 table[64])
@@ -181,6 +181,16 @@ CASES = [
         mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32
             {%f5, %f6, %f7, %f8}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};
         mov.b32 %r20, %f5; mov.b32 %r21, %f6; mov.b32 %r22, %f7; mov.b32 %r23, %f8;""",
+        ("sm_89",),
+    ),
+    Case(
+        "products of bytes as halves",
+        r"QMMA\.16832\.F16\.E4M3\.E5M2",
+        """and.b32 %r1, %r1, 0x3f3f3f3f; and.b32 %r2, %r2, 0xbfbfbfbf; and.b32 %r5, %r5, 0xbfbfbfbf;
+        and.b32 %r3, %r3, 0x3f3f3f3f; and.b32 %r4, %r4, 0x3f3f3f3f; and.b32 %r6, %r6, 0x3f3f3f3f;
+        mov.b32 %r9, 0x3c004000; mov.b32 %r10, 0x3800c200;
+        mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16
+            {%r20, %r21}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10};""",
         ("sm_89",),
     ),
 ]

@@ -104,6 +104,7 @@ constexpr KindRow kKinds[] = {
     {"BRXU", InstructionKind::branch},
     {"JMP", InstructionKind::branch},
     {"JMX", InstructionKind::branch},
+    {"JMXU", InstructionKind::branch},
     {"BSSY", InstructionKind::branch},
     {"BSYNC", InstructionKind::branch},
     {"BREAK", InstructionKind::branch},

@@ -103,13 +103,13 @@ MatrixSizes matrix_sizes(const Instruction& instruction) {
     case mod("1688"):
       return instruction.has(mod("TF32")) ? MatrixSizes{4, 4, 2} : MatrixSizes{result, 2, 1};
     case mod("16816"):
-      return instruction.opcode == op("HMMA") ? MatrixSizes{result, 4, 2} : MatrixSizes{4, 2, 1};
+      return instruction.opcode == op("HMMA") ? MatrixSizes{result, 4, 2} : MatrixSizes{result, 2, 1};
     case mod("8816"):
     case mod("8832"):
     case mod("88128"):
       return {2, 1, 1};
     case mod("16832"):
-      return nibbles ? MatrixSizes{4, 2, 1} : MatrixSizes{4, 4, 2};
+      return nibbles ? MatrixSizes{4, 2, 1} : MatrixSizes{result, 4, 2};
     case mod("16864"):
     case mod("168256"):
       return {4, 4, 2};
@@ -212,6 +212,7 @@ void size_operands(Instruction& instruction) {
       set_read(instruction, instruction.has(mod("U64")) ? 2 : 1);
       break;
     case op("HMMA"):
+    case op("QMMA"):
     case op("IMMA"):
     case op("BMMA"):
     case op("DMMA"):
