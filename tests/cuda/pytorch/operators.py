@@ -118,6 +118,12 @@ def indices() -> Iterator[Case]:
     yield "cat", lambda a: torch.cat([a, a], 1), (x,)
     yield "repeat_interleave", lambda a: a.repeat_interleave(3, 0), (x,)
     yield "bincount", lambda t: t.bincount(), (torch.randint(0, 50, (1000,)),)
+    yield "sort", lambda t: tuple(t.sort(1)), (x,)
+    yield "sort of many", lambda t: tuple(t.sort()), (torch.randperm(3000).float(),)
+    yield "stable sort", lambda t: tuple(t.sort(stable=True)), (torch.randint(0, 100, (2000,)),)
+    yield "topk", lambda t: tuple(t.topk(5, 1)), (x,)
+    yield "unique", lambda t: t.unique(), (torch.randint(0, 50, (1000,)),)
+    yield "tril", lambda t: t.tril(), (x,)
     yield "contiguous", lambda t: t.view(5, 6, 40).permute(2, 0, 1).contiguous(), (x,)
 
 
