@@ -17,7 +17,7 @@ from host_programs import sums_program
 
 from manyscale.cli.app import main
 from manyscale.cuda.executable import Executable
-from manyscale.cuda.loader import library_folder, static_archives
+from manyscale.cuda.loader import find_static_runtime, library_folder, static_archives
 
 pytestmark = pytest.mark.core
 
@@ -104,6 +104,27 @@ def test_a_runtime_that_is_linked_in_is_replaced(static_sums: Path) -> None:
     assert same_numbers(linked[2], shared[2])
     outside = subprocess.run([str(static_sums), "5"], capture_output=True, text=True, check=False)
     assert (outside.returncode, outside.stdout) == (9, "__cudaRegisterFatBinary\n")
+
+
+@pytest.mark.parametrize("driver", ["libcuda.so.1", "libother.so.1"])
+def test_a_library_without_device_code_has_a_runtime_if_it_names_the_driver(
+    driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = make_archive(tmp_path)
+    (tmp_path / "plain.cpp").write_text(
+        f"""
+extern "C" unsigned long mixed(unsigned long);
+extern "C" const char* name() {{ return "{driver}"; }}
+extern "C" long outside(const char*, long, long) {{ return static_cast<long>(mixed(1)); }}
+"""
+    )
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
+    compile_with(tmp_path, "-shared", "-fPIC", "-s", "plain.cpp", *whole, "-o", "libplain.so")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    static_archives.cache_clear()
+    found = find_static_runtime(tmp_path / "libplain.so")
+    static_archives.cache_clear()
+    assert found == ("libcudart.so.13" if driver == "libcuda.so.1" else None)
 
 
 def test_a_runtime_that_a_shell_starts_is_replaced(static_sums: Path) -> None:
