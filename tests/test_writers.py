@@ -40,6 +40,7 @@ CPP = {
     "core/cluster/external_ranks.cpp": "memory that ranks share, in a temporary folder",
     "runtime/mpi/segment.c": "memory that ranks share, in a temporary folder",
     "runtime/mpi/recording.c": "a recording of a rank, in a temporary folder",
+    "cudart/driver/logs.cpp": "cuLogsDumpToFile: the program names the file, and CUDA writes over it",
     "cudart/graphs.cpp": "cudaGraphDebugDotPrint: the program names the file, and CUDA writes over it",
 }
 WRITING = re.compile(r"[wax+]")

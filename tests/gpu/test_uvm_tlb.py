@@ -72,8 +72,13 @@ def test_a_page_fault_takes_handling_transfer_and_translation(fault_us):
     """One load of a page on the host: handling + transfer + two ways to the walker and two walks, to 0.1 us."""
 
     def run(*changes):
-        # Instructions take no time to come: the next ones would come while the page does.
-        at_once = ["gpu.sm.l0_miss_latency=0cycles", "gpu.sm.l1_miss_latency=0cycles"]
+        # Instructions take no time to come: the next ones would come while the page does. A load that meets a
+        # refresh would take longer.
+        at_once = [
+            "gpu.sm.l0_miss_latency=0cycles",
+            "gpu.sm.l1_miss_latency=0cycles",
+            "gpu.memory.channel.trefi=0",
+        ]
         on = device(*PLAIN, f"gpu.uvm.fault_latency={fault_us}us", *at_once, *changes)
         array, out = on.managed(PAGE, np.uint8), on.zeros(1, np.uint32)
         array.set(np.full(PAGE, 7))
