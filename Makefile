@@ -123,7 +123,7 @@ fuzz: .venv-asan/.installed
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --group dev
-	$(@D)/bin/python -m pip install --quiet --no-build-isolation . \
+	$(@D)/bin/python -m pip install --quiet --no-build-isolation --editable . \
 	  --config-settings=build-dir=build/$(@D:.venv-%=%) --config-settings=cmake.define.MANYSCALE_SANITIZE=$(SANITIZE) \
 	  --config-settings=cmake.build-type=RelWithDebInfo
 	touch $@
