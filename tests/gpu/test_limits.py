@@ -104,8 +104,15 @@ def test_the_verdict_reads_the_same_as_text_and_as_data():
     assert data["text"] == str(limit)
     assert data["kind"] == "bank conflicts"
     assert data["saved_seconds"] == limit.saved > 0
-    for part in (data["kind"], data["evidence"], data["advice"], data["gain"], *data["notes"]):
+    for part in (
+        data["kind"],
+        data["evidence"],
+        data["advice"],
+        data["gain"],
+        *(other.kind for other in limit.others),
+    ):
         assert part in str(limit)
+    assert len(data["notes"]) == len(limit.others) > 0
     assert "tile[32][33]" in limit.advice
     assert "times as fast" in limit.gain
 
@@ -124,3 +131,15 @@ def test_stalls_that_belong_to_a_cause_are_part_of_all_stalls():
             assert sm["atomic_rounds_busiest"] <= sm["atomic_rounds"]
             assert sm["load_sectors_needed"] <= sm["load_sectors"]
             assert sm["store_sectors_needed"] <= sm["store_sectors"]
+
+
+def test_a_verdict_names_other_causes_with_their_gain_and_leaves_their_advice_to_the_page():
+    main = limits.Cause("DRAM bandwidth", "77% of its peak", "Move fewer bytes")
+    other = limits.Cause("launch overhead", "10% of the duration", "Fuse the kernel with others", 1e-6)
+    limit = limits.Limit(main, (other,), 1e-5)
+    assert str(limit) == (
+        "DRAM bandwidth: 77% of its peak. Move fewer bytes. "
+        "Also: launch overhead (saves about 1us of 10us, 1.11 times as fast)."
+    )
+    assert "Fuse the kernel with others" in limit.notes[0]
+    assert str(limits.Limit(main)) == "DRAM bandwidth: 77% of its peak. Move fewer bytes."

@@ -88,6 +88,8 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
         limit = evidence.profiles.get(kernel, {}).get("limit", {})
         name = f"{evidence.titles[kernel]} ({shown(metrics.get('duration'), 's')})"
         text = str(limit.get("text") or f"{limit.get('kind')}: {limit.get('evidence')}")
+        main = text.partition(" Also: ")[0]
+        text = " Also: ".join((main, *(str(note) for note in limit.get("notes") or ())))
         parts = [f"{name}: {text.rstrip('.')}" if limit.get("kind") else name]
         stalls = {key: value for key, value in metrics.items() if key.startswith("stall_")}
         if stalls:

@@ -110,8 +110,8 @@ def _saturated(execution: Execution) -> Cause | None:
         row_hits = values["dram_row_hit_rate"]
         return Cause(
             "DRAM bandwidth",
-            f"{share:.0f}% of its peak while CTAs run, {row_hits:.0f}% of bursts find their row open",
-            "Move fewer bytes: narrower types, fused kernels, or tiles that are used again while they are in a cache",
+            f"{share:.0f}% of its peak while CTAs run, {row_hits:.0f}% row hits",
+            "Move fewer bytes: narrower types, fused kernels, tiles used again while cached",
         )
     if busiest == "l2":
         hits = values["l2_hit_rate"]

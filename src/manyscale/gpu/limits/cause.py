@@ -71,7 +71,10 @@ class Limit:
         return tuple(f"{other.kind}: {self._text(other)}" for other in self.others)
 
     def __str__(self) -> str:
-        return " Also: ".join((f"{self.kind}: {self._text(self.main)}", *self.notes))
+        text = f"{self.kind}: {self._text(self.main)}"
+        gains = ((other.kind, self._gain(other)) for other in self.others)
+        others = "; ".join(f"{kind} ({gain})" if gain else kind for kind, gain in gains)
+        return f"{text} Also: {others}." if others else text
 
     def data(self) -> dict[str, Any]:
         """The same for files and other programs."""
