@@ -18,7 +18,7 @@ pytestmark = pytest.mark.core
 ADD, EMPTY = NAMES.index("add"), NAMES.index("empty")
 COUNT = 1 << 16  # numbers of 4 bytes
 BANDWIDTH = 16e9  # of the V100's link in one direction, bytes a second
-LATENCY = 23.84e-9 + 200 / 1.53e9  # of the link, and of a remote access besides it
+LATENCY = 23.84e-9 + 1800 / 1.53e9  # of the link, and of a remote access besides it
 CHASE, INCREMENT = 50, 51
 OTHERS = (
     HEAD
