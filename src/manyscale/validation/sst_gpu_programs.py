@@ -22,10 +22,13 @@ _TABLE_4 = "SST-GPU final report, Table 4: nvprof on a V100"
 VECTOR_ADD = SuiteProgram("vectorAdd", "test")
 LUD = SuiteProgram("lud", "calibrated", "-s 256")  # gpu.sm.timing.taken
 LULESH = SuiteProgram("lulesh-22", "test")
-_MEASURED = (
-    ("vectorAdd, 163840 elements, the program", VECTOR_ADD, 5_271),
-    ("lud -s 256, the program", LUD, 494_519),
-    ("LULESH, edge 22, 50 iterations, the program", LULESH, 12_454_750),
+# nvprof counts cycles by running a kernel again and again, with its memory restored in between. What that leaves of the
+# L2's contents is not known: a program that needs more than the L2 holds is shown with a warm and with a cold one.
+_MEASURED: Sequence[tuple[str, SuiteProgram, int, Sequence[str]]] = (
+    ("vectorAdd, 163840 elements, the program", VECTOR_ADD, 5_271, ()),
+    ("lud -s 256, the program", LUD, 494_519, ()),
+    ("LULESH, edge 22, 50 iterations, the program", LULESH, 12_454_750, ()),
+    ("LULESH, edge 22, 50 iterations, a cold L2 before each launch", LULESH, 12_454_750, ("--cold-l2",)),
 )
 _ITERATION = 28  # launches
 _SWEPT = 3  # iterations at each clock
@@ -54,9 +57,9 @@ def table_rows(machine: str, isa: Isa, programs: Path, say: Say) -> list[Row]:
     """Cycles of all launches of each program together."""
     folder = checked_folder(programs, "the SST-GPU report's Table 3")
     found = []
-    for title, program, reference in _MEASURED:
+    for title, program, reference, options in _MEASURED:
         if is_there(folder, program, say):
-            data = run_command(folder, program, "cuda", ["--machine", machine, "--isa", isa])
+            data = run_command(folder, program, "cuda", ["--machine", machine, "--isa", isa, *options])
             found.append(Row(title, data["total_cycles"], reference, "cycles", _TABLE_3, program.use))
     return found
 
