@@ -218,6 +218,27 @@ void bind_launch_errors(nb::module_& module) {
 
 }  // namespace
 
+// Addresses that get memory later, and parts of allocations behind them; false or an error if refused.
+static nb::class_<Device> with_mappings(nb::class_<Device> device) {
+  return device
+      .def("reserve_addresses",
+           [](Device& self, std::uint64_t bytes, std::uint64_t alignment) {
+             return self.memory.reserve_addresses(bytes, alignment);
+           })
+      .def("release_addresses",
+           [](Device& self, std::uint64_t address, std::uint64_t bytes) {
+             return self.memory.release_addresses(address, bytes);
+           })
+      .def("map", [](Device& self, std::uint64_t address, std::uint64_t memory,
+                     std::uint64_t bytes) { return self.memory.map(address, memory, bytes); })
+      .def("unmap", [](Device& self, std::uint64_t address,
+                       std::uint64_t bytes) { return self.memory.unmap(address, bytes); })
+      // Where this process has the first byte of the heap.
+      .def_prop_ro("host_address", [](const Device& self) {
+        return reinterpret_cast<std::uintptr_t>(self.memory.host(kHeapBase));
+      });
+}
+
 void bind_gpu(nb::module_& module) {
   nb::exception<ptx::SyntaxError>(module, "PtxSyntaxError");
   bind_launch_errors(module);
@@ -338,7 +359,7 @@ void bind_gpu(nb::module_& module) {
       .value("point", Texture::Filter::point)
       .value("linear", Texture::Filter::linear);
 
-  nb::class_<Device>(module, "GpuDevice")
+  with_mappings(nb::class_<Device>(module, "GpuDevice"))
       .def(nb::init<>())
       .def(
           "__init__", [](Device* self, const Device& other) { new (self) Device(other.shared_memory()); },

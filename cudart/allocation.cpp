@@ -34,7 +34,8 @@ Error free_device_memory(void* pointer) {
   if (const Error error = connect_thread(); error != Error::success) return error;
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto known = find_allocation(address);
-  if (!known || known->address != address || known->kind == MemoryKind::pinned) return Error::invalid_value;
+  if (!known || known->address != address || known->kind == MemoryKind::pinned || known->mapped)
+    return Error::invalid_value;
   return release(address);
 }
 
@@ -130,7 +131,8 @@ static_assert(sizeof(IpcMemoryHandle) == 64);
 
 Error cudaIpcGetMemHandle(IpcMemoryHandle* handle, void* pointer) {
   const auto known = find_allocation(reinterpret_cast<std::uint64_t>(pointer));
-  if (handle == nullptr || !known || known->kind != MemoryKind::device) return finish(Error::invalid_value);
+  if (handle == nullptr || !known || known->kind != MemoryKind::device || known->mapped)
+    return finish(Error::invalid_value);
   *handle = {};
   std::memcpy(handle->magic, "manyscal", sizeof handle->magic);
   handle->address = known->address;

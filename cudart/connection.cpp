@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -33,7 +34,7 @@ constexpr std::uint32_t kLargestReply = std::uint32_t{1} << 30;
 
 std::uint64_t host_nanoseconds() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);  // that of the C library may be a simulated one
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
@@ -49,6 +50,18 @@ std::uint32_t program_number() {
 }
 
 }  // namespace
+
+static std::atomic<std::uint64_t> latest_time{0};
+
+std::uint64_t simulated_time() {
+  return latest_time;
+}
+
+void note_simulated_time(std::uint64_t nanoseconds) {
+  std::uint64_t known = latest_time;
+  while (known < nanoseconds && !latest_time.compare_exchange_weak(known, nanoseconds)) {
+  }
+}
 
 void report_once(const std::string& text) {
   // Never destroyed: a program may call us while it ends.
@@ -132,10 +145,23 @@ Error Connection::open(const std::string& path, int runtime, wire::Hello::Answer
   return Error::success;
 }
 
+// A stream waits for a value in memory, which another thread or process may write meanwhile.
+Error Connection::pause() {
+  constexpr timespec a_while{0, 100'000};
+  constexpr int several_seconds = 50'000;
+  nanosleep(&a_while, nullptr);
+  if (++pauses_ == several_seconds)
+    report_once(
+        "a call waits for a stream that waits for a value in memory (cuStreamWaitValue32), which nobody has "
+        "written for several seconds; waiting for it");
+  return Error::success;
+}
+
 Error Connection::call_host_function(int device) {
   std::uint64_t number = 0;
   if (reply_.size() < sizeof number) return answer_too_short(wire::HostFunction::kCall);
   std::memcpy(&number, reply_.data(), sizeof number);
+  if (number == 0) return pause();
   run_host_function(number);
   const wire::HostFunctionDone::Request done{number};
   return exchange(wire::HostFunctionDone::kCall, device, &done, sizeof done, {}, 0, -1);
@@ -252,6 +278,8 @@ Error Connection::exchange(std::uint16_t call, int device, const void* request, 
   printed_.resize(printed + reply.printed);
   if (!receive_all(printed_.data() + printed, reply.printed, nullptr)) return lost();
   flags_ = reply.flags;
+  unanswered_ = false;
+  note_simulated_time(reply.nanoseconds);
   last_spoken_ = host_nanoseconds();
   return static_cast<Error>(reply.status);
 }

@@ -56,6 +56,7 @@ class Connection {
   template <class Call>
   Error post(int device, const typename Call::Request& request, std::span<const std::byte> tail = {}) {
     static_assert(std::is_empty_v<typename Call::Answer>);
+    unanswered_ = true;
     return send_request(Call::kCall | wire::kPosted, device, &request, sizeof request, tail, 0, -1)
                ? Error::success
                : lost();
@@ -64,6 +65,9 @@ class Connection {
   // Calls between these two are parts of another; they may be nested.
   void begin_untimed() { ++untimed_; }
   void end_untimed() { --untimed_; }
+
+  // Calls were posted since the last reply.
+  bool has_posted() const { return unanswered_; }
 
   // Staging memory of at least so many bytes; null if there is no room for it.
   std::byte* staging(std::size_t bytes);
@@ -88,6 +92,7 @@ class Connection {
   bool receive_all(void* to, std::size_t bytes, int* descriptor) const;
   // The reply names a function of the host that is due: calls it and says so.
   Error call_host_function(int device);
+  Error pause();
   Error lost();
   Error answer_too_short(std::uint16_t call);
 
@@ -97,11 +102,17 @@ class Connection {
   std::size_t staging_bytes_ = 0;
   std::uint32_t flags_ = 0;
   int untimed_ = 0;
+  int pauses_ = 0;
+  bool unanswered_ = false;
   bool await_handshake_ = false;
   std::uint64_t last_spoken_ = 0;  // when the last reply came or a request was posted, by the host's clock
   std::vector<std::byte> reply_;
   std::string printed_;
 };
+
+// The latest simulated time of the host that a reply has told, in nanoseconds.
+std::uint64_t simulated_time();
+void note_simulated_time(std::uint64_t nanoseconds);
 
 // Says something on standard error, once for each text.
 void report_once(const std::string& text);

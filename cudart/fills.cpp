@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudaMemset in its shapes.
+#include "memory.hpp"
 #include "operations.hpp"
 #include "process.hpp"
 
@@ -89,16 +90,28 @@ Error cudaMemset3DAsync_ptsz(PitchedPointer target, int value, Extent extent, St
   return finish(fill_volume(target, value, extent, Wait::no, stream, kOwn));
 }
 
-// Of our driver: elements of 1, 2 or 4 bytes; the width counts them.
-Error __cudaFill(void* target, std::size_t pitch, unsigned value, unsigned element, std::size_t width,
+// Of our driver: elements of 1, 2, 4 or 8 bytes; the width counts them.
+Error __cudaFill(void* target, std::size_t pitch, std::uint64_t value, unsigned element, std::size_t width,
                  std::size_t rows, Stream* handle, bool wait, bool per_thread) {
-  if (element != 1 && element != 2 && element != 4) return finish(Error::invalid_value);
+  if (element != 1 && element != 2 && element != 4 && element != 8) return finish(Error::invalid_value);
   const std::uint64_t address = reinterpret_cast<std::uint64_t>(target);
   if (address % element != 0 || (rows > 1 && (pitch % element != 0 || pitch < width * element)))
     return finish(Error::invalid_value);
   const FillOperation operation{{target, pitch, pitch * rows}, width, rows, 1, value, element};
   return finish(with_stream(handle, per_thread ? kOwn : kLegacy, [&](Stream& stream) {
     return enqueue(stream, operation, wait ? Wait::yes : Wait::no);
+  }));
+}
+
+// Of our driver: what comes later in the stream waits for a value in memory.
+Error __cudaWaitForValue(const void* pointer, std::uint64_t value, unsigned bits, unsigned comparison,
+                         Stream* handle, bool per_thread) {
+  if (const Error error = connect_thread(); error != Error::success) return finish(error);
+  const std::uint64_t address = device_address(pointer);
+  if (address == 0) return finish(Error::invalid_value);
+  return finish(with_stream(handle, per_thread ? kOwn : kLegacy, [&](Stream& stream) {
+    if (stream.capture != nullptr) return Error::capture_unsupported;
+    return call<wire::StreamWaitValue>({stream.number, bits, address, value, comparison});
   }));
 }
 

@@ -185,7 +185,8 @@ Error cudaGraphAddMemsetNode(GraphNode** made, Graph* graph, GraphNode* const* d
 Error cudaGraphMemsetNodeGetParams(GraphNode* handle, FillNodeParameters* to) {
   const auto* fill = operation_of<FillOperation>(handle);
   if (fill == nullptr || to == nullptr) return finish(Error::invalid_value);
-  *to = {fill->target.pointer, fill->target.pitch, fill->value, fill->element, fill->width, fill->rows};
+  *to = {fill->target.pointer, fill->target.pitch, static_cast<unsigned>(fill->value),
+         fill->element,        fill->width,        fill->rows};
   return finish(Error::success);
 }
 

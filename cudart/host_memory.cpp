@@ -119,7 +119,7 @@ Error free_pinned(void* pointer) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto known = find_allocation(address);
   if (!known || known->address != address || known->kind != MemoryKind::pinned ||
-      known->registered != nullptr)
+      known->registered != nullptr || known->mapped)
     return Error::invalid_value;
   return release(address);
 }

@@ -220,4 +220,30 @@ Error cudaLibraryGetManaged(void** pointer, std::size_t* bytes, Library* library
   return finish(find_global(pointer, bytes, library, name));
 }
 
+// Of our driver: links images, each of a kind (CUjitInputType), into one that can be loaded.
+Error __cudaLinkImages(std::vector<std::byte>* linked, const std::vector<std::vector<std::byte>>* images,
+                       const std::vector<int>* kinds) {
+  if (const Error error = connect_thread(); error != Error::success) return finish(error);
+  std::vector<std::uint64_t> rows;
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < images->size(); ++i) {
+    rows.push_back(static_cast<std::uint64_t>((*kinds)[i]));
+    rows.push_back((*images)[i].size());
+    all += (*images)[i].size();
+  }
+  constexpr std::uint64_t for_renamed = 1 << 20;
+  std::byte* staging = connection().staging(2 * all + for_renamed);
+  if (staging == nullptr) return finish(Error::memory_allocation);
+  for (std::uint64_t at = 0; const auto& image : *images) {
+    std::memcpy(staging + at, image.data(), image.size());
+    at += image.size();
+  }
+  wire::Link::Answer answer{};
+  const Error error = call<wire::Link>({static_cast<std::uint32_t>(images->size())}, &answer,
+                                       std::as_bytes(std::span(rows)), nullptr, all);
+  if (error == Error::success) linked->assign(staging, staging + answer.bytes);
+  connection().trim_staging();
+  return finish(error);
+}
+
 }  // extern "C"

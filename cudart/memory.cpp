@@ -116,7 +116,7 @@ void forget_allocations(int device) {
   {
     const std::unique_lock lock(known.mutex);
     std::erase_if(known.by_address, [&](const auto& entry) {
-      const bool matches = entry.second.device == device;
+      const bool matches = entry.second.device == device && !entry.second.mapped;
       if (matches) gone.push_back(entry.second);
       return matches;
     });

@@ -17,6 +17,7 @@ struct Allocation {
   unsigned flags = 0;
   void* registered = nullptr;  // the program's own memory that this one lies under (cudaHostRegister)
   MemoryPool* pool = nullptr;
+  bool mapped = false;  // at addresses that were reserved before (cuMemMap)
 };
 
 // Memory of the server, entered in the table; what is for the host too can be touched from then on.

@@ -45,8 +45,9 @@ Side side_of(const Region& region) {
   if (address == 0) return {};
   const auto known = find_allocation(address);
   if (!known) return {wire::CopySide::device, ~std::uint64_t{0}, address, region.pitch, region.slice};
-  return {static_cast<wire::CopySide>(known->kind), known->address + known->bytes, address, region.pitch,
-          region.slice};
+  // Mapped memory may go on in the next mapping, as the server knows.
+  const std::uint64_t end = known->mapped ? ~std::uint64_t{0} : known->address + known->bytes;
+  return {static_cast<wire::CopySide>(known->kind), end, address, region.pitch, region.slice};
 }
 
 bool direction_fits(CopyKind kind, const Side& target, const Side& source) {

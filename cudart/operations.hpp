@@ -40,7 +40,7 @@ struct FillOperation {
   std::uint64_t width = 0;  // elements
   std::uint64_t rows = 1;
   std::uint64_t slices = 1;
-  std::uint32_t value = 0;
+  std::uint64_t value = 0;
   std::uint32_t element = 1;  // bytes
 };
 

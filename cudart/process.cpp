@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.hpp"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct Process {
   std::string socket;
   Heap heap;
   int devices = 0;
+  bool measured = false;  // the time of the host goes on between calls
   std::vector<std::unique_ptr<DeviceDescription>> descriptions;
   std::atomic<Error> sticky{Error::success};
   std::atomic<int> connections_made{0};
@@ -103,6 +105,26 @@ Error map_heap(const wire::Hello::Answer& hello, int file, Heap& heap) {
   return Error::success;
 }
 
+// The time of the host now, for clocks of the program (--host-clock simulated). Calls that are on their way
+// count.
+std::uint64_t host_time() {
+  static thread_local bool asking = false;
+  Thread* mine = this_thread;
+  if (mine != nullptr && mine->connection.is_open() && !asking &&
+      (process().measured || mine->connection.has_posted())) {
+    asking = true;
+    mine->connection.call<wire::HostTime>(mine->device, {}, nullptr);
+    asking = false;
+  }
+  return simulated_time();
+}
+
+// The library with the clocks of the program, if it is there, reads this one from now on.
+void offer_host_clock() {
+  using Set = void (*)(std::uint64_t (*)());
+  if (const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "manyscale_set_host_clock"))) set(host_time);
+}
+
 Error open_first(Process& shared, Thread& mine) {
   const char* socket = std::getenv("MANYSCALE_CUDA_SOCKET");
   if (socket == nullptr || *socket == '\0') {
@@ -122,6 +144,8 @@ Error open_first(Process& shared, Thread& mine) {
     return error;
   }
   shared.devices = static_cast<int>(hello.devices);
+  shared.measured = (hello.flags & wire::kMeasuredHost) != 0;
+  offer_host_clock();
   shared.descriptions.resize(hello.devices);
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   return Error::success;

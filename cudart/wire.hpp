@@ -7,7 +7,7 @@
 
 namespace manyscale::cudart::wire {
 
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 #pragma pack(push, 1)
 
@@ -34,12 +34,15 @@ inline constexpr std::uint16_t kPosted = 0x8000;
 inline constexpr std::uint16_t kUntimed = 0x4000;
 // Data of a copy to the device of no more bytes than this follows its request instead of being staged.
 inline constexpr std::uint64_t kLargestInline = 4096;
-// The status of a reply that names a function of the host: when we have called it, we ask again.
+// The status of a reply that names a function of the host: when we have called it, we ask again. Without a
+// function (0), a stream waits for a value, and we ask again after a while.
 inline constexpr std::int32_t kAgain = -1;
 // The flag of a reply whose error is the device's: all later calls give it again.
 inline constexpr std::uint32_t kSticky = 1;
 // Of the answer to Hello: the host's accesses to managed memory are to be reported.
 inline constexpr std::uint64_t kWatchManaged = 1;
+// The same: the time of the host goes on between calls, too.
+inline constexpr std::uint64_t kMeasuredHost = 2;
 inline constexpr std::uint32_t kAsync = 1;        // of a copy or a fill: the host does not wait
 inline constexpr std::uint32_t kCooperative = 1;  // of a launch
 inline constexpr std::uint32_t kNonBlocking = 1;  // of a stream: it does not wait for the default stream
@@ -160,8 +163,8 @@ struct Set {
   static constexpr std::uint16_t kCall = 11;
   struct Request {
     std::uint32_t stream, flags;
-    std::uint64_t address, pitch, slice, width, height, depth;
-    std::uint32_t value, element;
+    std::uint64_t address, pitch, slice, width, height, depth, value;
+    std::uint32_t element;
   };
   using Answer = Nothing;
 };
@@ -424,6 +427,146 @@ struct PeerAccess {
 // Request: then text.
 struct Note {
   static constexpr std::uint16_t kCall = 41;
+  using Request = Nothing;
+  using Answer = Nothing;
+};
+
+// Virtual memory management. Device -1 is the host; access is by the numbers of CUmemAccess_flags.
+
+struct AddressReserve {
+  static constexpr std::uint16_t kCall = 42;
+  struct Request {
+    std::uint64_t bytes, alignment;
+  };
+  struct Answer {
+    std::uint64_t address;
+  };
+};
+
+struct AddressFree {
+  static constexpr std::uint16_t kCall = 43;
+  struct Request {
+    std::uint64_t address, bytes;
+  };
+  using Answer = Nothing;
+};
+
+struct PhysicalCreate {
+  static constexpr std::uint16_t kCall = 44;
+  struct Request {
+    std::uint64_t bytes;
+    std::int32_t device;
+    std::uint32_t shareable;
+  };
+  struct Answer {
+    std::uint64_t handle;
+  };
+};
+
+// The memory of a handle, or that at a mapped address if the handle is 0.
+struct PhysicalRetain {
+  static constexpr std::uint16_t kCall = 45;
+  struct Request {
+    std::uint64_t handle, address;
+    std::uint32_t references;
+  };
+  struct Answer {
+    std::uint64_t handle, bytes;
+    std::int32_t device;
+    std::uint32_t shareable;
+  };
+};
+
+struct PhysicalRelease {
+  static constexpr std::uint16_t kCall = 46;
+  struct Request {
+    std::uint64_t handle;
+  };
+  using Answer = Nothing;
+};
+
+// The answer says where the heap's file has the memory.
+struct MemoryMap {
+  static constexpr std::uint16_t kCall = 47;
+  struct Request {
+    std::uint64_t address, bytes, offset, handle;
+  };
+  struct Answer {
+    std::uint64_t memory;
+    std::int32_t device;
+  };
+};
+
+struct MemoryUnmap {
+  static constexpr std::uint16_t kCall = 48;
+  struct Request {
+    std::uint64_t address, bytes;
+  };
+  using Answer = Nothing;
+};
+
+struct MemorySetAccess {
+  static constexpr std::uint16_t kCall = 49;
+  struct Request {
+    std::uint64_t address, bytes;
+    std::int32_t device;
+    std::uint32_t access;
+  };
+  using Answer = Nothing;
+};
+
+struct MemoryGetAccess {
+  static constexpr std::uint16_t kCall = 50;
+  struct Request {
+    std::uint64_t address;
+    std::int32_t device;
+  };
+  struct Answer {
+    std::uint32_t access;
+  };
+};
+
+// Comparison is by the numbers of CUstreamWaitValue_flags.
+struct StreamWaitValue {
+  static constexpr std::uint16_t kCall = 51;
+  struct Request {
+    std::uint32_t stream, bits;
+    std::uint64_t address, value;
+    std::uint32_t comparison;
+  };
+  using Answer = Nothing;
+};
+
+// Request: then parts x {u64 kind, u64 bytes}; the kind is by the numbers of CUjitInputType.
+struct Link {
+  static constexpr std::uint16_t kCall = 52;
+  struct Request {
+    std::uint32_t parts;
+  };
+  struct Answer {
+    std::uint64_t bytes;
+  };
+};
+
+// What NVML tells of a GPU; it needs no handshake. Clocks in kHz. The answer is followed by
+// processes x {u32 process, u64 bytes}.
+struct DeviceStatus {
+  static constexpr std::uint16_t kCall = 53;
+  struct Request {
+    std::uint32_t device;
+  };
+  struct Answer {
+    std::uint32_t devices;
+    std::uint64_t memory, used;
+    char name[96];
+    char uuid[16];
+    std::uint32_t capability, bus, clock, memory_clock, bus_width;
+  };
+};
+
+// The simulated time of the host is in the header of the reply, as in every one.
+struct HostTime {
+  static constexpr std::uint16_t kCall = 54;
   using Request = Nothing;
   using Answer = Nothing;
 };

@@ -40,8 +40,8 @@ Result copy(void* to, const void* from, std::size_t bytes, int kind, void* strea
 
 Result fill(Address address, std::size_t pitch, unsigned value, unsigned element, std::size_t width,
             std::size_t rows, void* stream, Form form) {
-  return runtime("__cudaFill", pointer(address), pitch, value, element, width, rows, stream, form.waits,
-                 form.per_thread);
+  return runtime("__cudaFill", pointer(address), pitch, std::uint64_t{value}, element, width, rows, stream,
+                 form.waits, form.per_thread);
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ void report_once(const std::string& text) {
   [[maybe_unused]] const ssize_t wrote = write(STDERR_FILENO, line.data(), line.size());
 }
 
-static int refuse(const char* name) {
-  report_once(
-      std::string(name) +
-      " is not supported: the simulated driver does not have it; it returns CUDA_ERROR_NOT_SUPPORTED");
+static int refuse(const char* name, const void* caller) {
+  Dl_info from{};
+  const bool known = dladdr(caller, &from) != 0 && from.dli_fname != nullptr;
+  report_once(std::string(name) + " is not supported: the simulated driver does not have it; it returns " +
+              "CUDA_ERROR_NOT_SUPPORTED to " + (known ? from.dli_fname : "the program"));
   return not_supported;
 }
 
@@ -40,7 +41,7 @@ using manyscale::cuda_driver::refuse;
 // override these weak ones. `manyscale check` recognises them by their section.
 #define FUNCTION(symbol, name, since, thread)                          \
   extern "C" [[gnu::weak, gnu::section("unsupported")]] int symbol() { \
-    return refuse(#symbol);                                            \
+    return refuse(#symbol, __builtin_return_address(0));               \
   }
 #include "functions.inc"
 #undef FUNCTION

@@ -38,6 +38,7 @@ std::string_view base_name(std::string_view path) {
 // wheels adds, in its name: libcudart.so.11.8.89, libcudart-d0da41ae.so.11.0. Null if there is none.
 const char* replacement(std::string_view name) {
   if (name == "libcuda.so.1" || name == "libcuda.so") return "libcuda.so.1";
+  if (name == "libnvidia-ml.so.1" || name == "libnvidia-ml.so") return "libnvidia-ml.so.1";
   constexpr std::string_view runtime = "libcudart", ending = ".so.";
   const std::size_t end = name.find(ending);
   if (!name.starts_with(runtime) || end == std::string_view::npos) return nullptr;

@@ -152,6 +152,51 @@ def test_a_function_that_is_missing_is_named_and_returns_an_error(
         assert done.stderr.count(f"manyscale: {name} is not supported") == 1
 
 
+# Calls each function that is named on the command line twice: by its symbol, and as cuGetProcAddress finds it.
+CALLS_ALL = """
+import ctypes, sys
+driver = ctypes.CDLL("libcuda.so.1")
+driver.cuInit(0)
+for word in open(sys.argv[1]).read().split():
+    symbol, name, since, thread = word.split(",")
+    by_symbol = getattr(driver, symbol)()
+    found, status = ctypes.c_void_p(), ctypes.c_int(-1)
+    flags = ctypes.c_uint64(2 if thread == "1" else 1)
+    error = driver.cuGetProcAddress_v2(name.encode(), ctypes.byref(found), int(since), flags, ctypes.byref(status))
+    same = found.value == ctypes.cast(getattr(driver, symbol), ctypes.c_void_p).value
+    print(symbol, by_symbol, error, status.value, same)
+"""
+
+
+def test_each_function_that_is_missing_says_so_once_with_its_caller(tmp_path: Path) -> None:
+    """Found by its symbol and by name, it returns CUDA_ERROR_NOT_SUPPORTED."""
+    if not TABLE.exists():
+        pytest.skip("only in a checkout")
+    rows = re.findall(r"^FUNCTION\((\w+), (\w+), (\d+), (\d)\)", TABLE.read_text(), re.MULTILINE)
+    with open(DRIVER, "rb") as file:
+        elf = ELFFile(file)
+        missing = {
+            symbol.name
+            for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
+            if isinstance(symbol["st_shndx"], int)
+            and elf.get_section(symbol["st_shndx"]).name == "unsupported"
+            and symbol.name != "cuGetExportTable"  # which has some tables
+        }
+    rows = [row for row in rows if row[0] in missing]
+    assert len(rows) > 100
+    (tmp_path / "names").write_text("\n".join(",".join(row) for row in rows))
+    (tmp_path / "calls.py").write_text(CALLS_ALL)
+    done = cuda(sys.executable, "calls.py", "names", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    since = {symbol: int(version) for symbol, _, version, _ in rows}
+    for line in done.stdout.splitlines():
+        symbol, by_symbol, error, status, same = line.split()
+        assert by_symbol == "801", line
+        assert (error, status, same) == ("0", "0", "True") or since[symbol] == 0, line
+        (told,) = re.findall(rf"manyscale: {symbol} is not supported: .* to (\S+)\n", done.stderr)
+        assert Path(told).exists(), told
+
+
 def test_functions_that_a_library_of_the_program_needs_are_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,7 +83,7 @@ def test_the_headers_and_constants_are_the_same_on_both_sides() -> None:
 
 
 def test_each_call_is_answered() -> None:
-    by_the_server_itself = {wire.Call.HELLO, wire.Call.STAGING}
+    by_the_server_itself = {wire.Call.HELLO, wire.Call.STAGING, wire.Call.DEVICE_STATUS, wire.Call.HOST_TIME}
     assert set(HANDLERS) | by_the_server_itself == set(wire.Call) == set(wire.LAYOUTS)
 
 

@@ -55,6 +55,17 @@ def test_a_program_of_the_driver(name: str, runtime: str, binaries: dict[str, Pa
     assert run(target, functional=False) == (0, "ok\n")
 
 
+@pytest.mark.parametrize("functional", [True, False])
+@pytest.mark.parametrize("name", ["driver_virtual_memory", "driver_value_waits", "driver_linking"])
+def test_a_program_of_the_driver_alone(name: str, functional: bool, binaries: dict[str, Path]) -> None:
+    target = binaries["folder"] / name
+    command = [str(COMPILER), "-std=c++20", "-Wall", "-Wextra", "-Werror", str(PROGRAMS / f"{name}.cpp")]
+    subprocess.run(
+        [*command, str(library().with_name("libcuda.so.1")), "-pthread", "-o", str(target)], check=True
+    )
+    assert run(target, functional=functional) == (0, "ok\n")
+
+
 @pytest.fixture(scope="module")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Programs by name, as far as they are built, and the folder they are built in."""

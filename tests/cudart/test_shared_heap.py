@@ -99,3 +99,36 @@ def test_devices_share_one_memory():
     assert second.allocate(64, "more") != address
     del first
     assert read(second, address, 64) == [3] * 64
+
+
+def test_memory_is_mapped_at_reserved_addresses():
+    """Both addresses have the same bytes; ranges side by side are valid together, what is unmapped is not."""
+    device = _core.GpuDevice()
+    size = 2 << 20
+    addresses = device.reserve_addresses(4 * size, size)
+    memory = [device.allocate(size, "memory", size) for _ in range(2)]
+    assert not device.holds(addresses, 1)
+    for number, part in enumerate(memory):
+        assert device.map(addresses + number * size, part, size)
+    write(device, addresses + size - 4, range(8))
+    assert read(device, memory[0] + size - 4, 4) == [0, 1, 2, 3]
+    assert read(device, memory[1], 4) == [4, 5, 6, 7]
+    assert device.holds(addresses, 2 * size)
+    assert not device.holds(addresses, 2 * size + 1)
+    assert not device.map(addresses + size, memory[0], size)  # has memory
+    assert not device.map(addresses + 4 * size, memory[0], size)  # is not reserved
+    assert not device.release_addresses(addresses, 4 * size)
+    assert device.unmap(addresses, size)
+    assert not device.unmap(addresses, size)
+    assert not device.holds(addresses, 1)
+    assert read(device, addresses + size, 4) == [4, 5, 6, 7]
+    assert device.map(addresses + 3 * size, memory[1], size)
+    assert read(device, addresses + 3 * size, 4) == [4, 5, 6, 7]
+    for number in (1, 3):
+        assert device.unmap(addresses + number * size, size)
+    assert device.release_addresses(addresses, 4 * size)
+    assert read(device, memory[0] + size - 4, 4) == [0, 1, 2, 3]
+    again = device.allocate(4 * size, "again", size)
+    zeros = np.ones(4 * size, np.uint8)
+    assert device.read(again, zeros)
+    assert not zeros.any()

@@ -76,6 +76,17 @@ std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label, std
   if (bytes > capacity_ || alignment > capacity_) throw std::bad_alloc();
   // Room behind each allocation stays free, so that running over its end is seen.
   const std::uint64_t room = round_up(std::max<std::uint64_t>(bytes, 1), alignment) + kAlignment;
+  const std::uint64_t address = take_room(room, alignment);
+  live_.emplace(address, Allocation{bytes, room, std::move(label)});
+  std::erase_if(freed_, [&](const auto& old) {
+    return old.first < address + room && address < old.first + std::max<std::uint64_t>(old.second.size, 1);
+  });
+  allocated_ += bytes;
+  return address;
+}
+
+// Takes addresses from the holes.
+std::uint64_t DeviceMemory::take_room(std::uint64_t room, std::uint64_t alignment) {
   const auto hole = std::ranges::find_if(holes_, [&](const auto& entry) {
     return entry.second >= room && round_up(entry.first, alignment) - entry.first <= entry.second - room;
   });
@@ -89,11 +100,6 @@ std::uint64_t DeviceMemory::allocate(std::uint64_t bytes, std::string label, std
     holes_.erase(hole);
   }
   if (after != 0) holes_.emplace(address + room, after);
-  live_.emplace(address, Allocation{bytes, room, std::move(label)});
-  std::erase_if(freed_, [&](const auto& old) {
-    return old.first < address + room && address < old.first + std::max<std::uint64_t>(old.second.size, 1);
-  });
-  allocated_ += bytes;
   return address;
 }
 

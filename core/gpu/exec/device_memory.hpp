@@ -39,6 +39,18 @@ class DeviceMemory {
   bool free(std::uint64_t address, bool reserve = false);
   void reuse_reserved();
 
+  // Addresses without memory, as many as asked for, the first a multiple of `alignment`. Throws
+  // std::bad_alloc.
+  std::uint64_t reserve_addresses(std::uint64_t bytes, std::uint64_t alignment);
+  // False unless the range was reserved like this and nothing is mapped into it.
+  bool release_addresses(std::uint64_t address, std::uint64_t bytes);
+  // Puts a part of an allocation behind reserved addresses, from then on the same memory; all are multiples
+  // of 4096. Ranges that are mapped side by side are valid together. False if the addresses are not reserved
+  // or have memory, or if the part is not in an allocation.
+  bool map(std::uint64_t address, std::uint64_t memory, std::uint64_t bytes);
+  // False if not all of the range has memory that was mapped.
+  bool unmap(std::uint64_t address, std::uint64_t bytes);
+
   // The allocation around an address; size 0 if there is none.
   Range find(std::uint64_t address) const;
   // Host memory behind an address that is known to be allocated.
@@ -65,7 +77,10 @@ class DeviceMemory {
   std::uint64_t capacity() const { return capacity_; }
 
  private:
+  std::uint64_t take_room(std::uint64_t room, std::uint64_t alignment);
   void add_hole(std::uint64_t address, std::uint64_t room);
+  // Lets host addresses show a part of the file; false if the host refuses.
+  bool show(std::uint64_t address, std::uint64_t part, std::uint64_t bytes) const;
   struct Allocation {
     std::uint64_t size;
     std::uint64_t room;  // with the bytes behind it that stay free
@@ -82,6 +97,7 @@ class DeviceMemory {
   std::map<std::uint64_t, std::uint64_t> holes_;                   // free room by address: its size
   std::vector<std::pair<std::uint64_t, std::uint64_t>> reserved_;  // the same, not to be given away yet
   std::map<std::uint64_t, Allocation> freed_;                      // the last few, for messages
+  std::map<std::uint64_t, std::uint64_t> addresses_;               // reserved for mappings: their bytes
 };
 
 }  // namespace manyscale::gpu

@@ -80,6 +80,13 @@ def cuda(
             help="Whether the program's own time between its CUDA calls counts, as measured here; results then vary.",
         ),
     ] = "zero",
+    host_clock: Annotated[
+        Literal["real", "simulated"],
+        typer.Option(
+            "--host-clock",
+            help="What clock_gettime, gettimeofday, std::chrono and the like tell the program.",
+        ),
+    ] = "real",
     call_time: Annotated[
         str | None,
         typer.Option(
@@ -166,13 +173,14 @@ def cuda(
         allow_newer=allow_newer,
         profiling=Profiling(cold_l2, warm_instructions, kernel, skip, launches, stop),
     )
-    host = HostOptions(measured=host_time == "measured")
+    host = HostOptions(measured=host_time == "measured", simulated_clock=host_clock == "simulated")
     if environment:
         from manyscale.cuda.environment import Settings, exports, start
 
         if command:
             raise InputError('--env runs no program: start it after eval "$(manyscale cuda --env …)"')
-        typer.echo(exports(start(Settings(resolved, node, host, (out or Path()).absolute(), quiet))))
+        address = start(Settings(resolved, node, host, (out or Path()).absolute(), quiet))
+        typer.echo(exports(address, host_clock=host.simulated_clock))
         return
     if not command:
         raise InputError("say which program: manyscale cuda [OPTIONS] -- PROGRAM [ARGS]")

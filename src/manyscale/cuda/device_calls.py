@@ -34,6 +34,7 @@ def synchronize(request: Request) -> bytes:
 def reset(request: Request) -> bytes:
     """Releases all resources of the process on the GPU; a GPU on which a kernel has failed is replaced."""
     session, gpu = request.session, request.gpu
+    session.value_waits.forget(gpu)
     if gpu.fault is None:
         session.streams.synchronize_device(gpu)
         heap = session.node.heap

@@ -67,10 +67,10 @@ def variables(address: str) -> dict[str, str]:
     return {SOCKET: address, **put_first(loader_variables(library_folder()), os.environ)}
 
 
-def exports(address: str) -> str:
+def exports(address: str, *, host_clock: bool = False) -> str:
     """What a shell has to evaluate, so that programs find the simulated GPUs."""
     lines = [f"export {SOCKET}={shlex.quote(address)}"]
-    for name, value in loader_variables(library_folder()).items():
+    for name, value in loader_variables(library_folder(), host_clock=host_clock).items():
         lines.append(f'export {name}={shlex.quote(value)}"${{{name}:+:${name}}}"')
     return "\n".join(lines)
 

@@ -9,6 +9,7 @@ from .commands import LaunchRecord
 from .modules import CudaModule, LoadedKernel
 from .node import Gpu
 from .properties import Attribute
+from .run_time_linking import link_images
 from .session import Function, Request, Session, answers
 from .status import CudaError, Status, UnsupportedKernelError
 from .wire import COOPERATIVE, LAYOUTS, Call
@@ -38,6 +39,22 @@ def load_module(request: Request, number: int, wrapper: int, parts: int) -> byte
         number, containers, session.records.ptx, session.node.heap.add_variables, session.notify_once
     )
     return b""
+
+
+@answers(Call.LINK)
+def link_parts(request: Request, parts: int) -> bytes:
+    """Links what the staging memory has into a module, which it has then."""
+    if not 0 < parts <= _MOST_PARTS or len(request.tail) != 16 * parts:
+        raise CudaError(Status.INVALID_VALUE, f"a link says that it has {parts} parts")
+    rows = list(struct.iter_unpack("<QQ", request.tail))
+    data = request.staged_bytes(sum(size for _, size in rows))
+    at, inputs = 0, []
+    for kind, size in rows:
+        inputs.append((kind, data[at : at + size]))
+        at += size
+    linked = link_images(inputs, request.gpu.capability)
+    request.stage(linked)
+    return struct.pack("<Q", len(linked))
 
 
 @answers(Call.UNLOAD_MODULE)

@@ -16,6 +16,8 @@ from manyscale.errors import InputError
 
 INTERPOSER = "libmanyscale-interposer.so"
 """The library that replaces runtimes of NVIDIA while programs are loaded."""
+HOST_CLOCK = "libmanyscale-hostclock.so"
+"""The library with the clocks of programs in simulated time."""
 STATIC_ARCHIVES = "MANYSCALE_CUDART_STATIC"
 """The variable with the runtimes for linking (`libcudart_static.a`) that stripped programs are compared with."""
 
@@ -31,19 +33,24 @@ def library_folder() -> Path:
     return folder
 
 
-def loader_variables(folder: Path, static_runtime: str | None = None) -> dict[str, str]:
+def loader_variables(
+    folder: Path, static_runtime: str | None = None, *, host_clock: bool = False
+) -> dict[str, str]:
     """What has to stand first in each variable, before a colon.
 
     `static_runtime`: the library that replaces the runtime in a program. It is loaded before others, since it also
-    stands before some functions of the C library.
+    stands before some functions of the C library. `host_clock`: clocks tell simulated time.
     """
     variables = {"LD_LIBRARY_PATH": str(folder)}
     if (folder / INTERPOSER).exists():
         variables["LD_AUDIT"] = str(folder / INTERPOSER)
         if archives := static_archives():
             variables[STATIC_ARCHIVES] = archives
-    if static_runtime is not None:
-        variables["LD_PRELOAD"] = static_runtime
+    preloaded = [static_runtime] if static_runtime is not None else []
+    if host_clock:
+        preloaded.append(str(folder / HOST_CLOCK))
+    if preloaded:
+        variables["LD_PRELOAD"] = ":".join(preloaded)
     return variables
 
 

@@ -45,6 +45,7 @@ class Heap:
         self._variables: dict[int, Allocation] = {}  # managed variables of modules
         self._by_address: dict[int, Allocation] = {}
         self._addresses: list[int] = []
+        self._mapped: set[int] = set()  # addresses of those that mappings made, beside the memory itself
         self._used: dict[int, int] = {}  # bytes of device memory, by GPU
 
     def allocate(self, gpu: Gpu, kind: MemoryKind, size: int, alignment: int, process: int) -> Allocation:
@@ -69,14 +70,36 @@ class Heap:
         except ValueError as error:
             raise CudaError(Status.INVALID_VALUE, str(error)) from None
         allocation = Allocation(address, size, kind, gpu, process)
-        self._by_address[address] = allocation
-        bisect.insort(self._addresses, address)
+        self._enter(allocation)
         if kind == MemoryKind.DEVICE:
             self._count(gpu, size)
+        return allocation
+
+    def add_mapped(self, allocation: Allocation) -> None:
+        """Adds addresses at which memory is mapped that is counted elsewhere."""
+        self._mapped.add(allocation.address)
+        self._enter(allocation)
+
+    def has_mapped(self, address: int) -> bool:
+        return address in self._mapped
+
+    def remove_mapped(self, address: int) -> None:
+        self._mapped.remove(address)
+        self._forget(self._by_address[address])
+
+    def _enter(self, allocation: Allocation) -> None:
+        self._by_address[allocation.address] = allocation
+        bisect.insort(self._addresses, allocation.address)
         for other in self._gpus:
             if _is_remote(allocation, other):
-                other.add_remote(address, size)
-        return allocation
+                other.add_remote(allocation.address, allocation.bytes)
+
+    def _forget(self, allocation: Allocation) -> None:
+        for other in self._gpus:
+            if _is_remote(allocation, other):
+                other.remove_remote(allocation.address)
+        del self._by_address[allocation.address]
+        del self._addresses[bisect.bisect_left(self._addresses, allocation.address)]
 
     def introduce(self, gpu: Gpu) -> None:
         """Registers the remote memory of a new GPU."""
@@ -87,7 +110,7 @@ class Heap:
     def at(self, address: int) -> Allocation:
         """The allocation that begins at an address."""
         found = self._by_address.get(address)
-        if found is None:
+        if found is None or address in self._mapped:
             raise CudaError(Status.INVALID_VALUE, f"no memory begins at {address:#x}")
         return found
 
@@ -112,11 +135,7 @@ class Heap:
 
     def free(self, allocation: Allocation) -> None:
         """Frees an allocation."""
-        for other in self._gpus:
-            if _is_remote(allocation, other):
-                other.remove_remote(allocation.address)
-        del self._by_address[allocation.address]
-        del self._addresses[bisect.bisect_left(self._addresses, allocation.address)]
+        self._forget(allocation)
         if allocation.kind == MemoryKind.DEVICE:
             self._count(allocation.gpu, -allocation.bytes)
         if allocation.kind == MemoryKind.MANAGED:
@@ -126,6 +145,14 @@ class Heap:
 
     def of_process(self, process: int) -> list[Allocation]:
         return [allocation for allocation in self._by_address.values() if allocation.process == process]
+
+    def used_by(self, process: int, gpu: Gpu) -> int:
+        """Bytes of device memory that a process has."""
+        return sum(
+            allocation.bytes
+            for allocation in self.of_process(process)
+            if allocation.gpu is gpu and allocation.kind == MemoryKind.DEVICE
+        )
 
     def used(self, gpu: Gpu) -> int:
         """Bytes of device memory in use."""

@@ -198,8 +198,8 @@ def fill(
     """Queues a fill."""
     session = request.session
     stream = session.streams.find(stream_number, request.gpu)
-    if element not in (1, 2, 4):
-        raise CudaError(Status.INVALID_VALUE, f"memory is filled with 1, 2 or 4 bytes, not {element}")
+    if element not in (1, 2, 4, 8):
+        raise CudaError(Status.INVALID_VALUE, f"memory is filled with 1, 2, 4 or 8 bytes, not {element}")
     if width == 0:
         return b""
     pattern = (value & ((1 << 8 * element) - 1)).to_bytes(element, "little") * (_PATTERN // element)

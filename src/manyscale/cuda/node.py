@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import mmap
+import ctypes
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from .profiling import LaunchSelection, Profiling
 from .properties import describe
 from .run_monitor import RunMonitor
 from .timed_gpu import TimedGpu
+from .virtual_memory import VirtualMemory
 
 Gpu: TypeAlias = TimedGpu | FunctionalGpu
 
@@ -58,8 +59,10 @@ class Node:
         self.heap_address: int = _core.GpuDevice.heap
         self.gpus: list[Gpu] = []
         self.heap = Heap(self.gpus)
+        self.virtual = VirtualMemory(self.heap)
         if options.functional:
-            self._bytes = np.frombuffer(mmap.mmap(self.heap_file, self.heap_bytes), np.uint8)
+            array = ctypes.c_uint8 * self.heap_bytes
+            self._bytes = np.ctypeslib.as_array(array.from_address(self._first.host_address))
         self.gpus += [
             self._gpu(number, _core.GpuDevice(sharing_memory_of=self._first) if number else self._first)
             for number in range(options.gpus)

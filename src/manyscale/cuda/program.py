@@ -46,6 +46,7 @@ class HostOptions:
     """How the host's side of a program is simulated."""
 
     measured: bool = False  # the program's own time between its calls counts
+    simulated_clock: bool = False  # clocks of the program tell simulated time
 
 
 @dataclass
@@ -193,13 +194,14 @@ class Program:
             "gpus": options.gpus,
             "functional": options.functional,
             "host_time": "measured" if host.measured else "zero",
+            "host_clock": "simulated" if host.simulated_clock else "real",
             "call_time_fs": self.runtime.call_time,
             "pageable_bandwidth": self.runtime.pageable_bandwidth,
             **({"profiling": options.profiling.data()} if options.profiling.data() else {}),
         }
 
     def _serve(self, server: Server, address: str, stdout: int | None) -> None:
-        loaded = loader_variables(self._folder, self._static_runtime)
+        loaded = loader_variables(self._folder, self._static_runtime, host_clock=self._host.simulated_clock)
         environment = os.environ | put_first(loaded, os.environ) | {SOCKET: address}
         try:
             tree = ProcessTree(self._command, environment, f"{SOCKET}={address}", stdout=stdout)

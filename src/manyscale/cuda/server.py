@@ -17,12 +17,23 @@ import struct
 import time
 from collections.abc import Callable
 
-from . import device_calls, kernel_calls, memory_calls, stream_calls, texture_calls
+from . import device_calls, kernel_calls, memory_calls, stream_calls, texture_calls, virtual_memory_calls
 from .node import Node
+from .properties import Attribute
 from .records import Records
 from .session import HANDLERS, Session, SessionOptions
 from .status import Status
-from .wire import LAYOUTS, POSTED, REPLY, REQUEST, UNTIMED, VERSION, WATCH_MANAGED, Call
+from .wire import (
+    LAYOUTS,
+    MEASURED_HOST,
+    POSTED,
+    REPLY,
+    REQUEST,
+    UNTIMED,
+    VERSION,
+    WATCH_MANAGED,
+    Call,
+)
 
 _CALLS = (
     device_calls,
@@ -30,6 +41,7 @@ _CALLS = (
     memory_calls,
     stream_calls,
     texture_calls,
+    virtual_memory_calls,
 )  # they register their handlers
 _AT_ONCE = 1 << 16
 _LARGEST_REQUEST = 1 << 26
@@ -166,7 +178,7 @@ class Server:
         self._kept = time.monotonic()
         self._answered = 0.0  # time of the last answer, on the real clock
         self._numbered = 0  # number of sessions so far
-        self._flags = WATCH_MANAGED if watch_managed else 0
+        self._flags = (watch_managed and WATCH_MANAGED) | (options.measured_host and MEASURED_HOST)
         self.sessions: dict[tuple[int, int], Session] = {}  # by process, and by the program that it executes
         self.ended_sessions: list[Session] = []
         self._connections: dict[int, Connection] = {}  # by file descriptor
@@ -283,6 +295,10 @@ class Server:
         if number == Call.HELLO:
             self._handshake(connection, payload)
             return
+        if number == Call.DEVICE_STATUS:
+            known, told = self._device_status(payload)
+            connection.send(REPLY.pack(int(known), len(told), 0, 0, 0) + told)
+            return
         session = connection.session
         if session is None:
             raise ProtocolError("it did not begin with a handshake")
@@ -290,6 +306,10 @@ class Server:
             if len(payload) != _STAGING.size:
                 raise ProtocolError("a wrong size of its staging memory")
             connection.share(connection.take_descriptor(), _STAGING.unpack(payload)[0])
+            self._reply(connection, 0, b"", 0)
+            return
+        if number == Call.HOST_TIME:
+            session.clock.called(nanoseconds, costs=False)
             self._reply(connection, 0, b"", 0)
             return
         call = _BY_NUMBER.get(number)
@@ -307,6 +327,33 @@ class Server:
                 (status, flags), answer = connection.failed, b""
             connection.failed = None
         self._reply(connection, status, answer, flags)
+
+    def _device_status(self, payload: bytes) -> tuple[Status, bytes]:
+        """What NVML asks of a GPU: what it is, and which processes have memory on it."""
+        layout = LAYOUTS[Call.DEVICE_STATUS]
+        if len(payload) != layout.request().size:
+            raise ProtocolError("a wrong question about a device")
+        (number,) = layout.request().unpack(payload)
+        if number >= len(self._node.gpus):
+            return Status.INVALID_DEVICE, b""
+        gpu, heap = self._node.gpus[number], self._node.heap
+        told, attributes = gpu.description, gpu.description.attributes
+        fields = layout.reply().pack(
+            len(self._node.gpus),
+            told.memory,
+            heap.used(gpu),
+            told.name.encode()[:95],
+            told.uuid,
+            told.capability,
+            attributes[Attribute.PCI_BUS_ID],
+            attributes[Attribute.CLOCK_RATE],
+            attributes[Attribute.MEMORY_CLOCK_RATE],
+            attributes[Attribute.GLOBAL_MEMORY_BUS_WIDTH],
+        )
+        rows = [
+            (process, heap.used_by(session.process, gpu)) for (process, _), session in self.sessions.items()
+        ]
+        return Status.SUCCESS, fields + b"".join(struct.pack("<IQ", *row) for row in rows if row[1])
 
     def _reply(self, connection: Connection, status: int, answer: bytes, flags: int) -> None:
         session = connection.session

@@ -16,6 +16,7 @@ from .node import Gpu, Node
 from .records import CallLog, Records
 from .status import CudaError, Status, status_of_fault
 from .streams import Streams
+from .value_waits import POLLING, ValueWaits
 from .wire import AGAIN, LAYOUTS, STICKY, Call
 
 
@@ -111,6 +112,7 @@ class Session:
         self.notify = notify  # shows the user a message
         self.clock = HostClock(options.call_time, options.measured_host)
         self.streams = Streams(self.clock)
+        self.value_waits = ValueWaits(self)
         self.modules: dict[int, CudaModule] = {}
         self.functions: dict[int, Function] = {}
         self.refused: dict[int, str] = {}  # functions that cannot be executed, with the reason
@@ -148,9 +150,14 @@ class Session:
                     f"a request of {call.name} has {len(payload)} bytes instead of {fields.size}",
                 )
             request = Request(self, gpu, payload[fields.size :], staging, staged)
-            answer = HANDLERS[call](request, *fields.unpack_from(payload))
+            values = fields.unpack_from(payload)
+            if not self.value_waits.held or self._admits(call, request, values):
+                answer = HANDLERS[call](request, *values)
         except AgainError as again:
             status, answer = AGAIN, struct.pack("<Q", again.function)
+            if again.function == POLLING:  # how often depends on the speed of this machine
+                clock.now = begin
+                return status, answer, flags
         except CudaError as failure:
             status = int(failure.status)
             if failure.message:
@@ -169,6 +176,15 @@ class Session:
             status = int(Status.MEMORY_ALLOCATION)
         self.records.calls.add(CallLog(self.process, thread, call, device, begin, clock.now, status))
         return status, answer, flags
+
+    def _admits(self, call: Call, request: Request, values: tuple[Any, ...]) -> bool:
+        """Whether a call can be answered while streams wait for values; one that has to wait is repeated."""
+        try:
+            return self.value_waits.admits(call, request, values)
+        except CudaError as error:
+            if error.status != Status.NOT_READY or call in (Call.STREAM_QUERY, Call.EVENT_QUERY):
+                raise
+            raise AgainError(POLLING) from None
 
     def notify_once(self, message: str) -> None:
         """Shows the user a message, once."""
@@ -227,6 +243,7 @@ class Session:
 
     def end(self) -> None:
         """Ends the session: simulates queued work, and frees its memory."""
+        self.value_waits.forget()
         for gpu in self.node.gpus:
             if gpu.number not in self.failures and gpu.fault is None:
                 try:
@@ -236,6 +253,8 @@ class Session:
         for allocation in self.node.heap.of_process(self.process):
             if allocation.gpu.fault is None:
                 self.node.heap.free(allocation)
+        if all(gpu.fault is None for gpu in self.node.gpus):
+            self.node.virtual.end(self.process)
 
 
 # Calls of the library itself, beside those of the program: they take no host time.

@@ -45,6 +45,15 @@ def wait_event(request: Request, stream: int, event: int) -> bytes:
     return b""
 
 
+@answers(Call.STREAM_WAIT_VALUE)
+def wait_value(request: Request, stream: int, bits: int, address: int, value: int, comparison: int) -> bytes:
+    if bits not in (32, 64):
+        raise CudaError(Status.INVALID_VALUE, f"a stream waits for 32 or 64 bits, not {bits}")
+    session = request.session
+    session.value_waits.wait_for(session.streams.find(stream, request.gpu), address, value, bits, comparison)
+    return b""
+
+
 @answers(Call.EVENT_CREATE)
 def create_event(request: Request, flags: int) -> bytes:
     return _NUMBER.pack(request.session.streams.create_event(flags).number)

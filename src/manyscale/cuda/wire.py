@@ -16,7 +16,7 @@ import enum
 import struct
 from dataclasses import dataclass
 
-VERSION = 3
+VERSION = 4
 
 REQUEST = struct.Struct("<IHHQQ")
 """Bytes after the header; the call; the thread's current device; nanoseconds of the host since the last reply (or
@@ -40,6 +40,9 @@ AGAIN = -1
 
 WATCH_MANAGED = 1
 """Flag of the answer to HELLO: the client reports host accesses to managed memory."""
+
+MEASURED_HOST = 2
+"""The same: the time of the host goes on between calls, too."""
 
 STICKY = 1
 """Flag of a reply with a sticky error of the device: all later calls return it again."""
@@ -112,6 +115,19 @@ class Call(enum.IntEnum):
     GOODBYE = 39
     PEER_ACCESS = 40
     NOTE = 41
+    ADDRESS_RESERVE = 42
+    ADDRESS_FREE = 43
+    PHYSICAL_CREATE = 44
+    PHYSICAL_RETAIN = 45
+    PHYSICAL_RELEASE = 46
+    MEMORY_MAP = 47
+    MEMORY_UNMAP = 48
+    MEMORY_SET_ACCESS = 49
+    MEMORY_GET_ACCESS = 50
+    STREAM_WAIT_VALUE = 51
+    LINK = 52
+    DEVICE_STATUS = 53
+    HOST_TIME = 54
 
 
 @dataclass(frozen=True)
@@ -174,9 +190,9 @@ LAYOUTS: dict[Call, Layout] = {
         ),
         tail="the data of a few bytes that come from pageable memory",
     ),
-    # `width` in elements of 1, 2 or 4 bytes.
+    # `width` in elements of 1, 2, 4 or 8 bytes.
     Call.SET: Layout(
-        _fields("stream:I flags:I address:Q pitch:Q slice:Q width:Q height:Q depth:Q value:I element:I")
+        _fields("stream:I flags:I address:Q pitch:Q slice:Q width:Q height:Q depth:Q value:Q element:I")
     ),
     Call.LAUNCH: Layout(
         _fields(
@@ -228,4 +244,32 @@ LAYOUTS: dict[Call, Layout] = {
     Call.PEER_ACCESS: Layout(_fields("peer:I enable:I")),
     # A note on something that is not supported; kept with the run.
     Call.NOTE: Layout(tail="text"),
+    # Virtual memory management. `device` -1 is the host; `access` by the numbers of CUmemAccess_flags.
+    Call.ADDRESS_RESERVE: Layout(_fields("bytes:Q alignment:Q"), _fields("address:Q")),
+    Call.ADDRESS_FREE: Layout(_fields("address:Q bytes:Q")),
+    Call.PHYSICAL_CREATE: Layout(_fields("bytes:Q device:i shareable:I"), _fields("handle:Q")),
+    # The memory of a handle, or that at a mapped address if the handle is 0; `references` of it are added.
+    Call.PHYSICAL_RETAIN: Layout(
+        _fields("handle:Q address:Q references:I"), _fields("handle:Q bytes:Q device:i shareable:I")
+    ),
+    Call.PHYSICAL_RELEASE: Layout(_fields("handle:Q")),
+    # The answer says where the heap's file has the memory.
+    Call.MEMORY_MAP: Layout(_fields("address:Q bytes:Q offset:Q handle:Q"), _fields("memory:Q device:i")),
+    Call.MEMORY_UNMAP: Layout(_fields("address:Q bytes:Q")),
+    Call.MEMORY_SET_ACCESS: Layout(_fields("address:Q bytes:Q device:i access:I")),
+    Call.MEMORY_GET_ACCESS: Layout(_fields("address:Q device:i"), _fields("access:I")),
+    # `comparison` by the numbers of CUstreamWaitValue_flags.
+    Call.STREAM_WAIT_VALUE: Layout(_fields("stream:I bits:I address:Q value:Q comparison:I")),
+    # Parts are linked into one module; the staging memory has them, and then the module. `kind` by CUjitInputType.
+    Call.LINK: Layout(_fields("parts:I"), _fields("bytes:Q"), tail="parts x {u64 kind, u64 bytes}"),
+    # What NVML tells of a GPU; it needs no handshake. Clocks in kHz.
+    Call.DEVICE_STATUS: Layout(
+        _fields("device:I"),
+        _fields(
+            "devices:I memory:Q used:Q name:96s uuid:16s capability:I bus:I clock:I memory_clock:I bus_width:I"
+        ),
+        answer_tail="processes x {u32 process, u64 bytes}",
+    ),
+    # The simulated time of the host is in the header of the reply, as in every one.
+    Call.HOST_TIME: Layout(),
 }
