@@ -168,6 +168,21 @@ Error find_kernel(Function** kernel, Library* handle, const char* name) {
   return Error::success;
 }
 
+// All kernels of a library, in the order of its code.
+Error list_kernels(Library* handle, std::vector<Function*>& kernels) {
+  Library* library = find_library(handle);
+  if (library == nullptr) return Error::invalid_value;
+  std::vector<std::byte> names;
+  const Error error = call<wire::Kernels>({library->module->number}, nullptr, {}, &names);
+  if (error != Error::success) return error;
+  const auto* next = reinterpret_cast<const char*>(names.data());
+  for (const auto* end = next + names.size(); next < end; next += std::strlen(next) + 1) {
+    Function* kernel = nullptr;
+    if (find_kernel(&kernel, handle, next) == Error::success) kernels.push_back(kernel);
+  }
+  return Error::success;
+}
+
 Error find_global(void** pointer, std::size_t* bytes, Library* handle, const char* name) {
   Library* library = find_library(handle);
   if (library == nullptr || name == nullptr) return Error::invalid_value;
@@ -210,6 +225,35 @@ Error cudaLibraryUnload(Library* handle) {
 
 Error cudaLibraryGetKernel(Function** kernel, Library* library, const char* name) {
   return finish(find_kernel(kernel, library, name));
+}
+
+Error cudaLibraryGetKernelCount(unsigned* count, Library* library) {
+  std::vector<Function*> kernels;
+  if (count == nullptr) return finish(Error::invalid_value);
+  const Error error = list_kernels(library, kernels);
+  if (error == Error::success) *count = static_cast<unsigned>(kernels.size());
+  return finish(error);
+}
+
+Error cudaLibraryEnumerateKernels(Function** kernels, unsigned room, Library* library) {
+  std::vector<Function*> all;
+  if (kernels == nullptr && room != 0) return finish(Error::invalid_value);
+  const Error error = list_kernels(library, all);
+  if (error == Error::success) std::copy_n(all.begin(), std::min<std::size_t>(room, all.size()), kernels);
+  return finish(error);
+}
+
+// Of our driver: the library that a kernel is from.
+Error __cudaFindLibrary(Library** library, const void* kernel) {
+  const Function* function = find_function(kernel);
+  if (function == nullptr || library == nullptr) return finish(Error::invalid_handle);
+  const std::lock_guard lock(libraries().mutex);
+  for (const auto& [handle, known] : libraries().known) {
+    if (known->module != function->module) continue;
+    *library = handle;
+    return finish(Error::success);
+  }
+  return finish(Error::invalid_handle);
 }
 
 Error cudaLibraryGetGlobal(void** pointer, std::size_t* bytes, Library* library, const char* name) {

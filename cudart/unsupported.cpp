@@ -153,9 +153,7 @@ UNSUPPORTED(cudaMemDiscardBatchAsync)
 UNSUPPORTED(cudaMemDiscardBatchAsync_ptsz)
 #undef ADVICE
 
-#define ADVICE "listing the kernels of a library; ask for them by name with cudaLibraryGetKernel"
-UNSUPPORTED(cudaLibraryEnumerateKernels)
-UNSUPPORTED(cudaLibraryGetKernelCount)
+#define ADVICE "functions of libraries for the host"
 UNSUPPORTED(cudaLibraryGetUnifiedFunction)
 #undef ADVICE
 

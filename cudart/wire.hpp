@@ -564,6 +564,15 @@ struct DeviceStatus {
   };
 };
 
+// The answer is followed by the names of the kernels, each with a zero behind it.
+struct Kernels {
+  static constexpr std::uint16_t kCall = 55;
+  struct Request {
+    std::uint32_t module;
+  };
+  using Answer = Nothing;
+};
+
 // The simulated time of the host is in the header of the reply, as in every one.
 struct HostTime {
   static constexpr std::uint16_t kCall = 54;

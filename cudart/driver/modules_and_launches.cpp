@@ -224,6 +224,30 @@ int cuLibraryLoadFromFile(void** library, const char* path, const int*, void**, 
   return load_file(library, path);
 }
 
+int cuLibraryGetKernelCount(unsigned* count, void* library) {
+  return runtime("cudaLibraryGetKernelCount", count, library);
+}
+
+int cuLibraryEnumerateKernels(void** kernels, unsigned room, void* library) {
+  return runtime("cudaLibraryEnumerateKernels", kernels, room, library);
+}
+
+int cuModuleGetFunctionCount(unsigned* count, void* module) {
+  return runtime("cudaLibraryGetKernelCount", count, module);
+}
+
+int cuModuleEnumerateFunctions(void** functions, unsigned room, void* module) {
+  return runtime("cudaLibraryEnumerateKernels", functions, room, module);
+}
+
+int cuKernelGetLibrary(void** library, void* kernel) {
+  return runtime("__cudaFindLibrary", library, static_cast<const void*>(kernel));
+}
+
+int cuFuncGetModule(void** module, void* function) {
+  return runtime("__cudaFindLibrary", module, static_cast<const void*>(function));
+}
+
 int cuLibraryGetModule(void** module, void* library) {
   if (module == nullptr || library == nullptr) return invalid_value;
   *module = library;

@@ -15,6 +15,7 @@ import pytest
 
 PYTHON = os.environ.get("MANYSCALE_TORCH_PYTHON", "")
 OPERATORS = Path(__file__).parent / "pytorch" / "operators.py"
+FIRST = Path(__file__).parent / "pytorch" / "first_programs.py"
 MODELS = Path(__file__).parent / "pytorch" / "models.py"
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +36,10 @@ def on_gpu(*command: str, folder: Path, options: tuple[str, ...] = ("--functiona
     return done.stdout
 
 
-@pytest.mark.parametrize("group", ["reductions", "elementwise", "layers", "indices"])
+@pytest.mark.parametrize(
+    "group",
+    ["reductions", "elementwise", "layers", "indices", "transforms", "linear_algebra", "sparse"],
+)
 def test_operators_give_what_they_give_on_the_cpu(group: str, tmp_path: Path) -> None:
     lines = on_gpu(str(OPERATORS), group, folder=tmp_path).splitlines()
     agreed, failed = (int(word) for word in lines[-1].split() if word.isdigit())
@@ -55,6 +59,17 @@ def test_a_model_is_trained_as_on_the_cpu(model: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["convolutional"])
 def test_a_model_with_layers_of_cudnn_is_trained_as_on_the_cpu(model: str, tmp_path: Path) -> None:
     assert f"{model}: 2 steps agree" in on_gpu(str(MODELS), model, folder=tmp_path)
+
+
+@pytest.mark.parametrize("program", ["compiled", "captured", "launched_by_triton", "in_a_segment"])
+def test_a_first_program_gives_what_it_gives_on_the_cpu(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    if program == "in_a_segment":
+        monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    assert on_gpu(str(FIRST), program, folder=tmp_path).splitlines()[-1] == f"{program}: agrees"
 
 
 def test_a_sum_takes_simulated_time(tmp_path: Path) -> None:

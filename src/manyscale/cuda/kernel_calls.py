@@ -70,6 +70,12 @@ def _module(session: Session, number: int) -> CudaModule:
     return module
 
 
+@answers(Call.KERNELS)
+def kernels(request: Request, number: int) -> bytes:
+    names = _module(request.session, number).kernel_names(request.gpu)
+    return b"".join(name.encode() + b"\0" for name in names)
+
+
 @answers(Call.FUNCTION)
 def function(request: Request, number: int, module_number: int) -> bytes:
     """The attributes of a kernel and the layout of its parameters."""

@@ -80,6 +80,7 @@ class CudaModule:
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
         self._loaded: dict[Gpu, LoadedCode] = {}
         self._kernels: dict[tuple[Gpu, str], LoadedKernel] = {}
+        self._names: dict[Gpu, list[str]] = {}  # of the kernels of cubins
         self.ptx_version = 0
         self.architecture = 0
 
@@ -104,6 +105,12 @@ class CudaModule:
         kernel = LoadedKernel(name, native, problem)
         self._kernels[(gpu, name)] = kernel
         return kernel
+
+    def kernel_names(self, gpu: Gpu) -> list[str]:
+        """The names of all kernels; loads the module if need be."""
+        self._on(gpu)
+        names = self._names.get(gpu)
+        return list(self._parsed[gpu.capability].kernels) if names is None else names
 
     def variable(self, gpu: Gpu, name: str) -> tuple[int, int]:
         """The address and the size of a variable on a GPU."""
@@ -148,6 +155,7 @@ class CudaModule:
                 problems = file.problems() if has_ptx and gpu.isa == "auto" else []
                 if not problems:
                     self.architecture = machine.architecture
+                    self._names[gpu] = list(file.kernels)
                     return LoadedCode(
                         gpu.native.load(file), "sass", IsaChoice.CUBIN, "the program has SASS for this GPU"
                     )

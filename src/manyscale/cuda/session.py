@@ -259,7 +259,15 @@ class Session:
 
 # Calls of the library itself, beside those of the program: they take no host time.
 _OF_THE_LIBRARY = frozenset(
-    (Call.FUNCTION, Call.SYMBOL, Call.LOAD_MODULE, Call.UNLOAD_MODULE, Call.NOTE, Call.HOST_FUNCTION_DONE)
+    (
+        Call.FUNCTION,
+        Call.KERNELS,
+        Call.SYMBOL,
+        Call.LOAD_MODULE,
+        Call.UNLOAD_MODULE,
+        Call.NOTE,
+        Call.HOST_FUNCTION_DONE,
+    )
 )
 _AFTER_FAILURE = frozenset(
     (

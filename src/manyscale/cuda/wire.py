@@ -128,6 +128,7 @@ class Call(enum.IntEnum):
     LINK = 52
     DEVICE_STATUS = 53
     HOST_TIME = 54
+    KERNELS = 55
 
 
 @dataclass(frozen=True)
@@ -269,6 +270,9 @@ LAYOUTS: dict[Call, Layout] = {
             "devices:I memory:Q used:Q name:96s uuid:16s capability:I bus:I clock:I memory_clock:I bus_width:I"
         ),
         answer_tail="processes x {u32 process, u64 bytes}",
+    ),
+    Call.KERNELS: Layout(
+        _fields("module:I"), answer_tail="the names of the kernels, each with a zero behind it"
     ),
     # The simulated time of the host is in the header of the reply, as in every one.
     Call.HOST_TIME: Layout(),

@@ -127,11 +127,56 @@ def indices() -> Iterator[Case]:
     yield "contiguous", lambda t: t.view(5, 6, 40).permute(2, 0, 1).contiguous(), (x,)
 
 
+def transforms() -> Iterator[Case]:
+    """cuFFT; single precision in units of the largest element."""
+    for count in (8, 64, 100, 997, 1000, 4096, 32768):
+        x = R(3, count, dtype=torch.complex64)
+        yield f"fft {count}", lambda t: torch.fft.fft(t) / t.shape[-1], (x,)
+    x = R(4, 256, dtype=torch.float64)
+    yield "rfft", torch.fft.rfft, (x,)
+    yield "irfft", lambda t: torch.fft.irfft(torch.fft.rfft(t)), (x,)
+    yield "fft2", torch.fft.fft2, (R(32, 48, dtype=torch.complex128),)
+    yield "ifftn", torch.fft.ifftn, (R(8, 12, 16, dtype=torch.complex128),)
+
+
+def linear_algebra() -> Iterator[Case]:
+    """cuSOLVER and the solvers of cuBLAS."""
+    for count in (3, 16, 64):
+        x = R(count, count, dtype=torch.float64) + count * torch.eye(count)
+        yield f"solve {count}", torch.linalg.solve, (x, R(count, 2, dtype=torch.float64))
+    x = R(32, 32, dtype=torch.float64)
+    definite = x @ x.T + 32 * torch.eye(32, dtype=torch.float64)
+    yield (
+        "solve_triangular",
+        lambda t, b: torch.linalg.solve_triangular(t.tril(), b, upper=False),
+        (definite, x),
+    )
+    yield "cholesky", torch.linalg.cholesky, (definite,)
+    yield "inv", torch.linalg.inv, (definite,)
+    yield "det", torch.linalg.det, (x,)
+    yield "qr", lambda t: torch.matmul(*torch.linalg.qr(t)), (x,)
+    yield "eigvalsh", torch.linalg.eigvalsh, (definite,)
+    yield "svdvals", torch.linalg.svdvals, (x,)
+
+
+def sparse() -> Iterator[Case]:
+    """cuSPARSE."""
+    x, y = (R(*shape) * (torch.rand(*shape) < 0.1) for shape in ((40, 50), (50, 30)))
+    dense = R(50, 7)
+    yield "coordinates times dense", lambda a, b: torch.sparse.mm(a.to_sparse(), b), (x, dense)
+    yield "rows times dense", lambda a, b: a.to_sparse_csr() @ b, (x, dense)
+    yield "rows times vector", lambda a, b: a.to_sparse_csr() @ b[:, 0], (x, dense)
+    yield "rows times rows", lambda a, b: (a.to_sparse_csr() @ b.to_sparse_csr()).to_dense(), (x, y)
+
+
 GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
     "reductions": reductions,
     "elementwise": elementwise,
     "layers": layers,
     "indices": indices,
+    "transforms": transforms,
+    "linear_algebra": linear_algebra,
+    "sparse": sparse,
 }
 
 

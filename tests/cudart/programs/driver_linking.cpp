@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linking at run time: a kernel calls a function of another image.
+// Linking at run time: a kernel calls a function of another image. The kernels of a module without their
+// names, by public functions and by those that NVIDIA's libraries use.
 #include <string>
 
 #include "driver.hpp"
 
 FUNCTION(cuInit)
+FUNCTION(cuCtxGetCurrent)
+FUNCTION(cuFuncGetModule)
+FUNCTION(cuGetExportTable)
 FUNCTION(cuLaunchKernel)
 FUNCTION(cuLinkAddData_v2)
 FUNCTION(cuLinkAddFile_v2)
@@ -13,8 +17,12 @@ FUNCTION(cuLinkCreate_v2)
 FUNCTION(cuLinkDestroy)
 FUNCTION(cuMemAlloc_v2)
 FUNCTION(cuMemcpyDtoH_v2)
+FUNCTION(cuModuleEnumerateFunctions)
 FUNCTION(cuModuleGetFunction)
+FUNCTION(cuModuleGetFunctionCount)
 FUNCTION(cuModuleLoadData)
+FUNCTION(cuStreamCreate)
+FUNCTION(cuStreamGetId)
 
 namespace {
 
@@ -40,10 +48,58 @@ void add(void* state, const std::string& text) {
   MUST(cuLinkAddData_v2(state, ptx, text.c_str(), Size{text.size() + 1}, "part", 0u, nullptr, nullptr));
 }
 
+void* const* table_of(const char* name) {
+  void* const* table = nullptr;
+  unsigned char bytes[16];
+  for (int i = 0; i < 16; ++i) {
+    unsigned value = 0;
+    std::sscanf(name + 2 * i, "%2x", &value);
+    bytes[i] = static_cast<unsigned char>(value);
+  }
+  MUST(cuGetExportTable(&table, bytes));
+  EXPECT(reinterpret_cast<Size>(table[0]) > 51 * sizeof(void*));
+  return table;
+}
+
+void check_functions(void* module, void* kernel) {
+  unsigned count = 0;
+  void *only = nullptr, *found = nullptr;
+  MUST(cuModuleGetFunctionCount(&count, module));
+  EXPECT(count == 1);
+  MUST(cuModuleEnumerateFunctions(&only, 1u, module));
+  MUST(cuFuncGetModule(&found, kernel));
+  EXPECT(only == kernel && found == module);
+  using Visit = unsigned (*)(void*, void*, void (*)(void*, void*, void*), void*);
+  const auto visit = reinterpret_cast<Visit>(table_of("6e163fbeb958444d835ce182aff1991e")[7]);
+  only = nullptr;
+  EXPECT(visit(
+             nullptr, module, [](void* to, void* function, void*) { *static_cast<void**>(to) = function; },
+             &only) == 1);
+  EXPECT(only == kernel);
+}
+
+// Each stream has a number of its own, by which cuBLAS keeps workspaces.
+void check_numbers_of_streams() {
+  using Find = int (*)(void*, void*, void**, int);
+  using Number = int (*)(void*, void*, unsigned long long*);
+  void* const* contexts = table_of("21318c60971432488ca641ff7324c8f2");
+  void *context = nullptr, *stream = nullptr, *found = nullptr;
+  unsigned long long of_default = 0, of_other = 0, wanted = 0;
+  MUST(cuCtxGetCurrent(&context));
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(reinterpret_cast<Find>(contexts[51])(context, nullptr, &found, 0));
+  MUST(reinterpret_cast<Number>(contexts[39])(context, found, &of_default));
+  MUST(reinterpret_cast<Find>(contexts[51])(context, stream, &found, 0));
+  MUST(reinterpret_cast<Number>(contexts[39])(context, found, &of_other));
+  MUST(cuStreamGetId(stream, &wanted));
+  EXPECT(of_other == wanted && of_other != of_default);
+}
+
 unsigned stored_by(const void* image) {
   void *module = nullptr, *kernel = nullptr;
   MUST(cuModuleLoadData(&module, image));
   MUST(cuModuleGetFunction(&kernel, module, "store"));
+  check_functions(module, kernel);
   Address to = 0;
   MUST(cuMemAlloc_v2(&to, Size{4}));
   void* arguments[] = {&to};
@@ -72,6 +128,7 @@ int main() {
   MUST(cuLinkComplete(state, &image, &bytes));
   EXPECT(bytes > kFunction.size());
   EXPECT(stored_by(image) == 42);
+  check_numbers_of_streams();
   MUST(cuLinkDestroy(state));
   GIVES(invalid_handle, cuLinkDestroy(state));
 
