@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
 
 using namespace manyscale::cuda_driver;
 using manyscale::cudart::Array;
@@ -159,6 +162,52 @@ Result convert(const DriverResource& given, ResourceDescription& made, ChannelFo
   }
 }
 
+// CUDA_RESOURCE_VIEW_DESC
+struct DriverView {
+  int format;
+  std::size_t width, height, depth;
+  unsigned mipmap_from, mipmap_to, layer_from, layer_to;
+  unsigned reserved[16];
+};
+
+// What textures and surfaces were made of, to be told again.
+struct Made {
+  DriverResource resource;
+  DriverTexture texture;
+  std::optional<DriverView> view;
+};
+
+struct Objects {
+  std::mutex mutex;
+  std::map<std::uint64_t, Made> textures, surfaces;
+};
+
+Objects& objects() {
+  static auto& only = *new Objects;
+  return only;
+}
+
+using ObjectTable = std::map<std::uint64_t, Made> Objects::*;
+
+void remember(ObjectTable table, std::uint64_t handle, const Made& made) {
+  const std::lock_guard lock(objects().mutex);
+  (objects().*table).insert_or_assign(handle, made);
+}
+
+void forget(ObjectTable table, std::uint64_t handle) {
+  const std::lock_guard lock(objects().mutex);
+  (objects().*table).erase(handle);
+}
+
+// Gives a part of what an object was made of.
+template <class Part, class Get>
+Result recall(ObjectTable table, std::uint64_t handle, Part* part, Get get) {
+  const std::lock_guard lock(objects().mutex);
+  const auto found = (objects().*table).find(handle);
+  if (part == nullptr || found == (objects().*table).end()) return invalid_value;
+  return get(found->second, *part);
+}
+
 TextureDescription convert(const DriverTexture& given, const ChannelFormat& format) {
   constexpr unsigned as_integers = 1, normalized_coordinates = 2, srgb = 0x10, not_trilinear = 0x20;
   constexpr int is_float = 2;
@@ -219,14 +268,66 @@ int cuMipmappedArrayCreate(MipmappedArray** array, const Description3D* given, u
 }
 
 int cuTexObjectCreate(std::uint64_t* handle, const DriverResource* resource, const DriverTexture* texture,
-                      const void* view) {
+                      const DriverView* view) {
   ResourceOfAllVersions from;
   TextureOfAllVersions how;
   ChannelFormat format{};
   if (handle == nullptr || resource == nullptr || texture == nullptr) return invalid_value;
   if (const Result error = convert(*resource, from.known, format); error != success) return error;
   how.known = convert(*texture, format);
-  return runtime("cudaCreateTextureObject", handle, &from, &how, view);
+  const Result error =
+      runtime("cudaCreateTextureObject", handle, &from, &how, static_cast<const void*>(view));
+  if (error == success)
+    remember(&Objects::textures, *handle,
+             {*resource, *texture, view == nullptr ? std::nullopt : std::optional(*view)});
+  return error;
+}
+
+int cuTexObjectDestroy(std::uint64_t handle) {
+  forget(&Objects::textures, handle);
+  return runtime("cudaDestroyTextureObject", handle);
+}
+
+int cuTexObjectGetResourceDesc(DriverResource* resource, std::uint64_t handle) {
+  return recall(&Objects::textures, handle, resource, [](const Made& made, DriverResource& to) {
+    to = made.resource;
+    return success;
+  });
+}
+
+int cuTexObjectGetTextureDesc(DriverTexture* texture, std::uint64_t handle) {
+  return recall(&Objects::textures, handle, texture, [](const Made& made, DriverTexture& to) {
+    to = made.texture;
+    return success;
+  });
+}
+
+int cuTexObjectGetResourceViewDesc(DriverView* view, std::uint64_t handle) {
+  return recall(&Objects::textures, handle, view, [](const Made& made, DriverView& to) {
+    if (!made.view) return invalid_value;
+    to = *made.view;
+    return success;
+  });
+}
+
+int cuSurfObjectDestroy(std::uint64_t handle) {
+  forget(&Objects::surfaces, handle);
+  return runtime("cudaDestroySurfaceObject", handle);
+}
+
+int cuSurfObjectGetResourceDesc(DriverResource* resource, std::uint64_t handle) {
+  return recall(&Objects::surfaces, handle, resource, [](const Made& made, DriverResource& to) {
+    to = made.resource;
+    return success;
+  });
+}
+
+int cuDeviceGetTexture1DLinearMaxWidth(std::size_t* width, ArrayFormat format, unsigned channels,
+                                       int device) {
+  ChannelFormat made{};
+  if (!to_channels(format, channels, made)) return invalid_value;
+  return runtime("cudaDeviceGetTexture1DLinearMaxWidth", width, static_cast<const ChannelFormat*>(&made),
+                 device);
 }
 
 int cuSurfObjectCreate(std::uint64_t* handle, const DriverResource* resource) {
@@ -234,7 +335,9 @@ int cuSurfObjectCreate(std::uint64_t* handle, const DriverResource* resource) {
   ChannelFormat format{};
   if (handle == nullptr || resource == nullptr || resource->type != of_array) return invalid_value;
   if (const Result error = convert(*resource, from.known, format); error != success) return error;
-  return runtime("cudaCreateSurfaceObject", handle, &from);
+  const Result error = runtime("cudaCreateSurfaceObject", handle, &from);
+  if (error == success) remember(&Objects::surfaces, *handle, {*resource, {}, {}});
+  return error;
 }
 
 }  // extern "C"

@@ -124,6 +124,15 @@ int cuCtxDestroy(Context* context) {
   return cuCtxDestroy_v2(context);
 }
 
+// A device has one context, however often it is used.
+int cuCtxAttach(Context** context, unsigned flags) {
+  return flags != 0 ? invalid_value : cuCtxGetCurrent(context);
+}
+
+int cuCtxDetach(Context* context) {
+  return cuCtxDestroy_v2(context);
+}
+
 int cuCtxPushCurrent(Context* context) {
   return cuCtxPushCurrent_v2(context);
 }

@@ -63,8 +63,6 @@ FORWARDED(cuMemRangeGetAttributes, cudaMemRangeGetAttributes)
 FORWARDED(cuArrayDestroy, cudaFreeArray)
 FORWARDED(cuMipmappedArrayDestroy, cudaFreeMipmappedArray)
 FORWARDED(cuMipmappedArrayGetLevel, cudaGetMipmappedArrayLevel)
-FORWARDED(cuSurfObjectDestroy, cudaDestroySurfaceObject)
-FORWARDED(cuTexObjectDestroy, cudaDestroyTextureObject)
 
 // --- Functions ---
 FORWARDED(cuFuncGetName, cudaFuncGetName)

@@ -86,6 +86,26 @@ Result perform(const Copy2D* given, void* stream, const char* name, bool waits) 
   return perform(&expanded, stream, name, waits);
 }
 
+// A part of one row of an array.
+CopySide3D in_array(Array* array, std::size_t offset) {
+  return {offset, 0, 0, 0, array_memory, nullptr, nullptr, array, nullptr, 0, 0};
+}
+
+CopySide3D on_host(const void* pointer) {
+  return {0, 0, 0, 0, host_memory, const_cast<void*>(pointer), nullptr, nullptr, nullptr, 0, 0};
+}
+
+CopySide3D on_device(std::uint64_t address) {
+  return {0, 0, 0, 0, device_memory, nullptr, reinterpret_cast<void*>(address), nullptr, nullptr, 0, 0};
+}
+
+Result copy_row(const CopySide3D& target, const CopySide3D& source, std::size_t bytes, void* stream,
+                const char* name, bool waits) {
+  if (bytes == 0) return success;
+  const Copy3D copy{source, target, bytes, 1, 1};
+  return perform(&copy, stream, name, waits);
+}
+
 }  // namespace
 
 namespace manyscale::cuda_driver {
@@ -152,4 +172,55 @@ int cuMemcpy3DAsync_v2_ptsz(const Copy3D* copy, void* stream) {
   return perform(copy, stream, "cudaMemcpy3DAsync_ptsz", false);
 }
 
+// Between devices: all have one address space, so the contexts do not matter.
+int cuMemcpy3DPeer(const Copy3D* copy) {
+  return perform(copy, nullptr, "cudaMemcpy3D", true);
+}
+
+int cuMemcpy3DPeer_ptds(const Copy3D* copy) {
+  return perform(copy, nullptr, "cudaMemcpy3D_ptds", true);
+}
+
+int cuMemcpy3DPeerAsync(const Copy3D* copy, void* stream) {
+  return perform(copy, stream, "cudaMemcpy3DAsync", false);
+}
+
+int cuMemcpy3DPeerAsync_ptsz(const Copy3D* copy, void* stream) {
+  return perform(copy, stream, "cudaMemcpy3DAsync_ptsz", false);
+}
+
 }  // extern "C"
+
+// Parts of rows of arrays, by an offset in bytes.
+#define OF_ARRAYS(ending, name)                                                                              \
+  extern "C" int cuMemcpyHtoA_v2##ending(Array* to, std::size_t at, const void* from, std::size_t bytes) {   \
+    return copy_row(in_array(to, at), on_host(from), bytes, nullptr, name, true);                            \
+  }                                                                                                          \
+  extern "C" int cuMemcpyAtoH_v2##ending(void* to, Array* from, std::size_t at, std::size_t bytes) {         \
+    return copy_row(on_host(to), in_array(from, at), bytes, nullptr, name, true);                            \
+  }                                                                                                          \
+  extern "C" int cuMemcpyDtoA_v2##ending(Array* to, std::size_t at, std::uint64_t from, std::size_t bytes) { \
+    return copy_row(in_array(to, at), on_device(from), bytes, nullptr, name, true);                          \
+  }                                                                                                          \
+  extern "C" int cuMemcpyAtoD_v2##ending(std::uint64_t to, Array* from, std::size_t at, std::size_t bytes) { \
+    return copy_row(on_device(to), in_array(from, at), bytes, nullptr, name, true);                          \
+  }                                                                                                          \
+  extern "C" int cuMemcpyAtoA_v2##ending(Array* to, std::size_t at, Array* from, std::size_t from_at,        \
+                                         std::size_t bytes) {                                                \
+    return copy_row(in_array(to, at), in_array(from, from_at), bytes, nullptr, name, true);                  \
+  }
+
+#define OF_ARRAYS_IN_STREAM(ending, name)                                                               \
+  extern "C" int cuMemcpyHtoAAsync_v2##ending(Array* to, std::size_t at, const void* from,              \
+                                              std::size_t bytes, void* stream) {                        \
+    return copy_row(in_array(to, at), on_host(from), bytes, stream, name, false);                       \
+  }                                                                                                     \
+  extern "C" int cuMemcpyAtoHAsync_v2##ending(void* to, Array* from, std::size_t at, std::size_t bytes, \
+                                              void* stream) {                                           \
+    return copy_row(on_host(to), in_array(from, at), bytes, stream, name, false);                       \
+  }
+
+OF_ARRAYS(, "cudaMemcpy3D")
+OF_ARRAYS(_ptds, "cudaMemcpy3D_ptds")
+OF_ARRAYS_IN_STREAM(, "cudaMemcpy3DAsync")
+OF_ARRAYS_IN_STREAM(_ptsz, "cudaMemcpy3DAsync_ptsz")

@@ -56,7 +56,9 @@ def test_a_program_of_the_driver(name: str, runtime: str, binaries: dict[str, Pa
 
 
 @pytest.mark.parametrize("functional", [True, False])
-@pytest.mark.parametrize("name", ["driver_virtual_memory", "driver_value_waits", "driver_linking"])
+@pytest.mark.parametrize(
+    "name", ["driver_virtual_memory", "driver_value_waits", "driver_linking", "driver_batches"]
+)
 def test_a_program_of_the_driver_alone(name: str, functional: bool, binaries: dict[str, Path]) -> None:
     target = binaries["folder"] / name
     command = [str(COMPILER), "-std=c++20", "-Wall", "-Wextra", "-Werror", str(PROGRAMS / f"{name}.cpp")]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses that are reserved first and get memory later: kernels, copies and fills over several mappings,
 // memory at two addresses, memory of the host, handles for other processes, and what is refused.
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +206,72 @@ void handles_are_exported() {
   MUST(cuMemAddressFree(address, granularity));
 }
 
+// Gives a file to another process, as programs do.
+void send_file(int to, int file) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+  msghdr message{nullptr, 0, &part, 1, control, sizeof control, 0};
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof file);
+  std::memcpy(CMSG_DATA(header), &file, sizeof file);
+  EXPECT(sendmsg(to, &message, 0) == 1);
+}
+
+int receive_file(int from) {
+  char byte = 0;
+  int file = -1;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
+  msghdr message{nullptr, 0, &part, 1, control, sizeof control, 0};
+  EXPECT(recvmsg(from, &message, 0) == 1);
+  std::memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof file);
+  return file;
+}
+
+Address mapped(std::uint64_t handle) {
+  const Address address = reserved(granularity);
+  MUST(cuMemMap(address, granularity, Size{0}, handle, 0ull));
+  MUST(cuMemSetAccess(address, granularity, &kReadWrite, Size{1}));
+  return address;
+}
+
+void begin() {
+  MUST(cuInit(0));
+  const Properties properties;
+  MUST(cuMemGetAllocationGranularity(&granularity, &properties, 0));
+}
+
+// In a process of its own: adds one to the memory that it is given.
+int import_memory(int from) {
+  const int file = receive_file(from);
+  begin();
+  std::uint64_t handle = 0;
+  MUST(cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(std::intptr_t{file}), 1));
+  const Address address = mapped(handle);
+  EXPECT(word_at(address) == 20);
+  add_one_around(address + 512);
+  return 0;  // what it has ends with it
+}
+
+void another_process_has_it_too(int to, pid_t process) {
+  Properties shared;
+  shared.handles = 1;
+  const std::uint64_t handle = created(granularity, shared);
+  const Address address = mapped(handle);
+  MUST(cuMemsetD32_v2(address, 20u, Size{1}));
+  int file = -1, status = -1;
+  MUST(cuMemExportToShareableHandle(&file, handle, 1, 0ull));
+  send_file(to, file);
+  EXPECT(waitpid(process, &status, 0) == process && status == 0);
+  EXPECT(word_at(address) == 21);
+  MUST(cuMemUnmap(address, granularity));
+  MUST(cuMemAddressFree(address, granularity));
+  MUST(cuMemRelease(handle));
+}
+
 void mistakes_are_refused() {
   Properties properties;
   std::uint64_t handle = 0;
@@ -224,16 +291,19 @@ void mistakes_are_refused() {
 }  // namespace
 
 int main() {
-  MUST(cuInit(0));
+  int ends[2] = {};
+  EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const pid_t process = fork();
+  if (process == 0) return import_memory(ends[1]);
+  begin();
   int supported = 0;
   MUST(cuDeviceGetAttribute(&supported, 102, 0));
   EXPECT(supported == 1);
-  const Properties properties;
-  MUST(cuMemGetAllocationGranularity(&granularity, &properties, 0));
   a_segment_grows();
   memory_is_at_two_addresses();
   memory_of_the_host_is_mapped();
   handles_are_exported();
+  another_process_has_it_too(ends[0], process);
   mistakes_are_refused();
   std::puts("ok");
 }
