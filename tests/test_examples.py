@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sanitizers import SANITIZED
+
 pytestmark = pytest.mark.core
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -115,7 +117,7 @@ def run(example: str, here: Path, *arguments: str, **variables: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600 if SANITIZED else 120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

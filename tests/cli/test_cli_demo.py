@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from manyscale import load
 from manyscale.cli import demo_steps
 from manyscale.cli.app import app
+from sanitizers import SANITIZED
 
 pytestmark = pytest.mark.core
 
@@ -86,6 +87,7 @@ def test_the_demo_leaves_runs(demo):
     assert Path(demo["report"]).stat().st_size < 10e6
 
 
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer takes time")
 def test_the_demo_is_short(demo):
     """40 s are promised; this is the processor time of one core, on which nothing else has an influence."""
     assert demo["processor_seconds"] < 40

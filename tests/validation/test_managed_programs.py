@@ -15,6 +15,7 @@ from manyscale.validation import managed_programs
 from manyscale.validation.managed_programs import PROGRAMS, Session
 from manyscale.validation.managed_programs.graphs import levels, random_graph
 from manyscale.validation.managed_programs.session import managed_bytes, usable_bytes
+from sanitizers import PLAIN
 
 pytestmark = pytest.mark.core
 
@@ -132,6 +133,8 @@ def test_the_ptx_is_that_of_the_source(name: str, tmp_path: Path) -> None:
         pytest.skip("another version of nvcc")
     again = tmp_path / "again.ptx"
     subprocess.run(
-        ["nvcc", "-ptx", "-arch=compute_75", "-O3", "-o", str(again), str(HERE / f"{name}.cu")], check=True
+        ["nvcc", "-ptx", "-arch=compute_75", "-O3", "-o", str(again), str(HERE / f"{name}.cu")],
+        check=True,
+        env=PLAIN,
     )
     assert again.read_text() == made

@@ -94,8 +94,9 @@ struct Machine {
 };
 
 // Whether operations go on by calls in tail position, which needs a compiler that turns them into jumps.
-// Otherwise each returns to a loop.
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Otherwise each returns to a loop: gcov counts after a call, too.
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(MANYSCALE_COVERAGE)
 inline constexpr bool tail_calls = true;
 #else
 inline constexpr bool tail_calls = false;

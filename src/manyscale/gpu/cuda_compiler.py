@@ -120,7 +120,7 @@ class _Nvcc:
             done = subprocess.run(
                 arguments,
                 cwd=folder or temporary,
-                env={**os.environ, "TMPDIR": str(temporary)},
+                env=_plain_environment() | {"TMPDIR": str(temporary)},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -133,6 +133,11 @@ class _Nvcc:
         if "nvcc fatal" in log:
             raise _UnableError(f"nvcc cannot compile it for {architecture}:\n{log}")
         raise InputError(f"{name} does not compile:\n{log}")
+
+
+def _plain_environment() -> dict[str, str]:
+    """Without what is loaded into other programs: a compiler is not simulated, and crashes with a sanitizer in it."""
+    return {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "LD_AUDIT")}
 
 
 class _Nvrtc:
