@@ -260,7 +260,8 @@ void** __cudaRegisterFatBinary(void* data) {
   };
   if (wrapper != nullptr && wrapper->magic == kWrapperMagic) {
     if (wrapper->version == 2 && wrapper->linked != nullptr) {
-      version = 2;
+      add(wrapper->data);
+      version = parts.empty() ? 2 : 3;
       for (const void* const* next = wrapper->linked; *next != nullptr; ++next) add(*next);
     }
     if (parts.empty()) {

@@ -31,7 +31,8 @@ struct Module {
   explicit Module(std::uint32_t number) : number(number) {}
 
   std::uint32_t number;
-  std::uint32_t wrapper = 1;  // 2: the parts are linked together
+  std::uint32_t wrapper =
+      1;  // 2: the parts are linked together; 3: the first is the SASS of the others, linked
   std::vector<std::span<const std::byte>> parts;
   std::vector<const void*> stubs, functions, variables;  // keys of what belongs to it
   std::mutex mutex;

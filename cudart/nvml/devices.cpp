@@ -385,6 +385,15 @@ int nvmlDeviceGetClock(const Device* device, int type, int, unsigned* clock) {
   return tell_clock(device, type, clock);
 }
 
+// GPUs read and write each other's memory over their links; there is no NVLink, and there are no atomics.
+int nvmlDeviceGetP2PStatus(const Device* device, const Device* other, int index, int* status) {
+  enum : int { reads = 0, writes = 1, last_index = 5 };
+  enum : int { ok = 0, unsupported_between_them = 5 };
+  unsigned number = 0;
+  if (!number_of(other, number) || index < reads || index > last_index) return invalid_argument;
+  return tell(device, status, [&](const auto&) { return index <= writes ? ok : unsupported_between_them; });
+}
+
 // The default: processes share the GPU.
 int nvmlDeviceGetComputeMode(const Device* device, int* mode) {
   return tell(device, mode, [](const auto&) { return 0; });

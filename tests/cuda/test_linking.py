@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -125,3 +130,17 @@ def test_statements_are_separated() -> None:
 )
 def test_broken_text_is_passed_on_for_the_parser_to_refuse(text: bytes) -> None:
     link([text, text])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_relocatable_code_without_ptx_runs_as_it_was_linked(tmp_path: Path) -> None:
+    programs = Path(__file__).parent / "programs"
+    sources = [str(programs / "relocatable" / name) for name in ("main.cu", "shapes.cu")]
+    options = ["-std=c++17", "-rdc=true", "-gencode", "arch=compute_80,code=sm_80", f"-I{programs}"]
+    subprocess.run(["nvcc", *options, *sources, "-o", str(tmp_path / "program")], check=True)
+    command = [sys.executable, "-m", "manyscale.cli.app", "cuda", "--machine", "a100", "--functional"]
+    done = subprocess.run(
+        [*command, "--", str(tmp_path / "program")], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -72,6 +72,7 @@ uuid = text("nvmlDeviceGetUUID", one)
 print(number("nvmlDeviceGetHandleByUUID", uuid.encode(), kind=ctypes.c_void_p) == one.value)
 print(number("nvmlDeviceGetHandleByPciBusId_v2", b"0000:02:00.0", kind=ctypes.c_void_p) == one.value)
 print(number("nvmlDeviceGetHandleByPciBusId_v2", b"0000:09:00.0", kind=ctypes.c_void_p))
+print(number("nvmlDeviceGetP2PStatus", one, device(0), 0), number("nvmlDeviceGetP2PStatus", one, device(0), 2))
 print(number("nvmlDeviceGetPowerUsage", one), number("nvmlDeviceGetTemperature", one, 0))
 print(ask("nvmlShutdown"), ask("nvmlShutdown"), number("nvmlDeviceGetCount_v2"))
 """
@@ -85,6 +86,7 @@ print(ask("nvmlShutdown"), ask("nvmlShutdown"), number("nvmlDeviceGetCount_v2"))
         "True",
         "True",
         "error 6",
+        "0 5",
         "error 3 error 3",
         "0 1 error 1",
     ]
@@ -114,10 +116,10 @@ def test_asking_does_not_keep_a_process_from_forking(tmp_path: Path) -> None:
 ask("nvmlInit_v2")
 print(number("nvmlDeviceGetCount_v2"), flush=True)
 child = os.fork()
-count = ctypes.c_int()
-print(ctypes.CDLL("libcudart.so.13").cudaGetDeviceCount(ctypes.byref(count)), count.value, flush=True)
 if child:
     os.waitpid(child, 0)
+count = ctypes.c_int()
+print(ctypes.CDLL("libcudart.so.13").cudaGetDeviceCount(ctypes.byref(count)), count.value, flush=True)
 """
     assert told(code, tmp_path) == ["2", "0 2", "0 2"]
 

@@ -21,6 +21,7 @@ _WITHOUT_ASKING = 48 * 1024  # bytes of shared memory per block without opting i
 _FUNCTION_ANSWER = LAYOUTS[Call.FUNCTION].reply()
 _SYMBOL_ANSWER = LAYOUTS[Call.SYMBOL].reply()
 _MOST_PARTS = 65536
+_WITH_LINKED_CODE = 3  # a kind of wrapper: its first part is the linked SASS of the others
 
 
 @answers(Call.LOAD_MODULE)
@@ -36,7 +37,12 @@ def load_module(request: Request, number: int, wrapper: int, parts: int) -> byte
         at += size
     session = request.session
     session.modules[number] = CudaModule(
-        number, containers, session.records.ptx, session.node.heap.add_variables, session.notify_once
+        number,
+        containers,
+        session.records.ptx,
+        session.node.heap.add_variables,
+        session.notify_once,
+        linked=wrapper == _WITH_LINKED_CODE,
     )
     return b""
 

@@ -71,12 +71,16 @@ class CudaModule:
         kept: dict[str, bytes],
         manage: Callable[[Gpu, int, int], None],
         notify_once: Callable[[str], None],
+        *,
+        linked: bool = False,
     ) -> None:
+        """`linked`: the first part is the linked SASS of the others."""
         self.name = f"module-{number}.ptx"
         self._kept = kept  # texts of PTX by name, for the run directory
         self._manage = manage  # makes the memory of managed variables managed
         self._notify_once = notify_once  # shows the user a message, once
-        self._parts = parts
+        self._linked = parts[0] if linked and parts else None
+        self._parts = parts[1:] if linked else parts
         self._parsed: dict[int, ParsedModule] = {}  # by compute capability
         self._loaded: dict[Gpu, LoadedCode] = {}
         self._kernels: dict[tuple[Gpu, str], LoadedKernel] = {}
@@ -146,9 +150,12 @@ class CudaModule:
 
     def _load(self, gpu: Gpu) -> LoadedCode:
         """Loads the cubin of the program if SASS is wanted or there is no PTX, else PTX or SASS assembled from it."""
-        found = self._images()
+        found = self._images(self._parts)
         has_ptx = any(image.is_ptx for image in found)
-        machine = best_cubin(found, gpu.capability) if len(self._parts) == 1 else None
+        whole = self._parts if len(self._parts) == 1 else ()
+        if self._linked is not None:
+            whole = (self._linked,)
+        machine = best_cubin(self._images(whole), gpu.capability)
         if machine is not None and (gpu.isa != "ptx" or not has_ptx):
             try:
                 file = read_sass(machine.unpacked(), self.name.replace(".ptx", ".cubin"))
@@ -178,9 +185,9 @@ class CudaModule:
             )
         return code
 
-    def _images(self) -> list[Image]:
+    def _images(self, parts: Sequence[bytes]) -> list[Image]:
         try:
-            return [image for part in self._parts for image in images(part, self.name)]
+            return [image for part in parts for image in images(part, self.name)]
         except InputError as error:
             raise CudaError(Status.INVALID_PTX, str(error)) from None
 

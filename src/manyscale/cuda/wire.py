@@ -168,7 +168,8 @@ LAYOUTS: dict[Call, Layout] = {
         _fields("memory:Q name:256s uuid:16s attributes:I"),
         answer_tail="attributes x {i32 number of cudaDeviceGetAttribute, i32 value}",
     ),
-    # `wrapper`: 2 if the parts are linked together (relocatable device code). The parts lie in the staging memory.
+    # `wrapper`: 2 if the parts are linked together (relocatable device code), 3 if the first of them is the linked SASS
+    # of the others. The parts lie in the staging memory.
     Call.LOAD_MODULE: Layout(_fields("module:I wrapper:I parts:I"), tail="parts x u64 bytes"),
     Call.UNLOAD_MODULE: Layout(_fields("module:I")),
     Call.FUNCTION: Layout(
