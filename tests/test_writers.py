@@ -30,6 +30,7 @@ PYTHON = {
     "cpu/replaying.py:_recorded_machine": "input of a loader, in a temporary folder",
     "cpu/mpi_host.py:start_rank": "what a rank prints, in a temporary folder",
     "gpu/cuda_compiler.py:*": "input of a compiler, in a temporary folder",
+    "cuda/run_time_linking.py:_link_cubins": "input of a linker, in a temporary folder",
     "gpu/assembler.py:*": "input of an assembler, in a temporary folder",
     "studies/projection/programs/build.py:*": "a developer's script, which makes a file of this package",
 }

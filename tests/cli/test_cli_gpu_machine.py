@@ -119,7 +119,8 @@ def test_the_verdict_reads_the_same_on_the_terminal_as_data_and_in_the_report(fo
     assert kept == verdict
     told = load("told")
     page = html.unescape(run_page(told).html())
-    assert verdict["text"].rstrip(".") in page
+    main = verdict["text"].partition(" Also: ")[0]
+    assert " Also: ".join((main, *verdict["notes"])).rstrip(".") in page
     for part in ("kind", "evidence", "advice", "gain"):
         assert verdict[part] in page
 
