@@ -87,7 +87,7 @@ def test_the_demo_leaves_runs(demo):
     assert Path(demo["report"]).stat().st_size < 10e6
 
 
-@pytest.mark.skipif(SANITIZED, reason="a sanitizer takes time")
+@pytest.mark.skipif(SANITIZED, reason="the bound is for a core without a sanitizer")
 def test_the_demo_is_short(demo):
     """40 s are promised; this is the processor time of one core, on which nothing else has an influence."""
     assert demo["processor_seconds"] < 40

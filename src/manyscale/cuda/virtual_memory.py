@@ -75,7 +75,8 @@ class VirtualMemory:
         index = bisect.bisect_left(self._addresses, address)
         if index < len(self._addresses) and self._addresses[index] < address + size:
             raise CudaError(Status.INVALID_VALUE, f"memory is mapped to the addresses at {address:#x}")
-        gpu.native.release_addresses(address, size)
+        if not gpu.native.release_addresses(address, size):
+            raise CudaError(Status.INVALID_VALUE, f"the addresses at {address:#x} cannot be given back")
         del self._reserved[address]
 
     # --- Memory ---
@@ -172,12 +173,14 @@ class VirtualMemory:
         if accessible == self._heap.has_mapped(mapping.address):
             return
         if accessible:
-            native.map(mapping.address, allocation.address + mapping.offset, mapping.bytes)
+            if not native.map(mapping.address, allocation.address + mapping.offset, mapping.bytes):
+                raise CudaError(Status.MEMORY_ALLOCATION, f"the host cannot map {mapping.address:#x}")
             shown = Allocation(mapping.address, mapping.bytes, allocation.kind, allocation.gpu, 0)
             self._heap.add_mapped(shown)
         else:
+            if not native.unmap(mapping.address, mapping.bytes):
+                raise CudaError(Status.MEMORY_ALLOCATION, f"the host cannot unmap {mapping.address:#x}")
             self._heap.remove_mapped(mapping.address)
-            native.unmap(mapping.address, mapping.bytes)
 
     def end(self, process: int) -> None:
         """Gives back what an ended process has."""

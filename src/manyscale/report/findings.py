@@ -87,9 +87,10 @@ def _kernels(evidence: Evidence) -> Iterator[Finding]:
         metrics = evidence.metrics(kernel)
         limit = evidence.profiles.get(kernel, {}).get("limit", {})
         name = f"{evidence.titles[kernel]} ({shown(metrics.get('duration'), 's')})"
-        text = str(limit.get("text") or f"{limit.get('kind')}: {limit.get('evidence')}")
-        main = text.partition(" Also: ")[0]
-        text = " Also: ".join((main, *(str(note) for note in limit.get("notes") or ())))
+        text = f"{limit.get('kind')}: {limit.get('evidence')}"
+        if limit.get("advice"):
+            text += f". {limit['advice']}" + (f" ({limit['gain']})" if limit.get("gain") else "")
+        text = ". Also: ".join((text, *(str(note).rstrip(".") for note in limit.get("notes") or ())))
         parts = [f"{name}: {text.rstrip('.')}" if limit.get("kind") else name]
         stalls = {key: value for key, value in metrics.items() if key.startswith("stall_")}
         if stalls:
