@@ -216,6 +216,11 @@ void bind_launch_errors(nb::module_& module) {
   });
 }
 
+// After `track_writes`, memory knows which of its bytes somebody has written. Bytes that a copy, or the host, has given a value; those outside of memory are left out.
+void mark_written(Device& device, std::uint64_t address, std::uint64_t bytes) {
+  if (device.memory.checked(address, bytes) != nullptr) device.memory.mark_written(address, bytes);
+}
+
 }  // namespace
 
 // Addresses that get memory later, and parts of allocations behind them; false or an error if refused.
@@ -387,8 +392,8 @@ void bind_gpu(nb::module_& module) {
           "load",
           [](Device& self, const MachineFile& machine) -> LoadedModule& { return self.load(machine.cubin); },
           nb::rv_policy::reference_internal)
-      // From now on, memory knows which of its bytes somebody has written.
       .def("track_writes", [](Device& self) { self.memory.track_writes(); })
+      .def("mark_written", mark_written)
       .def(
           "allocate",
           [](Device& self, std::uint64_t bytes, std::string label, std::uint64_t alignment) {
@@ -429,12 +434,12 @@ void bind_gpu(nb::module_& module) {
           "launch",
           [](Device& self, const KernelHandle& kernel, std::array<std::uint32_t, 3> grid,
              std::array<std::uint32_t, 3> block, std::uint64_t shared, nb::bytes parameters, unsigned threads,
-             bool check, std::uint64_t maximum_instructions, std::uint64_t workspace) {
+             std::uint32_t checks, std::uint64_t maximum_instructions, std::uint64_t workspace) {
             const std::span bytes(static_cast<const std::byte*>(parameters.data()), parameters.size());
-            return launch_interruptibly(
-                self, kernel,
-                {grid, block, shared, bytes, threads, check, maximum_instructions, false, workspace});
+            return launch_interruptibly(self, kernel,
+                                        {grid, block, shared, bytes, threads, Checks::of_bits(checks),
+                                         maximum_instructions, false, workspace});
           },
           nb::arg("kernel"), nb::arg("grid"), nb::arg("block"), nb::arg("shared"), nb::arg("parameters"),
-          nb::arg("threads"), nb::arg("check"), nb::arg("maximum_instructions"), nb::arg("workspace") = 0);
+          nb::arg("threads"), nb::arg("checks"), nb::arg("maximum_instructions"), nb::arg("workspace") = 0);
 }

@@ -7,8 +7,11 @@
 
 namespace manyscale::gpu {
 
-Checker::Checker(std::uint64_t shared_bytes, unsigned threads)
-    : shared_(shared_bytes), local_(threads), last_warp_barrier_((threads + kLanes - 1) / kLanes) {}
+Checker::Checker(Checks wanted, std::uint64_t shared_bytes, unsigned threads)
+    : wanted_(wanted),
+      shared_(shared_bytes),
+      local_(threads),
+      last_warp_barrier_((threads + kLanes - 1) / kLanes) {}
 
 void Checker::barrier() {
   last_barrier_ = now_;
@@ -82,8 +85,21 @@ bool Checker::local_never_written(unsigned thread, std::uint64_t offset, unsigne
   return true;
 }
 
+bool Checker::is_wanted(FindingKind kind) const {
+  switch (kind) {
+    case FindingKind::race:
+      return wanted_.races;
+    case FindingKind::global:
+      return wanted_.global_reads;
+    case FindingKind::barrier:
+      return wanted_.barriers;
+    default:
+      return wanted_.private_reads;
+  }
+}
+
 bool Checker::is_new(FindingKind kind, const OpInfo* one, const OpInfo* other) {
-  return found_.emplace(kind, std::min(one, other), std::max(one, other)).second;
+  return is_wanted(kind) && found_.emplace(kind, std::min(one, other), std::max(one, other)).second;
 }
 
 }  // namespace manyscale::gpu

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/exec/checks.hpp"
 #include "gpu/exec/program.hpp"
 
 namespace manyscale::gpu {
@@ -36,7 +37,7 @@ struct Touch {
 
 class Checker {
  public:
-  Checker(std::uint64_t shared_bytes, unsigned threads);
+  Checker(Checks wanted, std::uint64_t shared_bytes, unsigned threads);
 
   // All threads have met; or those of one warp.
   void barrier();
@@ -61,7 +62,7 @@ class Checker {
   void local_store(unsigned thread, std::uint64_t offset, unsigned bytes);
   bool local_never_written(unsigned thread, std::uint64_t offset, unsigned bytes) const;
 
-  // True the first time for a kind of finding at these instructions.
+  // True the first time for a kind of finding that is wanted, at these instructions.
   enum class FindingKind : std::uint8_t { race, shared, local, global, barrier };
   bool is_new(FindingKind kind, const OpInfo* one, const OpInfo* other);
 
@@ -89,7 +90,9 @@ class Checker {
   bool is_written(const Byte& byte) const { return byte.write.time != 0 || byte.strong_write.time != 0; }
   const Touch* conflicting_write(const Byte& byte, const Touch& touch) const;
   bool conflicts(const Touch& earlier, const Touch& touch) const;
+  bool is_wanted(FindingKind kind) const;
 
+  Checks wanted_;
   std::vector<Byte> shared_;
   std::vector<std::vector<bool>> local_;  // written, by thread
   std::vector<std::uint32_t> last_warp_barrier_;

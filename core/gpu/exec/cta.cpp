@@ -22,7 +22,8 @@ void Cta::start(const Launch& launch, Worker& worker, std::uint64_t index) {
   warps_.resize(warps);
   finished_.assign(warps, 0);
   for (Barrier& barrier : barriers_) barrier = Barrier{};
-  checker_ = launch.check ? std::make_unique<Checker>(shared_bytes_, launch.threads_per_cta()) : nullptr;
+  checker_ = launch.check ? std::make_unique<Checker>(launch.check, shared_bytes_, launch.threads_per_cta())
+                          : nullptr;
   for (unsigned i = 0; i < warps; ++i) warps_[i]->start(*this, worker, i);
 }
 
@@ -42,6 +43,7 @@ Cta::State Cta::run() {
         progress = true;
       } else {
         unfinished = true;
+        progress |= outcome == Outcome::paused;
         yielded |= outcome == Outcome::yielded;
       }
     }

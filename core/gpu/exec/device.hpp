@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/exec/checks.hpp"
 #include "gpu/exec/device_memory.hpp"
 #include "gpu/exec/launch.hpp"
 #include "gpu/exec/program.hpp"
@@ -87,7 +88,7 @@ struct LaunchRequest {
   std::uint64_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters;
   unsigned threads = 1;
-  bool check = false;
+  Checks check;
   std::uint64_t maximum_instructions = 0;
   bool reordered = false;       // run the program in the order that an assembler would choose
   std::uint64_t workspace = 0;  // address of zeroed memory, if the CTAs may wait for each other at a barrier

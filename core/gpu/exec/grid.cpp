@@ -96,7 +96,7 @@ void Worker::warn(const std::string& warning) {
 LaunchResult run_grid(Launch launch) {
   launch.begin();
   const std::uint64_t ctas = launch.ctas();
-  const bool in_turn = launch.order_matters || launch.check;
+  const bool in_turn = launch.order_matters || static_cast<bool>(launch.check);
   const auto count = static_cast<unsigned>(
       in_turn ? 1 : std::clamp<std::uint64_t>(launch.threads, 1, std::max<std::uint64_t>(ctas, 1)));
   std::vector<Worker> workers(count);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/exec/checker.hpp"
+#include "gpu/exec/checks.hpp"
 #include "gpu/exec/device_memory.hpp"
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/instructions/barrier.hpp"
@@ -51,7 +52,7 @@ struct Launch {
   std::vector<std::byte> launch_bank;       // bank 0: the shape of the grid, windows and parameters
   unsigned threads = 1;                     // of the host
   bool order_matters = false;               // results can depend on the order in which CTAs run
-  bool check = false;                       // look for races and uninitialised reads
+  Checks check;                             // races, uninitialised reads and the like to look for
   std::uint64_t maximum_instructions = 0;   // per grid, 0: no limit
   std::uint64_t sequence = 0;               // which launch on the device this is
   std::uint64_t workspace = 0;              // of a cooperative grid: zeroed memory for its barrier

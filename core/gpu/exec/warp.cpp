@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "gpu/exec/fault.hpp"
 #include "gpu/exec/launch.hpp"
@@ -18,6 +19,10 @@ constexpr std::uint32_t kSpinsBeforeYield = 16;
 constexpr std::uint32_t kYieldsBeforeRelease = 4;
 // Instructions after which a warp lets others run in any case.
 constexpr std::uint64_t kTurn = 1 << 20;
+// Instructions of a warp behind a barrier before the other warps have left it, too. On hardware all leave it
+// at about the same time; a program that reads shared memory there and soon writes it again, without a
+// barrier between, gets on hardware what was there, and not what a warp far ahead has written.
+constexpr std::uint64_t kBriefTurn = 32;
 // Local memory of a thread, for its frames.
 constexpr std::size_t kMaximumLocal = std::size_t{512} << 10;
 
@@ -64,6 +69,7 @@ void Warp::start(Cta& cta, Worker& worker, unsigned index) {
   live_ = threads - first >= kLanes ? kAllLanes : (Mask{1} << (threads - first)) - 1;
   carry = 0;
   synchronised_ = false;
+  leaves_barrier_ = false;
   spins_ = 0;
   yields_ = 0;
 
@@ -169,13 +175,18 @@ bool Warp::choose_ready() {
 
 Outcome Warp::run() {
   while (choose_ready() || release_own()) {
-    if (current_ < splits_.size() && run_split() == Outcome::yielded) return Outcome::yielded;
+    if (current_ < splits_.size()) {
+      const Outcome outcome = std::exchange(leaves_barrier_, false) ? run_split<true>() : run_split<false>();
+      if (outcome == Outcome::yielded || outcome == Outcome::paused) return outcome;
+    }
     worker_->launch->check_end(worker_->counts);  // splits may meet for ever
   }
   return splits_.empty() ? Outcome::finished : Outcome::blocked;
 }
 
-// The inner loop: instructions of the current split, until it ends, waits or lets others run.
+// The inner loop: instructions of the current split, until it ends, waits or lets others run; if it is brief,
+// the first few.
+template <bool kBrief>
 Outcome Warp::run_split() {
   Worker& worker = *worker_;
   std::uint64_t turn = 0;
@@ -193,6 +204,13 @@ Outcome Warp::run_split() {
   active = splits_[current_].mask;
   try {
     for (;;) {
+      if constexpr (kBrief) {
+        if (turn == kBriefTurn) {
+          splits_[current_].pc = pc;
+          count();
+          return Outcome::paused;
+        }
+      }
       const Op& op = ops[pc];
       executing = pc;
       if (op.flow == Flow::next) [[likely]] {
@@ -233,7 +251,7 @@ Outcome Warp::run_split() {
         yield();
         return Outcome::yielded;
       }
-      if (!goes_on) {
+      if (!goes_on || leaves_barrier_) {
         count();
         return Outcome::blocked;
       }

@@ -108,6 +108,7 @@ enum class Outcome : std::uint8_t {
   finished,  // all lanes have exited
   blocked,   // every split waits for another warp, or for lanes of its own
   yielded,   // could go on, but seems to wait for somebody
+  paused,    // can go on, when the other warps have had their turn
 };
 
 class Warp {
@@ -178,6 +179,7 @@ class Warp {
   const OpInfo& fault_location() const { return code().infos[fault_info_]; }
 
  private:
+  template <bool kBrief>
   Outcome run_split();
   void select(std::size_t split);
   bool choose_ready();
@@ -228,7 +230,8 @@ class Warp {
   Frame* frame_ = nullptr;
   Cta* cta_ = nullptr;
   std::uint32_t fault_info_ = 0;
-  bool synchronised_ = false;  // an instruction that others may wait for or answer to was executed
+  bool leaves_barrier_ = false;  // has passed one since it ran
+  bool synchronised_ = false;    // an instruction that others may wait for or answer to was executed
   std::size_t current_ = 0;
   std::pmr::vector<Split> splits_{&split_memory_};
   unsigned index_ = 0;

@@ -33,6 +33,19 @@ bool Warp::barrier(const Op& op, std::uint32_t pc) {
 // that name different members are different groups.
 bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
   const auto* members_of = lanes<Mask>(op.src[3]);
+  const auto all_here = [=, this, come = mask](unsigned lane) {
+    return (members_of[lane] & live_ & ~come) == 0;
+  };
+  // WARPSYNC without .EXCLUSIVE only waits: where nobody has to, all stay together, whatever they name. What
+  // follows it in SASS leaves lanes out by itself (VOTE is followed by an AND with the mask).
+  if (op.flow == Flow::warp_barrier && op.immediate != 0 && ballot(all_here) == mask) {
+    const Mask all = active;
+    meet(op);
+    splits_[current_].mask = all;
+    splits_[current_].pc = pc + 1;
+    return true;
+  }
+  const Mask here = mask;
   Mask going = active & ~mask;  // lanes that the guard keeps away
   // In SASS, groups that are complete go on each by itself.
   const bool apart = !code().machine.empty();
@@ -42,7 +55,7 @@ bool Warp::warp_sync(const Op& op, std::uint32_t pc) {
     const Mask named = members_of[std::countr_zero(left)];
     const Mask group = ballot([=](unsigned lane) { return members_of[lane] == named; }) & left;
     left &= ~group;
-    if ((named & live_ & ~group) == 0) {
+    if ((named & live_ & ~(apart ? group : here)) == 0) {  // in PTX those who name others have come, too
       mask = group;
       meet(op);
       if (!apart || group == active) {
@@ -139,6 +152,7 @@ void Warp::pass_barrier(unsigned barrier) {
     if (split.state != Split::State::at_barrier) continue;
     if (split.members != barrier) continue;
     split.state = Split::State::ready;
+    leaves_barrier_ = true;
     const Op& op = split.frame->code->ops[split.pc - 1];
     if (op.flags & kBarrierKeepsResult) {
       const Barrier& passed = cta_->barrier(barrier);

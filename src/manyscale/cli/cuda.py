@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _STDERR = 2
+_FOUND_SOMETHING = 1  # the exit code
 
 
 class LimitError(ManyscaleError):
@@ -73,6 +74,14 @@ def cuda(
     functional: Annotated[
         bool, typer.Option("--functional", "-f", help="Only compute the results; nothing takes time.")
     ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="NAMES",
+            help="Look for races and the like: memcheck, racecheck, initcheck, synccheck, or all; without time.",
+        ),
+    ] = None,
     host_time: Annotated[
         Literal["zero", "measured"],
         typer.Option(
@@ -148,7 +157,8 @@ def cuda(
     With --json, standard output holds one line of JSON and nothing else: what
     the program writes there goes to standard error.
 
-    The exit code is 124 if --limit was reached.
+    The exit code is 124 if --limit was reached, and 1 if the program's own is 0 and
+    --check found something.
 
     With eval "$(manyscale cuda --env --machine a100)", each CUDA program that
     the shell then starts (by make, ctest, pytest, …) runs on simulated GPUs of
@@ -156,6 +166,7 @@ def cuda(
     """
     from manyscale.cli.cuda_report import print_report, report_data
     from manyscale.cuda import HostOptions, NodeOptions, Profiling, Program
+    from manyscale.cuda.checks import checks_of
     from manyscale.cuda.run_directory import run_recorded
     from manyscale.machine import load_machine
 
@@ -164,7 +175,7 @@ def cuda(
     resolved = load_machine(machine, [*(changes or []), *clock_change(lock_clock), *options])
     node = NodeOptions(
         gpus=gpus,
-        functional=functional,
+        functional=functional or check is not None,
         threads=threads,
         seed=seed or 0,
         maximum_instructions=instructions,
@@ -172,6 +183,7 @@ def cuda(
         isa=isa,
         allow_newer=allow_newer,
         profiling=Profiling(cold_l2, warm_instructions, kernel, skip, launches, stop),
+        checks=() if check is None else checks_of(check),
     )
     host = HostOptions(measured=host_time == "measured", simulated_clock=host_clock == "simulated")
     if environment:
@@ -196,6 +208,7 @@ def cuda(
         with findings_to(junit, sarif, program.path.name) as findings:
             faults = [gpu.fault for gpu in (*run.node.retired, *run.node.gpus) if gpu.fault is not None]
             findings.found = [Finding.of_fault(fault, program.path.name) for fault in faults]
+            findings.found += [Finding.of_warning(text, program.path.name) for text in run.records.findings]
             if run.failure is not None:
                 findings.found.append(Finding("exit", program.path.name, run.failure))
         if run.limit_reached:
@@ -207,7 +220,7 @@ def cuda(
             print_report(messages(), run, directory)
         if run.killed_by is not None:
             complain(str(run.failure))
-    raise typer.Exit(run.exit_code)
+    raise typer.Exit(run.exit_code or (_FOUND_SOMETHING if run.records.findings else 0))
 
 
 @contextlib.contextmanager

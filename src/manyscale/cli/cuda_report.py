@@ -154,6 +154,8 @@ def _facts(run: CudaRun, directory: Path) -> str:
     what += [simulated(time, run.wall_seconds), f"{run.records.calls.count:,} calls"]
     machine = run.node.machine.name or "the machine"
     gpus = f"{options.gpus} x {machine}" if options.gpus > 1 else machine
+    if options.checks:
+        what.append(f"{len(run.records.findings)} findings of {', '.join(options.checks)}")
     return f"{gpus}: {', '.join(what)}; see {directory}"
 
 
@@ -214,4 +216,5 @@ def report_data(run: CudaRun) -> dict[str, Any]:
         **plain(headline(run)),
         "code": run.code,
         "notes": run.records.notes,
+        "findings": run.records.findings,
     }

@@ -17,6 +17,7 @@ from manyscale.gpu.isa import CodeRules, Isa, rules_for
 from manyscale.gpu.parsing import ParsedModule
 from manyscale.machine import Machine
 
+from .checks import bits_of
 from .commands import CopyJob, CopyRecord, LaunchRecord
 from .modules import LoadedKernel, fitting_ctas
 from .properties import DeviceDescription
@@ -57,6 +58,7 @@ class FunctionalGpu(Device):
         *,
         threads: int,
         maximum_instructions: int,
+        checks: tuple[str, ...] = (),
     ) -> None:
         super().__init__(
             native=native, threads=threads, maximum_instructions=maximum_instructions, echo=False
@@ -69,6 +71,8 @@ class FunctionalGpu(Device):
         self.profiles: dict[str, Any] = {}
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
+        self.checks = checks
+        self.findings: list[str] = []  # of checks, not shown yet
         self._heap = heap
         self._streams = 0
         self.fault: KernelError | DeadlockError | None = None
@@ -79,8 +83,8 @@ class FunctionalGpu(Device):
         return self.description.capability
 
     def code_rules(self, parsed: ParsedModule | None = None, isa: Isa | None = None) -> CodeRules:
-        """As on the same GPU with time."""
-        return rules_for(self.machine, isa or self.isa, f"sm_{self.capability}")
+        """As on the same GPU with time; races are found in PTX."""
+        return rules_for(self.machine, isa or self.isa, f"sm_{self.capability}", check=bool(self.checks))
 
     def stream(self, priority: int = 0) -> InstantStream:
         self._streams += 1
@@ -106,7 +110,7 @@ class FunctionalGpu(Device):
                 record.shared,
                 packed,
                 self.threads,
-                False,
+                bits_of(self.checks, kernel.native.isa),
                 self.maximum_instructions,
                 workspace,
             )
@@ -116,6 +120,7 @@ class FunctionalGpu(Device):
         except _core.BadLaunch as error:
             raise CudaError(status_of_bad_launch(error), f"kernel {kernel.name}: {error}") from None
         printed_to += result.printed
+        self.findings += result.warnings
         record.begin = record.end = self.host_time
         record.isa = kernel.native.isa
         record.warp_instructions = result.warp_instructions
@@ -130,6 +135,8 @@ class FunctionalGpu(Device):
         rows = job.rows
         here = self._view(job.address, rows.pitch, rows.slice_pitch, job)
         data = b""
+        if self.checks:
+            self._mark_written(job)
         if job.kind == "fill":
             here[...] = np.resize(np.frombuffer(job.data, np.uint8), rows.width)
         elif job.kind == "to_host" and not job.other:
@@ -146,6 +153,18 @@ class FunctionalGpu(Device):
         record.begin = record.end = self.host_time
         self.copies_ended.append(record)
         return Done(self.host_time, data)
+
+    def _mark_written(self, job: CopyJob) -> None:
+        """Of memory that a copy or a fill writes on the device."""
+        rows = job.rows
+        address, pitch, slice_pitch = job.address, rows.pitch, rows.slice_pitch
+        if job.kind == "to_host":
+            if not job.other:
+                return
+            address, pitch, slice_pitch = job.other, rows.other_pitch, rows.other_slice_pitch
+        for depth in range(rows.depth):
+            for row in range(rows.height):
+                self.native.mark_written(address + depth * slice_pitch + row * pitch, rows.width)
 
     def _view(self, address: int, pitch: int, slice_pitch: int, job: CopyJob) -> npt.NDArray[np.uint8]:
         rows = job.rows

@@ -177,6 +177,8 @@ def launch(
     except CudaError:
         _free(gpu, workspace)
         raise
+    if gpu.checks:
+        session.found(gpu)
     return b""
 
 
@@ -202,7 +204,9 @@ def _workspace(
             f"kernel {kernel.name}: a cooperative grid of {grid[0] * grid[1] * grid[2]} blocks does not fit "
             f"on the GPU, which holds {ctas} on each of {sms} SMs",
         )
-    return int(gpu.native.allocate(_WORKSPACE_BYTES, "workspace of a cooperative grid"))
+    address = int(gpu.native.allocate(_WORKSPACE_BYTES, "workspace of a cooperative grid"))
+    gpu.native.mark_written(address, _WORKSPACE_BYTES)  # with zeros
+    return address
 
 
 @answers(Call.OCCUPANCY)

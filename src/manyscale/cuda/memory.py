@@ -69,6 +69,8 @@ class Heap:
             raise CudaError(Status.MEMORY_ALLOCATION, f"{size} bytes do not fit into the heap") from None
         except ValueError as error:
             raise CudaError(Status.INVALID_VALUE, str(error)) from None
+        if kind != MemoryKind.DEVICE:
+            gpu.native.mark_written(address, size)  # the host may write there at any time
         allocation = Allocation(address, size, kind, gpu, process)
         self._enter(allocation)
         if kind == MemoryKind.DEVICE:
@@ -78,6 +80,9 @@ class Heap:
     def add_mapped(self, allocation: Allocation) -> None:
         """Adds addresses at which memory is mapped that is counted elsewhere."""
         self._mapped.add(allocation.address)
+        allocation.gpu.native.mark_written(
+            allocation.address, allocation.bytes
+        )  # what is behind it is not followed
         self._enter(allocation)
 
     def has_mapped(self, address: int) -> bool:

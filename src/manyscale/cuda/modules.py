@@ -142,6 +142,8 @@ class CudaModule:
             for address, size in loaded.native.managed:
                 self._manage(gpu, address, size)
             self._loaded[gpu] = loaded
+            if loaded.isa == "sass" and "racecheck" in gpu.checks:
+                self._notify_once(f"{self.name}: it runs as SASS; racecheck finds races in PTX only")
             gpu.loaded_code[self.name] = loaded
         return loaded
 

@@ -40,6 +40,11 @@ class NodeOptions:
     isa: Isa | None = None  # what kernels run as; None: as the machine says, else "auto"
     allow_newer: bool = False  # take PTX for newer GPUs than the machine's
     profiling: Profiling = field(default_factory=Profiling)
+    checks: tuple[str, ...] = ()  # names of CHECKS; what they find is in the records of the run
+
+    def __post_init__(self) -> None:
+        if self.checks and not self.functional:
+            raise InputError("checks look at kernels that are executed without time: functional=True")
 
 
 class Node:
@@ -57,6 +62,8 @@ class Node:
         self._first = _core.GpuDevice()
         self.heap_file, self.heap_bytes = self._first.share_memory()
         self.heap_address: int = _core.GpuDevice.heap
+        if "initcheck" in options.checks:
+            self._first.track_writes()
         self.gpus: list[Gpu] = []
         self.heap = Heap(self.gpus)
         self.virtual = VirtualMemory(self.heap)
@@ -82,6 +89,7 @@ class Node:
                 self._bytes,
                 threads=options.threads,
                 maximum_instructions=options.maximum_instructions,
+                checks=options.checks,
             )
         else:
             gpu = TimedGpu(
@@ -98,7 +106,9 @@ class Node:
             gpu.uvm.explicit_bytes = 0
             if options.until is not None:
                 gpu.until = options.until
-        gpu.isa, gpu.allow_newer = isa_for(self.machine, options.isa), options.allow_newer
+        isa = isa_for(self.machine, options.isa)
+        gpu.isa = "ptx" if options.checks and isa == "auto" else isa  # where there is PTX
+        gpu.allow_newer = options.allow_newer
         gpu.code_rules()  # reads what the machine says of them
         return gpu
 

@@ -193,6 +193,7 @@ class Program:
             "arguments": self._command[1:],
             "gpus": options.gpus,
             "functional": options.functional,
+            **({"checks": list(options.checks)} if options.checks else {}),
             "host_time": "measured" if host.measured else "zero",
             "host_clock": "simulated" if host.simulated_clock else "real",
             "call_time_fs": self.runtime.call_time,

@@ -71,6 +71,7 @@ class Records:
 
     calls: Calls = field(default_factory=Calls)
     notes: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)  # of checks
     ptx: dict[str, bytes] = field(default_factory=dict)  # the modules that were loaded, by name
 
 

@@ -126,8 +126,8 @@ def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial:
     for name, text in run.records.ptx.items():
         writer.write_file(f"{PTX_FOLDER}/{name}", text)
     writer.describe_code(run.code)
-    if run.records.notes:
-        writer.write_file(NOTES_FILE, ("\n".join(run.records.notes) + "\n").encode())
+    if notes := [*run.records.notes, *run.records.findings]:
+        writer.write_file(NOTES_FILE, ("\n".join(notes) + "\n").encode())
     columns = _statistics(run.node)
     _write_operations(writer, run.node)
     if partial:

@@ -193,6 +193,16 @@ class Session:
             self.notify(message)
             self.records.notes.append(message)
 
+    def found(self, gpu: Gpu) -> None:
+        """Shows what checks have found in a launch."""
+        for text in gpu.findings:
+            what = text.split("\n  kernel ")[0]  # without the threads that met it
+            if what not in self._said:
+                self._said.add(what)
+                self.records.findings.append(text)
+                self.notify(text)
+        gpu.findings.clear()
+
     def _earlier_failure(self, gpu: Gpu, device: int) -> int:
         """The sticky error of a device, after a kernel has failed."""
         if device not in self.failures:

@@ -83,6 +83,8 @@ class TimedGpu(TimedDevice):
         self.until: int = _core.never  # limit of simulated time
         self.last_end = 0  # end of the last finished command
         self.profiles: dict[str, KernelProfile] = {}
+        self.checks: tuple[str, ...] = ()  # there are none with time
+        self.findings: list[str] = []
         self.launches_ended: list[LaunchRecord] = []
         self.copies_ended: list[CopyRecord] = []
         self.monitor = RunMonitor()

@@ -285,7 +285,7 @@ class Device:
         begin = time.perf_counter()
         try:
             result = self.native.launch(
-                native, grid, block, shared, packed, self.threads, self.check, self.maximum_instructions
+                native, grid, block, shared, packed, self.threads, 15 * self.check, self.maximum_instructions
             )
         except _core.KernelFault as error:
             raise KernelError.of(error) from None

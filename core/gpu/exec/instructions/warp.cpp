@@ -3,6 +3,7 @@
 // of their member mask are there; the others by whoever is.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "gpu/exec/instructions/warp_lanes.hpp"
 #include "gpu/exec/lanes.hpp"
@@ -84,6 +85,15 @@ void vote_ballot(Warp& warp, const Op& op) {
   broadcast<U32>(warp, op.dst, votes(warp, op));
 }
 
+// A lane may leave itself out of its member mask, as in counts of the lanes before it: hardware gives the
+// votes of those that are named and here, whatever these name.
+void vote_ballot_sync(Warp& warp, const Op& op) {
+  const auto* members_of = warp.lanes<Mask>(op.src[3]);
+  const Mask named = warp.mask == 0 ? 0 : members_of[std::countr_zero(warp.mask)];
+  const Mask yes = warp.predicate(op.src[0]) ^ static_cast<Mask>(op.immediate);
+  broadcast<U32>(warp, op.dst, yes & named & warp.active);
+}
+
 void decode_vote(Builder& builder) {
   constexpr Handler kHandlers[] = {vote_all, vote_any, vote_uni, vote_ballot};
   const bool sync = builder.accept("sync");
@@ -97,7 +107,8 @@ void decode_vote(Builder& builder) {
       is_ballot ? builder.destination(0, Type::b32) : builder.predicate_destination(builder.operand(0));
   const Slot condition = builder.predicate_source(builder.operand(1), &negated);
   const Slot members = sync ? builder.source(2, Type::b32) : kNoSlot;
-  Op& op = builder.emit(kHandlers[mode], Class::warp, sync ? Flow::warp_sync : Flow::next);
+  const Handler handler = is_ballot && sync ? vote_ballot_sync : kHandlers[mode];
+  Op& op = builder.emit(handler, Class::warp, sync ? Flow::warp_sync : Flow::next);
   op.dst = dst;
   op.src = {condition, kNoSlot, kNoSlot, members};
   op.immediate = negated ? -1 : 0;

@@ -225,10 +225,13 @@ void decode_bmov(MachineBuilder& builder) {
 
 void decode_warpsync(MachineBuilder& builder) {
   // The target that .COLLECTIVE names is where the lanes may diverge again.
-  builder.ignore({"EXCLUSIVE", "COLLECTIVE"});
+  const bool exclusive = builder.accept("EXCLUSIVE");
+  builder.ignore({"COLLECTIVE"});
   const bool all = builder.accept("ALL");
   const Slot members = all || builder.values() == 0 ? builder.constant(kAllLanes) : builder.source(0);
-  builder.emit(do_nothing, Class::warp, Flow::warp_barrier).src[3] = members;
+  Op& op = builder.emit(do_nothing, Class::warp, Flow::warp_barrier);
+  op.src[3] = members;
+  op.immediate = exclusive ? 0 : 1;  // 1: lanes with other members may go on together
 }
 
 void decode_nothing(MachineBuilder& builder) {
