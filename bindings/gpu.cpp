@@ -216,7 +216,8 @@ void bind_launch_errors(nb::module_& module) {
   });
 }
 
-// After `track_writes`, memory knows which of its bytes somebody has written. Bytes that a copy, or the host, has given a value; those outside of memory are left out.
+// After `track_writes`, memory knows which of its bytes somebody has written. Bytes that a copy, or the host,
+// has given a value; those outside of memory are left out.
 void mark_written(Device& device, std::uint64_t address, std::uint64_t bytes) {
   if (device.memory.checked(address, bytes) != nullptr) device.memory.mark_written(address, bytes);
 }
