@@ -2,6 +2,7 @@
 // Allocating and freeing device and managed memory, and pointer attributes.
 #include <cstring>
 
+#include "graph_memory.hpp"
 #include "memory.hpp"
 #include "process.hpp"
 
@@ -33,6 +34,7 @@ Error free_device_memory(void* pointer) {
   if (pointer == nullptr) return connect_thread();
   if (const Error error = connect_thread(); error != Error::success) return error;
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (free_graph_memory(address)) return call<wire::DeviceSynchronize>({});
   const auto known = find_allocation(address);
   if (!known || known->address != address || known->kind == MemoryKind::pinned || known->mapped)
     return Error::invalid_value;

@@ -43,10 +43,12 @@ bool all_joined(const Capture& capture) {
     if (reached.insert(node).second)
       open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
   }
-  return std::ranges::all_of(capture.streams, [&](const Stream* stream) {
-    return std::ranges::all_of(stream->last_nodes,
-                               [&](const GraphNode* node) { return reached.contains(node); });
-  });
+  const auto is_joined = [&](const std::vector<GraphNode*>& nodes) {
+    return std::ranges::all_of(nodes, [&](const GraphNode* node) { return reached.contains(node); });
+  };
+  return is_joined(capture.left) && std::ranges::all_of(capture.streams, [&](const Stream* stream) {
+           return is_joined(stream->last_nodes);
+         });
 }
 
 Error end(Stream& stream, Graph** graph) {
@@ -101,7 +103,7 @@ Error capture_wait(Stream& stream, Event& event) {
     stream.capture->invalidated = true;
     return Error::capture_isolation;
   }
-  if (event.capture->origin->capture != event.capture) {
+  if (event.capture->origin == nullptr || event.capture->origin->capture != event.capture) {
     // That capture is over: the event stands for nothing.
     return stream.capture == nullptr ? Error::captured_event : Error::capture_isolation;
   }
@@ -118,6 +120,21 @@ Error capture_wait(Stream& stream, Event& event) {
   }
   add_missing(stream.last_nodes, event.nodes);
   return Error::success;
+}
+
+void leave_capture(Stream& stream) {
+  const std::shared_ptr<Capture> capture = std::move(stream.capture);
+  if (capture == nullptr) return;
+  std::erase(capture->streams, &stream);
+  add_missing(capture->left, stream.last_nodes);
+  if (capture->origin != &stream) return;
+  capture->origin = nullptr;  // nobody can end it any more
+  capture->invalidated = true;
+  for (Stream* each : capture->streams) {
+    each->capture.reset();
+    each->last_nodes.clear();
+  }
+  if (capture->owns_graph) destroy_graph(capture->graph);
 }
 
 CaptureInfo capture_info(const Stream& stream) {

@@ -14,14 +14,17 @@ struct Capture {
   Graph* graph = nullptr;
   bool owns_graph = true;  // false: the program gave the graph
   bool invalidated = false;
-  Stream* origin = nullptr;
-  std::vector<Stream*> streams;  // all that take part
+  Stream* origin = nullptr;      // null: it was destroyed
+  std::vector<Stream*> streams;  // all that take part and exist
+  std::vector<GraphNode*> left;  // the last nodes of streams that were destroyed
   std::uint64_t number = 0;
 };
 
 Error capture_operation(Stream& stream, Operation operation, Wait wait);
 Error capture_record(Stream& stream, Event& event);
 Error capture_wait(Stream& stream, Event& event);
+// The stream is destroyed: what it has captured stays, and must have been joined in the end.
+void leave_capture(Stream& stream);
 // The call cannot be captured: the capture is lost, and this is its error.
 Error forbid_in_capture(Stream& stream);
 

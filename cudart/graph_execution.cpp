@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "graph_instantiation.hpp"
+#include "graph_memory.hpp"
 #include "graph_parameters.hpp"
 #include "graphs.hpp"
 #include "process.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph_parameters.hpp"
 
+#include "graph_memory.hpp"
 #include "launch.hpp"
 #include "process.hpp"
 #include "registry.hpp"

@@ -2,7 +2,6 @@
 #include "graphs.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <unordered_set>
@@ -23,8 +22,6 @@ struct Known {
   std::unordered_set<const void*> alive;                           // with those inside of others
   std::unordered_set<const void*> nodes;
 };
-
-std::atomic<std::uint64_t> memory_of_graphs{0};
 
 Known& known() {
   static Known& only = *new Known;
@@ -138,26 +135,6 @@ std::vector<GraphNode*> in_order(const Graph& graph) {
       if (--waits_for[after] == 0) order.push_back(after);
   if (order.size() != graph.nodes.size()) order.clear();
   return order;
-}
-
-Error own_memory(GraphNode& node) {
-  auto& wanted = std::get<AllocateOperation>(node.operation);
-  Allocation made;
-  const Error error = allocate(MemoryKind::device, wanted.bytes, 0, made);
-  if (error != Error::success) return error;
-  wanted.pointer = reinterpret_cast<void*>(made.address);
-  memory_of_graphs += wanted.bytes;
-  node.owned = std::shared_ptr<void>(wanted.pointer, [bytes = wanted.bytes](void* pointer) {
-    memory_of_graphs -= bytes;
-    const auto address = reinterpret_cast<std::uint64_t>(pointer);
-    // The program may have freed it itself.
-    if (const auto still = find_allocation(address); still && still->address == address) release(address);
-  });
-  return Error::success;
-}
-
-std::uint64_t graph_memory_bytes() {
-  return memory_of_graphs;
 }
 
 Error perform_graph(Stream& stream, Graph& graph, const std::set<const GraphNode*>& without) {

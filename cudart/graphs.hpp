@@ -73,11 +73,6 @@ void refresh(GraphNode& node);
 // Nodes so that each comes after those it depends on; empty if there is a circle.
 std::vector<GraphNode*> in_order(const Graph& graph);
 
-// Memory for an allocation node, given back with the last copy of the node.
-Error own_memory(GraphNode& node);
-// Bytes of such memory that are allocated now.
-std::uint64_t graph_memory_bytes();
-
 Error perform_graph(Stream& stream, Graph& graph, const std::set<const GraphNode*>& without = {});
 
 // What the interface tells and changes of edges; versions of it differ in the data of edges, which we have

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "capture.hpp"
+#include "graph_memory.hpp"
 #include "graphs.hpp"
 #include "host_functions.hpp"
 #include "managed.hpp"
@@ -202,12 +203,14 @@ Error perform_one(Stream& stream, const PrefetchOperation& prefetch, Wait) {
 }
 
 // Memory of a graph's allocation node has its address from the node's beginning on.
-Error perform_one(Stream&, const AllocateOperation&, Wait) {
+Error perform_one(Stream&, const AllocateOperation& allocation, Wait) {
+  launch_graph_memory(reinterpret_cast<std::uint64_t>(allocation.pointer));
   return Error::success;
 }
 
-Error perform_one(Stream&, const FreeOperation&, Wait) {
-  return Error::success;
+Error perform_one(Stream& stream, const FreeOperation& freed, Wait) {
+  const auto address = reinterpret_cast<std::uint64_t>(freed.pointer);
+  return free_graph_memory(address) ? Error::success : release_in_stream(address, stream.number);
 }
 
 Error perform_one(Stream& stream, const ChildOperation& child, Wait) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "graph_memory.hpp"
 #include "graphs.hpp"
 #include "memory.hpp"
 #include "operations.hpp"
@@ -99,6 +100,7 @@ Error free_in_stream(void* pointer, Stream* handle, DefaultStream when_null) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   return with_stream(handle, when_null, [&](Stream& stream) {
     if (stream.capture != nullptr) return enqueue(stream, FreeOperation{pointer}, Wait::no);
+    if (free_graph_memory(address)) return Error::success;
     const auto known = find_allocation(address);
     if (!known || known->address != address || known->kind != MemoryKind::device) return Error::invalid_value;
     if (const Error error = release_in_stream(address, stream.number); error != Error::success) return error;

@@ -121,6 +121,7 @@ Error destroy_stream(Stream* handle) {
     if (node.empty()) return Error::invalid_handle;
     gone = std::move(node.mapped());
   }
+  leave_capture(*gone);
   return call<wire::StreamDestroy>({gone->number});
 }
 

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernels import HEAD
+from wire_client import container
 
-from manyscale import gpu
+from manyscale import gpu, load_machine
 from manyscale.cuda.executable import Executable
 from manyscale.cuda.fatbin import Image, best_cubin, images
+from manyscale.cuda.modules import CudaModule
+from manyscale.cuda.node import Node, NodeOptions
 from manyscale.errors import InputError
 from manyscale.gpu.assembler import find_assembler
 from manyscale.gpu.sass import assembled_sass, without_resolved_declarations
 
 pytestmark = pytest.mark.core
 
+EMPTY_KERNEL = ".visible .entry empty() { ret; }\n"
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
@@ -46,6 +51,21 @@ def test_sass_that_nvcc_made_runs_without_ptx():
     result = device.zeros(1000)
     module["_Z3addPKfS0_Pfi"][8, 128](device.array(a), device.array(b), result, 1000)
     np.testing.assert_array_equal(result.numpy(), a + b)
+
+
+def test_sass_runs_where_all_ptx_is_for_newer_gpus():
+    """As in cuBLAS, whose PTX is for the newest GPU only; checks ask for PTX where there is some."""
+    cubin = best_cubin(images((FIXTURES / "vector_add-cubins.fatbin").read_bytes()), 80)
+    assert cubin is not None
+    own = container((cubin.unpacked(), 80), kind=2)
+    newer = container(((HEAD.replace("sm_70", "sm_90") + EMPTY_KERNEL).encode(), 90))
+    entries = own[16:] + newer[16:]
+    both = newer[:8] + len(entries).to_bytes(8, "little") + entries
+    node = Node(load_machine("a100").machine, NodeOptions(functional=True, checks=("racecheck",)))
+    notes: list[str] = []
+    module = CudaModule(1, [both], {}, lambda gpu, address, size: None, notes.append)
+    assert module.kernel(node.gpus[0], "_Z3addPKfS0_Pfi").native.isa == "sass"
+    assert notes == ["module-1.ptx: it runs as SASS; racecheck finds races in PTX only"]
 
 
 def test_a_program_with_sass_alone_is_refused_only_where_no_gpu_can_run_it():

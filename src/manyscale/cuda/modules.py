@@ -153,7 +153,7 @@ class CudaModule:
     def _load(self, gpu: Gpu) -> LoadedCode:
         """Loads the cubin of the program if SASS is wanted or there is no PTX, else PTX or SASS assembled from it."""
         found = self._images(self._parts)
-        has_ptx = any(image.is_ptx for image in found)
+        has_ptx = best_ptx(found, gpu.capability, gpu.allow_newer) is not None  # that this GPU takes
         whole = self._parts if len(self._parts) == 1 else ()
         if self._linked is not None:
             whole = (self._linked,)

@@ -52,6 +52,76 @@ void check_capture() {
   must(cudaGraphDestroy(graph));
 }
 
+// Streams that were destroyed before the capture ends, one of them joined before.
+void check_streams_destroyed_in_capture() {
+  const int n = 256;
+  float* a = device_zeros<float>(n);
+  for (const bool joined : {true, false}) {
+    cudaStream_t stream, other;
+    cudaEvent_t event;
+    must(cudaStreamCreate(&stream));
+    must(cudaStreamCreate(&other));
+    must(cudaEventCreate(&event));
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    must(cudaEventRecord(event, stream));
+    must(cudaStreamWaitEvent(other, event, 0));
+    add<<<2, 128, 0, other>>>(a, n, 1.0f);
+    must(cudaEventRecord(event, other));
+    if (joined) must(cudaStreamWaitEvent(stream, event, 0));
+    must(cudaStreamDestroy(other));
+    must(cudaEventDestroy(event));
+    cudaStream_t another;  // may take the room of the one that is gone
+    must(cudaStreamCreate(&another));
+    cudaGraph_t graph;
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    expect(ended == (joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined));
+    cudaGetLastError();
+    if (joined) {
+      cudaGraphExec_t executable;
+      must(cudaGraphInstantiate(&executable, graph, 0));
+      must(cudaGraphLaunch(executable, stream));
+      must(cudaStreamSynchronize(stream));
+      expect(from_device(a, n)[n - 1] == 1);
+    }
+    must(cudaStreamDestroy(stream));
+    must(cudaStreamDestroy(another));
+  }
+}
+
+// Memory that a graph allocates and the program frees: it is there again with the next launch, and stays when
+// the graph is gone.
+void check_memory_freed_outside() {
+  const int n = 256;
+  cudaStream_t stream;
+  must(cudaStreamCreate(&stream));
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  float* a;
+  must(cudaMallocAsync(&a, n * sizeof(float), stream));
+  must(cudaMemsetAsync(a, 0, n * sizeof(float), stream));
+  add<<<2, 128, 0, stream>>>(a, n, 3.0f);
+  cudaGraph_t graph;
+  must(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable;
+  must(cudaGraphInstantiate(&executable, graph, 0));
+  for (int round = 0; round < 2; ++round) {
+    must(cudaGraphLaunch(executable, stream));
+    add<<<2, 128, 0, stream>>>(a, n, 1.0f);
+    must(cudaStreamSynchronize(stream));
+    expect(from_device(a, n)[n - 1] == 4);
+    must(cudaFreeAsync(a, stream));
+  }
+  must(cudaGraphLaunch(executable, stream));
+  must(cudaGraphExecDestroy(executable));
+  must(cudaGraphDestroy(graph));
+  add<<<2, 128, 0, stream>>>(a, n, 2.0f);
+  must(cudaStreamSynchronize(stream));
+  expect(from_device(a, n)[0] == 5);
+  must(cudaFree(a));
+  expect(cudaFree(a) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  must(cudaStreamDestroy(stream));
+}
+
 void check_nodes() {
   int n = 128;
   float* values = device_zeros<float>(n);
@@ -85,6 +155,8 @@ void check_nodes() {
 
 int main() {
   check_capture();
+  check_streams_destroyed_in_capture();
+  check_memory_freed_outside();
   check_nodes();
   return verdict();
 }
