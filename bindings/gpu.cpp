@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "gpu/exec/fault.hpp"
+#include "gpu/exec/sass/support_scan.hpp"
 #include "gpu/ptx/parser.hpp"
 #include "gpu_kernel.hpp"
 #include "module.hpp"
@@ -95,6 +96,13 @@ struct MachineFile {
     for (const sass::CubinFunction& function : cubin.functions)
       if (function.is_kernel) names.push_back(function.name);
     return names;
+  }
+
+  // Whether all kernels can be executed, each instruction looked at once.
+  bool is_executable() const {
+    SupportScan scan;
+    scan.add(cubin);
+    return scan.supported() == scan.kernels();
   }
 
   std::vector<ParsedModule::Row> problems() const {
@@ -264,6 +272,7 @@ void bind_gpu(nb::module_& module) {
   nb::class_<MachineFile>(module, "MachineFile")
       .def_prop_ro("kernels", &MachineFile::kernels)
       .def_prop_ro("architecture", [](const MachineFile& self) { return self.cubin.architecture.number; })
+      .def("is_executable", &MachineFile::is_executable, nb::call_guard<nb::gil_scoped_release>())
       .def("problems", &MachineFile::problems, nb::call_guard<nb::gil_scoped_release>());
   module.def("read_cubin", &read_machine_file, nb::arg("data"), nb::arg("name"));
 
@@ -288,7 +297,7 @@ void bind_gpu(nb::module_& module) {
                      return rows;
                    })
       .def_prop_ro("static_shared_bytes",
-                   [](const KernelHandle& self) { return self.program().static_shared_bytes; })
+                   [](const KernelHandle& self) { return self.attributes().static_shared_bytes; })
       // Threads of a block at most, as the kernel declares it.
       .def_prop_ro(
           "maximum_threads",
@@ -301,11 +310,10 @@ void bind_gpu(nb::module_& module) {
             return required || function.maximum_threads[0] != 0 ? std::min(most, kMaximumThreads)
                                                                 : kMaximumThreads;
           })
-      .def_prop_ro(
-          "local_bytes",
-          [](const KernelHandle& self) { return self.program().codes[self.program().kernel].local_bytes; })
-      .def_prop_ro("parameter_bytes", [](const KernelHandle& self) { return self.program().parameter_bytes; })
-      .def_prop_ro("registers", [](const KernelHandle& self) { return self.program().registers; })
+      .def_prop_ro("local_bytes", [](const KernelHandle& self) { return self.attributes().local_bytes; })
+      .def_prop_ro("parameter_bytes",
+                   [](const KernelHandle& self) { return self.attributes().parameter_bytes; })
+      .def_prop_ro("registers", [](const KernelHandle& self) { return self.attributes().registers; })
       .def_prop_ro("order_matters", [](const KernelHandle& self) { return self.program().order_matters; })
       .def_prop_ro("isa",
                    [](const KernelHandle& self) { return self.module->is_machine_code() ? "sass" : "ptx"; });

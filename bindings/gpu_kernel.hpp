@@ -8,4 +8,5 @@ struct KernelHandle {
   std::uint32_t kernel;
 
   const manyscale::gpu::Program& program() const { return module->program(kernel); }
+  manyscale::gpu::KernelAttributes attributes() const { return module->attributes(kernel); }
 };

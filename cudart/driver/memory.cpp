@@ -35,10 +35,20 @@ enum Attribute : int {
   buffer_number = 7,
   is_managed = 8,
   device_ordinal = 9,
+  can_be_shared = 10,  // by cuIpcGetMemHandle
   range_begin = 11,
   range_bytes = 12,
   is_mapped = 13,
+  is_reached_by_network = 15,  // GPUDirect RDMA
+  mapping_bytes = 18,
+  mapping_begin = 19,
+  block_number = 20,
 };
+
+bool is_flag(int attribute) {
+  return attribute == synchronous_copies || attribute == is_managed || attribute == can_be_shared ||
+         attribute == is_mapped || attribute == is_reached_by_network;
+}
 
 template <class Value>
 Result put(void* to, Value value) {
@@ -52,7 +62,7 @@ Result tell_range(void* value, int attribute, Address address) {
   const Result error =
       runtime("__cudaFindAllocation", static_cast<const void*>(pointer(address)), &begin, &bytes);
   if (error != success) return error;
-  return attribute == range_bytes ? put(value, bytes) : put(value, begin);
+  return attribute == range_bytes || attribute == mapping_bytes ? put(value, bytes) : put(value, begin);
 }
 
 Result tell(void* value, int attribute, Address address) {
@@ -81,9 +91,16 @@ Result tell(void* value, int attribute, Address address) {
       return put(value, known.type == MemoryKind::managed);
     case device_ordinal:
       return put(value, known.device);
+    case can_be_shared:
+      return put(value, known.type == MemoryKind::device);
+    case is_reached_by_network:
+      return put(value, false);
     case buffer_number:
     case range_begin:
     case range_bytes:
+    case mapping_bytes:
+    case mapping_begin:
+    case block_number:
       return tell_range(value, attribute, address);
     default:
       report_once("cuPointerGetAttribute: attribute " + std::to_string(attribute) + " is not supported");
@@ -200,7 +217,7 @@ int cuPointerGetAttributes(unsigned count, const int* attributes, void** values,
     const Result error = values[i] == nullptr ? invalid_value : tell(values[i], attributes[i], address);
     if (error == not_supported) return error;
     // Of memory that the driver does not know, all attributes are 0.
-    if (error != success) std::memset(values[i], 0, attributes[i] == is_managed ? sizeof(bool) : sizeof(int));
+    if (error != success) std::memset(values[i], 0, is_flag(attributes[i]) ? sizeof(bool) : sizeof(int));
   }
   return success;
 }

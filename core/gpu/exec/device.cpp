@@ -146,6 +146,17 @@ void LoadedModule::name_lines(Program& program) {
     }
 }
 
+KernelAttributes LoadedModule::attributes(std::uint32_t kernel) {
+  const sass::CubinFunction* function =
+      machine_ == nullptr ? nullptr : machine_->kernel(signatures_.at(kernel).name);
+  if (function != nullptr)
+    return {function->shared_bytes, function->parameter_bytes, function->registers,
+            std::max(function->stack_bytes.value_or(0), function->frame_bytes)};
+  const Program& decoded = program(kernel);
+  return {decoded.static_shared_bytes, decoded.parameter_bytes, decoded.registers,
+          decoded.codes[decoded.kernel].local_bytes};
+}
+
 const Program& LoadedModule::program(std::uint32_t kernel, bool reordered) {
   const auto key = std::pair(kernel, reordered && machine_ == nullptr);
   const auto found = programs_.find(key);

@@ -35,6 +35,14 @@ struct KernelSignature {
   std::array<std::uint32_t, 3> maximum_threads{};
 };
 
+// What a kernel needs.
+struct KernelAttributes {
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t parameter_bytes = 0;
+  std::uint32_t registers = 0;  // of a thread; 0 for PTX
+  std::uint32_t local_bytes = 0;
+};
+
 // A module whose variables have addresses in a device's memory: PTX, SASS, or SASS that was
 // made of PTX and has names and types from there.
 class LoadedModule {
@@ -50,6 +58,8 @@ class LoadedModule {
   // By number: kernels of PTX have that of their function.
   const KernelSignature& signature(std::uint32_t kernel) const { return signatures_.at(kernel); }
   std::optional<std::uint32_t> kernel(std::string_view name) const;
+  // Of SASS, they are known without decoding it: libraries ask for those of many kernels, and launch few.
+  KernelAttributes attributes(std::uint32_t kernel);
   // A kernel ready to run; decoded when it is first asked for.
   const Program& program(std::uint32_t kernel, bool reordered = false);
 

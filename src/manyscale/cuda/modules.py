@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from manyscale import _core
@@ -31,10 +32,10 @@ _REGISTER_UNIT, _SUB_CORES, _SHARED_UNIT = 256, 4, 256
 class LoadedKernel:
     """A kernel on one GPU, with its attributes."""
 
-    def __init__(self, name: str, native: _core.GpuKernel, problem: str | None = None) -> None:
+    def __init__(self, module: str, name: str, native: _core.GpuKernel) -> None:
         self.name = name
         self.native = native
-        self.problem = problem  # why it cannot be executed
+        self._module = module
         self.parameters = [KernelParameter(*row) for row in native.parameters]
         self.parameter_bytes: int = native.parameter_bytes
         self.static_shared: int = native.static_shared_bytes
@@ -43,6 +44,15 @@ class LoadedKernel:
         self.dynamic_shared = 48 * 1024 - self.static_shared  # cudaFuncAttributeMaxDynamicSharedMemorySize
         self.carveout = -1
         self.registers: int = native.registers  # per thread; 0: not computed yet
+
+    @cached_property
+    def problem(self) -> str | None:
+        """Why it cannot be executed; its code is decoded for that."""
+        problems = problems_of(self.native.problems)
+        if not problems:
+            return None
+        more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        return f"kernel {self.name} cannot be executed:\n{describe_problems(self._module, problems[:_SHOWN])}{more}"
 
 
 def fitting_ctas(device: DeviceDescription, kernel: LoadedKernel, threads: int, shared: int) -> int:
@@ -96,17 +106,10 @@ class CudaModule:
         native = self._on(gpu).kernel(name)
         if native is None:
             raise CudaError(Status.INVALID_DEVICE_FUNCTION, f"there is no kernel {name} in {self.name}")
-        problems = problems_of(native.problems)
-        problem = None
-        if problems:
-            more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-            problem = (
-                f"kernel {name} cannot be executed:\n{describe_problems(self.name, problems[:_SHOWN])}{more}"
-            )
-            # Registers and the like of SASS are known: libraries ask for those of many kernels, and launch few.
-            if native.isa != "sass":
-                raise CudaError(Status.NOT_SUPPORTED, problem)
-        kernel = LoadedKernel(name, native, problem)
+        kernel = LoadedKernel(self.name, name, native)
+        # Registers and the like of SASS are known: libraries ask for those of many kernels, and launch few.
+        if native.isa != "sass" and kernel.problem is not None:
+            raise CudaError(Status.NOT_SUPPORTED, kernel.problem)
         self._kernels[(gpu, name)] = kernel
         return kernel
 
@@ -161,8 +164,7 @@ class CudaModule:
         if machine is not None and (gpu.isa != "ptx" or not has_ptx):
             try:
                 file = read_sass(machine.unpacked(), self.name.replace(".ptx", ".cubin"))
-                problems = file.problems() if has_ptx and gpu.isa == "auto" else []
-                if not problems:
+                if not has_ptx or gpu.isa != "auto" or file.is_executable():
                     self.architecture = machine.architecture
                     self._names[gpu] = list(file.kernels)
                     return LoadedCode(

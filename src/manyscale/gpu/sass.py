@@ -84,7 +84,7 @@ def without_resolved_declarations(ptx: bytes) -> bytes:
 def executable_sass(parsed: ParsedModule, architecture: str) -> _core.MachineFile:
     """The SASS of a module of PTX; an error with the reasons if it cannot be assembled or executed."""
     machine = assembled_sass(parsed, architecture)
-    rows = machine.problems()
+    rows = [] if machine.is_executable() else machine.problems()
     if rows:
         lines = [f"  {parsed.name}:{row[4]}: {row[2] or row[0]}: {row[3]}" for row in rows[:_SHOWN]]
         more = [f"  … and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []

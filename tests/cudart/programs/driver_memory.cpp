@@ -215,6 +215,16 @@ void check_pointers() {
   void* answers[] = {&context, &is_managed, &ordinal, &bytes};
   MUST(cuPointerGetAttributes(4, wanted, answers, memory));
   EXPECT(context != nullptr && !is_managed && ordinal == 0 && bytes == 1000);
+  bool is_shared = false, by_network = true;
+  Size mapped = 0;
+  const int more[] = {10, 15, 18};
+  void* facts[] = {&is_shared, &by_network, &mapped};
+  MUST(cuPointerGetAttributes(3, more, facts, memory));
+  EXPECT(is_shared && !by_network && mapped == 1000);
+  bool beside[] = {true, true};
+  void* flag[] = {beside};
+  MUST(cuPointerGetAttributes(1, more, flag, Address{64}));
+  EXPECT(!beside[0] && beside[1]);  // one byte is a flag
   MUST(cuMemAllocManaged(&managed, Size{4096}, 1));
   MUST(cuPointerGetAttribute(&is_managed, 8, managed));
   EXPECT(is_managed);
