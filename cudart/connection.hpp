@@ -66,6 +66,9 @@ class Connection {
   void begin_untimed() { ++untimed_; }
   void end_untimed() { --untimed_; }
 
+  // The innermost NVTX range of what follows, by its number; whether it is another one than before.
+  bool enter_range(std::uint64_t instance) { return std::exchange(range_, instance) != instance; }
+
   // Calls were posted since the last reply.
   bool has_posted() const { return unanswered_; }
 
@@ -105,6 +108,7 @@ class Connection {
   int pauses_ = 0;
   bool unanswered_ = false;
   bool await_handshake_ = false;
+  std::uint64_t range_ = 0;
   std::uint64_t last_spoken_ = 0;  // when the last reply came or a request was posted, by the host's clock
   std::vector<std::byte> reply_;
   std::string printed_;

@@ -12,6 +12,7 @@
 #include "managed.hpp"
 #include "memory.hpp"
 #include "process.hpp"
+#include "ranges.hpp"
 #include "registry.hpp"
 
 namespace manyscale::cudart {
@@ -101,6 +102,7 @@ Error perform_one(Stream& stream, const LaunchOperation& launch, Wait) {
     const std::lock_guard lock(function.mutex);
     certain = launch.flags == 0 && function.accepted == shape && is_grid(grid);
   }
+  announce_ranges();
   const Error error = call_or_post<wire::Launch>(
       certain,
       {function.number, stream.number, launch.flags, grid.x, grid.y, grid.z, block.x, block.y, block.z,
@@ -131,6 +133,7 @@ Error perform_one(Stream& stream, const CopyOperation& copy, Wait wait) {
     return error;
   }
   if (target.kind == wire::CopySide::managed || source.kind == wire::CopySide::managed) close_managed();
+  announce_ranges();
   const std::uint64_t bytes = copy.width * copy.rows * copy.slices;
   const wire::Copy::Request request{stream.number,
                                     async_flag(wait),
@@ -177,6 +180,7 @@ Error perform_one(Stream& stream, const FillOperation& fill, Wait wait) {
   if (target.kind == wire::CopySide::managed) close_managed();
   // The host waits only for fills of memory that it can read.
   if (target.kind == wire::CopySide::device) wait = Wait::no;
+  announce_ranges();
   return call_or_post<wire::Set>(target.is_known_device_memory(),
                                  {stream.number, async_flag(wait), target.address, target.pitch, target.slice,
                                   fill.width, fill.rows, fill.slices, fill.value, fill.element});

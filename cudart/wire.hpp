@@ -580,6 +580,16 @@ struct HostTime {
   using Answer = Nothing;
 };
 
+// The NVTX ranges that the thread is in from now on. Request: then levels x {u64 instance, u32 bytes, the
+// name}, the outermost first. An instance is the number of a range among those of the process.
+struct Ranges {
+  static constexpr std::uint16_t kCall = 56;
+  struct Request {
+    std::uint32_t levels;
+  };
+  using Answer = Nothing;
+};
+
 #pragma pack(pop)
 
 }  // namespace manyscale::cudart::wire

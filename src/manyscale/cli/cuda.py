@@ -96,6 +96,13 @@ def cuda(
             help="What clock_gettime, gettimeofday, std::chrono and the like tell the program.",
         ),
     ] = "real",
+    operators: Annotated[
+        bool,
+        typer.Option(
+            "--operators",
+            help="Say what the operators of PyTorch cost: they are NVTX ranges, as those of any program.",
+        ),
+    ] = False,
     call_time: Annotated[
         str | None,
         typer.Option(
@@ -185,14 +192,14 @@ def cuda(
         profiling=Profiling(cold_l2, warm_instructions, kernel, skip, launches, stop),
         checks=() if check is None else checks_of(check),
     )
-    host = HostOptions(measured=host_time == "measured", simulated_clock=host_clock == "simulated")
+    host = HostOptions(host_time == "measured", host_clock == "simulated", operators)
     if environment:
         from manyscale.cuda.environment import Settings, exports, start
 
         if command:
             raise InputError('--env runs no program: start it after eval "$(manyscale cuda --env …)"')
         address = start(Settings(resolved, node, host, (out or Path()).absolute(), quiet))
-        typer.echo(exports(address, host_clock=host.simulated_clock))
+        typer.echo(exports(address, host))
         return
     if not command:
         raise InputError("say which program: manyscale cuda [OPTIONS] -- PROGRAM [ARGS]")

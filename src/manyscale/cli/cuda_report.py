@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyscale.cli.console import simulated
-from manyscale.results.names import readable
+from manyscale.results.names import readable, short
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,9 +42,12 @@ def print_report(console: Console, run: CudaRun, directory: Path) -> None:
     if run.kernels:
         console.print()
         console.print(_kernel_table(run.kernels, timed=not run.node.options.functional))
+    if run.records.ranges:
+        console.print()
+        console.print(_range_table(run, timed=not run.node.options.functional))
     for name, profile in _longest_profiles(run)[:_SHOWN_LIMITS]:
         console.print()
-        console.print(f"{readable(name)}: {profile.limit}", markup=False, highlight=False)
+        console.print(f"{short(readable(name))}: {profile.limit}", markup=False, highlight=False)
     if run.copies:
         console.print()
         console.print(_copy_table(run.copies, timed=not run.node.options.functional))
@@ -74,8 +77,6 @@ def _groups(records: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list
 
 def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
     """A row for each kernel, those that took longest first."""
-    from rich.text import Text
-
     groups = _groups(kernels, lambda record: record.name)
     weight: Callable[[Any], int] = (
         (lambda record: record.end - record.begin) if timed else (lambda record: record.warp_instructions)
@@ -89,7 +90,7 @@ def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
         ("kernel", "left"),
         ("launches", "right"),
         *([("time", "right"), ("each", "right"), ("cycles", "right")] if timed else []),
-        (f"warp instr. ({_isas(kernels)})", "right"),
+        (f"{_isas(kernels)} warp instr.", "right"),
         ("%", "right"),
     )
     for total, name, records in rows[:_SHOWN_KERNELS]:
@@ -99,9 +100,33 @@ def _kernel_table(kernels: Sequence[LaunchRecord], *, timed: bool) -> Table:
             cycles = sum(record.cycles for record in records)
             cells += [_time(total), _time(total // count), f"{cycles // count:,}"]
         cells += [f"{sum(record.warp_instructions for record in records):,}", f"{100 * total / whole:.1f}"]
-        table.add_row(*(Text(cell) for cell in cells))
+        _add_row(table, cells)
     if len(rows) > _SHOWN_KERNELS:
-        table.add_row(Text(f"… and {len(rows) - _SHOWN_KERNELS} more"))
+        _add_row(table, [f"… and {len(rows) - _SHOWN_KERNELS} more"])
+    return table
+
+
+def _range_table(run: CudaRun, *, timed: bool) -> Table:
+    """A row for each name of NVTX ranges, those with most time of their own first."""
+    from manyscale.cuda.run_directory import ranges_of
+
+    found = ranges_of(run)
+    rows = found.by_name()
+    whole = (sum(row.own_nanoseconds for row in rows) + found.outside) or 1.0
+    table = _table(
+        ("operator or range", "left"),
+        ("number", "right"),
+        ("launches", "right"),
+        *([("own time", "right"), ("with inner", "right"), ("own %", "right")] if timed else []),
+    )
+    for row in rows[:_SHOWN_KERNELS]:
+        cells = [_shortened(row.name), f"{len(row.instances):,}", f"{row.launches:,}"]
+        if timed:
+            cells += [_time(round(ns * 10**6)) for ns in (row.own_nanoseconds, row.nanoseconds)]
+            cells.append(f"{100 * row.own_nanoseconds / whole:.1f}")
+        _add_row(table, cells)
+    if len(rows) > _SHOWN_KERNELS:
+        _add_row(table, [f"… and {len(rows) - _SHOWN_KERNELS} more"])
     return table
 
 
@@ -111,8 +136,6 @@ def _isas(kernels: Sequence[LaunchRecord]) -> str:
 
 
 def _copy_table(copies: Sequence[CopyRecord], *, timed: bool) -> Table:
-    from rich.text import Text
-
     table = _table(
         ("copies", "left"),
         ("number", "right"),
@@ -131,7 +154,7 @@ def _copy_table(copies: Sequence[CopyRecord], *, timed: bool) -> Table:
             cells += [
                 f"{sum(getattr(record, name) for record in records):,}" for name in ("l2_bytes", "dram_bytes")
             ]
-        table.add_row(*(Text(cell) for cell in cells))
+        _add_row(table, cells)
     return table
 
 
@@ -140,9 +163,16 @@ def _table(*columns: tuple[str, str]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
-    for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for name, justify in columns:  # only the first becomes narrow, since names can be cut and numbers cannot
+        table.add_column(name, justify=justify, no_wrap=bool(table.columns))  # type: ignore[arg-type]
     return table
+
+
+def _add_row(table: Table, cells: Sequence[str]) -> None:
+    """Cells in one line each; the first is cut where there is no room."""
+    from rich.text import Text
+
+    table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
 
 
 def _facts(run: CudaRun, directory: Path) -> str:
@@ -166,6 +196,10 @@ def _time(femtoseconds: int) -> str:
 
 
 def _shortened(name: str) -> str:
+    """A name without its namespaces, if it is too long with them, and without its end, if it is still too long."""
+    if len(name) > _NAME_WIDTH:
+        function = name.partition("<")[0]
+        name = name[function.rfind("::") + 2 if "::" in function else 0 :]
     return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
 
 

@@ -11,6 +11,7 @@ import typer
 
 from manyscale.cli.console import emit_json, say, tables
 from manyscale.cli.options import Force, Json, Quiet
+from manyscale.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -182,17 +183,33 @@ def _print_statistics(differences: pl.DataFrame, threshold: float, same: bool) -
 @commands.command()
 def export(
     run: RunArgument,
-    csv: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The CSV file to write.")],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="A CSV file for the statistics.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--chrome-trace",
+            metavar="FILE",
+            help="A JSON file for chrome://tracing or Perfetto: what a CUDA program did on its GPUs.",
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a run's statistics as CSV."""
+    """Write a run's statistics as CSV, or what a CUDA program did as a trace."""
     from manyscale.results import load
 
+    if csv is None and trace is None:
+        raise InputError("say what to write: --csv FILE or --chrome-trace FILE")
     loaded = load(run)
     _say_note(loaded)
-    loaded.to_csv(csv, force=force)
-    say(f"Wrote {loaded.stats.height:,} rows to {csv}", quiet=quiet)
+    if csv is not None:
+        loaded.to_csv(csv, force=force)
+        say(f"Wrote {loaded.stats.height:,} rows to {csv}", quiet=quiet)
+    if trace is not None:
+        loaded.to_chrome_trace(trace, force=force)
+        say(f"Wrote {trace}; open it at https://ui.perfetto.dev or chrome://tracing", quiet=quiet)
 
 
 def _say_note(run: Run) -> None:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from .ranges import Range
 
 CopyKind = Literal["to_device", "to_host", "within", "fill"]
 
@@ -75,6 +78,7 @@ class LaunchRecord:
     l2_bytes: int = 0
     dram_bytes: int = 0
     wall_seconds: float = 0.0
+    range: Range | None = None  # of NVTX, in which it was queued
 
 
 @dataclass(slots=True)
@@ -90,3 +94,4 @@ class CopyRecord:
     end: int = 0
     l2_bytes: int = 0
     dram_bytes: int = 0
+    range: Range | None = None  # of NVTX, in which it was queued

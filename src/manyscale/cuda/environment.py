@@ -24,7 +24,7 @@ from typing import Any
 from manyscale.errors import ManyscaleError
 from manyscale.machine import ResolvedMachine
 
-from .loader import library_folder, loader_variables, put_first
+from .loader import library_folder, loader_variables, nvtx_variable, put_first
 from .node import NodeOptions
 from .program import SOCKET, HostOptions, Program
 from .run_directory import run_recorded
@@ -64,13 +64,17 @@ class AttachedProgram(Program):
 
 def variables(address: str) -> dict[str, str]:
     """The same for programs that this process starts."""
-    return {SOCKET: address, **put_first(loader_variables(library_folder()), os.environ)}
+    folder = library_folder()
+    return {SOCKET: address, **put_first(loader_variables(folder), os.environ), **nvtx_variable(folder)}
 
 
-def exports(address: str, *, host_clock: bool = False) -> str:
+def exports(address: str, host: HostOptions) -> str:
     """What a shell has to evaluate, so that programs find the simulated GPUs."""
-    lines = [f"export {SOCKET}={shlex.quote(address)}"]
-    for name, value in loader_variables(library_folder(), host_clock=host_clock).items():
+    folder = library_folder()
+    single = {SOCKET: address, **nvtx_variable(folder)}
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in single.items()]
+    listed = loader_variables(folder, host_clock=host.simulated_clock, operators=host.operators)
+    for name, value in listed.items():
         lines.append(f'export {name}={shlex.quote(value)}"${{{name}:+:${name}}}"')
     return "\n".join(lines)
 

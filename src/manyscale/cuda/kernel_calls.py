@@ -98,14 +98,14 @@ def function(request: Request, number: int, module_number: int) -> bytes:
             session.refused[number] = error.message
         raise
     module = known.module
-    _, registers = gpu.occupancy(kernel, min(kernel.maximum_threads, 32), 0)
-    kernel.registers = registers
+    if kernel.registers == 0:
+        _, kernel.registers = gpu.occupancy(kernel, min(kernel.maximum_threads, 32), 0)
     answer = _FUNCTION_ANSWER.pack(
         kernel.static_shared,
         0,
         kernel.local_bytes,
         kernel.maximum_threads,
-        registers,
+        kernel.registers,
         module.architecture,
         kernel.dynamic_shared,
         kernel.carveout,
@@ -162,6 +162,7 @@ def launch(
     grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
     workspace = _workspace(gpu, kernel, grid, block, shared) if flags & COOPERATIVE else 0
     record = LaunchRecord(kernel.name, gpu.number, stream_number, grid, block, shared)
+    record.range = session.ranges.get(session.thread)
     session.streams.enter(stream)
     packed = request.tail if size == kernel.parameter_bytes else request.tail[: kernel.parameter_bytes]
     try:

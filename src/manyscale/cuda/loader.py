@@ -16,6 +16,8 @@ from manyscale.errors import InputError
 
 INTERPOSER = "libmanyscale-interposer.so"
 """The library that replaces runtimes of NVIDIA while programs are loaded."""
+NVTX_TOOL = "libmanyscale-nvtx.so"
+"""The library by which NVTX says in which ranges a program is."""
 HOST_CLOCK = "libmanyscale-hostclock.so"
 """The library with the clocks of programs in simulated time."""
 STATIC_ARCHIVES = "MANYSCALE_CUDART_STATIC"
@@ -34,12 +36,13 @@ def library_folder() -> Path:
 
 
 def loader_variables(
-    folder: Path, static_runtime: str | None = None, *, host_clock: bool = False
+    folder: Path, static_runtime: str | None = None, *, host_clock: bool = False, operators: bool = False
 ) -> dict[str, str]:
     """What has to stand first in each variable, before a colon.
 
     `static_runtime`: the library that replaces the runtime in a program. It is loaded before others, since it also
-    stands before some functions of the C library. `host_clock`: clocks tell simulated time.
+    stands before some functions of the C library. `host_clock`: clocks tell simulated time. `operators`:
+    those of PyTorch are NVTX ranges.
     """
     variables = {"LD_LIBRARY_PATH": str(folder)}
     if (folder / INTERPOSER).exists():
@@ -51,7 +54,15 @@ def loader_variables(
         preloaded.append(str(folder / HOST_CLOCK))
     if preloaded:
         variables["LD_PRELOAD"] = ":".join(preloaded)
+    if operators:
+        variables["PYTHONPATH"] = str(files("manyscale") / "cuda" / "startup")
     return variables
+
+
+def nvtx_variable(folder: Path) -> dict[str, str]:
+    """What makes NVTX load the simulator's tool."""
+    tool = folder / NVTX_TOOL
+    return {"NVTX_INJECTION64_PATH": str(tool)} if tool.exists() else {}
 
 
 def put_first(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

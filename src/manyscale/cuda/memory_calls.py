@@ -158,6 +158,7 @@ def _give(request: Request, stream: CudaStream, job: CopyJob, asynchronous: bool
     session, gpu, size = request.session, stream.gpu, job.rows.bytes
     pageable = job.kind in ("to_host", "to_device") and job.other == 0
     record = CopyRecord(job.kind, gpu.number, stream.number, size, pageable)
+    record.range = request.session.ranges.get(request.session.thread)
     clock, streams = session.clock, session.streams
     begin = clock.now
     rate = session.options.pageable_bandwidth if pageable and gpu.has_time else 0

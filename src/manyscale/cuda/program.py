@@ -28,7 +28,7 @@ from manyscale.results.notebook import NotebookView, facts_table, rows_table
 
 from .commands import CopyRecord, LaunchRecord
 from .executable import Executable
-from .loader import library_folder, loader_variables, put_first
+from .loader import library_folder, loader_variables, nvtx_variable, put_first
 from .node import Node, NodeOptions
 from .profiling import StopError
 from .records import Records, copies_of, launches_of
@@ -47,6 +47,7 @@ class HostOptions:
 
     measured: bool = False  # the program's own time between its calls counts
     simulated_clock: bool = False  # clocks of the program tell simulated time
+    operators: bool = False  # those of PyTorch are NVTX ranges
 
 
 @dataclass
@@ -202,8 +203,14 @@ class Program:
         }
 
     def _serve(self, server: Server, address: str, stdout: int | None) -> None:
-        loaded = loader_variables(self._folder, self._static_runtime, host_clock=self._host.simulated_clock)
-        environment = os.environ | put_first(loaded, os.environ) | {SOCKET: address}
+        loaded = loader_variables(
+            self._folder,
+            self._static_runtime,
+            host_clock=self._host.simulated_clock,
+            operators=self._host.operators,
+        )
+        environment = os.environ | put_first(loaded, os.environ) | nvtx_variable(self._folder)
+        environment |= {SOCKET: address}
         try:
             tree = ProcessTree(self._command, environment, f"{SOCKET}={address}", stdout=stdout)
         except OSError as error:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .commands import CopyRecord, LaunchRecord
     from .node import Node
+    from .ranges import Range
 
 MOST_CALLS = 4_000_000
 """Rows of the table of calls; of later calls only the number is kept."""
@@ -73,6 +74,7 @@ class Records:
     notes: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)  # of checks
     ptx: dict[str, bytes] = field(default_factory=dict)  # the modules that were loaded, by name
+    ranges: list[Range] = field(default_factory=list)  # of NVTX, in which something was queued
 
 
 def launches_of(node: Node) -> list[LaunchRecord]:

@@ -17,6 +17,9 @@ from manyscale.gpu.run_directory import COMPONENT, OPERATIONS_FILE, write_profil
 from manyscale.results import RunWriter, definitions
 from manyscale.results.journal import Journal
 from manyscale.results.names import readable
+from manyscale.results.ranges import RANGES_FILE, Ranges
+
+from . import ranges
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,6 +126,8 @@ def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial:
     writer.write_table(KERNELS_FILE, _kernel_frame(run.kernels))
     writer.write_table(COPIES_FILE, _copy_frame(run.copies))
     writer.write_table(CALLS_FILE, run.records.calls.frame())
+    if run.records.ranges:
+        writer.write_table(RANGES_FILE, ranges.frame(run.records.ranges))
     for name, text in run.records.ptx.items():
         writer.write_file(f"{PTX_FOLDER}/{name}", text)
     writer.describe_code(run.code)
@@ -137,6 +142,11 @@ def write_run(writer: RunWriter, run: CudaRun, journal: CudaJournal, *, partial:
     writer.write_stats(columns)
     journal.remove()
     writer.finish(headline(run), error=run.failure, partial=run.limit_reached or run.killed_by is not None)
+
+
+def ranges_of(run: CudaRun) -> Ranges:
+    """The NVTX ranges of a run, with what was launched in them."""
+    return Ranges(ranges.frame(run.records.ranges), _kernel_frame(run.kernels), _copy_frame(run.copies))
 
 
 _KERNEL_NUMBERS = (
@@ -159,6 +169,7 @@ def _kernel_columns(kernels: Sequence[LaunchRecord]) -> dict[str, list[Any]]:
     names = ("name", "isa", *_KERNEL_NUMBERS, *_KERNEL_RATIOS, "wall_seconds")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in kernels] for name in names}
     columns["kernel"] = [readable(record.name) for record in kernels]
+    columns["range"] = _range_numbers(kernels)
     for axis, letter in enumerate("xyz"):
         columns[f"grid_{letter}"] = [record.grid[axis] for record in kernels]
         columns[f"block_{letter}"] = [record.block[axis] for record in kernels]
@@ -174,6 +185,7 @@ def _kernel_frame(kernels: Sequence[LaunchRecord]) -> pl.DataFrame:
         **dict.fromkeys(_KERNEL_NUMBERS, pl.Int64),
         **dict.fromkeys((*_KERNEL_RATIOS, "wall_seconds"), pl.Float64),
         "kernel": pl.String,
+        "range": pl.Int64,
         **dict.fromkeys(_EXTENTS, pl.Int64),
     }
     return pl.DataFrame(_kernel_columns(kernels), schema=schema | _time_columns())
@@ -182,6 +194,7 @@ def _kernel_frame(kernels: Sequence[LaunchRecord]) -> pl.DataFrame:
 def _copy_columns(copies: Sequence[CopyRecord]) -> dict[str, list[Any]]:
     names = ("kind", "device", "stream", "bytes", "l2_bytes", "dram_bytes", "pageable")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in copies] for name in names}
+    columns["range"] = _range_numbers(copies)
     return columns | _times(copies)
 
 
@@ -192,8 +205,14 @@ def _copy_frame(copies: Sequence[CopyRecord]) -> pl.DataFrame:
         "kind": pl.String,
         **dict.fromkeys(("device", "stream", "bytes", "l2_bytes", "dram_bytes"), pl.Int64),
         "pageable": pl.Boolean,
+        "range": pl.Int64,
     }
     return pl.DataFrame(_copy_columns(copies), schema=schema | _time_columns())
+
+
+def _range_numbers(records: Sequence[LaunchRecord] | Sequence[CopyRecord]) -> list[int | None]:
+    """The innermost NVTX range of each, as in the table of ranges."""
+    return [record.range.number if record.range else None for record in records]
 
 
 def _times(records: Sequence[LaunchRecord] | Sequence[CopyRecord]) -> dict[str, list[Any]]:

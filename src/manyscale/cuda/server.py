@@ -17,7 +17,15 @@ import struct
 import time
 from collections.abc import Callable
 
-from . import device_calls, kernel_calls, memory_calls, stream_calls, texture_calls, virtual_memory_calls
+from . import (
+    device_calls,
+    kernel_calls,
+    memory_calls,
+    ranges,
+    stream_calls,
+    texture_calls,
+    virtual_memory_calls,
+)
 from .node import Node
 from .properties import Attribute
 from .records import Records
@@ -39,6 +47,7 @@ _CALLS = (
     device_calls,
     kernel_calls,
     memory_calls,
+    ranges,
     stream_calls,
     texture_calls,
     virtual_memory_calls,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyscale.errors import DeadlockError, KernelError, ManyscaleError
 
@@ -18,6 +18,9 @@ from .status import CudaError, Status, status_of_fault
 from .streams import Streams
 from .value_waits import POLLING, ValueWaits
 from .wire import AGAIN, LAYOUTS, STICKY, Call
+
+if TYPE_CHECKING:
+    from .ranges import Range
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,9 @@ class Session:
         self.freed_later: list[tuple[Gpu, Any, int]] = []
         self.textures_destroyed: dict[tuple[Gpu, int], None] = {}  # whose handles kernels may still read
         self.failures: dict[int, Status] = {}  # sticky errors, by device
+        self.ranges: dict[int, Range] = {}  # NVTX ranges that threads are in
+        self.known_ranges: dict[int, Range] = {}  # by the number that the process gave them
+        self.thread = 0  # whose call is answered
         self._said: set[str] = set()
 
     def answer(
@@ -136,7 +142,7 @@ class Session:
         timed: bool = True,
     ) -> tuple[int, bytes, int]:
         """The status of a call, its answer, and flags; an untimed call does not advance the host clock."""
-        clock = self.clock
+        clock, self.thread = self.clock, thread
         begin = clock.called(nanoseconds, timed and call not in _OF_THE_LIBRARY)
         status, answer, flags = int(Status.SUCCESS), b"", 0
         gpu = self.node.gpus[device] if device < len(self.node.gpus) else self.node.gpus[0]
@@ -276,6 +282,7 @@ _OF_THE_LIBRARY = frozenset(
         Call.LOAD_MODULE,
         Call.UNLOAD_MODULE,
         Call.NOTE,
+        Call.RANGES,
         Call.HOST_FUNCTION_DONE,
     )
 )
@@ -287,6 +294,7 @@ _AFTER_FAILURE = frozenset(
         Call.DEVICE_RESET,
         Call.GOODBYE,
         Call.NOTE,
+        Call.RANGES,
         Call.UNLOAD_MODULE,
     )
 )

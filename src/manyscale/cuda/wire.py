@@ -129,6 +129,7 @@ class Call(enum.IntEnum):
     DEVICE_STATUS = 53
     HOST_TIME = 54
     KERNELS = 55
+    RANGES = 56
 
 
 @dataclass(frozen=True)
@@ -277,4 +278,6 @@ LAYOUTS: dict[Call, Layout] = {
     ),
     # The simulated time of the host is in the header of the reply, as in every one.
     Call.HOST_TIME: Layout(),
+    # The NVTX ranges that the thread is in from now on, the outermost first.
+    Call.RANGES: Layout(_fields("levels:I"), tail="levels x {u64 instance, u32 bytes, the name}"),
 }

@@ -14,6 +14,7 @@ from manyscale.errors import RunError
 from manyscale.report.timeline import Timeline, read_timeline
 from manyscale.results import Run
 from manyscale.results.names import readable
+from manyscale.results.ranges import Ranges
 from manyscale.results.run_directory import MACHINE_FILE
 
 if TYPE_CHECKING:
@@ -234,6 +235,19 @@ class Evidence:
         running, moving = (_covered(each) for each in (spans[0], spans[0] + spans[1]))
         launches = 0 if kernels is None else kernels.height
         return GpuTime(self.seconds, running / 1e9, (moving - running) / 1e9, launches)
+
+    @cached_property
+    def ranges(self) -> Ranges | None:
+        """Of a CUDA program: its NVTX ranges; None if it has none."""
+        table = self.columns("ranges", "range", "parent", "name")
+        needed = ("range", "begin_ns", "end_ns")
+        return (
+            None
+            if table is None
+            else Ranges(
+                table, self.columns("kernels", "kernel", *needed), self.columns("copies", "kind", *needed)
+            )
+        )
 
     @cached_property
     def _rank_table(self) -> pl.DataFrame | None:

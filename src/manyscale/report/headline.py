@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from manyscale.report.evidence import Evidence
 from manyscale.report.numbers import percent, share, shown, spoken
+from manyscale.results.names import short
 
 _FIVE = 5
 _INTERNAL = frozenset(
@@ -94,7 +95,7 @@ def _cuda(evidence: Evidence) -> dict[str, str]:
         "launches": shown(use.launches),
     }
     if kernels:
-        found["longest kernel"] = evidence.titles[kernels[0]]
+        found["longest kernel"] = short(evidence.titles[kernels[0]])
     return found
 
 

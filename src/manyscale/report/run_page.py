@@ -24,6 +24,7 @@ PARTS: tuple[Part, ...] = (
     kernel.memory_access,
     listing.listing,
     unified_memory.unified_memory,
+    gpu.operators,
     gpu.launches,
     cpu.cpi_stacks,
     cpu.misses,

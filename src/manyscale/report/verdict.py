@@ -10,6 +10,7 @@ from manyscale.report.evidence import Evidence
 from manyscale.report.findings import findings
 from manyscale.report.numbers import percent, share, shown
 from manyscale.report.top_down import cpi_shares, top_down
+from manyscale.results.names import short
 
 _MUCH = 0.3  # of the time in which accesses wait for pages: the verdict of a program with unified memory
 
@@ -112,7 +113,9 @@ def _kernel(evidence: Evidence) -> Verdict | None:
     metrics = evidence.metrics(name)
     whole = sum(evidence.metrics(each).get("duration", 0.0) for each in kernels)
     part = share(metrics.get("duration", 0.0), whole)
-    which = evidence.titles[name] + (f" ({percent(part)} of the kernels' time)" if len(kernels) > 1 else "")
+    which = short(evidence.titles[name]) + (
+        f" ({percent(part)} of the kernels' time)" if len(kernels) > 1 else ""
+    )
     if not isinstance(limit, dict) or not limit.get("kind"):
         return Verdict(f"{which} takes {shown(metrics.get('duration'), 's')}.")
     gain = f" ({limit['gain']})" if limit.get("gain") else ""

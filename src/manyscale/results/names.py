@@ -29,7 +29,36 @@ def readable(name: str) -> str:
         found = ctypes.string_at(text).decode(errors="replace")
     finally:
         _free()(ctypes.c_void_p(text))
-    return found.partition("(")[0].removeprefix("void ") or name
+    return _without_parameters(found.replace("(anonymous namespace)::", "")).removeprefix("void ") or name
+
+
+def short(name: str, most: int = 48) -> str:
+    """A name for where there is little room: a long one without its namespaces and template arguments.
+
+    >>> short("at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >")
+    'vectorized_elementwise_kernel<…>'
+    """
+    if len(name) <= most:
+        return name
+    function, arguments, _ = name.partition("<")
+    return function.rpartition("::")[2] + (f"{arguments}…>" if arguments else "")
+
+
+def _without_parameters(text: str) -> str:
+    """What stands before the parameters of a function, those of functions within template arguments left as they are.
+
+    >>> _without_parameters("void scale<4, sum(float)::{lambda(int)#1}>(float*, int)")
+    'void scale<4, sum(float)::{lambda(int)#1}>'
+    """
+    depth = 0
+    for at, letter in enumerate(text):
+        if letter == "(" and depth == 0:
+            return text[:at]
+        if letter in "<({":
+            depth += 1
+        elif letter in ")}" or (letter == ">" and text[at - 1] != "-"):
+            depth -= 1
+    return text
 
 
 @functools.cache

@@ -188,6 +188,15 @@ class Run(NotebookView):
         table = self.stats
         write_file(path, lambda file: table.write_csv(file), kind, force=force)
 
+    def to_chrome_trace(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write what a CUDA program did as a trace for chrome://tracing; over another such file only with `force`."""
+        from manyscale.results.chrome_trace import chrome_trace
+
+        kind = FileKind.magic("a trace in Chrome's format", b'{"traceEvents"')
+        check_output(path, kind, force=force)
+        text = chrome_trace(self)
+        write_file(path, lambda file: file.write(text), kind, force=force)
+
     def _content(self, name: str) -> tuple[bytes, bool]:
         """The content of a file, and whether it is known to be what the run wrote."""
         path, entry = self.path / name, self.files.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manyscale.report.charts import Lane, Lanes
+from manyscale.report.charts import Lane, Lanes, Stacks
 from manyscale.report.evidence import Evidence
 from manyscale.report.numbers import for_people, spoken
 from manyscale.report.page import Section
@@ -14,6 +14,9 @@ from manyscale.report.sections.general import Parent
 if TYPE_CHECKING:
     import polars as pl
 
+    from manyscale.results.ranges import RangeSum
+
+_MOST_BARS = 12
 _MOST_ROWS = 20_000
 _HEAD = (
     *("duration", "cycles", "ipc", "achieved_occupancy", "theoretical_occupancy", "registers"),
@@ -97,7 +100,57 @@ def launches_chart(evidence: Evidence) -> Lanes | None:
         for row in copies.sort("begin_ns").head(_MOST_ROWS).iter_rows(named=True):
             kind = f"copy {str(row['kind']).replace('_', ' ')}"
             rows.append((_lane("copies", row, several), kind, row["begin_ns"] / 1e3, row["end_ns"] / 1e3))
-    return _lanes("Kernels, copies and calls", rows)
+    return _lanes("Kernels, copies and calls", _range_rows(evidence) + rows)
+
+
+def _range_rows(evidence: Evidence) -> list[tuple[str, str, float, float]]:
+    """When the GPU worked for the NVTX ranges of a program, a lane for each depth."""
+    found = evidence.ranges
+    spans = found.spans()[:_MOST_ROWS] if found else []
+    return [
+        (f"ranges, level {span.depth + 1}", span.name, span.begin_ns / 1e3, span.end_ns / 1e3)
+        for span in sorted(spans, key=lambda span: span.depth)
+    ]
+
+
+def operators(parent: Parent, evidence: Evidence) -> None:
+    """What the NVTX ranges of a program, such as operators of PyTorch, cost on the GPU."""
+    if (found := evidence.ranges) is None:
+        return
+    sums = found.by_name()
+    section = parent.section("Operators and NVTX ranges")
+    bars = {each.name: {"own time": each.own_nanoseconds / 1e3} for each in sums[:_MOST_BARS]}
+    if any(bar["own time"] for bar in bars.values()):
+        section.chart(Stacks("Own time of operators", "us", bars), "Without that of ranges inside them.")
+    limits = {
+        evidence.titles[kernel]: str(profile["limit"].get("kind") or "")
+        for kernel, profile in evidence.profiles.items()
+        if kernel in evidence.titles and isinstance(profile.get("limit"), dict)
+    }
+    section.table(
+        [_range_row(each, limits) for each in sums[:_MOST_ROWS]],
+        "Ranges that a program pushes around its calls. Own time is that of launches and copies in no range inside.",
+        columns=(
+            "range",
+            "number",
+            "launches",
+            "copies",
+            "own time",
+            "each",
+            "with inner ranges",
+            "longest kernel",
+            "limited by",
+        ),
+        units=dict.fromkeys(("own time", "each", "with inner ranges"), "ns"),
+    )
+
+
+def _range_row(found: RangeSum, limits: dict[str, str]) -> tuple[Any, ...]:
+    """A range, its times, the kernel that took most of them, and what limits that."""
+    number, own = len(found.instances), found.own_nanoseconds
+    kernel = found.longest_kernel
+    counts = (found.name, number, found.launches, found.copies)
+    return (*counts, own, own / number, found.nanoseconds, kernel, limits.get(kernel, ""))
 
 
 def launches(parent: Parent, evidence: Evidence) -> None:
