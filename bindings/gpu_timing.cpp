@@ -99,6 +99,7 @@ struct Launches : KernelLaunches {
 nb::dict outcome_by_name(const LaunchOutcome& outcome) {
   nb::dict out;
   out["begun"] = outcome.begun;
+  out["prepared"] = outcome.prepared;
   out["first_cta"] = outcome.first_cta;
   out["ended"] = outcome.ended;
   out["registers"] = outcome.registers;

@@ -23,11 +23,13 @@ struct SliceHashSpec {
 // slice number, for powers of two. `polynomial` is the remainder by a primitive polynomial over GF(2) (as
 // IPOLY), so that any aligned run of as many lines as slices, at any stride of a power of two, meets every
 // slice once; an odd factor of the number of slices is filled from a second, wider remainder and is balanced
-// on average. Both hashes are linear over GF(2), so a table of what each byte of the line number adds gives
-// them.
+// on average. `interleaved` is as `polynomial`, but sixteen aligned runs of as many lines as the power of two
+// fill an odd factor in turn, from one on that the wide remainder of the other bits gives: neighbouring lines
+// are in different slices. All are linear over GF(2) but for these turns, so a table of what each byte of the
+// line number adds gives them.
 class SliceHash {
  public:
-  enum class HashFunction : std::uint8_t { modulo, xor_fold, polynomial };
+  enum class HashFunction : std::uint8_t { modulo, xor_fold, polynomial, interleaved };
 
   explicit SliceHash(const SliceHashSpec& spec) : spec_(spec), function_(function_of(spec.hash)) {
     if (spec.slices < 1 || spec.slices > most_slices) {
@@ -56,7 +58,12 @@ class SliceHash {
     for (std::size_t byte = 0; line != 0; ++byte, line >>= 8) hash ^= table_[byte][line & 255];
     // The low half is the power of two, the high half a fraction that picks the odd factor.
     if (odd_factor_ == 1) return hash;
-    return (hash & 0xffff) | ((hash >> 16) * odd_factor_ >> 16) << even_bits_;
+    std::uint32_t odd = (hash >> 16) * odd_factor_ >> 16;
+    if (function_ == HashFunction::interleaved) {
+      odd += turn_[(address >> line_shift_ >> even_bits_) % turn_.size()];
+      if (odd >= odd_factor_) odd -= odd_factor_;
+    }
+    return (hash & 0xffff) | odd << even_bits_;
   }
 
   std::uint32_t slices() const { return slices_; }
@@ -74,12 +81,17 @@ class SliceHash {
   // with more than 1.25 times the mean.
   static constexpr std::uint32_t wide_polynomial = 0x11753;
   static constexpr std::uint32_t spread = 0x5e73;
+  // The same pair for `interleaved`, which keeps to 1.25 as well.
+  static constexpr std::uint32_t turns_polynomial = 0x1003f;
+  static constexpr std::uint32_t turns_spread = 0x5437;
 
   static HashFunction function_of(std::string_view name) {
     if (name == "modulo") return HashFunction::modulo;
     if (name == "xor") return HashFunction::xor_fold;
     if (name == "polynomial") return HashFunction::polynomial;
-    throw std::invalid_argument("no slice hash '" + std::string(name) + "': modulo, xor or polynomial");
+    if (name == "interleaved") return HashFunction::interleaved;
+    throw std::invalid_argument("no slice hash '" + std::string(name) +
+                                "': modulo, xor or polynomial, or interleaved");
   }
   // The remainder times x.
   static std::uint32_t next_power(std::uint32_t remainder, std::uint32_t polynomial) {
@@ -89,10 +101,13 @@ class SliceHash {
 
   void fill_table() {
     const bool fold = function_ == HashFunction::xor_fold;
+    const bool turns = function_ == HashFunction::interleaved;
+    for (std::uint32_t run = 0; run < turn_.size(); ++run) turn_[run] = run % odd_factor_;
     std::uint32_t low = 1;  // the remainder of x to the power of the bit
-    std::uint32_t wide = spread;
+    std::uint32_t wide = turns ? turns_spread : spread;
     for (std::size_t bit = 0; bit < 64; ++bit) {
-      std::uint32_t adds = odd_factor_ == 1 ? 0 : wide << 16;
+      const bool takes_turns = turns && bit < static_cast<std::size_t>(even_bits_) + 4;
+      std::uint32_t adds = odd_factor_ == 1 || takes_turns ? 0 : wide << 16;
       if (even_bits_ != 0) adds |= fold ? 1u << bit % static_cast<std::size_t>(even_bits_) : low;
       auto& bytes = table_[bit / 8];
       const std::size_t weight = std::size_t{1} << bit % 8;
@@ -100,7 +115,7 @@ class SliceHash {
         if ((value & weight) != 0) bytes[value] ^= adds;
       }
       low = next_power(low, polynomials[static_cast<std::size_t>(even_bits_)]);
-      wide = next_power(wide, wide_polynomial);
+      wide = next_power(wide, turns ? turns_polynomial : wide_polynomial);
     }
   }
 
@@ -110,6 +125,7 @@ class SliceHash {
   int line_shift_ = 0;
   int even_bits_ = 0;  // the number of slices is 2^even_bits_ times odd_factor_
   std::uint32_t odd_factor_ = 1;
+  std::array<std::uint32_t, 16> turn_{};  // which of the odd factor each of sixteen runs adds
   std::array<std::array<std::uint32_t, 256>, 8> table_{};
 };
 
@@ -120,12 +136,12 @@ namespace manyscale {
 template <>
 struct describe<memory::SliceHashSpec> {
   using Spec = memory::SliceHashSpec;
-  static constexpr auto fields =
-      std::tuple{Field<Spec, std::int64_t>{"slices", &Spec::slices, Unit::count,
-                                           "slices that lines are spread over", 1, 65536},
-                 Field<Spec, std::int64_t>{"line_size", &Spec::line_size, Unit::bytes,
-                                           "of a line, a power of two", 1, 1 << 20},
-                 Field<Spec, std::string>{"hash", &Spec::hash, Unit::none, "modulo, xor or polynomial"}};
+  static constexpr auto fields = std::tuple{
+      Field<Spec, std::int64_t>{"slices", &Spec::slices, Unit::count, "slices that lines are spread over", 1,
+                                65536},
+      Field<Spec, std::int64_t>{"line_size", &Spec::line_size, Unit::bytes, "of a line, a power of two", 1,
+                                1 << 20},
+      Field<Spec, std::string>{"hash", &Spec::hash, Unit::none, "modulo, xor, polynomial or interleaved"}};
 };
 
 }  // namespace manyscale

@@ -86,7 +86,12 @@ TEST(atomic_operations_take_their_rounds) {
   Message atomic = request(Op::atomic, 15);
   atomic.flags = Flag::rounds;
   atomic.tag = 16;
-  check_equal(cycles_between(atomic), 4 + 16, "a line of words");
+  check_equal(cycles_between(atomic), 3 + 16, "a line of words: the first sector is read before");
+  atomic.sectors = 1;
+  atomic.tag = 1;
+  check_equal(cycles_between(atomic), 1, "one word");
+  atomic.tag = 32;
+  check_equal(cycles_between(atomic), 32, "a word that all lanes change");
 }
 
 }  // namespace

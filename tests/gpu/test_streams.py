@@ -103,6 +103,30 @@ def test_what_is_in_one_stream_keeps_its_order():
         assert after.stream == before.stream == stream.number
 
 
+@pytest.mark.parametrize(("ahead", "saved"), [(0, 0), (500, 500), (5000, 2027)])
+def test_a_kernel_is_prepared_while_the_one_before_it_runs(ahead, saved):
+    """Behind a kernel that runs longer than a launch takes, what is prepared ahead is saved, at most the launch."""
+    on = device(f"gpu.scheduler.launch_ahead={ahead}", "gpu.scheduler.kernel_latency=2027")
+    module = on.load(SPIN)
+    stream = on.stream()
+    out = on.zeros(64, np.uint32)
+    first = module["spin"][1, 32, 0, stream](out, 4 * TURNS)
+    second = module["empty"][1, 32, 0, stream]()
+    between = stream.record()
+    third = module["empty"][1, 32, 0, stream]()
+    on.synchronize()
+    cycle = 1 / 1530e6
+    kernels = {kernel.begin: kernel for kernel in on.timeline()}
+    begun, ended = zip(*[(kernel.begin, kernel.end) for _, kernel in sorted(kernels.items())], strict=True)
+    assert list(begun[1:]) == list(ended[:2])
+    assert between.time == ended[1]
+    alone = third.seconds  # behind a record nothing is prepared
+    assert (alone - second.seconds) / cycle == pytest.approx(saved, abs=2)
+    assert second.result.cycles == pytest.approx(alone / cycle, abs=2), "cycles are those of a kernel alone"
+    assert third.result.cycles == pytest.approx(alone / cycle, abs=2)
+    assert first.result.cycles > 2027
+
+
 def test_a_copy_and_a_kernel_overlap():
     """Together they take as long as the longer of the two takes alone."""
     size = 60 * 4096

@@ -38,9 +38,10 @@ def test_powers_of_two_are_perfectly_balanced(slices: int, hash_name: str) -> No
         assert imbalance(slices, hash_name, stride) == 1, f"stride {stride}"
 
 
+@pytest.mark.parametrize("hash_name", ["polynomial", "interleaved"])
 @pytest.mark.parametrize("stride", STRIDES)
-def test_every_number_of_slices_is_balanced(stride: int) -> None:
-    worst = max((imbalance(slices, "polynomial", stride), slices) for slices in range(1, 257))
+def test_every_number_of_slices_is_balanced(stride: int, hash_name: str) -> None:
+    worst = max((imbalance(slices, hash_name, stride), slices) for slices in range(1, 257))
     assert worst[0] <= IMBALANCE, f"stride {stride}: {worst[0]} with {worst[1]} slices"
 
 
@@ -49,6 +50,17 @@ def test_balance_does_not_hang_on_the_first_address(slices: int) -> None:
     for stride in STRIDES:
         found = imbalance(slices, "polynomial", stride, 0x7F12_3456_7000)
         assert found <= IMBALANCE, f"{slices} slices, stride {stride}: {found}"
+
+
+@pytest.mark.parametrize("slices", [40, 48, 80, 96])
+@pytest.mark.parametrize("first", [0, 0x7F12_3456_7000])
+def test_neighbouring_lines_are_in_different_slices(slices: int, first: int) -> None:
+    """Of an aligned run of 16 lines no two share a slice, so that bins of a histogram queue at many."""
+    hashing = _core.SliceHash(slices=slices, line_size=LINE, hash="interleaved")
+    first -= first % (16 * LINE)
+    for run in range(64):
+        found = {hashing.slice_of(first + (16 * run + line) * LINE) for line in range(16)}
+        assert len(found) == 16, f"run {run}"
 
 
 @pytest.mark.parametrize("slices", POWERS + OTHERS)

@@ -128,7 +128,7 @@ struct describe<gpu::CopyEngineSpec> {
       Field<S, std::int64_t>{"slices", &S::slices, Unit::count, "slices of the L2", 1, 65536},
       Field<S, std::int64_t>{"line", &S::line, Unit::bytes, "of the L2", 32, 256},
       Field<S, std::string>{"slice_hash", &S::slice_hash, Unit::none,
-                            "which slice a line is in: modulo, xor or polynomial"}};
+                            "which slice a line is in: modulo, xor, polynomial or interleaved"}};
 };
 
 template <>

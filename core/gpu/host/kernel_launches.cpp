@@ -75,6 +75,7 @@ LaunchOutcome KernelLaunches::outcome(std::size_t index) const {
   std::size_t instructions = 0;
   for (const SassFunction& function : launch.machine->functions) instructions += function.instructions.size();
   return {launch.begun,
+          launch.prepared,
           launch.first_cta,
           launch.ended,
           launch.machine->registers,

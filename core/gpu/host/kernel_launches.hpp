@@ -21,6 +21,7 @@ namespace manyscale::gpu {
 // How a launch went, and what it took of an SM.
 struct LaunchOutcome {
   Time begun = 0;
+  std::int64_t prepared = 0;  // cycles of its launch that had passed then
   Time first_cta = 0;
   Time ended = 0;
   std::uint32_t registers = 0;  // of a thread

@@ -26,7 +26,8 @@ struct Command {
   memory::Origin origin = memory::nobody;  // of what a kernel or a copy does to memory
   CommandId event = 0;                     // of a wait: the record that it waits for
   Copy copy;
-  RangeStart range;  // what is done with which pages of managed memory
+  RangeStart range;         // what is done with which pages of managed memory
+  Time behind_kernel = -1;  // of a kernel: since when it waits behind another kernel of its stream
   Time begun = -1;
   Time ended = -1;
 };

@@ -75,8 +75,11 @@ void Scheduler::resume() {
 }
 
 void Scheduler::arrive(const CommandId& command) {
-  const std::uint32_t stream = commands_->commands.at(command).stream;
+  Command& arrived = commands_->commands.at(command);
+  const std::uint32_t stream = arrived.stream;
   std::deque<CommandId>& queue = streams_[stream];
+  if (!queue.empty() && commands_->commands.at(queue.back()).kind == CommandKind::kernel)
+    arrived.behind_kernel = now();
   queue.push_back(command);
   if (queue.size() == 1) go_on(stream);
 }
@@ -152,6 +155,14 @@ void Scheduler::complete(const CommandId& id) {
     go_on(stream);
 }
 
+// Cycles of its launch that a kernel has behind it when its turn comes: it was prepared while the kernel
+// before it in its stream still ran.
+Cycle Scheduler::prepared(const Command& command) const {
+  if (command.behind_kernel < 0) return 0;
+  const Cycle waited = clock_.cycle_at(now()) - clock_.cycle_at(command.behind_kernel);
+  return std::min({spec_.launch_ahead, spec_.kernel_latency, waited});
+}
+
 // Takes kernels that are ready, as many as may run at the same time.
 void Scheduler::begin_kernels() {
   while (!ready_.empty() && static_cast<std::int64_t>(running_.size()) < spec_.concurrent_kernels) {
@@ -161,10 +172,11 @@ void Scheduler::begin_kernels() {
     launch.fitting = static_cast<std::uint64_t>(fitting(launch));
     launch.shared_of_sm = launch.fitting * static_cast<std::uint64_t>(shared_of_cta(launch));
     launch.begun = command.begun = now();
+    launch.prepared = prepared(command);
     launch.origin = command.origin;
     launch.launch.begin();
     if (running_.empty()) next_sm_ = 0;
-    const Cycle first = clock_.cycle_at(now()) + spec_.kernel_latency;
+    const Cycle first = clock_.cycle_at(now()) + spec_.kernel_latency - launch.prepared;
     // The urgent first, else in the order they began.
     running_.insert(std::ranges::upper_bound(running_, command.priority, {}, &Running::priority),
                     {id, command.launch, command.priority, 0, launch.launch.ctas(), first});

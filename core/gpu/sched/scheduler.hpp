@@ -35,6 +35,7 @@ struct AllocationUnits {
 struct SchedulerSpec {
   std::int64_t clock = 1;
   std::int64_t kernel_latency = 0;
+  std::int64_t launch_ahead = 0;
   std::int64_t end_latency = 0;
   std::int64_t cta_interval = 1;
   std::int64_t concurrent_kernels = 1;
@@ -92,6 +93,7 @@ class Scheduler final : public Component {
 
   // --- Kernels ---
   void begin_kernels();
+  Cycle prepared(const Command& command) const;
   void cta_ended(const CtaEnd& end, std::uint32_t sm);
   std::uint32_t sm_for(const TimedLaunch& launch) const;
   bool fits(const SmResources& used, const TimedLaunch& launch) const;
@@ -163,6 +165,11 @@ struct describe<gpu::SchedulerSpec> {
       Field<S, std::int64_t>{"clock", &S::clock, Unit::frequency, "clock of the scheduler", 1, 1e12},
       Field<S, std::int64_t>{"kernel_latency", &S::kernel_latency, Unit::cycles,
                              "from a kernel at the head of its queue to its first CTA", 0, 1e9},
+      Field<S, std::int64_t>{
+          "launch_ahead", &S::launch_ahead, Unit::cycles,
+          "part of kernel_latency that passes while the kernel before it in its stream still "
+          "runs, if it is there so early",
+          0, 1e9},
       Field<S, std::int64_t>{"end_latency", &S::end_latency, Unit::cycles,
                              "from the end of the last CTA to that of the kernel", 0, 1e9},
       Field<S, std::int64_t>{"cta_interval", &S::cta_interval, Unit::cycles,

@@ -28,6 +28,7 @@ struct TimedLaunch {
   std::uint64_t shared_of_sm = 0;          // bytes that those take as shared memory
   bool records_states = false;             // of its warps over time
   Time begun = -1;                         // taken from the queue
+  std::int64_t prepared = 0;               // cycles of its launch that had passed then
   Time first_cta = -1;
   Time ended = -1;  // the last CTA is complete
 

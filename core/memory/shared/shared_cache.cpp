@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/shared/shared_cache.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "engine/registry.hpp"
@@ -93,7 +94,8 @@ bool SharedCache::serve(const Request& request) {
   return true;
 }
 
-// For how long a request keeps its bank busy. A sector that is written in part is read first.
+// For how long a request keeps its bank busy. A sector that is written in part is read first. The first
+// words of an atomic operation are read while those of the request before are changed.
 Time SharedCache::bank_time(const Message& message) const {
   const bool writes = message.op == Op::write;
   const auto sectors = static_cast<std::int64_t>(std::popcount(message.sectors));
@@ -101,7 +103,8 @@ Time SharedCache::bank_time(const Message& message) const {
   if (writes) read = message.has(Flag::partial) ? std::popcount(message.tag) : 0;
   std::int64_t cycles = (read * sector_bytes + spec_.width - 1) / spec_.width;
   if (writes) cycles += sectors * spec_.write_interval;
-  if (message.op == Op::atomic) cycles += rounds(message) * spec_.atomic_interval;
+  if (message.op == Op::atomic)
+    cycles = std::max(cycles, cycles - 1 + rounds(message) * spec_.atomic_interval);
   return cycles * period_;
 }
 

@@ -148,14 +148,21 @@ class KernelCounts:
     peaks: MachinePeaks
     states: Mapping[str, list[int]] = field(default_factory=dict)  # cycles of warps by state, in intervals
     state_interval: int = 1  # cycles
+    prepared: int = 0  # cycles of its launch that had passed when it begun
 
     @property
     def seconds(self) -> float:
         return (self.ended - self.begun) / 10**15
 
     @property
-    def cycles(self) -> int:
+    def elapsed_cycles(self) -> int:
+        """From its turn in the stream to its end."""
         return round((self.ended - self.begun) * self.peaks.clock / 10**15)
+
+    @property
+    def cycles(self) -> int:
+        """With the part of the launch that passed while the kernel before still ran: as if it had run alone."""
+        return self.elapsed_cycles + self.prepared
 
     @property
     def execution_seconds(self) -> float:

@@ -237,7 +237,13 @@ def _flops(precision: str) -> Definition:
 
 
 DEFINITIONS: tuple[Definition, ...] = (
-    ("cycles", "cycle", "from the kernel's turn to its end", "gpc__cycles_elapsed.max", lambda c: c.cycles),
+    (
+        "cycles",
+        "cycle",
+        "of its launch and execution, as if alone",
+        "gpc__cycles_elapsed.max",
+        lambda c: c.cycles,
+    ),
     ("duration", "s", "from the kernel's turn to its end", "gpu__time_duration.sum", lambda c: c.seconds),
     (
         "launch_overhead",

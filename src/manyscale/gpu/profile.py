@@ -109,7 +109,7 @@ class KernelProfile(NotebookView):
             return None
         intervals = pl.DataFrame(dict(counts.states))
         begin = pl.int_range(intervals.height, eager=True) * counts.state_interval
-        length = (counts.cycles - begin).clip(1, counts.state_interval)
+        length = (counts.elapsed_cycles - begin).clip(1, counts.state_interval)
         return pl.DataFrame(
             {
                 "begin": begin / counts.peaks.clock,
@@ -292,6 +292,7 @@ class Profiler:
                 grid=tuple(grid),
                 block=tuple(block),
                 begun=outcome["begun"],
+                prepared=outcome["prepared"],
                 first_cta=outcome["first_cta"],
                 ended=outcome["ended"],
                 registers=outcome["registers"],

@@ -410,7 +410,7 @@ class TimedDevice(Device):
             printed=printed.decode(errors="replace"),
             warnings=tuple(warnings),
             wall_seconds=wall_seconds,
-            cycles=round(duration * self.parts.clock / 10**15),
+            cycles=profile.counts.cycles,
             seconds=duration / 10**15,
             registers=outcome["registers"],
             occupancy=outcome["ctas_per_sm"] * outcome["warps_per_cta"] / self.warps_per_sm,

@@ -392,6 +392,7 @@ class SchedulerLimits(Spec):
 class Scheduler(Spec):
     clock: int | None = None
     kernel_latency: int | None = None
+    launch_ahead: int | None = None
     end_latency: int | None = None
     cta_interval: int | None = None
     concurrent_kernels: int | None = None
