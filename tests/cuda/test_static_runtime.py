@@ -153,6 +153,38 @@ def test_a_stripped_program_needs_the_library_that_it_was_linked_with(
     static_archives.cache_clear()
 
 
+def test_a_runtime_beside_the_packages_of_a_library_is_found(
+    static_sums: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["strip", str(static_sums)], check=True)
+    packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    library, archive = (
+        packages / "warp" / "warp.so",
+        packages / "nvidia" / "cu13" / "lib" / "libcudart_static.a",
+    )
+    for path, source in ((library, static_sums), (archive, static_sums.parent / "lib64" / archive.name)):
+        path.parent.mkdir(parents=True)
+        shutil.copy(source, path)
+    assert Executable.read(library).static_runtime == "libcudart.so.13"
+    assert str(archive) in static_archives(tmp_path / "bin" / "python3").split(":")
+
+
+def test_the_remedy_names_the_release_that_compiled_the_code(static_sums: Path, tmp_path: Path) -> None:
+    subprocess.run(["strip", str(static_sums)], check=True)
+    texts = [b"Cuda compilation tools, release %s, V13.0.1\0" % release for release in (b"12.9", b"13.4")]
+    for count, remedy in (
+        (2, "nvidia-cuda-runtime==13.4.*"),
+        (1, "nvidia-cuda-runtime-cu12==12.9.*"),
+        (0, ""),
+    ):
+        program = tmp_path / f"program-{count}"
+        program.write_bytes(static_sums.read_bytes() + b"".join(texts[:count]))
+        problem = Executable.read(program).runtime_problem
+        assert problem is not None
+        assert remedy in problem
+        assert ("pip install" in problem) == (count > 0)
+
+
 def test_another_version_of_the_runtime_is_not_taken_for_it(
     static_sums: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from manyscale.errors import InputError
 
 from .fatbin import Image, best_cubin, best_ptx, containers
 from .linking import link
-from .loader import find_static_runtime
+from .loader import STATIC_ARCHIVES, find_static_runtime
 from .modules import unsuitable
 
 _MAGIC = b"\x7fELF"
@@ -28,6 +28,8 @@ _BROKEN = Exception
 _REDIRECTED = "EM_X86_64"  # the machine for which libmanyscale-interposer.so replaces a static runtime
 _ASKING = ("dlsym", "dlvsym", "cuGetProcAddress")
 _FUNCTION_NAME = re.compile(rb"(?<=\0)(cu[A-Z][A-Za-z0-9]+(?:_v\d)?(?:_pt[ds][sz])?)(?=\0)")
+_RELEASE = re.compile(rb"Cuda compilation tools, release (\d{1,3}\.\d{1,3}), V")
+_FIRST_WITHOUT_SUFFIX = 13  # release of CUDA whose packages are named without it
 
 
 @dataclass
@@ -44,6 +46,9 @@ class Executable:
     names: set[str] = field(default_factory=set)  # strings in it that may be names of such functions
     has_static_runtime: bool = False
     static_runtime: str | None = None  # the simulator's library for it, if it can be replaced
+    toolkit: str = (
+        ""  # the release of CUDA that compiled its device code, such as "13.0", where the code says so
+    )
     separate: list[list[Image]] = field(default_factory=list)  # device code, by container
     linked: list[list[Image]] = field(default_factory=list)  # relocatable device code
 
@@ -102,9 +107,19 @@ class Executable:
         if self.static_runtime is None:
             return (
                 "the CUDA runtime is linked into the program, which is stripped, so that its calls cannot be found; "
-                f"install the toolkit that it was built with (its libcudart_static.a is enough), or {remedy}"
+                "install the toolkit that it was built with (its libcudart_static.a is enough"
+                f"{self._package}), or {remedy}"
             )
         return None
+
+    @property
+    def _package(self) -> str:
+        """Which package of Python has the runtime for linking, if the program says which release compiled its code."""
+        if not self.toolkit:
+            return ""
+        major = self.toolkit.partition(".")[0]
+        name = "nvidia-cuda-runtime" + (f"-cu{major}" if int(major) < _FIRST_WITHOUT_SUFFIX else "")
+        return f": pip install {name}=={self.toolkit}.*, or a path to it in {STATIC_ARCHIVES}"
 
     def check_runnable(self, capability: int, allow_newer: bool = False) -> None:
         """An error if the program cannot be run at all on GPUs of this compute capability (75 for 7.5)."""
@@ -150,6 +165,7 @@ def _parsed(path: Path, elf: ELFFile, device_code: bool) -> Executable:
         program.static_runtime = _static_runtime(own_symbols)
         if program.static_runtime is None and has_code and program.machine == _REDIRECTED:
             program.static_runtime = find_static_runtime(path)
+            program.toolkit = "" if program.static_runtime else _toolkit(elf.stream)  # type: ignore[arg-type]
         driver_alone = bool(program.imports) or any(name.startswith("libcuda") for name in program.needed)
         program.has_static_runtime = program.static_runtime is not None or (has_code and not driver_alone)
     if program.asks_by_name and not program.has_static_runtime:  # a runtime asks for the whole driver
@@ -157,6 +173,12 @@ def _parsed(path: Path, elf: ELFFile, device_code: bool) -> Executable:
             if section.name.startswith((".rodata", ".data")):
                 program.names |= {name.decode() for name in _FUNCTION_NAME.findall(section.data())}
     return program
+
+
+def _toolkit(data: mmap.mmap) -> str:
+    """The latest release of nvcc that says in device code that it has compiled it; code that is packed does not."""
+    found = {match[1].decode() for match in _RELEASE.finditer(data)}
+    return max(found, key=lambda text: tuple(map(int, text.split("."))), default="")
 
 
 def _static_runtime(symbols: set[str]) -> str | None:

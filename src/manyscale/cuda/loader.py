@@ -36,18 +36,23 @@ def library_folder() -> Path:
 
 
 def loader_variables(
-    folder: Path, static_runtime: str | None = None, *, host_clock: bool = False, operators: bool = False
+    folder: Path,
+    static_runtime: str | None = None,
+    *,
+    program: Path | None = None,
+    host_clock: bool = False,
+    operators: bool = False,
 ) -> dict[str, str]:
     """What has to stand first in each variable, before a colon.
 
     `static_runtime`: the library that replaces the runtime in a program. It is loaded before others, since it also
-    stands before some functions of the C library. `host_clock`: clocks tell simulated time. `operators`:
-    those of PyTorch are NVTX ranges.
+    stands before some functions of the C library. `program`: what is started, whose packages may have runtimes to
+    compare with. `host_clock`: clocks tell simulated time. `operators`: those of PyTorch are NVTX ranges.
     """
     variables = {"LD_LIBRARY_PATH": str(folder)}
     if (folder / INTERPOSER).exists():
         variables["LD_AUDIT"] = str(folder / INTERPOSER)
-        if archives := static_archives():
+        if archives := static_archives(program):
             variables[STATIC_ARCHIVES] = archives
     preloaded = [static_runtime] if static_runtime is not None else []
     if host_clock:
@@ -80,24 +85,32 @@ def find_static_runtime(path: Path) -> str | None:
         return None
     find = ctypes.CDLL(str(interposer)).manyscale_find_runtime
     find.restype = ctypes.c_char_p
-    archives = ":".join(filter(None, (static_archives(), os.environ.get(STATIC_ARCHIVES))))
+    archives = ":".join(filter(None, (static_archives(path), os.environ.get(STATIC_ARCHIVES))))
     found: bytes | None = find(os.fsencode(path), os.fsencode(archives))
     return None if found is None else found.decode()
 
 
 @functools.cache
-def static_archives() -> str:
-    """The runtimes for linking on this computer: of toolkits, and of the packages of Python."""
-    found = {str(archive.resolve()) for archive in _archives()}
+def static_archives(program: Path | None = None) -> str:
+    """The runtimes for linking on this computer: of toolkits, and of packages of Python, also those of a program that
+    is a Python, or beside a library."""
+    found = {str(archive.resolve()) for archive in _archives(program)}
     return ":".join(sorted(path for path in found if ":" not in path))
 
 
-def _archives() -> Iterator[Path]:
+def _archives(program: Path | None) -> Iterator[Path]:
     toolkits = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     if compiler := shutil.which("nvcc"):
         toolkits.append(Path(compiler).resolve().parents[1])
     toolkits += [*Path("/usr/local").glob("cuda*"), *Path("/opt").glob("cuda*"), Path("/usr")]
     candidates = [toolkit / folder / _ARCHIVE for toolkit in toolkits for folder in _TOOLKIT_FOLDERS]
     yield from (file for file in candidates if file.is_file())
-    for folder in sys.path:
-        yield from Path(folder).glob(f"nvidia/*/lib/{_ARCHIVE}")
+    for folder in (*map(Path, sys.path), *(_packages_of(program) if program is not None else ())):
+        yield from folder.glob(f"nvidia/*/lib/{_ARCHIVE}")
+
+
+def _packages_of(program: Path) -> Iterator[Path]:
+    """The folders of the packages that a Python, or a library of a package, is installed with."""
+    if program.name.startswith("python"):
+        yield from program.parents[1].glob("lib/python*/site-packages")
+    yield from (folder for folder in program.parents if folder.name in ("site-packages", "dist-packages"))

@@ -206,6 +206,7 @@ class Program:
         loaded = loader_variables(
             self._folder,
             self._static_runtime,
+            program=self.path,
             host_clock=self._host.simulated_clock,
             operators=self._host.operators,
         )
