@@ -48,6 +48,12 @@ KERNELS = (
 .visible .entry reads(.param .u64 memory) {{{_OWN}
   ld.global.u32 %a, [%m]; add.u32 %a, %a, 1; st.global.u32 [%m], %a; ret;
 }}
+.visible .entry past(.param .u64 memory) {{{_OWN}
+  st.global.u32 [%m+2096896], %i; ret;
+}}
+.visible .entry beyond(.param .u64 memory) {{{_OWN}
+  st.global.u32 [%m+2097152], %i; ret;
+}}
 .visible .entry divergent(.param .u64 memory) {{{_OWN}
   and.b32 %a, %i, 1; setp.eq.u32 %p, %a, 0;
   @%p bra even;
@@ -123,6 +129,31 @@ def test_lanes_at_different_barriers_are_named(program, capfd, tmp_path):
 @pytest.mark.parametrize(("kernel", "check"), [("race", "memcheck,synccheck"), ("reads", "racecheck")])
 def test_only_what_is_asked_for_is_looked_for(program, capfd, tmp_path, kernel, check):
     assert run(capfd, tmp_path, program, kernel, check=check)[2] == []
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kernel", "passes"),
+    [("exact", "past", False), ("pages", "past", True), ("pages", "beyond", False)],
+)
+def test_accesses_past_the_end_pass_up_to_the_page_if_wanted(
+    program, capfd, tmp_path, bounds, kernel, passes
+):
+    """The last words of the page of the memory, and the first behind it."""
+    command = [
+        "cuda",
+        "--machine",
+        "v100",
+        "--functional",
+        "--bounds",
+        bounds,
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    status = main([*command, "--", str(program), kernel])
+    message = capfd.readouterr().err
+    assert (status == 0) == passes
+    assert ("invalid address" in message) != passes
+    assert ("with --bounds pages" in message) != passes
 
 
 def test_names_of_checks():

@@ -82,6 +82,13 @@ def cuda(
             help="Look for races and the like: memcheck, racecheck, initcheck, synccheck, or all; without time.",
         ),
     ] = None,
+    bounds: Annotated[
+        Literal["exact", "pages"],
+        typer.Option(
+            "--bounds",
+            help="Where an access past the end of memory is a fault: at the end, or as on hardware, of its 2 MiB page.",
+        ),
+    ] = "exact",
     host_time: Annotated[
         Literal["zero", "measured"],
         typer.Option(
@@ -191,6 +198,7 @@ def cuda(
         allow_newer=allow_newer,
         profiling=Profiling(cold_l2, warm_instructions, kernel, skip, launches, stop),
         checks=() if check is None else checks_of(check),
+        page_bounds=bounds == "pages",
     )
     host = HostOptions(host_time == "measured", host_clock == "simulated", operators)
     if environment:

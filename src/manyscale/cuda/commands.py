@@ -50,7 +50,7 @@ class CopyJob:
     address: int
     rows: Rows
     other: int = 0
-    data: bytes = b""
+    data: bytes | memoryview = b""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ class Done:
 
     done = True
 
-    def __init__(self, when: int, data: bytes = b"") -> None:
+    def __init__(self, when: int, data: bytes | memoryview = b"") -> None:
         self.when = when
         self.data = data
 
@@ -134,13 +134,13 @@ class FunctionalGpu(Device):
         """Carries out a copy or a fill."""
         rows = job.rows
         here = self._view(job.address, rows.pitch, rows.slice_pitch, job)
-        data = b""
+        data: bytes | memoryview = b""
         if self.checks:
             self._mark_written(job)
         if job.kind == "fill":
             here[...] = np.resize(np.frombuffer(job.data, np.uint8), rows.width)
         elif job.kind == "to_host" and not job.other:
-            data = here.tobytes()
+            data = np.ascontiguousarray(here).reshape(-1).data  # without a copy where rows are side by side
         else:
             if job.other:
                 there = self._view(job.other, rows.other_pitch, rows.other_slice_pitch, job)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 MANAGED_ALIGNMENT = 2 << 20
+DEVICE_PAGE = 2 << 20  # in which hardware maps device memory (granularity of cuMemCreate)
 _ALIGNMENT = 256
 _LABELS = {
     MemoryKind.DEVICE: "memory from cudaMalloc",
@@ -40,7 +41,9 @@ class Allocation:
 class Heap:
     """All allocations of all processes."""
 
-    def __init__(self, gpus: Sequence[Gpu]) -> None:
+    def __init__(self, gpus: Sequence[Gpu], granularity: int = 1) -> None:
+        """`granularity`: of device memory that kernels may access, in bytes."""
+        self._granularity = granularity
         self._gpus = gpus  # of the node, as they are at the time
         self._variables: dict[int, Allocation] = {}  # managed variables of modules
         self._by_address: dict[int, Allocation] = {}
@@ -64,7 +67,10 @@ class Heap:
                 if kind == MemoryKind.PINNED:
                     size = -(-size // PAGE) * PAGE
                     alignment = max(alignment, PAGE)
-                address = gpu.native.allocate(size, _LABELS[kind], max(alignment, _ALIGNMENT))
+                room = (
+                    -(-size // self._granularity) * self._granularity if kind == MemoryKind.DEVICE else size
+                )
+                address = gpu.native.allocate(room, _LABELS[kind], max(alignment, _ALIGNMENT))
         except (MemoryError, InputError):
             raise CudaError(Status.MEMORY_ALLOCATION, f"{size} bytes do not fit into the heap") from None
         except ValueError as error:

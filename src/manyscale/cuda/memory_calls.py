@@ -111,10 +111,10 @@ def copy(
     return b""
 
 
-def _from_host(request: Request, size: int) -> bytes:
+def _from_host(request: Request, size: int) -> bytes | memoryview:
     """Data of a copy from pageable memory: small data follows the request."""
     if size > LARGEST_INLINE or not request.tail:
-        return request.staged_bytes(size)
+        return request.staged_bytes(size) if request.gpu.has_time else request.staged_view(size)
     if len(request.tail) != size:
         raise CudaError(Status.INVALID_VALUE, f"a copy of {size} bytes came with {len(request.tail)}")
     return request.tail

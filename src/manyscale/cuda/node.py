@@ -15,7 +15,7 @@ from manyscale.gpu.isa import Isa, isa_for
 from manyscale.machine import Machine
 
 from .functional_gpu import FunctionalGpu
-from .memory import Heap
+from .memory import DEVICE_PAGE, Heap
 from .profiling import LaunchSelection, Profiling
 from .properties import describe
 from .run_monitor import RunMonitor
@@ -42,6 +42,10 @@ class NodeOptions:
     profiling: Profiling = field(default_factory=Profiling)
     checks: tuple[str, ...] = ()  # names of CHECKS; what they find is in the records of the run
 
+    page_bounds: bool = (
+        False  # accesses past the end of memory pass up to the end of its last page, as on hardware
+    )
+
     def __post_init__(self) -> None:
         if self.checks and not self.functional:
             raise InputError("checks look at kernels that are executed without time: functional=True")
@@ -65,7 +69,7 @@ class Node:
         if "initcheck" in options.checks:
             self._first.track_writes()
         self.gpus: list[Gpu] = []
-        self.heap = Heap(self.gpus)
+        self.heap = Heap(self.gpus, DEVICE_PAGE if options.page_bounds else 1)
         self.virtual = VirtualMemory(self.heap)
         if options.functional:
             array = ctypes.c_uint8 * self.heap_bytes

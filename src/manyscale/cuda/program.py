@@ -195,6 +195,7 @@ class Program:
             "gpus": options.gpus,
             "functional": options.functional,
             **({"checks": list(options.checks)} if options.checks else {}),
+            **({"bounds": "pages"} if options.page_bounds else {}),
             "host_time": "measured" if host.measured else "zero",
             "host_clock": "simulated" if host.simulated_clock else "real",
             "call_time_fs": self.runtime.call_time,

@@ -220,7 +220,7 @@ class TimedGpu(TimedDevice):
             address=job.address,
             source=job.other if within else 0,
             bytes=job.rows.bytes,
-            host=job.data,
+            host=bytes(job.data),
             options=self._submit_options(stream),
             pinned=0 if within else job.other,
             rows=job.rows,
