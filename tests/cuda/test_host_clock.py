@@ -13,8 +13,12 @@ from host_programs import FIXTURES, SPIN, compiled
 from wire_client import container
 
 from manyscale.cuda.loader import library_folder
+from sanitizers import SANITIZED
 
-pytestmark = pytest.mark.core
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.skipif(SANITIZED, reason="a sanitizer wants to be loaded before the library of the clocks"),
+]
 
 CALL = 1000  # nanoseconds of a call of the runtime
 READING = 10  # nanoseconds of reading all clocks, at most
