@@ -158,6 +158,7 @@ DIRECTORIES: dict[tuple[str, str], Command] = {
 }  # fmt: skip
 
 ELSEWHERE = {
+    ("export", "--chrome-trace"): "needs a CUDA program: tests/cuda/test_ranges.py",
     ("cuda", "--out"): "needs a CUDA program: tests/cuda/test_command.py; its directory is that of all runs",
     **{
         (command, option): "replaces a file of its own kind, as test reports are: tests/cli/test_findings.py"

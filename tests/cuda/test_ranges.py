@@ -166,6 +166,19 @@ def test_a_trace_for_chrome_has_kernels_copies_and_ranges(left: Path, tmp_path: 
     assert sum(each["cat"] == "range" and each["name"] == "step" for each in events) == 2
 
 
+def test_a_trace_replaces_only_traces_and_when_that_is_asked_for(left: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    command = ["export", str(left), "--chrome-trace", str(file)]
+    file.write_text("mine")
+    for options in ([], ["--force"]):
+        assert CliRunner().invoke(app, [*command, *options]).exit_code != 0
+        assert file.read_text() == "mine"
+    file.unlink()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert CliRunner().invoke(app, command).exit_code != 0
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+
+
 class _Request:
     """As much of a request as the handler reads."""
 

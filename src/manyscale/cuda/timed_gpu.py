@@ -339,7 +339,7 @@ class TimedGpu(TimedDevice):
         else:
             counts = self.queue.launches.take_profile(index, False)["statistics"]
         record.begin, record.end = ended.begun, ended.ended
-        record.cycles = round((ended.ended - ended.begun) * self.parts.clock / 10**15)
+        record.cycles = round((ended.ended - ended.begun) * self.parts.clock / 10**15) + outcome["prepared"]
         record.warp_instructions = counts["warp_instructions"]
         record.thread_instructions = counts["thread_instructions"]
         record.issued_instructions = counts["issued_instructions"]

@@ -152,7 +152,8 @@ class KernelCounts:
 
     @property
     def seconds(self) -> float:
-        return (self.ended - self.begun) / 10**15
+        """With the part of the launch that passed while the kernel before still ran: as if it had run alone."""
+        return (self.ended - self.begun) / 10**15 + self.prepared / self.peaks.clock
 
     @property
     def elapsed_cycles(self) -> int:
@@ -161,7 +162,7 @@ class KernelCounts:
 
     @property
     def cycles(self) -> int:
-        """With the part of the launch that passed while the kernel before still ran: as if it had run alone."""
+        """The same in cycles of an SM."""
         return self.elapsed_cycles + self.prepared
 
     @property

@@ -244,7 +244,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         "gpc__cycles_elapsed.max",
         lambda c: c.cycles,
     ),
-    ("duration", "s", "from the kernel's turn to its end", "gpu__time_duration.sum", lambda c: c.seconds),
+    ("duration", "s", "of its launch and execution, as if alone", "gpu__time_duration.sum", lambda c: c.seconds),
     (
         "launch_overhead",
         "%",

@@ -12,16 +12,20 @@ const char* kKernels = R"(.version 7.0
 .visible .entry late(.param .u64 value)
 {
   .reg .pred %p;
-  .reg .b32 %r<3>;
+  .reg .b32 %r<4>;
   .reg .b64 %d;
+  ld.param.u64 %d, [value];
+  ld.global.u32 %r2, [%d];
   mov.u32 %r1, 0;
+  mov.u32 %r3, %r2;
 again:
+  mad.lo.u32 %r3, %r3, 1664525, 1013904223;
   add.u32 %r1, %r1, 1;
   setp.lt.u32 %p, %r1, 2000;
   @%p bra again;
-  ld.param.u64 %d, [value];
-  ld.global.u32 %r2, [%d];
   add.u32 %r2, %r2, 1;
+  setp.eq.u32 %p, %r3, 12345;
+  @%p add.u32 %r2, %r2, 1;
   st.global.u32 [%d], %r2;
   ret;
 }
