@@ -244,7 +244,13 @@ DEFINITIONS: tuple[Definition, ...] = (
         "gpc__cycles_elapsed.max",
         lambda c: c.cycles,
     ),
-    ("duration", "s", "of its launch and execution, as if alone", "gpu__time_duration.sum", lambda c: c.seconds),
+    (
+        "duration",
+        "s",
+        "of its launch and execution, as if alone",
+        "gpu__time_duration.sum",
+        lambda c: c.seconds,
+    ),
     (
         "launch_overhead",
         "%",
