@@ -46,9 +46,7 @@ class Executable:
     names: set[str] = field(default_factory=set)  # strings in it that may be names of such functions
     has_static_runtime: bool = False
     static_runtime: str | None = None  # the simulator's library for it, if it can be replaced
-    toolkit: str = (
-        ""  # the release of CUDA that compiled its device code, such as "13.0", where the code says so
-    )
+    toolkit: str = ""  # the release of CUDA that compiled its device code, if that says so
     separate: list[list[Image]] = field(default_factory=list)  # device code, by container
     linked: list[list[Image]] = field(default_factory=list)  # relocatable device code
 

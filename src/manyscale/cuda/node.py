@@ -41,10 +41,7 @@ class NodeOptions:
     allow_newer: bool = False  # take PTX for newer GPUs than the machine's
     profiling: Profiling = field(default_factory=Profiling)
     checks: tuple[str, ...] = ()  # names of CHECKS; what they find is in the records of the run
-
-    page_bounds: bool = (
-        False  # accesses past the end of memory pass up to the end of its last page, as on hardware
-    )
+    page_bounds: bool = False  # memory ends with its last page, as on hardware, and not with its last byte
 
     def __post_init__(self) -> None:
         if self.checks and not self.functional:

@@ -148,7 +148,7 @@ class KernelCounts:
     peaks: MachinePeaks
     states: Mapping[str, list[int]] = field(default_factory=dict)  # cycles of warps by state, in intervals
     state_interval: int = 1  # cycles
-    prepared: int = 0  # cycles of its launch that had passed when it begun
+    prepared: int = 0  # cycles of its launch that had passed when it began
 
     @property
     def seconds(self) -> float:
