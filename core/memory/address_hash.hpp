@@ -91,7 +91,7 @@ class SliceHash {
     if (name == "polynomial") return HashFunction::polynomial;
     if (name == "interleaved") return HashFunction::interleaved;
     throw std::invalid_argument("no slice hash '" + std::string(name) +
-                                "': modulo, xor or polynomial, or interleaved");
+                                "': modulo, xor, polynomial or interleaved");
   }
   // The remainder times x.
   static std::uint32_t next_power(std::uint32_t remainder, std::uint32_t polynomial) {

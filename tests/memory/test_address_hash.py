@@ -131,7 +131,7 @@ def test_slice_and_upper_bits_name_the_line(slices: int) -> None:
     ("parameters", "message"),
     [
         ({"slices": 12, "hash": "xor"}, "the xor hash needs a power of two of slices, not 12"),
-        ({"hash": "sha"}, "no slice hash 'sha': modulo, xor or polynomial"),
+        ({"hash": "sha"}, "no slice hash 'sha': modulo, xor, polynomial or interleaved"),
         ({"line_size": 96}, "power of two, not 96"),
     ],
 )

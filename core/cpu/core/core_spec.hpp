@@ -195,7 +195,7 @@ struct describe<cpu::CoreSpec> {
                      "whether its caches speak to homes that keep a directory"},
       I{"homes", &S::homes, Unit::count, "slices that lines are spread over", 1, 4096},
       Field<S, std::string>{"home_hash", &S::home_hash, Unit::none,
-                            "how lines are spread over slices: modulo, xor or polynomial"},
+                            "how lines are spread over slices: modulo, xor, polynomial or interleaved"},
       I{"writeback_buffer", &S::writeback_buffer, Unit::count, "owned lines given back and not yet confirmed",
         1, 65536},
       Section<S, memory::PrefetcherSpec>{"prefetcher", &S::prefetcher,

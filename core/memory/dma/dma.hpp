@@ -91,7 +91,7 @@ struct describe<memory::DmaSpec> {
       Field<S, bool>{"coherent", &S::coherent, Unit::none, "whether homes keep a directory of its lines"},
       Field<S, std::int64_t>{"homes", &S::homes, Unit::count, "slices that lines are spread over", 1, 4096},
       Field<S, std::string>{"home_hash", &S::home_hash, Unit::none,
-                            "how lines are spread over slices: modulo, xor or polynomial"}};
+                            "how lines are spread over slices: modulo, xor, polynomial or interleaved"}};
 };
 
 template <>

@@ -157,7 +157,7 @@ struct describe<memory::GeneratorSpec> {
       Field<S, std::int64_t>{"writeback_buffer", &S::writeback_buffer, Unit::count,
                              "owned lines given back and not yet confirmed", 1, 65536},
       Field<S, std::string>{"home_hash", &S::home_hash, Unit::none,
-                            "how lines are spread over slices: modulo, xor or polynomial"},
+                            "how lines are spread over slices: modulo, xor, polynomial or interleaved"},
       Field<S, std::int64_t>{
           "invalidate_every", &S::invalidate_every, Unit::count,
           "accesses after which a write-through L1 drops all lines, as a GPU's does; 0: never", 0, 1e15},
